@@ -1,0 +1,1 @@
+"""Many runs: sweeps, aggregation, figures and pages."""

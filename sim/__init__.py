@@ -1,0 +1,1 @@
+"""A deterministic simulator and judge for online schema change protocols."""

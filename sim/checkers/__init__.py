@@ -1,0 +1,1 @@
+"""Judges of histories, one property each."""

@@ -1,0 +1,358 @@
+"""What a run leaves behind: the client's voice and the witness's voice.
+
+The *client's voice* is what a user of the database could write down: `Invoked`, then `Ok`, `Failed`
+or `Unknown` (Jepsen's invoke, ok, fail and info), and the rows as it encoded them. The *witness's
+voice* is what only the simulator can see: versions, timestamps, decisions. Judges of the first kind
+judge every design alike; judges of the second kind judge designs that have the notion.
+
+`at_us` is the simulated instant in microseconds. Object ids, versions and timestamps are those of
+the protocol. Every event is one JSON object whose `event` field is the class name.
+"""
+
+from typing import Any
+
+import msgspec
+
+from sim.model.ddl import ObjectChange
+from sim.model.schema import Value
+
+Cells = tuple[tuple[int, Value], ...]
+"""A row: (column id, value) pairs in the order of the schema's columns."""
+
+
+class Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag=True):
+    """Something that happened at a simulated instant."""
+
+    at_us: int
+
+
+# --- the client's voice --------------------------------------------------------------------------
+
+
+class Invoked(Event, frozen=True):
+    """A client asked for something; `kind` is the operation's tag, `op` is unique in the run.
+
+    `tx` names the transaction (None: implicit). `session` is true where the client carries a causal
+    token from its earlier answers.
+    """
+
+    client: str
+    op: str
+    tx: str | None
+    node: str
+    kind: str
+    table: str | None = None
+    key: Any = None
+    sql: str | None = None
+    session: bool = False
+
+
+class Encoded(Event, frozen=True):
+    """A client encoded a row under the schema version it has cached (again after a mismatch)."""
+
+    client: str
+    op: str
+    object_id: int
+    version: int
+    row: Cells
+
+
+class Ok(Event, frozen=True):
+    """It succeeded; `value` is what the client got: a row or rows by column name, or None."""
+
+    client: str
+    op: str
+    value: Any = None
+
+
+class Failed(Event, frozen=True):
+    """It failed, certainly; for an operation of a transaction the transaction is over with it."""
+
+    client: str
+    op: str
+    reason: str
+
+
+class Unknown(Event, frozen=True):
+    """The client does not know whether it happened."""
+
+    client: str
+    op: str
+    reason: str
+
+
+# --- the witness's voice: schema -------------------------------------------------------------------
+
+
+class UpdateLogged(Event, frozen=True):
+    """A schema update took effect in the meta storage log; recorded once for the cluster.
+
+    `op` is the client operation that asked for it (None: the initial schema). `message_ts` is Tm,
+    `activation_ts` Tu.
+    """
+
+    node: str
+    op: str | None
+    index: int
+    catalog_version: int
+    message_ts: int
+    activation_ts: int
+    delay_duration_ms: int
+    objects: tuple[ObjectChange, ...]
+
+
+class UpdateApplied(Event, frozen=True):
+    """A node's catalog has applied a schema update: from now on the node sees it [98.def.2]."""
+
+    node: str
+    catalog_version: int
+    message_ts: int
+    activation_ts: int
+
+
+class SafeTimeAdvanced(Event, frozen=True):
+    """A node published a new schema safe time."""
+
+    node: str
+    safe_ts: int
+
+
+class DdlDecided(Event, frozen=True):
+    """A coordinator knows the outcome of a DDL statement and starts to wait for `acknowledge_ts`.
+
+    `outcome` is `installed`, `noop` or `refused`; the last two rest on the catalog version named.
+    """
+
+    node: str
+    op: str
+    outcome: str
+    catalog_version: int
+    activation_ts: int
+    acknowledge_ts: int
+
+
+class SchemaResolved(Event, frozen=True):
+    """A node looked up an object's schema at the reference timestamp `ts` (Top).
+
+    `purpose` is `enlist`, `arrival`, `after-locks`, `commit` or `metadata`. `object_id` and
+    `version` are 0 where no such object exists at `ts`. `waited_us` is the completeness wait.
+    """
+
+    node: str
+    tx: str
+    op: str | None
+    purpose: str
+    name: str | None
+    object_id: int
+    ts: int
+    version: int
+    waited_us: int
+
+
+# --- the witness's voice: transactions ---------------------------------------------------------------
+
+
+class TxBegan(Event, frozen=True):
+    """A coordinator began a transaction."""
+
+    tx: str
+    node: str
+    begin_ts: int
+    implicit: bool = False
+
+
+class Enlisted(Event, frozen=True):
+    """A table (or view) joined a transaction under its initial schema I."""
+
+    tx: str
+    node: str
+    object_id: int
+    name: str
+    enlist_ts: int
+    version: int
+
+
+class RowRead(msgspec.Struct, frozen=True, gc=False):
+    """One key as a read found it.
+
+    `writer` is the transaction whose version was read (None: the key was never written; a deleted
+    row has its deleter as writer and no `row`). `row_version` is the schema version that the row
+    was written under, `decoded_version` the one that its bytes were decoded with; `row` is the row
+    after its upgrade to the reader's schema.
+    """
+
+    key: Any
+    writer: str | None
+    row_version: int
+    decoded_version: int
+    row: Cells | None
+
+
+class ReadExecuted(Event, frozen=True):
+    """A primary read one key (`predicate` false) or every key of its partition (true)."""
+
+    node: str
+    tx: str
+    op: str
+    object_id: int
+    partition: int
+    op_ts: int
+    version: int
+    predicate: bool
+    rows: tuple[RowRead, ...]
+
+
+class WriteExecuted(Event, frozen=True):
+    """A primary wrote a write intent; `row` None is a delete; `version` is the row's schema."""
+
+    node: str
+    tx: str
+    op: str
+    object_id: int
+    partition: int
+    key: Any
+    op_ts: int
+    version: int
+    row: Cells | None
+
+
+class MetadataRead(Event, frozen=True):
+    """A transaction saw a table's columns by name, as `SELECT *` shows them."""
+
+    node: str
+    tx: str
+    op: str
+    object_id: int
+    version: int
+    columns: tuple[str, ...]
+
+
+class TxCommitted(Event, frozen=True):
+    """The commit point: the transaction state is stored.
+
+    `tables` holds, for each enlisted object, (object id, initial version I, version at commit_ts,
+    0 where it no longer exists).
+    """
+
+    node: str
+    tx: str
+    commit_ts: int
+    tables: tuple[tuple[int, int, int], ...]
+
+
+class TxAborted(Event, frozen=True):
+    """A transaction is aborted, for this reason."""
+
+    node: str
+    tx: str
+    reason: str
+
+
+class LockWaited(Event, frozen=True):
+    """A transaction waited for a lock on a key (`key` None: on a whole partition)."""
+
+    node: str
+    tx: str
+    op: str
+    object_id: int
+    key: Any
+    waited_us: int
+    granted: bool
+
+
+class RowFinal(Event, frozen=True):
+    """What storage held for a key when everything had come to rest."""
+
+    node: str
+    object_id: int
+    partition: int
+    key: Any
+    writer: str
+    commit_ts: int
+    version: int
+    row: Cells | None
+
+
+# --- the witness's voice: the world ------------------------------------------------------------------
+
+
+class ClockSet(Event, frozen=True):
+    """From now on a node's physical clock is `offset_us` from true time and drifts by `drift_ppm`."""
+
+    node: str
+    offset_us: int
+    drift_ppm: int
+
+
+class FaultBegan(Event, frozen=True):
+    """A planned fault began."""
+
+    fault: str
+    node: str | None
+
+
+class FaultHealed(Event, frozen=True):
+    """A planned fault was healed."""
+
+    fault: str
+    node: str | None
+
+
+class NeverCompleted(Event, frozen=True):
+    """A planned operation had no completion when the run ended; `waits_for` says on what."""
+
+    client: str
+    op: str
+    waits_for: str
+
+
+class MessageSent(Event, frozen=True):
+    """Trace: a message left a node; `label` tells it from others of its kind on the link."""
+
+    sender: str
+    to: str
+    kind: str
+    label: int
+
+
+class MessageDelivered(Event, frozen=True):
+    """Trace: a message arrived."""
+
+    sender: str
+    to: str
+    kind: str
+    label: int
+    sent_us: int
+
+
+AnyEvent = (
+    Invoked
+    | Encoded
+    | Ok
+    | Failed
+    | Unknown
+    | UpdateLogged
+    | UpdateApplied
+    | SafeTimeAdvanced
+    | DdlDecided
+    | SchemaResolved
+    | TxBegan
+    | Enlisted
+    | ReadExecuted
+    | WriteExecuted
+    | MetadataRead
+    | TxCommitted
+    | TxAborted
+    | LockWaited
+    | RowFinal
+    | ClockSet
+    | FaultBegan
+    | FaultHealed
+    | NeverCompleted
+    | MessageSent
+    | MessageDelivered
+)
+"""Every kind of event, as the codec reads them back."""
+
+CLIENT_VOICE = (Invoked, Encoded, Ok, Failed, Unknown)
+"""The events that a user of the database could have written down."""

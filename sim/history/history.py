@@ -1,0 +1,64 @@
+"""A history: the append-only record of one run, with the header that lets anyone repeat it."""
+
+import hashlib
+from collections import Counter
+from typing import Any, Final
+
+import msgspec
+
+from sim.history.events import AnyEvent
+from sim.model.design import DesignHeader
+from sim.model.records import Record
+
+FORMAT: Final = 1
+"""The format number of histories and of all JSON output."""
+
+
+class Header(Record, frozen=True, tag_field="event", tag="Header"):
+    """The first record of a history: what ran, under which design, and how to run it again.
+
+    `scenario_text` is the scenario file's whole text and `overrides` what was set over it, so that
+    a history can be run again without the file. `settings` are the resolved numbers per node name
+    (and `""` for the cluster), in milliseconds: `max_clock_skew_ms`, `delay_duration_ms`, ….
+    `reaches` are the probes that the scenario says must be reached.
+    """
+
+    format: int
+    program: str
+    scenario: str
+    scenario_text: str
+    overrides: dict[str, Any]
+    seed: int
+    design: DesignHeader
+    mutant: str | None
+    expect: Any
+    reaches: tuple[str, ...]
+    settings: dict[str, dict[str, int]]
+    voices: tuple[str, ...] = ("client", "witness")
+
+
+class History:
+    """The events of one run in the order in which they happened, and how often probes were met.
+
+    `events` is a plain list; appending to it is all that recording costs. `end_us` is the simulated
+    instant at which the run ended.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.events: list[AnyEvent] = []
+        self.probes: Counter[str] = Counter()
+        self.end_us = 0
+        self.executed_events = 0
+
+    def fingerprint(self) -> str:
+        """SHA-256 over every event's JSON, in order: equal for equal runs, on any machine."""
+        encoder = msgspec.json.Encoder()
+        digest = hashlib.sha256()
+        for event in self.events:
+            digest.update(encoder.encode(event))
+        return digest.hexdigest()[:16]
+
+    def of(self, *kinds: type) -> list[Any]:
+        """The events of these kinds, in order."""
+        return [event for event in self.events if type(event) in kinds]

@@ -1,0 +1,1 @@
+"""The machine under the nodes: SimPy, clocks, network, hosts."""

@@ -1,0 +1,1 @@
+"""The shared vocabulary: data without rules."""

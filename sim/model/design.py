@@ -1,0 +1,39 @@
+"""The header of a design: its name, where it comes from, and what it claims to keep.
+
+A *claim* is an invariant of protocol.md section 7 together with the assumptions under which the
+design promises it. A breach of a claim under its assumptions is a violation; with an assumption
+broken on purpose it is *out of assumption*; of what was never claimed, *accepted weirdness*.
+"""
+
+from typing import Final
+
+from sim.model.records import Record
+
+SKEW_BOUNDED: Final = "skew<=CSmax"
+"""No two physical clocks ever differ by more than the configured CSmax."""
+DELAY_BOUNDED: Final = "PD+skew<=DD"
+"""No message that matters takes longer than the delay duration less the skew."""
+ASSUMPTIONS: Final = (SKEW_BOUNDED, DELAY_BOUNDED)
+
+
+class Claim(Record, frozen=True):
+    """An invariant that a design promises, and what it needs for it."""
+
+    invariant: str
+    assumes: tuple[str, ...] = ()
+
+
+class DesignHeader(Record, frozen=True):
+    """What a judge must know of a design; it travels in the history's header.
+
+    `ddl_edges_assume` are the assumptions of the real-time edges that leave a DDL; `backward` is
+    the rule for rows of a newer version: `forbid_all`, `by_change_type`, `by_tuple` or `off`.
+    """
+
+    name: str
+    summary: str
+    source: str
+    plane: str
+    claims: tuple[Claim, ...]
+    ddl_edges_assume: tuple[str, ...] = (SKEW_BOUNDED,)
+    backward: str = "forbid_all"

@@ -1,0 +1,48 @@
+"""Hybrid logical clocks: monotone, causal, and never far from the node's physical clock.
+
+`now()` ticks: each call gives a timestamp larger than any that this clock gave or merged before.
+`current()` looks without ticking. `update(ts)` merges a timestamp from elsewhere, so that whatever
+this node stamps later is larger (IEP-98, Using safe time: from there on the reference clock is the
+HLC and no longer the physical clock).
+
+The physical part is in whole milliseconds of the node's own clock. If a physical clock steps back,
+or runs behind what was merged, the hybrid clock stays where it is and counts its logical part up.
+"""
+
+from collections.abc import Callable
+
+from sim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
+
+
+class HybridClock:
+    """One node's hybrid logical clock over its physical clock."""
+
+    __slots__ = ("_last", "_on_jump", "_physical_ms")
+
+    def __init__(self, physical_ms: Callable[[], int], last: Timestamp = MIN_TIMESTAMP) -> None:
+        self._physical_ms = physical_ms
+        self._last: int = last
+        self._on_jump: Callable[[], None] | None = None
+
+    def now(self) -> Timestamp:
+        """A new timestamp, larger than every earlier one of this clock; ticks."""
+        physical = self._physical_ms() << LOGICAL_BITS
+        last = self._last
+        self._last = last = physical if physical > last else last + 1
+        return Timestamp(last)
+
+    def current(self) -> Timestamp:
+        """What the clock shows, without ticking."""
+        physical = self._physical_ms() << LOGICAL_BITS
+        return Timestamp(physical if physical > self._last else self._last)
+
+    def update(self, ts: Timestamp) -> None:
+        """Merge a timestamp from elsewhere: later timestamps of this clock are larger."""
+        if ts > self._last:
+            self._last = ts
+            if self._on_jump is not None:
+                self._on_jump()
+
+    def on_jump(self, callback: Callable[[], None] | None) -> None:
+        """Call back when a merge moves the clock (whoever waits for it to pass something)."""
+        self._on_jump = callback

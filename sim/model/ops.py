@@ -1,0 +1,65 @@
+"""What a client can ask of the database: operations, as plain data.
+
+An operation names its table as the client does, by name. Keys are the value of the key column (a
+tuple where the key has several columns). Generated writes name only keys; the client fills the
+other columns of the schema version that it has cached with values unique to (operation, column).
+"""
+
+from sim.model.records import Tagged
+from sim.model.schema import Value
+
+Key = Value | tuple[Value, ...]
+"""A primary key: the value of its one column, or of its columns in order."""
+
+
+class Begin(Tagged, frozen=True, tag="begin"):
+    """Begin an explicit transaction."""
+
+
+class Commit(Tagged, frozen=True, tag="commit"):
+    """Commit the client's transaction."""
+
+
+class Rollback(Tagged, frozen=True, tag="rollback"):
+    """Roll the client's transaction back."""
+
+
+class Get(Tagged, frozen=True, tag="get"):
+    """Read one row by key."""
+
+    table: str
+    key: Key
+
+
+class Put(Tagged, frozen=True, tag="put"):
+    """Write one row; `values` by column name, None where the client fills every column."""
+
+    table: str
+    key: Key
+    values: dict[str, Value] | None = None
+
+
+class Delete(Tagged, frozen=True, tag="delete"):
+    """Delete one row by key."""
+
+    table: str
+    key: Key
+
+
+class Scan(Tagged, frozen=True, tag="scan"):
+    """Read every row of a table; with `metadata` it is a `SELECT *`, which shows the columns too."""
+
+    table: str
+    metadata: bool = False
+
+
+class Ddl(Tagged, frozen=True, tag="ddl"):
+    """Run one DDL statement."""
+
+    sql: str
+
+
+DataOperation = Get | Put | Delete | Scan
+"""What reads or writes rows."""
+Operation = Begin | Commit | Rollback | Get | Put | Delete | Scan | Ddl
+"""Anything that a client can ask."""

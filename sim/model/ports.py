@@ -1,0 +1,143 @@
+"""The ports: all that a protocol asks of the world.
+
+A protocol is written against `Node`, never against SimPy, a socket or a random number. Whatever
+answers these calls can run it: the simulator (`sim.world.adapters`), a test with fakes, one day a
+real network. Waits are awaitables; *between two awaits nothing else happens in the cluster*.
+
+Every wait belongs to a scope. When the scope ends, the wait returns `Ended(reason)`; when the node
+crashes, its tasks are simply never resumed (so no `finally` of theirs ever runs).
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, Protocol, TypeVar
+
+from sim.model.hlc import HybridClock
+from sim.units import Micros, Timestamp
+
+T = TypeVar("T")
+
+
+class NoReplyType:
+    """The type of `NO_REPLY`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "NO_REPLY"
+
+
+NO_REPLY: Final = NoReplyType()
+"""What a request gives when no answer came in time."""
+
+
+class Settings:
+    """What may differ per node or change at run time; never part of a strategy.
+
+    `delay_duration_ms` is DD, `max_clock_skew_ms` the configured CSmax, `safe_time_interval_ms` H.
+    """
+
+    __slots__ = (
+        "ddl_attempts",
+        "delay_duration_ms",
+        "lock_retries",
+        "max_clock_skew_ms",
+        "operation_timeout_us",
+        "resend_us",
+        "safe_time_interval_ms",
+    )
+
+    def __init__(  # one value a field
+        self,
+        *,
+        delay_duration_ms: int,
+        max_clock_skew_ms: int,
+        safe_time_interval_ms: int,
+        operation_timeout_us: Micros,
+        resend_us: Micros,
+        ddl_attempts: int,
+        lock_retries: int,
+    ) -> None:
+        self.delay_duration_ms = delay_duration_ms
+        self.max_clock_skew_ms = max_clock_skew_ms
+        self.safe_time_interval_ms = safe_time_interval_ms
+        self.operation_timeout_us = operation_timeout_us
+        self.resend_us = resend_us
+        self.ddl_attempts = ddl_attempts
+        self.lock_retries = lock_retries
+
+
+class Future(Protocol[T]):
+    """A value that some task will be given."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the value is there."""
+
+    def set(self, value: T) -> None:
+        """Give the value; whoever awaits it runs after the present task has come to its await."""
+
+    def __await__(self) -> Any:  # noqa: ANN401, PLC2801 - the awaitable protocol's own signature
+        """Wait for the value."""
+
+
+class Timer(Protocol):
+    """A call that is due later."""
+
+    def cancel(self) -> None:
+        """Do not make the call."""
+
+
+Handler = Callable[[str, Any], Any]
+"""Takes (sender, payload); gives a reply, None for none, or a coroutine that does."""
+
+
+class Node(Protocol):
+    """A node as the protocol sees it."""
+
+    name: str
+    clock: HybridClock
+    settings: Settings
+    disk: dict[str, Any]
+    recording: bool
+    tracing: bool
+
+    def on(self, payload_type: type, handler: Handler) -> None:
+        """Handle messages whose payload is of this type."""
+
+    def send(self, to: str, payload: object, label: int | None = None) -> None:
+        """Send and forget."""
+
+    def request(
+        self, to: str, payload: object, timeout_us: Micros, label: int | None = None
+    ) -> Awaitable[Any]:
+        """Send and wait for the reply; `NO_REPLY` if none came in time."""
+
+    def spawn(self, task: Coroutine[Any, Any, Any]) -> None:
+        """Run a task of this incarnation beside the present one."""
+
+    def sleep(self, duration_us: Micros) -> Awaitable[None]:
+        """Wait for a span of simulated time."""
+
+    def call_later(self, delay_us: Micros, fn: Callable[..., None], *args: object) -> Timer:
+        """Call a function of this incarnation after a span of simulated time."""
+
+    def future(self) -> Future[Any]:
+        """A future that ends with this incarnation."""
+
+    def clock_passes(self, ts: Timestamp) -> Awaitable[None]:
+        """Wait until this node's hybrid clock shows at least `ts`."""
+
+    def elapsed_us(self) -> Micros:
+        """A stopwatch: simulated microseconds, for measuring durations only."""
+
+    def record(self, event: object) -> None:
+        """Write an event into the history; takes no simulated time."""
+
+    def record_once(self, key: object, event: object) -> None:
+        """Write an event that any node of the cluster may report, the first time only."""
+
+    def probe(self, name: str) -> None:
+        """Count that a rare branch was reached."""
+
+    def pause_at(self, point: str, tx: str | None = None) -> Awaitable[None] | None:
+        """A named point of the protocol: None to go on, or what a scripted pause makes wait."""

@@ -1,0 +1,43 @@
+"""Why an operation failed or a transaction aborted: the closed list.
+
+Every reason has a code that appears in histories, figures and plots, one sentence for people, and
+tells whether the client should retry the transaction [110.flow.7].
+"""
+
+from enum import Enum
+
+
+class Reason(Enum):
+    """A reason: its code is the name, its value (sentence, retriable, schema-related)."""
+
+    TABLE_NOT_FOUND = ("no table or view of this name at the operation's timestamp", False, True)
+    TABLE_DROPPED = ("the enlisted table does not exist at the operation's timestamp", True, True)
+    SCHEMA_CHANGED = ("the table's schema at the operation differs from the enlisted one", True, True)
+    SCHEMA_INCOMPATIBLE = ("the enlisted schema is not forward-compatible with the commit schema", True, True)
+    NEWER_ROW_VERSION = ("a row was written under a newer schema than the enlisted one", True, True)
+    ROLLBACK_ONLY = ("an incompatible schema change activated before the commit timestamp", True, True)
+    SCHEMA_WAIT_TIMEOUT = ("the node's metadata did not become complete in time", True, True)
+    LOCK_CONFLICT = ("an older transaction holds the lock (wait-die)", True, False)
+    NODE_UNREACHABLE = ("a node did not answer in time", True, False)
+    ROLLED_BACK = ("the client rolled the transaction back", False, False)
+    TX_FINISHED = ("the transaction has already ended", False, False)
+    BAD_ROW = ("the row does not fit the table's schema", False, False)
+    DDL_REFUSED = ("the statement is not allowed on the present schema", False, False)
+    DDL_CONFLICT = ("the catalog changed too often while the statement was being installed", True, False)
+    OBJECT_EXISTS = ("an object of this name exists already", False, False)
+    OBJECT_NOT_FOUND = ("no object of this name exists", False, False)
+
+    @property
+    def sentence(self) -> str:
+        """What it means, for people."""
+        return self.value[0]
+
+    @property
+    def retriable(self) -> bool:
+        """Whether the client should retry the whole transaction."""
+        return self.value[1]
+
+    @property
+    def is_schema(self) -> bool:
+        """Whether it counts into the schema abort rate."""
+        return self.value[2]

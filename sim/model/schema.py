@@ -1,0 +1,111 @@
+"""Tables, columns, indexes, constraints, views and zones: data without rules.
+
+Every object has an id that is never used again; names are only what SQL calls it. Columns too are
+identified by their ids and never by their names [110.compat.id]: a column that is dropped and added
+again under its old name is another column.
+"""
+
+from typing import Final
+
+from sim.model.records import Record, Tagged
+
+Value = int | float | str | bool | None
+"""What a cell can hold. Decimals and date-times travel as their canonical text."""
+
+INTEGER_TYPES: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+"""Integral types, from the narrowest to the widest."""
+FLOAT_TYPES: Final = ("REAL", "DOUBLE")
+"""Floating-point types, from the narrowest to the widest."""
+TEMPORAL_TYPES: Final = ("TIME", "TIMESTAMP", "TIMESTAMP WITH LOCAL TIME ZONE")
+"""Date-time types that have a precision."""
+OTHER_TYPES: Final = ("BOOLEAN", "DECIMAL", "DATE", "UUID", "VARCHAR", "VARBINARY")
+TYPE_NAMES: Final = INTEGER_TYPES + FLOAT_TYPES + TEMPORAL_TYPES + OTHER_TYPES
+
+
+class ColumnType(Record, frozen=True):
+    """A column's type: `VARCHAR` has a length, `DECIMAL` precision and scale, times a precision."""
+
+    name: str
+    length: int | None = None
+    precision: int | None = None
+    scale: int | None = None
+
+    def __str__(self) -> str:
+        if self.length is not None:
+            return f"{self.name}({self.length})"
+        if self.precision is None:
+            return self.name
+        inner = f"{self.precision}" if self.scale is None else f"{self.precision}, {self.scale}"
+        head, _, tail = self.name.partition(" ")
+        return f"{head}({inner}) {tail}".rstrip()
+
+
+class Column(Record, frozen=True):
+    """A column; `initial_default` is the default it was added with and never changes.
+
+    Old rows that lack the column show `initial_default`; new rows that do not mention it take
+    `default`.
+    """
+
+    id: int
+    name: str
+    type: ColumnType
+    nullable: bool = True
+    default: Value = None
+    initial_default: Value = None
+
+
+class Index(Record, frozen=True):
+    """An index of a table, over columns by id."""
+
+    id: int
+    name: str
+    columns: tuple[int, ...]
+    unique: bool = False
+
+
+class Constraint(Record, frozen=True):
+    """A named constraint of a table: `kind` is `check`, `unique` or `foreign`; `text` its SQL."""
+
+    id: int
+    name: str
+    kind: str
+    text: str
+
+
+class Table(Tagged, frozen=True, tag="table"):
+    """A table at one of its versions; `key` holds the ids of the key columns, in order."""
+
+    id: int
+    name: str
+    version: int
+    columns: tuple[Column, ...]
+    key: tuple[int, ...]
+    zone: str
+    indexes: tuple[Index, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    next_column_id: int = 0
+
+
+class View(Tagged, frozen=True, tag="view"):
+    """A view at one of its versions; `tables` are the ids of the tables that it reads."""
+
+    id: int
+    name: str
+    version: int
+    sql: str
+    tables: tuple[int, ...]
+
+
+class Zone(Tagged, frozen=True, tag="zone"):
+    """A distribution zone: how many partitions and replicas its tables have."""
+
+    id: int
+    name: str
+    version: int
+    partitions: int
+    replicas: int
+
+
+SchemaObject = Table | View | Zone
+"""A top-level object of the catalog [110.compat.scope]."""

@@ -1,0 +1,1 @@
+"""Designs with one sentence removed or broken."""

@@ -1,0 +1,1 @@
+"""Families of faults, one file each."""

@@ -1,0 +1,97 @@
+"""One dictionary per kind of plug-in; a plug-in is an object in a file of its package.
+
+A directory *is* the list: `Registry.discover` imports every module of the kind's package in the
+order of their names, and each module adds what it defines. Files from outside the tree
+(`--load FILE.py`) and entry points (`ddlsim.strategies`, `ddlsim.workloads`, ...) add in just the
+same way.
+"""
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class UnknownPlugin(LookupError):
+    """A name that no plug-in of the kind has; the message tells the near ones."""
+
+
+class BadPlugin(ValueError):
+    """A plug-in file that cannot be used; the message tells which and why."""
+
+
+class Registry(Generic[T]):
+    """The plug-ins of one kind, by name."""
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self._package = package
+        self._items: dict[str, T] = {}
+        self._discovered = False
+
+    def add(self, name: str, item: T) -> T:
+        """Add a plug-in under its name; a second one of the same name is refused."""
+        if name in self._items:
+            raise BadPlugin(f"two {self.kind} plug-ins are called {name!r}")
+        self._items[name] = item
+        return item
+
+    def get(self, name: str) -> T:
+        """The plug-in of this name; `UnknownPlugin` names the nearest ones otherwise."""
+        self.discover()
+        if name not in self._items:
+            near = get_close_matches(name, self._items, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(self)}"
+            raise UnknownPlugin(f"no {self.kind} is called {name!r}; {hint}")
+        return self._items[name]
+
+    def __contains__(self, name: str) -> bool:
+        self.discover()
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        self.discover()
+        return iter(sorted(self._items))
+
+    def items(self) -> list[tuple[str, T]]:
+        """Every plug-in with its name, in the order of the names."""
+        self.discover()
+        return sorted(self._items.items())
+
+    def discover(self) -> None:
+        """Import the modules of the kind's package, then its entry points; once."""
+        if self._discovered:
+            return
+        self._discovered = True
+        package = importlib.import_module(self._package)
+        for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+            importlib.import_module(f"{self._package}.{module}")
+        for point in sorted(entry_points(group=f"ddlsim.{self.kind}s"), key=lambda p: p.name):
+            point.load()
+
+
+def load_file(path: str) -> None:
+    """Run a plug-in file from outside the tree; what it registers is then known by name."""
+    file = Path(path)
+    if not file.is_file():
+        raise BadPlugin(f"{path}: no such plug-in file")
+    name = f"ddlsim_loaded_{file.stem}"
+    if name in sys.modules:
+        return
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise BadPlugin(f"{path}: not a Python file; give a file that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise BadPlugin(f"{path}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,1 @@
+"""SQL statements in, schema changes out."""

@@ -1,0 +1,1 @@
+"""Honest designs, one file each."""

@@ -1,0 +1,1 @@
+"""Generators of client operations, one file each."""
