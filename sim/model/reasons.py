@@ -16,7 +16,6 @@ class Reason(Enum):
     SCHEMA_INCOMPATIBLE = ("the enlisted schema is not forward-compatible with the commit schema", True, True)
     NEWER_ROW_VERSION = ("a row was written under a newer schema than the enlisted one", True, True)
     ROLLBACK_ONLY = ("an incompatible schema change activated before the commit timestamp", True, True)
-    SCHEMA_WAIT_TIMEOUT = ("the node's metadata did not become complete in time", True, True)
     LOCK_CONFLICT = ("an older transaction holds the lock (wait-die)", True, False)
     NODE_UNREACHABLE = ("a node did not answer in time", True, False)
     ROLLED_BACK = ("the client rolled the transaction back", False, False)

@@ -1,0 +1,158 @@
+"""One entry point for people and CI: sets up .venv once, then runs what is asked.
+
+usage: python3 dev.py VERB
+
+    demo              a realistic scenario is judged, then a broken design convicted
+    test [ARGS]       the whole suite; ARGS are stages (house, fast, scenarios)
+                      or pytest's own, with paths relative to the project
+    check             the formatter, the linter, the types and the floors
+    lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
+    setup             only the set-up
+
+It needs Python 3.11 or later and nothing else: uv is used where it is on PATH,
+venv and pip otherwise.  A stamp in .venv makes every later call immediate.
+"""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON, STAMP = BIN / "python", VENV / "ready"
+LOCK, PROJECT = ROOT / "requirements.txt", ROOT / "pyproject.toml"
+
+DEMO = ("run realistic --expect", "run negative/no_completeness_wait --expect")
+STAGES = {
+    "house": ["tests/house"],
+    "fast": ["tests/unit", "tests/clauses", "tests/property", "tests/golden"],
+    "scenarios": ["tests/scenarios", "tests/determinism"],
+}
+VERBS = {"demo", "test", "check", "lock", "setup"}
+LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
+CHECKS = {
+    "format": ["-m", "ruff", "format", "--check", "."],
+    "lint": ["-m", "ruff", "check", "."],
+    "types": ["-m", "mypy"],
+    "floors": ["-c", LINT, "--no-logo"],
+}
+
+
+def stop(why: str) -> NoReturn:
+    """End with one line on stderr and the exit code of bad input."""
+    print(f"dev.py: {why}", file=sys.stderr)
+    sys.exit(2)
+
+
+if sys.version_info < (3, 11):  # noqa: UP036 - an older Python must be told so, not crash
+    found = ".".join(str(part) for part in sys.version_info[:2])
+    stop(f"Python {found} is too old; run it with 3.11 or later, say: python3.11 dev.py demo")
+
+
+def quietly(*command: str) -> None:
+    """Run a step of the set-up; only its failure is worth reading."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(*(done.stdout + done.stderr).splitlines()[-15:], sep="\n", file=sys.stderr)
+        stop(f"set-up failed at: {' '.join(command)}")
+
+
+def set_up() -> None:
+    """Make .venv agree with the lock and the project; a half-finished one is made anew."""
+    here = f"{sys.version_info[:2]} {ROOT}"
+    inputs = hashlib.sha256(LOCK.read_bytes() + PROJECT.read_bytes()).hexdigest()
+    stamp = STAMP.read_text("utf-8").splitlines() if STAMP.exists() and PYTHON.exists() else []
+    if stamp == [here, inputs]:
+        return
+    uv = shutil.which("uv")
+    if not uv and not (importlib.util.find_spec("venv") and importlib.util.find_spec("ensurepip")):
+        stop("this Python has no venv and pip; install them (Debian: python3-venv) or uv")
+    print("setting up .venv (once) ...", file=sys.stderr, flush=True)
+    STAMP.unlink(missing_ok=True)
+    base = getattr(sys, "_base_executable", sys.executable)  # not the .venv about to be removed
+    if stamp[:1] != [here]:
+        shutil.rmtree(VENV, ignore_errors=True)
+        make = [uv, "venv", "--seed", "--python", base] if uv else [base, "-m", "venv"]
+        quietly(*make, str(VENV))
+    pip = [uv, "pip"] if uv else [str(PYTHON), "-m", "pip", "--disable-pip-version-check"]
+    which = ["--python", str(PYTHON)] if uv else ["--use-pep517"]
+    quietly(*pip, "install", *which, "--require-hashes", "-r", str(LOCK))
+    quietly(*pip, "install", *which, "--no-deps", "--no-build-isolation", "-e", str(ROOT))
+    STAMP.write_text(f"{here}\n{inputs}\n", "utf-8")
+
+
+def run(*command: str) -> int:
+    """Run a program of the environment in the project's folder."""
+    env = {k: v for k, v in os.environ.items() if k not in {"PYTHONHOME", "PYTHONPATH"}}
+    env["PATH"] = os.pathsep.join([str(BIN), env.get("PATH", os.defpath)])
+    return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
+
+
+def demo() -> int:
+    """Show each command, then run it; all of them, even if one disappoints."""
+    results = []
+    for words in DEMO:
+        print(f"\n$ ddlsim {words}", flush=True)
+        results.append(run(str(BIN / "ddlsim"), *words.split()))
+    return max(results, key=abs)
+
+
+def test(args: list[str]) -> int:
+    """Run pytest on everything, or on the stages and arguments given."""
+    folders = [f for a in args for f in STAGES.get(a, []) if (ROOT / f).is_dir()]
+    if not folders and any(a in STAGES for a in args):
+        stop(f"no tests yet in {', '.join(args)}")
+    return run(str(PYTHON), "-m", "pytest", "-q", *folders, *(a for a in args if a not in STAGES))
+
+
+def check() -> int:
+    """Run every check, so that one visit shows all there is to mend."""
+    results = []
+    for name, words in CHECKS.items():
+        print(f"--- {name}", flush=True)
+        results.append(run(str(PYTHON), *words))
+    return max(results, key=abs)
+
+
+def lock(args: list[str]) -> None:
+    """Pin every dependency by hash, for all platforms, without any address."""
+    what = ["pyproject.toml", "--extra", "dev", "--universal", "--generate-hashes", "--no-header"]
+    with tempfile.TemporaryDirectory() as tmp:
+        uv = shutil.which("uv")
+        if not uv:
+            quietly(sys.executable, "-m", "venv", tmp)
+            uv = os.path.join(tmp, BIN.name, "uv")
+            quietly(os.path.join(tmp, BIN.name, "python"), "-m", "pip", "install", "uv")
+        quietly(uv, "pip", "compile", "--quiet", *what, *args, "--output-file", LOCK.name)
+
+
+def main(argv: list[str]) -> int:
+    """Run one verb; anything else is answered with the usage."""
+    verb, args = (argv[0], argv[1:]) if argv else ("", [])
+    if verb not in VERBS:
+        asked = verb in {"-h", "--help", "help"}
+        print((__doc__ or "").rstrip(), file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
+    if verb == "lock":
+        lock(args)
+        return 0
+    if args and verb != "test":
+        stop(f"{verb} takes no arguments")
+    set_up()
+    if verb == "test":
+        return test(args)
+    return demo() if verb == "demo" else check() if verb == "check" else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

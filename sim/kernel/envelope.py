@@ -1,0 +1,122 @@
+"""A message on its way, and the channel it travels: one kind of message on one link."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Protocol
+
+from sim.kernel.loop import SLIM
+from sim.kernel.rng import Quantiles, mix, name_id, threshold
+
+LOSS, DUPLICATION, REORDERING, SECOND_DELAY = (name_id(word) for word in (
+    "loss", "duplication", "reordering", "delay of the copy"
+))  # fmt: skip
+NO_TABLE: Final[Quantiles] = ()
+
+
+class Endpoint(Protocol):
+    """What a message can be delivered to."""
+
+    @property
+    def alive(self) -> bool: ...
+
+    def receive(self, envelope: "Envelope") -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weather:
+    """How a link treats messages; what is None is left to entries made before."""
+
+    latency: Quantiles | None = None
+    loss: float | None = None
+    duplication: float | None = None
+    reordering: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.latency is not None and self.latency[0] < 0:
+            raise ValueError(f"a latency must not be negative: {self.latency[0]} us")
+        for name in ("loss", "duplication", "reordering"):
+            threshold(getattr(self, name) or 0.0)
+
+
+class Channel:
+    """The messages of one kind on one link."""
+
+    __slots__ = (
+        "count", "duplication", "endpoint", "key", "kind", "last_due_us", "loopback",
+        "loss", "plain", "reordering", "replies", "seen", "sender", "table", "to",
+    )  # fmt: skip
+
+    def __init__(self, seed: int, sender: str, to: str, kind: str, endpoint: Endpoint) -> None:
+        self.sender, self.to, self.kind, self.endpoint = sender, to, kind, endpoint
+        self.key = mix(mix(seed, name_id(f"{sender} > {to}")), name_id(kind))
+        self.count = 0
+        self.last_due_us = 0
+        self.seen: dict[int, int] = {}
+        self.replies: dict[type, Channel] = {}  # the way back, by the type of the reply
+        self.loopback = sender == to
+        self.reset()
+
+    def reset(self) -> None:
+        """No weather at all."""
+        self.table = NO_TABLE
+        self.loss = self.duplication = self.reordering = 0
+        self.plain = not self.loopback
+
+    def adopt(self, weather: Weather) -> None:
+        """Take over what this entry says."""
+        if weather.latency is not None:
+            self.table = weather.latency
+        for name in ("loss", "duplication", "reordering"):
+            probability = getattr(weather, name)
+            if probability is not None:
+                setattr(self, name, threshold(probability))
+        rough = self.loss or self.duplication or self.reordering
+        self.plain = not (rough or self.loopback)
+
+    def happens(self, what: int, limit: int, label: int, occurrence: int) -> bool:
+        """Whether this fate, of the probability `limit`, meets the n-th message of this label."""
+        return bool(limit) and mix(mix(self.key ^ what, label), occurrence) < limit
+
+    def occurrence(self, label: int) -> int:
+        """How often this label has been sent: a repeated message must not share its fate."""
+        self.seen[label] = seen = self.seen.get(label, 0) + 1
+        return seen
+
+
+class Envelope:
+    """A message on its way: the event that delivers it."""
+
+    __slots__ = ("channel", "exchange", "label", "payload")
+    callbacks: ClassVar = SLIM
+
+    def __init__(self, channel: Channel, label: int, payload: Any, exchange: int) -> None:
+        self.channel = channel
+        self.label = label
+        self.payload = payload
+        self.exchange = exchange  # 0: one way; n: request n; -n: the reply to request n
+
+    def fire(self) -> None:
+        self.channel.endpoint.receive(self)
+
+
+class TracedEnvelope(Envelope):
+    """The same for a run that is watched."""
+
+    __slots__ = ("_note", "sent_us", "serial")
+
+    def __init__(
+        self, channel: Channel, label: int, payload: Any, exchange: int,
+        *, sent_us: int, serial: int, note: Callable[[str, Envelope], None],
+    ) -> None:  # fmt: skip
+        super().__init__(channel, label, payload, exchange)
+        self.sent_us = sent_us
+        self.serial = serial
+        self._note = note
+
+    def fire(self) -> None:
+        self._note("deliver" if self.channel.endpoint.alive else "vanish", self)
+        self.channel.endpoint.receive(self)
+
+
+Trace = Callable[[str, int, TracedEnvelope], None]
+"""Called with what happens (send, deliver, vanish, lose, drop, copy, hold), when, and to what."""

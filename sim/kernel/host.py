@@ -1,0 +1,231 @@
+"""A simulated machine: its life, its disk, and how it talks to the others.
+
+A host lives in incarnations. `crash` ends one: its tasks, timers and pending requests vanish and
+messages to it are lost, until `restart` begins the next with the same disk and the same clock.
+`pause` only stops it: deliveries, timers and steps wait, in order, for `resume`.
+
+A request to oneself goes through the same door as any other, but through the ready deque instead
+of the network: no delay, no loss, no rule; and it times out like any other.
+"""
+
+import re
+from collections.abc import Callable, Coroutine
+from types import CoroutineType
+from typing import Any, Final, TypeVar
+
+from sim.kernel.clock import PhysicalClock
+from sim.kernel.deadlines import Deadlines
+from sim.kernel.envelope import Channel, Envelope
+from sim.kernel.future import Future, Scope
+from sim.kernel.loop import Life, Loop, SimulationCrashed, Task, Timer, crash_of
+from sim.kernel.network import Network
+from sim.model.ports import NO_REPLY
+
+T = TypeVar("T")
+Handler = Callable[[str, Any], Any]
+"""Given sender and payload: None, a reply, or a coroutine that ends in one of the two."""
+
+
+_KINDS: Final[dict[type, str]] = {}  # computed once per class
+
+
+def kind_of(payload_type: type) -> str:
+    """A message's kind: what its class says, or else the class's name in kebab-case."""
+    kind = _KINDS.get(payload_type)
+    if kind is None:
+        kind = _KINDS[payload_type] = _name_kind(payload_type)
+    return kind
+
+
+def _name_kind(payload_type: type) -> str:
+    kind = getattr(payload_type, "kind", None)
+    if isinstance(kind, str):
+        return kind
+    return re.sub(
+        r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", payload_type.__name__
+    ).lower()
+
+
+def _reply_kind(payload_type: type, request_kind: str) -> str:
+    """A reply's kind is its own, except that a bare `True` says nothing by itself."""
+    own = payload_type.__module__ != "builtins"
+    return kind_of(payload_type) if own else f"{request_kind}-reply"
+
+
+class _Serving(Task[Any]):
+    """A handler that had to wait: its result is the reply."""
+
+    __slots__ = ("_host", "_request")
+
+    def __init__(
+        self, coro: Coroutine[Any, None, Any], life: Life, host: "Host", request: Envelope
+    ) -> None:
+        super().__init__(coro, life)
+        self._host = host
+        self._request = request
+
+    def finish(self, value: Any) -> None:
+        if value is not None:
+            self._host.reply(self._request, value)
+
+
+class Host:
+    """A machine with a name; also an endpoint of the network."""
+
+    def __init__(self, loop: Loop, network: Network, name: str, clock: PhysicalClock) -> None:
+        self.loop = loop
+        self.network = network
+        self.name = name
+        self.clock = clock
+        self.disk: dict[str, Any] = {}
+        self.incarnation = 1
+        self._requests = 0  # never starts again, so that replies to the dead find nobody
+        self._routes: dict[tuple[str, type], Channel] = {}
+        self._begin_life()
+        network.attach(name, self)
+
+    def _begin_life(self) -> None:
+        self.life = Life(self.loop)
+        self._handlers: dict[type, Handler] = {}
+        self._pending: dict[int, Future[Any]] = {}
+        self._deadlines: dict[int, Deadlines] = {}
+
+    @property
+    def alive(self) -> bool:
+        return self.life.alive
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def on(self, payload_type: type, handler: Handler) -> None:
+        """Serve payloads of exactly this type; until the next crash."""
+        assert payload_type not in self._handlers, f"{self.name}: two handlers: {payload_type}"
+        self._handlers[payload_type] = handler
+
+    def send(self, to: str, payload: Any, label: int | None = None) -> None:
+        if self.life.alive:
+            payload_type = type(payload)
+            channel = self._routes.get((to, payload_type)) or self._open_route(to, payload_type)
+            self.network.transmit(channel, payload, label, 0)
+
+    def request(
+        self, to: str, payload: Any, timeout_us: int, label: int | None = None
+    ) -> Future[Any]:
+        """Send, and await the reply or `NO_REPLY`; a reply that comes later is ignored."""
+        future: Future[Any] = Future(self.loop.ready)
+        if self.life.alive:
+            payload_type = type(payload)
+            channel = self._routes.get((to, payload_type)) or self._open_route(to, payload_type)
+            self._requests = number = self._requests + 1
+            self._pending[number] = future
+            deadlines = self._deadlines.get(timeout_us) or self._open_deadlines(timeout_us)
+            deadlines.add(number)
+            self.network.transmit(channel, payload, label, number)
+        return future
+
+    def _open_route(self, to: str, payload_type: type) -> Channel:
+        channel = self.network.channel(self.name, to, kind_of(payload_type))
+        self._routes[to, payload_type] = channel
+        return channel
+
+    def _open_deadlines(self, timeout_us: int) -> Deadlines:
+        deadlines = Deadlines(self.life, timeout_us, self._pending, NO_REPLY)
+        self._deadlines[timeout_us] = deadlines
+        return deadlines
+
+    def receive(self, envelope: Envelope) -> None:
+        """The network's side: deliver, now or after a pause."""
+        if not self.life.running:
+            self.life.defer(_Delivery(self, envelope))
+            return
+        exchange = envelope.exchange
+        payload = envelope.payload
+        if exchange < 0:
+            future = self._pending.pop(-exchange, None)
+            if future is not None:
+                future.set(payload)
+            return
+        handler = self._handlers.get(type(payload))
+        assert handler is not None, f"{self.name} has no handler for {type(payload).__name__}"
+        result = handler(envelope.channel.sender, payload)
+        if type(result) is CoroutineType:
+            self._serve(result, envelope)
+        elif result is not None:
+            assert not isinstance(result, Future), f"{self.name}: a handler returned {result!r}"
+            self.reply(envelope, result)
+
+    def _serve(self, coro: Coroutine[Any, None, Any], request: Envelope) -> None:
+        """Run a handler to its first wait; most never wait, and those need no task."""
+        life = self.life
+        try:
+            awaited = coro.send(None)
+        except StopIteration as stop:
+            if stop.value is not None:
+                self.reply(request, stop.value)
+        except SimulationCrashed:
+            raise
+        except Exception as error:
+            raise crash_of(coro, error) from error
+        else:
+            awaited.add_waiter(_Serving(coro, life, self, request))
+
+    def reply(self, request: Envelope, value: Any) -> None:
+        """Answer under the request's label, so that each reply's delay is its own as well."""
+        if request.exchange and self.life.alive:
+            back = request.channel.replies
+            channel = back.get(type(value)) or self._open_reply(request.channel, type(value))
+            self.network.transmit(channel, value, request.label, -request.exchange)
+
+    def _open_reply(self, there: Channel, value_type: type) -> Channel:
+        kind = _reply_kind(value_type, there.kind)
+        channel = there.replies[value_type] = self.network.channel(there.to, there.sender, kind)
+        return channel
+
+    # -- tasks, timers, waits: all of the present life -------------------------------------------
+
+    def spawn(self, coro: Coroutine[Any, None, T]) -> Task[T]:
+        return self.loop.spawn(coro, self.life)
+
+    def sleep(self, us: int) -> Future[None]:
+        return self.loop.sleep(us)
+
+    def future(self) -> Future[Any]:
+        return self.life.scope.future()
+
+    def scope(self) -> Scope:
+        return self.life.scope.child()
+
+    def call_later(self, delay_us: int, fn: Callable[..., object], *args: Any) -> Timer:
+        return self.life.call_at(self.loop.now_us + delay_us, fn, *args)
+
+    # -- life and death --------------------------------------------------------------------------
+
+    def crash(self) -> None:
+        """Stop being, between two steps of everybody; only the disk and the clock remain."""
+        if self.life.alive:
+            self.life.end("crash")
+
+    def pause(self) -> None:
+        self.life.pause()
+
+    def resume(self) -> None:
+        self.life.resume()
+
+    def restart(self, boot: Callable[[], None]) -> None:
+        """A new incarnation with nothing but the disk; `boot` installs its handlers and tasks."""
+        self.crash()
+        self.incarnation += 1
+        self._begin_life()
+        boot()
+
+
+class _Delivery:
+    """A message that found its host paused."""
+
+    __slots__ = ("_envelope", "_host")
+
+    def __init__(self, host: Host, envelope: Envelope) -> None:
+        self._host = host
+        self._envelope = envelope
+
+    def fire(self) -> None:
+        self._host.receive(self._envelope)

@@ -1,0 +1,265 @@
+"""Links between hosts: latency, loss, duplication, reordering; rules decide each envelope's fate.
+
+A message's delay is a function of (seed, link, kind, label) and not the next number of a stream.
+The label is the sender's (an operation and its hop) or else a running number per link and kind.
+One message more or less therefore leaves the delays of all others as they were: two designs of a
+protocol see the same weather, and shrinking does not wander.
+
+Messages of one kind on one link arrive in the order of sending unless reordering says otherwise:
+one whose predecessor is late waits behind it. What shall not queue is `override`n: it arrives
+exactly when told, out of line. Rules look at a message when it is sent, in the order in which they
+were installed; what is on its way already is not touched any more.
+"""
+
+from collections.abc import Sequence
+from heapq import heappush
+from typing import Any
+
+from sim.kernel.envelope import (
+    DUPLICATION,
+    LOSS,
+    REORDERING,
+    SECOND_DELAY,
+    Channel,
+    Endpoint,
+    Envelope,
+    Trace,
+    TracedEnvelope,
+    Weather,
+)
+from sim.kernel.loop import NORMAL, Loop
+from sim.kernel.rng import TABLE_SHIFT, mix
+from sim.kernel.rules import Block, Delay, Hold, Partition, Rule, Slow, Verdict
+
+
+class Network:
+    """All links, and the rules in force."""
+
+    def __init__(self, loop: Loop, seed: int) -> None:
+        self.loop = loop
+        self.seed = seed
+        self.trace: Trace | None = None
+        self.rules: list[Rule] = []
+        self._endpoints: dict[str, Endpoint] = {}
+        self._channels: dict[tuple[str, str, str], Channel] = {}
+        self._weather: list[Forecast] = []
+        self._overrides: dict[tuple[str, str, str, int], int] = {}
+        self._installed = 0
+        self._serial = 0
+        self._queue, self._order = loop.queue, loop.order
+
+    def attach(self, name: str, endpoint: Endpoint) -> None:
+        assert name not in self._endpoints, f"two hosts named {name}"
+        self._endpoints[name] = endpoint
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    def send(self, sender: str, to: str, kind: str, payload: Any, label: int | None = None) -> None:
+        """Send one way; `label` names the message within its link and kind."""
+        self.transmit(self.channel(sender, to, kind), payload, label, 0)
+
+    def channel(self, sender: str, to: str, kind: str) -> Channel:
+        """The one channel of this link and kind."""
+        return self._channels.get((sender, to, kind)) or self._open(sender, to, kind)
+
+    def transmit(self, channel: Channel, payload: Any, label: int | None, exchange: int) -> None:
+        """The hot path: one draw, one push. `exchange` tells requests and replies apart."""
+        if label is None:
+            channel.count = label = channel.count + 1
+        if not channel.plain or self.rules or self._overrides or self.trace is not None:
+            self._send_with_care(channel, label, payload, exchange)
+            return
+        due_us = self.loop.now_us + channel.table[mix(channel.key, label) >> TABLE_SHIFT]
+        if due_us < channel.last_due_us:
+            due_us = channel.last_due_us
+        else:
+            channel.last_due_us = due_us
+        envelope = Envelope(channel, label, payload, exchange)
+        heappush(self._queue, (due_us, NORMAL, next(self._order), envelope))
+
+    def _open(self, sender: str, to: str, kind: str) -> Channel:
+        assert to in self._endpoints, f"{sender} sends {kind} to {to}, which does not exist"
+        channel = Channel(self.seed, sender, to, kind, self._endpoints[to])
+        self._channels[sender, to, kind] = channel
+        self._settle(channel)
+        return channel
+
+    def _send_with_care(self, channel: Channel, label: int, payload: Any, exchange: int) -> None:
+        """The same send where something may happen to the message on its way."""
+        envelope = self._envelope(channel, label, payload, exchange)
+        self.note("send", envelope)
+        if channel.loopback:
+            self.loop.ready.append(envelope)
+            return
+        exact_us = self._overrides.get((channel.sender, channel.to, channel.kind, label))
+        if exact_us is not None:
+            self.route(envelope, self.loop.now_us + exact_us, in_order=False)
+            return
+        occurrence = channel.occurrence(label) if not channel.plain else 1
+        if channel.happens(LOSS, channel.loss, label, occurrence):
+            self.note("lose", envelope)
+            return
+        in_order = not channel.happens(REORDERING, channel.reordering, label, occurrence)
+        delay_us = channel.table[mix(channel.key, label) >> TABLE_SHIFT]
+        self.route(envelope, self.loop.now_us + delay_us, in_order=in_order)
+        if channel.happens(DUPLICATION, channel.duplication, label, occurrence):
+            copy = self._envelope(channel, label, payload, exchange)
+            self.note("copy", copy)
+            draw = mix(mix(channel.key ^ SECOND_DELAY, label), occurrence)
+            self.route(copy, self.loop.now_us + channel.table[draw >> TABLE_SHIFT], in_order=False)
+
+    def route(self, envelope: Envelope, due_us: int, *, in_order: bool, after: int = 0) -> None:
+        """Ask the rules installed later than `after`, then put the envelope on its way."""
+        for rule in list(self.rules):
+            if rule.order <= after or not rule.matches(envelope):
+                continue
+            match rule.judge(envelope):
+                case Delay(by_us):
+                    due_us += by_us
+                case Verdict.DROP:
+                    self.note("drop", envelope)
+                    return
+                case Verdict.HOLD:
+                    self.note("hold", envelope)
+                    rule.keep(envelope, due_us, in_order=in_order)
+                    return
+        channel = envelope.channel
+        due_us = max(due_us, self.loop.now_us)
+        if in_order:
+            channel.last_due_us = due_us = max(due_us, channel.last_due_us)
+        self.loop.push(due_us, envelope)
+
+    def _envelope(self, channel: Channel, label: int, payload: Any, exchange: int) -> Envelope:
+        if self.trace is None:
+            return Envelope(channel, label, payload, exchange)
+        self._serial += 1
+        return TracedEnvelope(
+            channel, label, payload, exchange,
+            sent_us=self.loop.now_us, serial=self._serial, note=self.note,
+        )  # fmt: skip
+
+    def note(self, what: str, envelope: Envelope) -> None:
+        """Tell whoever watches."""
+        if self.trace is not None and isinstance(envelope, TracedEnvelope):
+            self.trace(what, self.loop.now_us, envelope)
+
+    # -- the weather -----------------------------------------------------------------------------
+
+    def configure(
+        self,
+        weather: Weather,
+        from_: str | None = None,
+        to: str | None = None,
+        kind: str | None = None,
+    ) -> "Forecast":
+        """Weather for these messages; None is a wildcard, and of two entries the later counts."""
+        forecast = Forecast(self, weather, from_, to, kind)
+        self._weather.append(forecast)
+        self._settle_all()
+        return forecast
+
+    def forget(self, forecast: "Forecast") -> None:
+        """The weather as if this entry had never been made."""
+        self._weather.remove(forecast)
+        self._settle_all()
+
+    def _settle_all(self) -> None:
+        for channel in self._channels.values():
+            self._settle(channel)
+
+    def _settle(self, channel: Channel) -> None:
+        """Let a channel adopt all entries that concern it, in order."""
+        channel.reset()
+        for forecast in self._weather:
+            if forecast.concerns(channel):
+                channel.adopt(forecast.weather)
+        where = f"{channel.sender} > {channel.to}, {channel.kind}"
+        assert channel.table or channel.loopback, f"no latency is configured for {where}"
+
+    # -- the rules -------------------------------------------------------------------------------
+
+    def install(self, rule: Rule) -> None:
+        """Put a rule behind those in force."""
+        assert rule.order == 0, "a rule is installed once"
+        self._installed += 1
+        rule.order = self._installed
+        rule.network = self
+        self.rules.append(rule)
+
+    def remove(self, rule: Rule) -> None:
+        self.rules.remove(rule)
+
+    def hold(
+        self,
+        from_: str | None = None,
+        to: str | None = None,
+        kind: str | None = None,
+        label: int | None = None,
+        until_us: int | None = None,
+    ) -> Hold:
+        """Keep these messages back until `release`, or until a moment."""
+        rule = Hold(from_, to, kind, label)
+        self.install(rule)
+        if until_us is not None:
+            self.loop.call_at(until_us, rule.release)
+        return rule
+
+    def block(self, from_: str | None = None, to: str | None = None) -> None:
+        """Drop everything in this one direction."""
+        self.install(Block(from_, to))
+
+    def unblock(self, from_: str | None = None, to: str | None = None) -> None:
+        """Take back every `block` of exactly this direction."""
+        self.rules = [
+            rule
+            for rule in self.rules
+            if not (isinstance(rule, Block) and (rule.from_, rule.to) == (from_, to))
+        ]
+
+    def partition(self, *groups: Sequence[str]) -> Partition:
+        """Let nothing pass between groups until `heal`; who is in no group hears everybody."""
+        rule = Partition(groups)
+        self.install(rule)
+        return rule
+
+    def delay_traffic(
+        self,
+        *,
+        by_us: int,
+        into: str | None = None,
+        from_: str | None = None,
+        kind: str | None = None,
+    ) -> Slow:
+        """Make these messages later by so much until `restore`."""
+        rule = Slow(from_, into, kind, by_us=by_us)
+        self.install(rule)
+        return rule
+
+    def override(self, from_: str, to: str, kind: str, label: int, delay_us: int) -> None:
+        """Let the messages of this label take exactly so long: neither lost, nor in line."""
+        self._overrides[from_, to, kind, label] = delay_us
+
+
+class Forecast:
+    """One entry of the configuration, and the way to take it back."""
+
+    __slots__ = ("_network", "_scope", "weather")
+
+    def __init__(
+        self,
+        network: Network,
+        weather: Weather,
+        from_: str | None,
+        to: str | None,
+        kind: str | None,
+    ) -> None:
+        self._network = network
+        self._scope = (from_, to, kind)
+        self.weather = weather
+
+    def concerns(self, channel: Channel) -> bool:
+        names = (channel.sender, channel.to, channel.kind)
+        return all(want in (None, name) for want, name in zip(self._scope, names, strict=True))
+
+    def restore(self) -> None:
+        self._network.forget(self)

@@ -1,0 +1,183 @@
+"""Chance, named: one random stream per component and purpose, delays as tables of quantiles.
+
+Two kinds of dice, and no others. `Streams` serves those who plan a run: each component and purpose
+has a numpy generator of its own, so that one more node does not shift anybody else's numbers.
+`mix` serves the run itself: a draw is a pure function of integers (seed, link, label, ...), looked
+up in a table of quantiles in whole microseconds, so that it is the same on every machine and one
+message more or less leaves all other draws as they were.
+
+Names become numbers by CRC-32, never by `hash()`, which differs from process to process.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import lru_cache
+from itertools import pairwise
+from math import isfinite
+from statistics import NormalDist
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+
+TABLE_BITS: Final = 12
+TABLE_SIZE: Final = 1 << TABLE_BITS
+TABLE_SHIFT: Final = 64 - TABLE_BITS
+MASK: Final = (1 << 64) - 1
+
+Quantiles = tuple[int, ...]
+"""The quantile function of a distribution at (i + 1/2) / 4096, in whole microseconds."""
+
+_EXACT: Final = Context(prec=20)  # its ln and exp are the same everywhere; those of libm are not
+_NORMAL: Final = NormalDist()
+
+
+def name_id(name: str) -> int:
+    """A number for a name, the same in every process."""
+    return crc32(name.encode())
+
+
+def mix(seed: int, label: int) -> int:
+    """A uniform 64-bit number that depends on both arguments and nothing else (splitmix64)."""
+    z = (seed + label * 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def pick(table: Quantiles, draw: int) -> int:
+    """The delay that a number from `mix` stands for."""
+    return table[draw >> TABLE_SHIFT]
+
+
+def threshold(probability: float) -> int:
+    """An event of this probability happens when a number from `mix` is smaller than this."""
+    if not 0 <= probability <= 1:
+        raise ValueError(f"a probability lies between 0 and 1: {probability!r}")
+    return int(probability * (1 << 64))
+
+
+class Streams:
+    """The random streams of one seed; asking twice for a stream continues it."""
+
+    def __init__(self, seed: int) -> None:
+        if seed < 0:
+            raise ValueError(f"a seed is a non-negative integer, not {seed}")
+        self.seed = seed
+        self._streams: dict[tuple[str, str], np.random.Generator] = {}
+
+    def stream(self, component: str, purpose: str) -> np.random.Generator:
+        """The generator of, say, (`client 3`, `keys`); it does not depend on any other."""
+        found = self._streams.get((component, purpose))
+        if found is None:
+            spawn_key = (name_id(component), name_id(purpose))
+            sequence = np.random.SeedSequence(entropy=self.seed, spawn_key=spawn_key)
+            found = self._streams[component, purpose] = np.random.Generator(
+                np.random.PCG64(sequence)
+            )
+        return found
+
+
+def _check(distribution: Any, *, ordered: tuple[str, ...] = ()) -> None:
+    """Finite numbers, and the named fields in ascending order."""
+    name = type(distribution).__name__.lower()
+    for field in distribution.__dataclass_fields__:
+        value = getattr(distribution, field)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+            raise ValueError(f"{name}: {field} must be a finite number, not {value!r}")
+    for lower, upper in pairwise(ordered):
+        if getattr(distribution, lower) > getattr(distribution, upper):
+            low, high = getattr(distribution, lower), getattr(distribution, upper)
+            raise ValueError(f"{name}: {lower} ({low:g}) must not exceed {upper} ({high:g})")
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Always the same; in milliseconds, as all of these."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Anything from `low` to `high`; the only one that may be negative (a clock's offset)."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _check(self, ordered=("low", "high"))
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """The bell curve, its negative part cut off at zero."""
+
+    mean: float
+    sd: float
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if self.sd < 0:
+            raise ValueError(f"normal: sd must not be negative, but is {self.sd:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Lognormal:
+    """Most near the median, one in a hundred beyond `p99`: what networks look like."""
+
+    median: float
+    p99: float
+
+    def __post_init__(self) -> None:
+        _check(self, ordered=("median", "p99"))
+        if self.median <= 0:
+            raise ValueError(f"lognormal: median must be positive, but is {self.median:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """Never below `min`, `mean` on average, and sometimes long."""
+
+    min: float
+    mean: float
+
+    def __post_init__(self) -> None:
+        _check(self, ordered=("min", "mean"))
+        if self.min < 0:
+            raise ValueError(f"exponential: min must not be negative, but is {self.min:g}")
+
+
+Distribution = Constant | Uniform | Normal | Lognormal | Exponential
+
+
+def _inverse(distribution: Distribution) -> Callable[[float], float]:
+    """The quantile function in milliseconds."""
+    match distribution:
+        case Constant(value):
+            return lambda _: value
+        case Uniform(low, high):
+            return lambda u: low + (high - low) * u
+        case Normal(mean, sd):
+            return lambda u: max(0.0, mean + sd * _NORMAL.inv_cdf(u))
+        case Lognormal(median, p99):
+            log_ratio = float(_EXACT.ln(_EXACT.divide(Decimal(p99), Decimal(median))))
+            sigma = log_ratio / _NORMAL.inv_cdf(0.99)
+            return lambda u: median * float(_EXACT.exp(Decimal(sigma * _NORMAL.inv_cdf(u))))
+        case Exponential(least, mean):
+            return lambda u: least - (mean - least) * float(_EXACT.ln(Decimal(1 - u)))
+
+
+@lru_cache(maxsize=256)
+def quantiles(distribution: Distribution) -> Quantiles:
+    """The table of a distribution, built once per process."""
+    inverse = _inverse(distribution)
+    table = tuple(
+        round(inverse((2 * index + 1) / (2 * TABLE_SIZE)) * 1000) for index in range(TABLE_SIZE)
+    )
+    assert all(a <= b for a, b in pairwise(table)), distribution
+    return table

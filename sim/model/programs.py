@@ -1,0 +1,68 @@
+"""What clients are going to do, decided before the run: generated programs and scripted steps.
+
+A *program* is one client's list of transactions and DDL statements, run one after the other, each
+as soon as the one before has ended and its pause is over. A *step* is one operation of a scripted
+timeline, due at an instant or after another step. Both are plain data without dice.
+"""
+
+from typing import Any
+
+from sim.model.ops import Operation
+from sim.model.records import Record
+from sim.units import Micros
+
+
+class TransactionItem(Record, frozen=True):
+    """One transaction of a program.
+
+    `implicit` runs its single operation without begin and commit. `pause_us` lies before the first
+    operation, `gap_us` between operations. A retriable failure is repeated as a new transaction, up
+    to `retries` times. `node` is the coordinator. `fresh` forgets the client's cached schemas
+    first, as a new connection does.
+    """
+
+    node: str
+    operations: tuple[Operation, ...]
+    pause_us: Micros
+    gap_us: Micros = Micros(0)
+    implicit: bool = False
+    retries: int = 3
+    fresh: bool = False
+
+
+class DdlItem(Record, frozen=True):
+    """One DDL statement of a program; `at_us` None follows the item before, after `pause_us`."""
+
+    node: str
+    sql: str
+    pause_us: Micros
+    at_us: Micros | None = None
+
+
+class Program(Record, frozen=True):
+    """One client's work; with `session` it carries a causal token from answer to request."""
+
+    client: str
+    items: tuple[TransactionItem | DdlItem, ...]
+    session: bool = False
+
+
+class Step(Record, frozen=True):
+    """One operation of a scripted timeline.
+
+    It is due at `at_us`, or `plus_us` after the event `after` (`"r1.ok"`: step r1 succeeded;
+    `.failed`, `.done`: either way; `.invoked`: it was sent), or as soon as the client's step before
+    it has ended. `expect` is what the scenario says must come of it (the interface's grammar).
+    """
+
+    id: str
+    client: str
+    node: str
+    do: Operation
+    tx: str | None = None
+    at_us: Micros | None = None
+    after: str | None = None
+    plus_us: Micros = Micros(0)
+    session: bool = False
+    expect: Any = None
+    line: int = 0

@@ -1,0 +1,203 @@
+"""The client's side: cached schemas, encoding, refresh on mismatch.
+
+A client encodes its rows with the schema version that it has cached, and says which one that is
+[110.flow.1]. If the coordinator answers that the transaction runs under another version, the client
+takes that version, encodes anew and sends again; the transaction lives on [110.flow.2]. Clients
+carry no causal token from answer to request unless their session asks for one.
+
+A put that names only its key has its other columns filled with values unique to (operation,
+column), so that whoever reads them later can tell which write they come from.
+"""
+
+import zlib
+from collections.abc import Awaitable
+from typing import Any, Protocol
+
+from sim.history.events import Cells, Encoded
+from sim.model.ops import DataOperation, Key, Put, Scan
+from sim.model.reasons import Reason
+from sim.model.schema import Column, Table, Value
+from sim.protocol.messages import Answer, ClientOperation, Mismatch, Refusal, Tuple
+from sim.protocol.rows import BadRow, decode, encode
+from sim.units import Micros, Timestamp
+
+REFRESHES = 5
+"""How often one operation may be encoded anew before the client gives up."""
+
+
+class Connection(Protocol):
+    """What a client needs of the world."""
+
+    recording: bool
+
+    def request(
+        self, to: str, payload: object, timeout_us: Micros, label: int | None = None
+    ) -> Awaitable[Any]:
+        """Send and wait for the reply."""
+
+    def elapsed_us(self) -> Micros:
+        """The present instant."""
+
+    def record(self, event: object) -> None:
+        """Write an event into the history."""
+
+
+class Client:
+    """One client: its cache of schemas by table name, and its session's token if it keeps one."""
+
+    def __init__(
+        self, name: str, connection: Connection, timeout_us: Micros, *, session: bool
+    ) -> None:
+        self.name = name
+        self.tables: dict[str, Table] = {}
+        self.token_ts: Timestamp | None = None
+        self._connection = connection
+        self._timeout_us = timeout_us
+        self._session = session
+
+    async def ask(self, node: str, request: object) -> Any:  # noqa: ANN401 - the reply's own type
+        """Send a request that needs no encoding, and keep the session's token."""
+        reply = await self._connection.request(node, request, self._timeout_us)
+        self._keep_token(reply)
+        return reply
+
+    async def operate(
+        self,
+        node: str,
+        op: str,
+        tx: str,
+        do: DataOperation,
+        *,
+        begins: bool = False,
+        implicit: bool = False,
+    ) -> Any:  # noqa: ANN401 - Answer, Refusal or NO_REPLY
+        """Run one operation, encoding anew for as long as the coordinator asks for it."""
+        reply: Any = None
+        label = zlib.crc32(op.encode()) << 8
+        for refresh in range(REFRESHES):
+            if implicit and refresh:
+                tx = f"{tx}m{refresh}"  # the transaction that met the mismatch is over
+            table = self.tables.get(do.table)
+            row = self._encoded(op, do, table)
+            if isinstance(row, BadRow):
+                return Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
+            request = self._request(
+                op, tx, do, table, row, label + refresh, begins=begins, implicit=implicit
+            )
+            reply = await self._connection.request(
+                node, request, self._timeout_us, request.label
+            )
+            self._keep_token(reply)
+            if type(reply) is not Mismatch:
+                return reply
+            self.tables[do.table] = reply.table
+            begins = False
+        return Refusal(reply.token_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
+
+    def _request(
+        self,
+        op: str,
+        tx: str,
+        do: DataOperation,
+        table: Table | None,
+        row: Tuple | None,
+        label: int,
+        *,
+        begins: bool,
+        implicit: bool,
+    ) -> ClientOperation:
+        scan = isinstance(do, Scan)
+        return ClientOperation(
+            op,
+            tx,
+            do.__struct_config__.tag,  # type: ignore[arg-type]  # a str for every operation
+            do.table,
+            None if isinstance(do, Scan) else do.key,
+            row,
+            0 if table is None else table.version,
+            label,
+            begins,
+            implicit,
+            scan and do.metadata,
+            self.token_ts if self._session else None,
+        )
+
+    def _encoded(self, op: str, do: DataOperation, table: Table | None) -> Tuple | None | BadRow:
+        """The row of a put under the cached schema; None for other operations, or if unknown."""
+        if not isinstance(do, Put) or table is None:
+            return None
+        values = dict(do.values) if do.values is not None else filled(op, table)
+        for column_id, value in zip(table.key, key_values(do.key), strict=False):
+            values[name_of(table, column_id)] = value
+        row = encode(table, values)
+        if not isinstance(row, BadRow) and self._connection.recording:
+            connection = self._connection
+            cells = decode(table, row)
+            connection.record(
+                Encoded(connection.elapsed_us(), self.name, op, table.id, table.version, cells)
+            )
+        return row
+
+    def _keep_token(self, reply: Answer | Mismatch | Refusal) -> None:
+        token: Timestamp | None = getattr(reply, "token_ts", None)
+        if self._session and token is not None:
+            self.token_ts = token if self.token_ts is None else max(token, self.token_ts)
+
+    def shown(self, table_name: str, cells: Cells) -> dict[str, Value]:
+        """A row as the client shows it: by column name."""
+        table = self.tables[table_name]
+        values = dict(cells)
+        return {column.name: values.get(column.id) for column in table.columns}
+
+
+def key_values(key: Key) -> tuple[Value, ...]:
+    """The values of a key's columns."""
+    return key if isinstance(key, tuple) else (key,)
+
+
+def name_of(table: Table, column_id: int) -> str:
+    """The name of a column by its id."""
+    return next(column.name for column in table.columns if column.id == column_id)
+
+
+def filled(op: str, table: Table) -> dict[str, Value]:
+    """A value for every column but the key, unique to (operation, column) as far as it fits."""
+    return {
+        column.name: unique_value(op, column)
+        for column in table.columns
+        if column.id not in table.key
+    }
+
+
+def unique_value(op: str, column: Column) -> Value:
+    """A value that tells which operation wrote which column."""
+    seed = zlib.crc32(f"{op}/{column.id}".encode())
+    name = column.type.name
+    if name == "VARCHAR":
+        return f"{op}/{column.id}"[: column.type.length]
+    bits = {"TINYINT": 7, "SMALLINT": 15, "BIGINT": 32, "INTEGER": 31}.get(name)
+    if bits is not None:
+        return seed & ((1 << bits) - 1)
+    return _other_value(seed, column)
+
+
+def _other_value(seed: int, column: Column) -> Value:
+    """Values of the types that workloads seldom write."""
+    name = column.type.name
+    if name in {"REAL", "DOUBLE"}:
+        return float(seed & 0xFFFF)
+    if name == "BOOLEAN":
+        return bool(seed & 1)
+    if name == "DECIMAL":
+        digits = (column.type.precision or 1) - (column.type.scale or 0)
+        return str(seed % 10 ** max(digits, 1))
+    if name == "VARBINARY":
+        return f"{seed:08x}"[: 2 * (column.type.length or 1)]
+    if name == "UUID":
+        return f"{seed:08x}-0000-4000-8000-{seed:012x}"
+    hours, minutes, seconds = seed % 24, seed // 24 % 60, seed // 1440 % 60
+    time = f"{hours:02}:{minutes:02}:{seconds:02}"
+    date = f"2026-{seed % 12 + 1:02}-{seed // 12 % 28 + 1:02}"
+    return {"DATE": date, "TIME": time}.get(name, f"{date} {time}")
+
+

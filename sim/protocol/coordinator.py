@@ -1,0 +1,402 @@
+"""The transaction coordinator: enlist, route, validate, commit or abort.
+
+The node that a client talks to coordinates its transactions. For the first operation on a table it
+takes base_ts, resolves the table's version there (tableEnlistSV, the initial schema I) and keeps it
+for the transaction [110.flow.2, 110.flow.4]. A client whose row is encoded with another version
+gets tableEnlistSV back, encodes anew and tries again; the transaction lives on. The operation then
+goes with I to the primary, which judges it at its own timestamp [110.flow.3, 110.flow.5].
+
+At commit the coordinator takes commit_ts, resolves every enlisted table there, and commits only if
+I is forward-compatible with it [110.flow.6, 110.valid.1]. What commits strictly before Tu belongs to
+the old schema, what commits from Tu on to the new one, on whichever nodes it ran [98.one].
+
+Any failure ends the transaction: its intents are dropped, its locks released, and the client gets
+a code that tells whether to retry [110.flow.7].
+"""
+
+from collections.abc import Awaitable
+from typing import Any
+
+from sim.history.events import Cells, Enlisted, MetadataRead, TxAborted, TxBegan, TxCommitted
+from sim.model.ops import Key
+from sim.model.ports import NO_REPLY, Node
+from sim.model.reasons import Reason
+from sim.model.schema import SchemaObject, Table, View
+from sim.protocol.catalog import Catalog
+from sim.protocol.messages import (
+    Answer,
+    ClientBegin,
+    ClientCommit,
+    ClientOperation,
+    ClientRollback,
+    Finish,
+    Mismatch,
+    Operate,
+    Refusal,
+    TxId,
+)
+from sim.protocol.metastorage import AppliedUpdate
+from sim.protocol.placement import Placement, partition_of
+from sim.protocol.replica import Replica
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import Strategy
+from sim.protocol.transaction import Enlistment, State, Transaction
+from sim.units import Timestamp
+
+IMPLICIT_ATTEMPTS = 10
+"""How often an implicit transaction is tried inside before the client hears of the failure."""
+Reply = Answer | Mismatch | Refusal
+
+
+class Coordinator:
+    """The transactions that clients of one node have open."""
+
+    def __init__(
+        self,
+        node: Node,
+        ordinal: int,
+        strategy: Strategy,
+        sync: SchemaSync,
+        replica: Replica,
+        placement: Placement,
+        default_partitions: int,
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self._ordinal = ordinal
+        self._catalog: Catalog = sync.catalog
+        self._replica = replica
+        self._placement = placement
+        self._default_partitions = default_partitions
+        self._transactions: dict[str, Transaction] = {}
+        self._aborted: dict[str, Reason] = {}
+        node.on(ClientBegin, self.begin)
+        node.on(ClientOperation, self.operate)
+        node.on(ClientCommit, self.commit)
+        node.on(ClientRollback, self.roll_back)
+
+    # --- what clients ask ----------------------------------------------------------------------------
+
+    def begin(self, sender: str, request: ClientBegin) -> Answer:
+        """Begin an explicit transaction."""
+        del sender
+        self._merge(request.session_ts)
+        self._begin(request.tx, implicit=False)
+        return Answer(self.node.clock.now())
+
+    async def operate(self, sender: str, request: ClientOperation) -> Reply:
+        """One operation, in a transaction of its own or in the client's."""
+        del sender
+        self._merge(request.session_ts)
+        if request.implicit:
+            return await self._operate_implicitly(request)
+        tx = self._begin(request.tx, implicit=False) if request.begins else self._active(request.tx)
+        if type(tx) is Reason:
+            return self._refusal(tx)
+        assert type(tx) is Transaction, tx
+        return await self._operate(tx, request)
+
+    async def commit(self, sender: str, request: ClientCommit) -> Answer | Refusal:
+        """Commit the client's transaction."""
+        del sender
+        self._merge(request.session_ts)
+        tx = self._active(request.tx)
+        if type(tx) is Reason:
+            return self._refusal(tx)
+        assert type(tx) is Transaction, tx
+        reason = await self._commit(tx)
+        return Answer(self.node.clock.now()) if reason is None else self._refusal(reason)
+
+    def roll_back(self, sender: str, request: ClientRollback) -> Answer | Refusal:
+        """Roll the client's transaction back."""
+        del sender
+        self._merge(request.session_ts)
+        tx = self._active(request.tx)
+        if type(tx) is Reason:
+            return self._refusal(tx)
+        assert type(tx) is Transaction, tx
+        self._abort(tx, Reason.ROLLED_BACK)
+        return Answer(self.node.clock.now())
+
+    def _active(self, label: str) -> Transaction | Reason:
+        """The client's open transaction, or why it has none."""
+        tx = self._transactions.get(label)
+        if tx is not None and tx.state is State.ACTIVE:
+            return tx
+        return self._aborted.get(label, Reason.TX_FINISHED)
+
+    def _partitions(self, table: Table) -> int:
+        """How many partitions a table has; a zone's count never changes [110.zone]."""
+        zone = self._catalog.latest().zone(table.zone)
+        return self._default_partitions if zone is None else zone.partitions
+
+    def _merge(self, session_ts: Timestamp | None) -> None:
+        if session_ts is not None:
+            self.node.clock.update(session_ts)
+
+    def _refusal(self, reason: Reason) -> Refusal:
+        return Refusal(self.node.clock.now(), reason)
+
+    def _begin(self, label: str, *, implicit: bool) -> Transaction:
+        node = self.node
+        assert label not in self._transactions, f"{label} began twice"
+        begin_ts = node.clock.now()
+        tx = Transaction(TxId(begin_ts, self._ordinal, label))
+        self._transactions[label] = tx
+        if node.recording:
+            node.record(TxBegan(node.elapsed_us(), label, node.name, begin_ts, implicit))
+        return tx
+
+    async def _operate_implicitly(self, request: ClientOperation) -> Reply:
+        """Begin, operate, commit; what is retriable is retried here and not by the client."""
+        reply: Reply = self._refusal(Reason.TX_FINISHED)
+        for attempt in range(IMPLICIT_ATTEMPTS):
+            label = f"{request.tx}r{attempt}" if attempt else request.tx
+            tx = self._begin(label, implicit=True)
+            reply = await self._operate(tx, request)
+            if type(reply) is Mismatch:
+                self._abort(tx, Reason.ROLLED_BACK)
+                return reply
+            if type(reply) is Answer:
+                reason = await self._commit(tx)
+                if reason is None:
+                    return Answer(self.node.clock.now(), reply.rows, reply.columns, label)
+                reply = self._refusal(reason)
+            assert isinstance(reply, Refusal), reply
+            if not reply.reason.retriable:
+                return reply
+            self.node.probe("implicit-retry")
+        return reply
+
+    # --- one operation -------------------------------------------------------------------------------
+
+    async def _operate(self, tx: Transaction, request: ClientOperation) -> Reply:
+        tx.outstanding += 1
+        reply = await self._enlist_and_send(tx, request)
+        tx.operation_ended()
+        if type(reply) is Refusal and tx.state is State.ACTIVE:
+            self._abort(tx, reply.reason)
+        return reply
+
+    async def _enlist_and_send(self, tx: Transaction, request: ClientOperation) -> Reply:
+        strategy = self.strategy
+        enlistment = await strategy.enlist(self, tx, request.table, request.op)
+        if type(enlistment) is Reason:
+            return self._refusal(enlistment)
+        assert type(enlistment) is Enlistment, enlistment
+        table = enlistment.table
+        if not strategy.check_client_version(request.client_version, table.version):
+            self.node.probe("client-version-refreshed")
+            return Mismatch(self.node.clock.now(), table)
+        if tx.state is not State.ACTIVE:
+            return self._refusal(tx.reason or Reason.TX_FINISHED)
+        if request.metadata and self.node.recording:
+            self._record_metadata(tx, enlistment, request.op)
+        if request.action == "scan":
+            return await self._scan(tx, request, enlistment)
+        partition = partition_of(request.key, self._partitions(table))
+        return await self._send(tx, request, enlistment, (partition,))
+
+    async def _scan(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
+    ) -> Reply:
+        partitions = range(self._partitions(enlistment.table))
+        return await self._send(tx, request, enlistment, tuple(partitions))
+
+    async def _send(
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        partitions: tuple[int, ...],
+    ) -> Reply:
+        """Send the operation to the primaries of all its partitions at once, gather the answers."""
+        node, table = self.node, enlistment.table
+        pending: list[Awaitable[Any]] = []
+        for partition in partitions:
+            primary = self._placement.primary(table.id, partition)
+            tx.touched(primary)
+            message = Operate(
+                node.clock.now(),
+                tx.id,
+                request.op,
+                request.action,
+                table.id,
+                partition,
+                enlistment.version if not enlistment.views else table.version,
+                request.key,
+                request.row,
+                enlistment.views,
+            )
+            timeout_us = node.settings.operation_timeout_us
+            pending.append(node.request(primary, message, timeout_us, request.label + partition))
+        rows: list[tuple[Key, Cells]] = []
+        reason: Reason | None = None
+        for answer in pending:
+            reply: Any = await answer
+            if reply is NO_REPLY:
+                reason = Reason.NODE_UNREACHABLE
+                continue
+            node.clock.update(reply.sent_ts)
+            reason = reason or reply.reason
+            rows += reply.rows
+        if reason is not None:
+            return self._refusal(reason)
+        columns = tuple(column.name for column in table.columns) if request.metadata else None
+        return Answer(node.clock.now(), tuple(rows), columns, tx.id.label)
+
+    def _record_metadata(self, tx: Transaction, enlistment: Enlistment, op: str) -> None:
+        node, table = self.node, enlistment.table
+        columns = tuple(column.name for column in table.columns)
+        node.record(
+            MetadataRead(
+                node.elapsed_us(), node.name, tx.id.label, op, table.id, table.version, columns
+            )
+        )
+
+    # --- enlistment ----------------------------------------------------------------------------------
+
+    def enlisted(
+        self, tx: Transaction, name: str, found: SchemaObject, enlist_ts: Timestamp
+    ) -> Enlistment | Reason:
+        """Put a table, or a view and the table it reads, into the transaction [110.flow.4]."""
+        views: list[tuple[int, int]] = []
+        while isinstance(found, View):
+            kept = self._enlist_object(tx, found, enlist_ts)
+            views.append((kept.object_id, kept.version))
+            base = self._catalog.at(enlist_ts).by_id(found.tables[0])
+            if base is None:
+                return Reason.TABLE_NOT_FOUND
+            found = base
+        if not isinstance(found, Table):
+            return Reason.TABLE_NOT_FOUND
+        base_enlistment = self._enlist_object(tx, found, enlist_ts)
+        enlistment = base_enlistment
+        if views:
+            enlistment = Enlistment(
+                views[0][0], name, enlist_ts, views[0][1], base_enlistment.table, tuple(views)
+            )
+        tx.by_name[name] = enlistment
+        return enlistment
+
+    def _enlist_object(
+        self, tx: Transaction, found: Table | View, enlist_ts: Timestamp
+    ) -> Enlistment:
+        """One enlistment per object: known under another name, it keeps its first version."""
+        known = tx.by_id.get(found.id)
+        if known is not None:
+            self.node.probe("enlisted-under-two-names")
+            return known
+        table: Any = found
+        enlistment = Enlistment(found.id, found.name, enlist_ts, found.version, table)
+        tx.by_id[found.id] = enlistment
+        node = self.node
+        if node.recording:
+            node.record(
+                Enlisted(
+                    node.elapsed_us(),
+                    tx.id.label,
+                    node.name,
+                    found.id,
+                    found.name,
+                    enlist_ts,
+                    found.version,
+                )
+            )
+        return enlistment
+
+    # --- the end of a transaction ----------------------------------------------------------------------
+
+    async def _commit(self, tx: Transaction) -> Reason | None:
+        """Fix commit_ts, validate, store the outcome; None if committed, else the reason why not."""
+        node, strategy = self.node, self.strategy
+        tx.state = State.COMMITTING
+        await strategy.before_commit_ts(self, tx)
+        waiting = node.pause_at("before-commit-ts", tx.id.label)
+        if waiting is not None:
+            await waiting
+        if tx.reason is not None:
+            return self._abort(tx, tx.reason)
+        commit_ts = node.clock.now()
+        if tx.bound_ts is not None and commit_ts >= tx.bound_ts:
+            return self._abort(tx, Reason.ROLLBACK_ONLY)
+        reason, tables = await strategy.commit_schema(self, tx, commit_ts)
+        if reason is not None:
+            return self._abort(tx, reason)
+        self._probe_border(tables)
+        waiting = node.pause_at("after-commit-check", tx.id.label)
+        if waiting is not None:
+            await waiting
+        await self._finish(tx, commit_ts, tables)
+        tx.state = State.COMMITTED
+        del self._transactions[tx.id.label]
+        return None
+
+    def _probe_border(self, tables: tuple[tuple[int, int, int], ...]) -> None:
+        if any(initial != current for _, initial, current in tables):
+            self.node.probe("transborder-commit")
+
+    async def _finish(
+        self, tx: Transaction, commit_ts: Timestamp, tables: tuple[tuple[int, int, int], ...]
+    ) -> None:
+        """Tell the commit partition until it answers; the outcome and commit_ts never change."""
+        node = self.node
+        if tx.commit_partition is None:
+            if node.recording:
+                node.record(
+                    TxCommitted(node.elapsed_us(), node.name, tx.id.label, commit_ts, tables)
+                )
+            return
+        participants = tuple(tx.participants)
+        while True:
+            request = Finish(node.clock.now(), tx.id, commit_ts, participants, tables)
+            reply: Any = await node.request(
+                tx.commit_partition, request, node.settings.resend_us
+            )
+            if reply is not NO_REPLY:
+                node.clock.update(reply.sent_ts)
+                return
+            node.probe("finish-resent")
+
+    def _abort(self, tx: Transaction, reason: Reason) -> Reason:
+        """End the transaction without a trace in the data; gives the reason back."""
+        node = self.node
+        assert tx.state in {State.ACTIVE, State.COMMITTING}, tx.state
+        tx.state = State.ABORTED
+        tx.reason = reason
+        del self._transactions[tx.id.label]
+        self._aborted[tx.id.label] = reason
+        if node.recording:
+            node.record(TxAborted(node.elapsed_us(), node.name, tx.id.label, reason.name))
+        node.probe(f"abort-{reason.name.lower().replace('_', '-')}")
+        if tx.participants:
+            node.spawn(self._replica.clean_up_at(list(tx.participants), tx.id, None))
+        return reason
+
+    # --- rollback-only marks [110.valid.3] ---------------------------------------------------------------
+
+    def watch(self, applied: AppliedUpdate) -> None:
+        """A schema update became known on this node."""
+        self.node.spawn(self.strategy.on_activated(self, applied))
+
+    def mark_incompatible(self, applied: AppliedUpdate) -> list[Transaction]:
+        """Bound the commit_ts of open transactions for which the update is incompatible."""
+        marked: list[Transaction] = []
+        for tx in self._transactions.values():
+            for change in applied.update.objects:
+                enlisted = tx.by_id.get(change.object_id)
+                if enlisted is None or enlisted.version >= change.version:
+                    continue
+                if self.strategy.check_commit((change,)) is not None:
+                    bound = applied.activation_ts
+                    tx.bound_ts = bound if tx.bound_ts is None else min(bound, tx.bound_ts)
+                    marked.append(tx)
+        return marked
+
+    def roll_back_marked(self, marked: list[Transaction]) -> None:
+        """Roll back what is still active of the marked transactions: it can only fail."""
+        for tx in marked:
+            if tx.state is State.ACTIVE:
+                self.node.probe("marked-rollback")
+                self._abort(tx, Reason.ROLLBACK_ONLY)

@@ -1,0 +1,124 @@
+"""The default flows: the sequences of waits that the IEPs prescribe, as coroutines.
+
+Each is the default of one field of `Strategy`. A design that waits for something else, or does it
+in another order, brings its own coroutine over the same parts.
+"""
+
+from typing import TYPE_CHECKING
+
+from sim.model.reasons import Reason
+from sim.protocol.catalog import Snapshot
+from sim.protocol.ddl import NoOp, Refused, build
+from sim.units import Timestamp
+
+if TYPE_CHECKING:
+    from sim.model.ddl import Statement
+    from sim.protocol.coordinator import Coordinator
+    from sim.protocol.metastorage import AppliedUpdate
+    from sim.protocol.schema_change import Decision, SchemaChange
+    from sim.protocol.schema_sync import SchemaSync
+    from sim.protocol.transaction import Enlistment, Transaction
+
+
+async def wait_then_look_up(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
+    """Wait until this node's metadata is complete for Top, then look up at Top [98.flow.3]."""
+    settings, strategy = sync.node.settings, sync.strategy
+    delay_ms = settings.delay_duration_ms
+    complete_ts = strategy.completeness_ts(op_ts, delay_ms, settings.max_clock_skew_ms)
+    if sync.safe_time < complete_ts:
+        await sync.safe_time_reaches(complete_ts)
+    return sync.catalog.at(strategy.lookup_ts(op_ts, delay_ms))
+
+
+async def replicate_wait_acknowledge(
+    change: "SchemaChange", op: str, statement: "Statement"
+) -> "Decision":
+    """Replicate the update, wait until it is effective everywhere, acknowledge [98.flow.1-4].
+
+    The update is built against the newest version that this node knows, effective or not, and takes
+    effect only if that is still the newest; the loser of a race waits until it knows the winner and
+    builds again. A no-op and a refusal rest on versions that may not be effective everywhere yet,
+    so they wait in the same way: else the client could be told "it exists already" and then not
+    find it.
+    """
+    node, settings, strategy = change.node, change.node.settings, change.strategy
+    for attempt in range(settings.ddl_attempts):
+        snapshot = change.catalog.latest()
+        built = build(statement, snapshot, snapshot.next_object_id)
+        if isinstance(built, NoOp | Refused):
+            known_ts = snapshot.activation_ts
+            due = strategy.acknowledge_known_ts(known_ts, settings.max_clock_skew_ms)
+            outcome = "noop" if isinstance(built, NoOp) else "refused"
+            await change.acknowledge(op, outcome, snapshot.version, known_ts, due)
+            return change.known(built)
+        command_id = f"{op}/{attempt}"
+        accepted, version = await change.submit(command_id, snapshot.version, built)
+        await change.metastorage.catalog_reaches(version)
+        if accepted:
+            activation_ts = change.catalog.activation_of(version)
+            due = strategy.acknowledge_ts(activation_ts, settings.max_clock_skew_ms)
+            await change.acknowledge(op, "installed", version, activation_ts, due)
+            return change.installed()
+    node.probe("ddl-attempts-exhausted")
+    return change.conflict()
+
+
+async def enlist_once(
+    coordinator: "Coordinator", tx: "Transaction", name: str, op: str
+) -> "Enlistment | Reason":
+    """Fix tableEnlistSV at the table's first use, once per table and transaction [110.flow.2-4].
+
+    The transaction keeps a map from names to what they meant at first, so that a name means the
+    same table for its whole life [110.simple]; a table that it knows under another name keeps the
+    version that it was enlisted with.
+    """
+    known = tx.by_name.get(name)
+    if known is not None:
+        return known
+    node = coordinator.node
+    base_ts = coordinator.strategy.base_ts(node.clock.now(), tx.id.begin_ts, tx.id.begin_ts)
+    found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)
+    if found is None:
+        return Reason.TABLE_NOT_FOUND
+    return coordinator.enlisted(tx, name, found, base_ts)
+
+
+async def await_outstanding_operations(coordinator: "Coordinator", tx: "Transaction") -> None:
+    """No operation of the transaction may get an op_ts above its commit_ts [110.x.2]."""
+    while tx.outstanding:
+        tx.idle = coordinator.node.future()
+        await tx.idle
+
+
+async def schema_at_commit_ts(
+    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
+) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]]:
+    """Judge I against the schema C effective at commit_ts, for each enlisted table [110.valid.1].
+
+    Gives the verdict, and (object id, version I, version at commit_ts) for every table.
+    """
+    strategy, sync = coordinator.strategy, coordinator.sync
+    verdict: Reason | None = None
+    tables: list[tuple[int, int, int]] = []
+    for enlistment in tx.by_id.values():
+        object_id, initial = enlistment.object_id, enlistment.version
+        found = await sync.object_at(commit_ts, tx.id.label, None, "commit", object_id)
+        current = 0 if found is None else found.version
+        tables.append((object_id, initial, current))
+        if current != initial and verdict is None:
+            verdict = strategy.check_commit(sync.catalog.steps(object_id, initial, commit_ts))
+    return verdict, tuple(tables)
+
+
+async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:
+    """Mark what can no longer commit, and roll it back once the update is active [110.valid.3].
+
+    A mark is the bound commit_ts < Tu. It is set when the update is known, tested where commit_ts
+    is fixed, and never undoes a commit_ts already fixed; only when this node's clock has passed Tu,
+    so that every later commit_ts would be out of bounds, is the transaction rolled back at once.
+    """
+    marked = coordinator.mark_incompatible(applied)
+    if marked:
+        await coordinator.node.clock_passes(applied.activation_ts)
+        coordinator.roll_back_marked(marked)
+

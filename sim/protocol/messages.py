@@ -1,0 +1,203 @@
+"""Every request and reply of the protocol but Raft's own.
+
+`sent_ts` is the sender's hybrid timestamp: whoever receives the message merges it, so that what
+happens after a message is also later on the reference timeline. Clients send none unless their
+session carries a causal token. Raft's appends carry none either.
+"""
+
+from typing import NamedTuple
+
+from sim.model.ddl import ObjectChange, Statement
+from sim.model.ops import Key
+from sim.model.reasons import Reason
+from sim.model.records import Record
+from sim.model.schema import Table, Value
+from sim.history.events import Cells
+from sim.units import Timestamp
+
+Tuple = tuple[Value, ...]
+"""A row as bytes on the wire: values in the column order of the version it was encoded with."""
+
+
+class TxId(NamedTuple):
+    """A transaction: older ones compare smaller; `label` is the client's name for it."""
+
+    begin_ts: Timestamp
+    ordinal: int
+    label: str
+
+
+# --- client to coordinator -------------------------------------------------------------------------
+
+
+class ClientBegin(Record, frozen=True):
+    """Begin an explicit transaction."""
+
+    op: str
+    tx: str
+    session_ts: Timestamp | None = None
+
+
+class ClientOperation(Record, frozen=True):
+    """Read or write rows of a table: `action` is get, put, delete, scan or select.
+
+    `client_version` is clientSV [110.flow.1], 0 where the client knows no schema of the table yet.
+    `begins` begins transaction `tx` with its first operation; `implicit` is a transaction of its
+    own. `metadata` asks for the columns too, as `SELECT *` does. `label` tells the operation's
+    messages apart from others of their kind, on every hop.
+    """
+
+    op: str
+    tx: str
+    action: str
+    table: str
+    key: Key
+    row: Tuple | None
+    client_version: int
+    label: int = 0
+    begins: bool = False
+    implicit: bool = False
+    metadata: bool = False
+    session_ts: Timestamp | None = None
+
+
+class ClientCommit(Record, frozen=True):
+    """Commit a transaction."""
+
+    op: str
+    tx: str
+    session_ts: Timestamp | None = None
+
+
+class ClientRollback(Record, frozen=True):
+    """Roll a transaction back."""
+
+    op: str
+    tx: str
+    session_ts: Timestamp | None = None
+
+
+class ClientDdl(Record, frozen=True):
+    """Run a DDL statement."""
+
+    op: str
+    statement: Statement
+    session_ts: Timestamp | None = None
+
+
+class Answer(Record, frozen=True):
+    """It was done; `rows` are (key, cells) for reads; `token_ts` is the session's causal token."""
+
+    token_ts: Timestamp
+    rows: tuple[tuple[Key, Cells], ...] = ()
+    columns: tuple[str, ...] | None = None
+    tx: str | None = None
+
+
+class Mismatch(Record, frozen=True):
+    """clientSV is not tableEnlistSV; here is the schema to encode with [110.flow.2]."""
+
+    token_ts: Timestamp
+    table: Table
+
+
+class Refusal(Record, frozen=True):
+    """It was not done, and if it belonged to a transaction, that is over [110.flow.7]."""
+
+    token_ts: Timestamp
+    reason: Reason
+    message: str = ""
+
+
+# --- coordinator to primary --------------------------------------------------------------------------
+
+
+class Operate(Record, frozen=True):
+    """One operation on one partition, under the enlisted version I [110.flow.3]."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    op: str
+    action: str
+    table_id: int
+    partition: int
+    initial: int
+    key: Key
+    row: Tuple | None
+    views: tuple[tuple[int, int], ...] = ()
+
+
+class Operated(Record, frozen=True):
+    """The primary's answer; with a `reason` the transaction must abort [110.flow.7]."""
+
+    sent_ts: Timestamp
+    op_ts: Timestamp
+    reason: Reason | None
+    rows: tuple[tuple[Key, Cells], ...] = ()
+
+
+class Finish(Record, frozen=True):
+    """Store the outcome at the commit partition: the commit point.
+
+    `participants` are the nodes that hold locks or intents; `tables` go into the history.
+    """
+
+    sent_ts: Timestamp
+    tx: TxId
+    commit_ts: Timestamp
+    participants: tuple[str, ...]
+    tables: tuple[tuple[int, int, int], ...]
+
+
+class Finished(Record, frozen=True):
+    """The outcome is stored."""
+
+    sent_ts: Timestamp
+
+
+class Cleanup(Record, frozen=True):
+    """Turn the transaction's intents into committed versions, or drop them; release its locks."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    commit_ts: Timestamp | None
+
+
+class Cleaned(Record, frozen=True):
+    """The participant has cleaned up."""
+
+    sent_ts: Timestamp
+
+
+# --- any node to the meta storage leader -------------------------------------------------------------
+
+
+class CatalogUpdate(Record, frozen=True):
+    """A compare-and-set on the catalog version with the new versions of the objects it touches.
+
+    `command_id` makes it idempotent; `delay_duration_ms` is the DD that it was built with.
+    """
+
+    command_id: str
+    expected_version: int
+    delay_duration_ms: int
+    objects: tuple[ObjectChange, ...]
+
+
+class SafeTimeCommand(Record, frozen=True):
+    """An idle safe-time command: nothing but its message_ts [98.safe.3]."""
+
+
+class Submit(Record, frozen=True):
+    """Ask the meta storage leader to run a command."""
+
+    sent_ts: Timestamp
+    update: CatalogUpdate
+
+
+class Submitted(Record, frozen=True):
+    """Whether the compare-and-set took effect, and the catalog version after the command."""
+
+    sent_ts: Timestamp
+    accepted: bool
+    catalog_version: int

@@ -1,0 +1,110 @@
+"""How a schema change is installed and acknowledged.
+
+The client's statement is built into an update against the newest known catalog version, goes
+through the meta storage log as a compare-and-set, activates at Tu = Tm + DD by itself on every
+node, and is acknowledged only when Now >= Tu + CSmax [98.flow.4]: physical clocks differ by at most
+CSmax, so by then Tu has become non-future everywhere and whoever the client talks to next sees the
+update without carrying any token [98.own].
+
+Statements that arrive at one node are installed one after another: they would only lose the
+compare-and-set to each other. Were the acknowledgement sent earlier, a client could issue ALTER
+TABLE, be told that it is done, and not find its column. That remains true for a client that dies
+before the acknowledgement and asks elsewhere [98.risk.1].
+"""
+
+from collections import deque
+from typing import Any
+
+from sim.history.events import DdlDecided
+from sim.model.ddl import Statement
+from sim.model.ports import Future, Node
+from sim.model.reasons import Reason
+from sim.model.records import Record
+from sim.protocol.catalog import Catalog
+from sim.protocol.ddl import Built, NoOp, Refused
+from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal
+from sim.protocol.metastorage import MetaStorage
+from sim.protocol.strategy import Strategy
+from sim.units import Timestamp
+
+
+class Decision(Record, frozen=True):
+    """What became of a statement; `reason` None means it is in effect, or was already."""
+
+    reason: Reason | None
+    message: str = ""
+
+
+class SchemaChange:
+    """One node's side of DDL: installs statements that clients bring to it."""
+
+    def __init__(
+        self, node: Node, strategy: Strategy, catalog: Catalog, metastorage: MetaStorage
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.catalog = catalog
+        self.metastorage = metastorage
+        self._busy = False
+        self._queue: deque[Future[Any]] = deque()
+        node.on(ClientDdl, self.run)
+
+    async def run(self, sender: str, request: ClientDdl) -> Answer | Refusal:
+        """Install a client's statement, after those that came before it."""
+        del sender
+        clock = self.node.clock
+        if request.session_ts is not None:
+            clock.update(request.session_ts)
+        if self._busy:
+            turn = self.node.future()
+            self._queue.append(turn)
+            await turn
+        self._busy = True
+        decision: Decision = await self.strategy.install(self, request.op, request.statement)
+        if decision.reason is None:
+            return Answer(clock.now())
+        return Refusal(clock.now(), decision.reason, decision.message)
+
+    async def submit(
+        self, command_id: str, expected_version: int, built: Built
+    ) -> tuple[bool, int]:
+        """Send the update through the log: whether it took effect, and the version after it."""
+        delay_ms = self.node.settings.delay_duration_ms
+        update = CatalogUpdate(command_id, expected_version, delay_ms, built.objects)
+        reply = await self.metastorage.submit(update)
+        return reply.accepted, reply.catalog_version
+
+    async def acknowledge(
+        self, op: str, outcome: str, version: int, activation_ts: Timestamp, due: Timestamp
+    ) -> None:
+        """Let the next statement begin, and wait until this one may be acknowledged."""
+        node = self.node
+        if node.recording:
+            node.record(
+                DdlDecided(
+                    node.elapsed_us(), node.name, op, outcome, version, activation_ts, due
+                )
+            )
+        node.probe(f"ddl-{outcome}")
+        self._next()
+        await node.clock_passes(due)
+
+    def installed(self) -> Decision:
+        """The statement is in effect."""
+        return Decision(None)
+
+    def known(self, built: NoOp | Refused) -> Decision:
+        """Nothing to do, or nothing that may be done."""
+        if isinstance(built, NoOp):
+            return Decision(None)
+        return Decision(built.reason, built.message)
+
+    def conflict(self) -> Decision:
+        """Others changed the catalog at every attempt."""
+        self._next()
+        return Decision(Reason.DDL_CONFLICT, "the catalog changed at every attempt; try again")
+
+    def _next(self) -> None:
+        self._busy = False
+        if self._queue:
+            self._queue.popleft().set(None)

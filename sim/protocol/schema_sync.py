@@ -1,0 +1,102 @@
+"""Which schema holds at a timestamp: how a node knows that it knows.
+
+A node must not handle anything at a reference timestamp Top before it has every schema update that
+is effective at Top. It cannot ask everyone, so it uses *safe time*: the message_ts of the last meta
+storage command whose effects are visible here. Messages arrive in the order of their timestamps,
+so once safe time has reached T, nothing with Tm <= T can still arrive [98.safe.1].
+
+Waiting for safeTime >= Top would cost the propagation delay on every operation. Hence the trick of
+the delay duration DD: an update activates DD *after* its message (Tu = Tm + DD, [98.past.2]), so a
+reader need only wait for safeTime >= Top - DD [98.past.3]; most of the time that is already so. The
+subtraction affects only the wait: the version that is then looked up is the one effective at Top.
+
+Why no clock assumption is needed: an update that this node has not seen has Tm > safeTime, so
+Tu = Tm + DD > safeTime + DD >= Top. It is not effective at Top, whatever anybody's clock says. The
+argument needs DD(reader) <= DD(message) [98.x.4] and strictly increasing stamps [98.x.1, 98.x.2].
+
+Were the wait dropped, a lagging node would run an old version while others run the new one, and
+one transaction could commit on both [98.one].
+"""
+
+from heapq import heappop, heappush
+from typing import Any
+
+from sim.history.events import SafeTimeAdvanced, SchemaResolved
+from sim.model.ports import Future, Node
+from sim.model.schema import SchemaObject
+from sim.protocol.catalog import Catalog
+from sim.protocol.strategy import Strategy
+from sim.units import MIN_TIMESTAMP, Timestamp
+
+
+class SchemaSync:
+    """One node's schema safe time, its waiters, and look-ups in its catalog."""
+
+    __slots__ = ("_order", "_resolve", "_waiters", "catalog", "node", "safe_time", "strategy")
+
+    def __init__(self, node: Node, strategy: Strategy, catalog: Catalog) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.catalog = catalog
+        self.safe_time: Timestamp = MIN_TIMESTAMP
+        self._resolve = strategy.resolve_schema
+        self._waiters: list[tuple[Timestamp, int, Future[Any]]] = []
+        self._order = 0
+
+    def publish(self, ts: Timestamp) -> None:
+        """Everything stamped up to `ts` is visible on this node; smaller values change nothing."""
+        if ts <= self.safe_time:
+            return
+        self.safe_time = ts
+        node = self.node
+        if node.recording:
+            node.record(SafeTimeAdvanced(node.elapsed_us(), node.name, ts))
+        waiters = self._waiters
+        while waiters and waiters[0][0] <= ts:
+            heappop(waiters)[2].set(None)
+
+    async def safe_time_reaches(self, ts: Timestamp) -> None:
+        """Wait until the schema safe time is at least `ts`."""
+        if self.safe_time >= ts:
+            return
+        self.node.probe("completeness-wait")
+        reached = self.node.future()
+        self._order += 1
+        heappush(self._waiters, (ts, self._order, reached))
+        await reached
+
+    async def object_at(
+        self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int
+    ) -> SchemaObject | None:
+        """The object of this id at `ts`, once this node's metadata is complete for it."""
+        node = self.node
+        began = node.elapsed_us()
+        snapshot = await self._resolve(self, ts)
+        found: SchemaObject | None = snapshot.by_id(object_id)
+        if node.recording:
+            now = node.elapsed_us()
+            version = 0 if found is None else found.version
+            node.record(
+                SchemaResolved(
+                    now, node.name, tx, op, purpose, None, object_id, ts, version, now - began
+                )
+            )
+        return found
+
+    async def named_at(
+        self, ts: Timestamp, tx: str, op: str | None, name: str
+    ) -> SchemaObject | None:
+        """The table or view of this name at `ts`, once this node's metadata is complete for it."""
+        node = self.node
+        began = node.elapsed_us()
+        snapshot = await self._resolve(self, ts)
+        found: SchemaObject | None = snapshot.by_name(name)
+        if node.recording:
+            now = node.elapsed_us()
+            known = (0, 0) if found is None else (found.id, found.version)
+            node.record(
+                SchemaResolved(
+                    now, node.name, tx, op, "enlist", name, known[0], ts, known[1], now - began
+                )
+            )
+        return found

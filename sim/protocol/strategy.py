@@ -1,0 +1,231 @@
+"""The joints of the protocol: every choice that the IEPs make, one named function each.
+
+A `Strategy` is a frozen record. Its header says what the design is and claims; each other field
+holds a function whose default *is* the document's formula. Another design is `replace(IEP, …)` with
+a few fields, a mutant the same with exactly one; nothing in the protocol ever asks which strategy
+it runs. What differs per node or in time (DD, CSmax, H) is no field: it is a setting of the node.
+
+*Number* functions give a timestamp or a duration; *judgement* functions give `None` to proceed or
+the `Reason` to abort for; both are pure. *Flow* functions are coroutines over the same ports as the
+protocol itself.
+"""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sim.model.ddl import ObjectChange
+from sim.model.design import DesignHeader
+from sim.model.reasons import Reason
+from sim.protocol import flows
+from sim.protocol.compatibility import is_forward_compatible
+from sim.units import MIN_TIMESTAMP, Timestamp, plus_ms, round_up
+
+if TYPE_CHECKING:
+    from sim.model.hlc import HybridClock
+
+Steps = tuple[ObjectChange, ...]
+"""The changes of one object between two of its versions, in order."""
+Flow = Callable[..., Coroutine[Any, Any, Any]]
+
+# --- numbers: when an update activates, how long a reader waits, when a DDL is acknowledged --------
+
+
+def at_message_plus_delay(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
+    """Tu = Tm + DD, with the DD that the message carries [98.past.2]."""
+    return plus_ms(message_ts, delay_duration_ms)
+
+
+def at_message(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
+    """Tu = Tm: the update activates with its message (IEP-98, Using safe time) [98.safe.2]."""
+    del delay_duration_ms
+    return message_ts
+
+
+def operation_less_delay(
+    op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int
+) -> Timestamp:
+    """Wait for safeTime >= Top - DD [98.past.3]."""
+    del max_clock_skew_ms
+    return plus_ms(op_ts, -delay_duration_ms)
+
+
+def at_operation(op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int) -> Timestamp:
+    """Wait for safeTime >= Top [98.safe.1]."""
+    del delay_duration_ms, max_clock_skew_ms
+    return op_ts
+
+
+def operation_plus_skew(
+    op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int
+) -> Timestamp:
+    """Wait for safeTime >= Top + CSmax: what the text's proof says, not its rule."""
+    del delay_duration_ms
+    return plus_ms(op_ts, max_clock_skew_ms)
+
+
+def never_waits(op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int) -> Timestamp:
+    """Do not wait: use what the node happens to know."""
+    del op_ts, delay_duration_ms, max_clock_skew_ms
+    return MIN_TIMESTAMP
+
+
+def looked_up_at_operation(op_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
+    """The subtraction affects only the wait: the look-up is at Top itself [98.past.3]."""
+    del delay_duration_ms
+    return op_ts
+
+
+def activation_plus_skew_rounded(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
+    """Acknowledge when Now >= Tu + CSmax, up to the next whole physical tick [98.flow.4].
+
+    Physical clocks are within CSmax of each other in whole ticks; a logical part is worth nothing
+    on another node, so it counts as one tick more.
+    """
+    return round_up(plus_ms(activation_ts, max_clock_skew_ms))
+
+
+def activation_plus_skew(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
+    """Acknowledge when Now >= Tu + CSmax, as the text has it to the letter [98.flow.4]."""
+    return plus_ms(activation_ts, max_clock_skew_ms)
+
+
+def at_once(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
+    """Acknowledge without waiting."""
+    del activation_ts, max_clock_skew_ms
+    return MIN_TIMESTAMP
+
+
+def at_enlistment(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Timestamp:
+    """baseTs = tableEnlistTs: the coordinator's now at the table's first use [110.flow.2]."""
+    del begin_ts, created_ts
+    return now
+
+
+def largest_delay(own_ms: int, cluster_ms: int) -> int:
+    """A message carries the largest DD of any reader, so that none's is larger [98.x.4]."""
+    return max(own_ms, cluster_ms)
+
+
+def own_delay(own_ms: int, cluster_ms: int) -> int:
+    """A message carries the DD of the node that built it."""
+    del cluster_ms
+    return own_ms
+
+
+def tick_with_new_timestamp(clock: "HybridClock") -> Timestamp:
+    """An idle safe-time command ticks the clock: no later update can tie with it [98.x.2]."""
+    return clock.now()
+
+
+def tick_with_current_time(clock: "HybridClock") -> Timestamp:
+    """An idle safe-time command shows the clock without ticking it: ties are possible."""
+    return clock.current()
+
+
+def as_written(row_version: int, initial_version: int) -> int:
+    """A row is decoded with the version that it was written under [110.flow.5]."""
+    del initial_version
+    return row_version
+
+
+def under_initial(initial_version: int, current_version: int) -> int:
+    """An operation runs under the transaction's initial schema [110.flow.5]."""
+    del current_version
+    return initial_version
+
+
+# --- judgements: None to proceed, or the reason to abort for ---------------------------------------
+
+
+def must_equal_enlisted(client_version: int, enlist_version: int) -> bool:
+    """Whether the client's row is encoded with tableEnlistSV; if not it re-encodes [110.flow.2]."""
+    return client_version == enlist_version
+
+
+def must_be_same_schema(initial: int, current: int, steps: Steps) -> Reason | None:
+    """No reads or writes after a DDL: the schema at opTs must be I [110.valid.2] [110.border]."""
+    del steps
+    return None if initial == current else Reason.SCHEMA_CHANGED
+
+
+def must_exist(current: int) -> Reason | None:
+    """A table that does not exist at opTs fails the operation now, not at commit [110.table.exists]."""
+    return None if current else Reason.TABLE_DROPPED
+
+
+def each_step_forward_compatible(steps: Steps) -> Reason | None:
+    """Every step from I to C is forward-compatible, in sequence [110.valid.1] [110.compat.steps]."""
+    for step in steps:
+        if not is_forward_compatible(step):
+            return Reason.SCHEMA_INCOMPATIBLE
+    return None
+
+
+def not_newer_than_initial(row_version: int, initial: int) -> Reason | None:
+    """Every change is backward-incompatible: a row from a newer schema aborts [110.back]."""
+    return None if row_version <= initial else Reason.NEWER_ROW_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPoints:
+    """When an operation's schema is checked at the primary."""
+
+    on_arrival: bool
+    after_locks: bool
+
+
+ARRIVAL_AND_AFTER_LOCKS = CheckPoints(on_arrival=True, after_locks=True)
+"""On arrival [110.valid.2], and again once the locks are granted [110.x.1]."""
+ARRIVAL_ONLY = CheckPoints(on_arrival=True, after_locks=False)
+"""On arrival only, as the text has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """When a node publishes its schema safe time for a catalog update [98.x.3]."""
+
+    after_catalog_listeners: bool
+
+
+AFTER_LISTENERS = Publication(after_catalog_listeners=True)
+ON_APPLICATION = Publication(after_catalog_listeners=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy:
+    """A design on the Ignite plane; the defaults are `iep`: the text and the clauses it needs."""
+
+    header: DesignHeader
+    # IEP-98: numbers
+    activation_ts: Callable[[Timestamp, int], Timestamp] = at_message_plus_delay
+    completeness_ts: Callable[[Timestamp, int, int], Timestamp] = operation_less_delay
+    lookup_ts: Callable[[Timestamp, int], Timestamp] = looked_up_at_operation
+    acknowledge_ts: Callable[[Timestamp, int], Timestamp] = activation_plus_skew_rounded
+    acknowledge_known_ts: Callable[[Timestamp, int], Timestamp] = activation_plus_skew_rounded
+    message_delay: Callable[[int, int], int] = largest_delay
+    tick_ts: Callable[["HybridClock"], Timestamp] = tick_with_new_timestamp
+    publish_safe_time: Publication = AFTER_LISTENERS
+    # IEP-110: numbers
+    base_ts: Callable[[Timestamp, Timestamp, Timestamp], Timestamp] = at_enlistment
+    decode_version: Callable[[int, int], int] = as_written
+    run_version: Callable[[int, int], int] = under_initial
+    # IEP-110: judgements
+    check_client_version: Callable[[int, int], bool] = must_equal_enlisted
+    check_operation: Callable[[int, int, Steps], Reason | None] = must_be_same_schema
+    check_operation_when: CheckPoints = ARRIVAL_AND_AFTER_LOCKS
+    check_exists: Callable[[int], Reason | None] = must_exist
+    check_commit: Callable[[Steps], Reason | None] = each_step_forward_compatible
+    check_tuple: Callable[[int, int], Reason | None] = not_newer_than_initial
+    # flows
+    resolve_schema: Flow = field(default=flows.wait_then_look_up)
+    install: Flow = field(default=flows.replicate_wait_acknowledge)
+    enlist: Flow = field(default=flows.enlist_once)
+    on_activated: Flow = field(default=flows.mark_at_activation)
+    before_commit_ts: Flow = field(default=flows.await_outstanding_operations)
+    commit_schema: Flow = field(default=flows.schema_at_commit_ts)
+
+    @property
+    def name(self) -> str:
+        """The design's name."""
+        return self.header.name

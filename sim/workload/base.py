@@ -1,0 +1,182 @@
+"""What a workload is: a scenario's fields, and the client operations that it makes of dice.
+
+A workload is a frozen dataclass; its fields are the keys of its `[[workload]]` table. It gives the
+*programs* of its clients, and *steps* where an operation must come at an instant or right after
+another client's. Both are plain data and depend on nothing but the world and the dice: every client
+has streams of its own, so that one client more leaves the others as they were.
+"""
+
+from abc import ABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Protocol, TypeVar
+
+import numpy as np
+
+from sim.model.ddl import CreateTable, Statement
+from sim.model.programs import Program, Step
+from sim.registry import Registry
+from sim.units import Micros, ms
+
+T = TypeVar("T")
+
+Span = float | tuple[float, float]
+"""Milliseconds (or a count): a number, or the least and the most of it."""
+
+
+class Dice(Protocol):
+    """Where chance comes from: one stream per component and purpose."""
+
+    def stream(self, component: str, purpose: str) -> np.random.Generator:
+        """The generator of this component and purpose."""
+
+
+class Die:
+    """Whole numbers from one stream, drawn in blocks; the same on every machine."""
+
+    __slots__ = ("_block", "_generator")
+
+    BLOCK: ClassVar[int] = 256
+    BITS: ClassVar[int] = 62
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+        self._block: list[int] = []
+
+    def below(self, bound: int) -> int:
+        """A number from 0 to bound - 1."""
+        assert bound > 0, bound
+        if not self._block:
+            self._block = self._generator.integers(0, 1 << self.BITS, self.BLOCK).tolist()
+        return self._block.pop() % bound
+
+    def between(self, least: int, most: int) -> int:
+        """A number from least to most, both included."""
+        return least + self.below(most - least + 1)
+
+    def chance(self, share: float) -> bool:
+        """Whether something of this probability happens."""
+        return self.below(1 << 30) < round(share * (1 << 30))
+
+    def pick(self, items: Sequence[T]) -> T:
+        """One of the items."""
+        return items[self.below(len(items))]
+
+    def some(self, items: Sequence[T], count: int) -> list[T]:
+        """So many different items, in a random order."""
+        left = list(items)
+        return [left.pop(self.below(len(left))) for _ in range(min(count, len(left)))]
+
+    def count(self, span: Span) -> int:
+        """A whole number of a span."""
+        least, most = bounds(span)
+        return self.between(round(least), round(most))
+
+    def duration_us(self, span_ms: Span) -> Micros:
+        """A duration of a span of milliseconds."""
+        least, most = bounds(span_ms)
+        return Micros(self.between(ms(least), ms(most)))
+
+
+def bounds(span: Span) -> tuple[float, float]:
+    """The least and the most of a span."""
+    return span if isinstance(span, tuple) else (span, span)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDdl:
+    """A DDL statement that the scenario's migrations issue at a known instant."""
+
+    at_us: Micros
+    statement: Statement
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadWorld:
+    """What a workload may know: the nodes, the tables at the start, the DDL to come.
+
+    `label` begins the names of the workload's clients and is its own in the scenario.
+    `delay_duration_ms` is the largest DD of any node: a statement of instant t activates after it.
+    """
+
+    label: str
+    nodes: tuple[str, ...]
+    tables: tuple[CreateTable, ...]
+    planned_ddl: tuple[PlannedDdl, ...]
+    delay_duration_ms: int
+
+    def clients(self, count: int) -> list[str]:
+        """The names of the workload's clients."""
+        return [f"{self.label}-{number}" for number in range(1, count + 1)]
+
+    def table(self, name: str) -> CreateTable:
+        """The table of this name; `ValueError` where there is none at the start."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        known = ", ".join(table.name for table in self.tables) or "none"
+        raise ValueError(f"no table is called {name!r} when the run begins; known: {known}")
+
+    def chosen(self, names: Sequence[str]) -> tuple[CreateTable, ...]:
+        """The tables of these names; all of them where no name is given."""
+        found = tuple(self.table(name) for name in names) or self.tables
+        if not found:
+            raise ValueError("there is no table to work on; add one to [schema]")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload(ABC):
+    """A generator of client operations; a subclass is one kind, its fields are scenario keys."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    source: ClassVar[str] = ""
+
+    clients: int = 1
+
+    def __post_init__(self) -> None:
+        check(self.clients >= 1, "clients", "must be at least 1")
+        self.verify()
+
+    def verify(self) -> None:
+        """Refuse, with `ValueError`, fields that contradict each other."""
+
+    def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
+        """What its clients do, one thing after the other."""
+        del world, dice
+        return []
+
+    def steps(self, world: WorkloadWorld, dice: Dice) -> list[Step]:
+        """What happens at an instant, or right after something else."""
+        del world, dice
+        return []
+
+
+def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it reads as a sentence
+    """Refuse a field."""
+    if not holds:
+        raise ValueError(f"{field}: {what}")
+
+
+def check_span(span: Span, field: str, least: float = 0) -> None:
+    """Refuse a span that is upside down or too small."""
+    low, high = bounds(span)
+    check(least <= low <= high, field, f"must be a number, or [least, most], from {least:g} up")
+
+
+def check_shares(shares: dict[str, float]) -> None:
+    """Refuse what is not a probability."""
+    for field, share in shares.items():
+        check(0 <= share <= 1, field, f"must lie between 0 and 1, not {share:g}")
+
+
+WORKLOADS: Final[Registry[type[Workload]]] = Registry("workload", "sim.workload")
+W = TypeVar("W", bound=type[Workload])
+
+
+def workload(kind: W) -> W:
+    """Register a kind of workload."""
+    WORKLOADS.add(kind.name, kind)
+    return kind

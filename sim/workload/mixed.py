@@ -1,0 +1,140 @@
+"""Transactions of every shape: reads, writes, deletes and scans over one table or several."""
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import ClassVar
+
+from sim.model.ddl import CreateTable
+from sim.model.ops import Delete, Get, Operation, Put, Rollback, Scan
+from sim.model.programs import Program, TransactionItem
+from sim.workload.base import (
+    Dice,
+    Die,
+    Span,
+    Workload,
+    WorkloadWorld,
+    check,
+    check_shares,
+    check_span,
+    workload,
+)
+from sim.workload.keys import KeyChooser, key_of, weighted
+
+
+@workload
+@dataclass(frozen=True, kw_only=True)
+class Mixed(Workload):
+    """Each client runs `operations` data operations, grouped into transactions.
+
+    `get`, `put`, `delete`, `scan` and `select` (a `SELECT *`, which shows the columns) are weights.
+    `implicit`, `fresh`, `rollback` and `session` are shares: of transactions without begin and
+    commit, on a new connection, rolled back at the end; of clients with a causal token.
+    """
+
+    name: ClassVar[str] = "mixed"
+    summary: ClassVar[str] = "transactions of every shape over one table or several"
+
+    operations: int
+    tables: tuple[str, ...] = ()
+    transaction_operations: Span = (1, 4)
+    transaction_tables: Span = (1, 2)
+    pause_ms: Span = (0, 40)
+    gap_ms: Span = (0, 5)
+    get: int = 45
+    put: int = 40
+    delete: int = 5
+    scan: int = 5
+    select: int = 5
+    keys: int = 20
+    zipf: float = 0.0
+    hot_keys: int = 0
+    hot_share: float = 0.5
+    implicit: float = 0.2
+    fresh: float = 0.1
+    rollback: float = 0.02
+    session: float = 0.25
+    retries: int = 3
+
+    def verify(self) -> None:
+        check(self.operations >= 1, "operations", "must be at least 1")
+        check(self.keys >= 1, "keys", "must be at least 1")
+        check(0 <= self.hot_keys <= self.keys, "hot_keys", f"must lie between 0 and {self.keys}")
+        check(0 <= self.zipf <= 5, "zipf", "must lie between 0 and 5")
+        check(self.retries >= 0, "retries", "must not be negative")
+        for field in ("pause_ms", "gap_ms"):
+            check_span(getattr(self, field), field)
+        for field in ("transaction_operations", "transaction_tables"):
+            check_span(getattr(self, field), field, least=1)
+        shares = ("hot_share", "implicit", "fresh", "rollback", "session")
+        check_shares({field: getattr(self, field) for field in shares})
+        check(min(self._weights) >= 0, "get, put, delete, scan, select", "must not be negative")
+        check(sum(self._weights) > 0, "get, put, delete, scan, select", "must not all be 0")
+
+    @property
+    def _weights(self) -> tuple[int, ...]:
+        return (self.get, self.put, self.delete, self.scan, self.select)
+
+    def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
+        tables = world.chosen(self.tables)
+        chooser = KeyChooser(
+            self.keys, zipf=self.zipf, hot_keys=self.hot_keys, hot_share=self.hot_share
+        )
+        return [
+            self._program(client, tables, chooser, world, dice)
+            for client in world.clients(self.clients)
+        ]
+
+    def _program(
+        self,
+        client: str,
+        tables: tuple[CreateTable, ...],
+        chooser: KeyChooser,
+        world: WorkloadWorld,
+        dice: Dice,
+    ) -> Program:
+        shape = Die(dice.stream(client, "transactions"))
+        rows = Die(dice.stream(client, "operations"))
+        session = shape.chance(self.session)
+        items: list[TransactionItem] = []
+        left = self.operations
+        while left > 0:
+            item = self._transaction(left, tables, chooser, world, shape, rows)
+            items.append(item)
+            left -= sum(not isinstance(operation, Rollback) for operation in item.operations)
+        return Program(client, tuple(items), session)
+
+    def _transaction(
+        self,
+        left: int,
+        tables: tuple[CreateTable, ...],
+        chooser: KeyChooser,
+        world: WorkloadWorld,
+        shape: Die,
+        rows: Die,
+    ) -> TransactionItem:
+        implicit = shape.chance(self.implicit)
+        count = 1 if implicit else min(left, shape.count(self.transaction_operations))
+        few = shape.some(tables, shape.count(self.transaction_tables))
+        operations = [self._operation(rows.pick(few), chooser, rows) for _ in range(count)]
+        if shape.chance(self.rollback) and not implicit:
+            operations.append(Rollback())
+        return TransactionItem(
+            node=shape.pick(world.nodes),
+            operations=tuple(operations),
+            pause_us=shape.duration_us(self.pause_ms),
+            gap_us=shape.duration_us(self.gap_ms),
+            implicit=implicit,
+            retries=self.retries,
+            fresh=shape.chance(self.fresh),
+        )
+
+    def _operation(self, table: CreateTable, chooser: KeyChooser, rows: Die) -> Operation:
+        kind = weighted(list(accumulate(self._weights)), rows)
+        key = key_of(table, chooser.choose(rows))
+        return (
+            Get(table.name, key),
+            Put(table.name, key),
+            Delete(table.name, key),
+            Scan(table.name),
+            Scan(table.name, metadata=True),
+        )[kind]

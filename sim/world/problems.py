@@ -1,0 +1,208 @@
+"""What is wrong with a scenario, in one line: file, line, key and remedy."""
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from types import UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from sim.world.positions import Path, Positions, show_path
+
+Overrides = Mapping[str, Any]
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run; the message is one line."""
+
+
+class Origin:
+    """Where a scenario came from: its file and, for each key, its line or the override that set it."""
+
+    def __init__(self, name: str, text: str, overridden: Iterable[Path] = ()) -> None:
+        self.name = name
+        self._positions = Positions(text)
+        self._overridden = list(overridden)
+
+    def at(self, path: Path) -> str:
+        """`smoke.toml:12: network.loss`, or `smoke.toml: --set network.loss`."""
+        if any(path[: len(own)] == own for own in self._overridden):
+            return f"{self.name}: --set {show_path(path)}"
+        place = f"{self.name}:{self._positions.line(path)}"
+        return f"{place}: {show_path(path)}" if path else place
+
+    def line(self, path: Path) -> int:
+        return self._positions.line(path)
+
+    def text_line(self, path: Path) -> int:
+        """The line on which a string's own text begins."""
+        return self._positions.text_line(path)
+
+    def error(self, path: Path, what: str) -> ScenarioError:
+        return ScenarioError(f"{self.at(path)}: {what}")
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """A remedy for a name that is not known."""
+    choices = sorted(known)
+    found = get_close_matches(name, choices, n=3, cutoff=0.6)
+    if found:
+        return f"did you mean {' or '.join(found)}?"
+    return f"known: {', '.join(choices)}" if choices else "there are none"
+
+
+_UNITS: Final = ("_ms", "_us", "_s", "_sec", "_seconds", "_millis", "_ns", "_ppm")
+
+
+def unknown_key(name: str, known: Iterable[str]) -> str:
+    """What to say to a key that does not exist here: a missing or wrong unit is told as such."""
+    choices = sorted(known)
+    stem = name
+    for unit in _UNITS:
+        stem = stem.removesuffix(unit)
+    for unit in ("_ms", "_ppm"):
+        if stem + unit in choices and name != stem + unit:
+            return f"unknown key; did you mean {stem}{unit}?"
+    return f"unknown key; {near(name, choices)}"
+
+
+_WORDS: Final = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "datetime": "a date and time",
+    "date": "a date",
+    "time": "a time",
+}
+_NULL_OF: Final = re.compile(r" \| null|null \| ")
+_PATH: Final = re.compile(r" - at `\$((?:\.[A-Za-z0-9_]+|\[\d+\]|\[\.\.\.\])*)`$")
+_STEP: Final = re.compile(r"\.([A-Za-z0-9_]+)|\[(\d+)\]")
+
+
+def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:  # noqa: ANN401 - any table
+    """Data as a record of this kind; what does not fit is told with its path below `prefix`."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        path, what = _split(str(error))
+        raise _told(prefix + path, what, kind, path, data, origin) from None
+
+
+def _split(message: str) -> tuple[Path, str]:
+    match = _PATH.search(message)
+    if match is None:
+        return (), message
+    steps = _STEP.findall(match.group(1))
+    path = tuple(int(index) if index else name for name, index in steps)
+    return path, message[: match.start()]
+
+
+def _told(
+    full: Path, what: str, kind: Any, path: Path, data: Any, origin: Origin
+) -> ScenarioError:
+    """msgspec's words in ours."""
+    value = _at(data, path)
+    if found := re.fullmatch(r"Object contains unknown field `(.*)`", what):
+        name = found.group(1)
+        return origin.error((*full, name), unknown_key(name, _keys(kind, path, value)))
+    if found := re.fullmatch(r"Object missing required field `(.*)`", what):
+        return origin.error(full, f"{found.group(1)} is missing")
+    if found := re.fullmatch(r"Invalid value '(.*)'", what):
+        return origin.error(full, f"unknown {full[-1]} {found.group(1)!r}; {_tags(kind, path)}")
+    if found := re.fullmatch(r"Invalid enum value (.*)", what):
+        return origin.error(full, f"unknown value {found.group(1)}; {_choices(kind, path)}")
+    if found := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
+        return origin.error(full, f"expected {_words(found.group(1))}, not {_shown(value)}")
+    if found := re.fullmatch(r"Expected `(.*)` (<=|>=|<|>) (\S+)", what):
+        bound = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
+        limit = found.group(3).removesuffix(".0")
+        return origin.error(full, f"must be {bound[found.group(2)]} {limit}, not {_shown(value)}")
+    if found := re.fullmatch(r"Expected `(.*)` of length .*", what):
+        return origin.error(full, "must not be empty")
+    return origin.error(full, what)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a table"
+    return "a list" if isinstance(value, list) else str(value)
+
+
+def _words(kinds: str) -> str:
+    return " or ".join(_WORDS.get(kind, kind) for kind in _NULL_OF.sub("", kinds).split(" | "))
+
+
+def _at(data: Any, path: Path) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
+# --- what a record's type says: its keys, tags and choices -------------------------------------------
+
+
+def _type_at(kind: Any, path: Path) -> list[Any]:
+    """The types that a path below this type may have."""
+    kinds = _parts(kind)
+    for part in path:
+        inner = []
+        for each in kinds:
+            if isinstance(part, int):
+                inner += [arg for arg in get_args(each)[:1] if get_origin(each) in (list, tuple)]
+            elif hints := fields_of(each):
+                inner += [hints[part]] if part in hints else []
+        kinds = [one for each in inner for one in _parts(each)]
+    return kinds
+
+
+def _parts(kind: Any) -> list[Any]:
+    """The members of a union, without what annotates them."""
+    if get_origin(kind) is Annotated:
+        return _parts(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [part for each in get_args(kind) for part in _parts(each)]
+    return [kind]
+
+
+def fields_of(kind: Any) -> dict[str, Any]:
+    """The keys of a record as a file writes them, with their types."""
+    if not isinstance(kind, type):
+        return {}
+    hints = get_type_hints(kind, include_extras=True)
+    if issubclass(kind, msgspec.Struct):
+        written = {field.encode_name: hints[field.name] for field in msgspec.structs.fields(kind)}
+        tag = kind.__struct_config__.tag_field
+        return {**written, tag: str} if tag else written
+    if hasattr(kind, "__dataclass_fields__"):
+        return {name: hints[name] for name in kind.__dataclass_fields__}
+    return {}
+
+
+def _keys(kind: Any, path: Path, value: Any) -> list[str]:
+    """The keys that the table at a path may have; where it has a tag, those of its own record."""
+    kinds = [each for each in _type_at(kind, path) if fields_of(each)]
+    own = [each for each in kinds if _tag_of(each) and value.get(_tag_of(each)[0]) == _tag_of(each)[1]]
+    return [key for each in own or kinds for key in fields_of(each)]
+
+
+def _tag_of(kind: Any) -> tuple[str, Any] | None:
+    config = getattr(kind, "__struct_config__", None)
+    return (config.tag_field, config.tag) if config is not None and config.tag_field else None
+
+
+def _tags(kind: Any, path: Path) -> str:
+    tags = [_tag_of(each) for each in _type_at(kind, path[:-1])]
+    return f"known: {', '.join(sorted(tag[1] for tag in tags if tag))}"
+
+
+def _choices(kind: Any, path: Path) -> str:
+    choices = [str(arg) for each in _type_at(kind, path) for arg in get_args(each)]
+    return f"known: {', '.join(choices)}"

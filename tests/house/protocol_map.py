@@ -1,0 +1,173 @@
+"""The map from the clauses of PROTOCOL.md to code, tests, scenarios and mutants.
+
+A clause is a line of PROTOCOL.md such as
+
+    - `[98.past.3]` must: resolving at Top waits for safeTime >= Top - DD.
+    - `[110.view]` left out: views are treated as tables by nobody here.
+
+A `must` clause needs a mutant that breaks it; one that is left out needs nothing; every other one
+needs code and a test.  Code and tests name a clause by its tag in a docstring or a comment
+(`[98.flow.1-4]` and `[98.x.1, 98.x.2]` name several), scenarios by `clauses`, mutants by `breaks`.
+"""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.house.tree import committed, parsed, python_files
+
+BEGIN, END = "<!-- map:begin -->", "<!-- map:end -->"
+ID = r"(?:98|110)\.[a-z][a-z0-9._]*[a-z0-9](?:-[0-9]+)?"
+TAG = re.compile(rf"\[({ID}(?:,\s*{ID})*)\]")
+LINE = re.compile(rf"^- ((?:`\[{ID}\]`[, ]*)+)(must:|left out:)?", re.MULTILINE)
+COLUMNS = ("code", "tests", "scenarios", "mutants")
+
+
+@dataclass
+class Clause:
+    """One clause, and where it lives."""
+
+    must: bool = False
+    left_out: bool = False
+    code: list[str] = field(default_factory=list)
+    tests: list[str] = field(default_factory=list)
+    scenarios: list[str] = field(default_factory=list)
+    mutants: list[str] = field(default_factory=list)
+
+
+Cited = Iterator[tuple[str, str, str]]  # clause, column, place
+
+
+def ids(text: str) -> list[str]:
+    """The clauses that a piece of text names by its tags; a range names each of its members."""
+    return [one for tag in TAG.findall(text) for part in tag.split(",") for one in spread(part)]
+
+
+def spread(name: str) -> list[str]:
+    """`98.flow.1-3` as `98.flow.1`, `98.flow.2` and `98.flow.3`."""
+    first, dash, last = name.strip().partition("-")
+    if not dash:
+        return [first]
+    stem, _, start = first.rpartition(".")
+    return [f"{stem}.{number}" for number in range(int(start), int(last) + 1)]
+
+
+def clauses(root: Path) -> dict[str, Clause]:
+    """The clauses of PROTOCOL.md in its order, with everything that names them."""
+    text = without_map((root / "PROTOCOL.md").read_text("utf-8"))
+    found: dict[str, Clause] = {}
+    for tags, kind in LINE.findall(text):
+        for name in ids(tags):
+            found[name] = Clause(must=kind == "must:", left_out=kind == "left out:")
+    for name, column, place in citations(root):
+        places = getattr(found.get(name), column, [])
+        if place not in places:
+            places.append(place)
+    return found
+
+
+def citations(root: Path) -> Cited:
+    """Every mention of a clause in code, tests, scenarios and mutants."""
+    for path in python_files(root, "sim"):
+        if not path.is_relative_to(root / "sim" / "mutants"):
+            place = path.relative_to(root / "sim").as_posix()
+            yield from ((name, "code", place) for name in ids(path.read_text("utf-8")))
+    for path in python_files(root, "tests"):
+        if not path.is_relative_to(root / "tests" / "house"):
+            place = path.relative_to(root / "tests").as_posix()
+            yield from ((name, "tests", place) for name in ids(path.read_text("utf-8")))
+    for path in committed(root):
+        if path.suffix == ".toml" and path.is_relative_to(root / "scenarios"):
+            place = path.relative_to(root / "scenarios").with_suffix("").as_posix()
+            cited = tomllib.loads(path.read_text("utf-8")).get("clauses", [])
+            yield from ((name, "scenarios", place) for each in cited for name in spread(each))
+    for path in python_files(root, "sim/mutants"):
+        yield from mutants(path)
+
+
+def mutants(path: Path) -> Cited:
+    """What each mutant of a file breaks: a call with `breaks=`, or a class with a `breaks`."""
+    for node in ast.walk(parsed(path)):
+        match node:
+            case ast.Call(keywords=keywords, args=args):
+                given = {k.arg: k.value for k in keywords if k.arg}
+                if args:
+                    given.setdefault("name", args[0])
+            case ast.ClassDef(body=body):
+                given = dict(assignments(body))
+            case _:
+                continue
+        if "breaks" in given:
+            name = next(iter(texts(given["name"])), "") if "name" in given else ""
+            for broken in texts(given["breaks"]):
+                for each in ids(f"[{broken.strip('[]')}]"):
+                    yield each, "mutants", name or path.stem
+
+
+def assignments(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield name, value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, value
+
+
+def texts(node: ast.expr) -> list[str]:
+    """The strings of an expression, in order."""
+    parts = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+    return [part for part in parts if isinstance(part, str)]
+
+
+def faults(root: Path) -> Iterator[str]:
+    """Everything that keeps the map from being whole and true."""
+    known = clauses(root)
+    if not known:
+        yield "PROTOCOL.md lists no clause"
+    for name, column, place in sorted(set(citations(root))):
+        if name not in known:
+            yield f"[{name}] is no clause of PROTOCOL.md, but {column} name it: {place}"
+    for name, clause in known.items():
+        for column in ("code", "tests"):
+            if not clause.left_out and not getattr(clause, column):
+                yield f"[{name}] has no {column}"
+        if clause.must and not clause.mutants:
+            yield f"[{name}] is a must, but no mutant breaks it"
+    text = (root / "PROTOCOL.md").read_text("utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        yield f"PROTOCOL.md needs one {BEGIN} and one {END}"
+    elif text != with_map(root):
+        yield "the table in PROTOCOL.md is stale: python tests/house/test_protocol_map.py --write"
+
+
+def without_map(text: str) -> str:
+    return re.sub(f"{BEGIN}.*{END}", "", text, flags=re.DOTALL)
+
+
+def with_map(root: Path) -> str:
+    """PROTOCOL.md with its table as it ought to be."""
+    before, _, rest = (root / "PROTOCOL.md").read_text("utf-8").partition(BEGIN)
+    return f"{before}{BEGIN}\n{table(clauses(root))}{END}{rest.partition(END)[2]}"
+
+
+def table(known: dict[str, Clause]) -> str:
+    lines = [f"| clause | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+    for name, clause in known.items():
+        cells = [", ".join(sorted(getattr(clause, column))) or "-" for column in COLUMNS]
+        mark = " (must)" if clause.must else " (left out)" if clause.left_out else ""
+        lines.append(f"| `{name}`{mark} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def write(root: Path) -> bool:
+    """Renew the table; tells whether anything changed."""
+    path = root / "PROTOCOL.md"
+    old, new = path.read_text("utf-8"), with_map(root)
+    if BEGIN not in old or END not in old:
+        raise SystemExit(f"PROTOCOL.md has no {BEGIN} and {END} to write between")
+    if new != old:
+        path.write_text(new, "utf-8")
+    return new != old

@@ -1,0 +1,89 @@
+"""The floors of the house hold, and a breach of each contract is caught."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dev
+from tests.house.tree import ROOT, plant
+
+ROOF = {"sim.__init__", "sim.__main__"}  # they may import anything, and nothing imports them
+
+
+def contracts(root: Path) -> list[dict[str, object]]:
+    settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    found: list[dict[str, object]] = settings["tool"]["importlinter"]["contracts"]
+    return found
+
+
+def floors(root: Path) -> list[str]:
+    [layers] = [c["layers"] for c in contracts(root) if c["type"] == "layers"]
+    assert isinstance(layers, list)
+    return [part for layer in layers for part in re.findall(r"[\w.]+", layer)]
+
+
+def lint(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *dev.CHECKS["floors"], "--no-cache"]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
+def homeless(root: Path) -> list[str]:
+    """Parts of `sim` that stand on no floor, and would therefore be free of all rules."""
+    parts = [
+        p for p in (root / "sim").iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()
+    ]
+    return sorted({f"sim.{part.stem}" for part in parts} - set(floors(root)) - ROOF)
+
+
+@pytest.fixture
+def skeleton(tmp_path: Path) -> Path:
+    """Our floors with nothing on them."""
+    empty = {f"{part.replace('.', '/')}/__init__.py": "" for part in floors(ROOT)}
+    settings = (ROOT / "pyproject.toml").read_text("utf-8")
+    return plant(tmp_path, {**empty, "sim/__init__.py": "", "pyproject.toml": settings})
+
+
+def test_the_floors_hold() -> None:
+    done = lint(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_part_stands_on_a_floor() -> None:
+    assert homeless(ROOT) == []
+
+
+def test_a_part_without_a_floor_is_named(skeleton: Path) -> None:
+    assert homeless(skeleton) == []
+    plant(skeleton, {"sim/shed.py": "", "sim/attic/__init__.py": ""})
+    assert homeless(skeleton) == ["sim.attic", "sim.shed"]
+
+
+def test_an_empty_house_breaks_no_contract(skeleton: Path) -> None:
+    done = lint(skeleton)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_contract_can_be_broken(skeleton: Path) -> None:
+    plant(
+        skeleton,
+        {
+            "sim/protocol/floors.py": "import sim.world",
+            "sim/strategies/strangers.py": "import sim.mutants",
+            "sim/protocol/pure.py": "import numpy",
+            "sim/model/timeless.py": "def late():\n    import time",
+            "sim/checkers/judges.py": "import sim.protocol",
+            "sim/world/kernel.py": "import simpy",
+            "sim/cli/sql.py": "from sqlglot import parse",
+            "sim/kernel/graphs.py": "import networkx as nx",
+            "sim/sql/arrays.py": "import numpy",
+            "analysis/untested.py": "import pytest",
+        },
+    )
+    done = lint(skeleton)
+    assert done.returncode == 1, done.stdout + done.stderr
+    verdicts = dict(re.findall(r"^(.+) (KEPT|BROKEN)$", done.stdout, re.MULTILINE))
+    assert verdicts == {str(contract["name"]): "BROKEN" for contract in contracts(ROOT)}

@@ -1,0 +1,53 @@
+"""Which files the house rules speak about."""
+
+import ast
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRATCH = {"__pycache__", "build", "dist", "node_modules"}
+
+
+def committed(root: Path) -> list[Path]:
+    """Every file that git has or would take; without git, every file that is not scratch."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        listed = ""
+    files = [root / name for name in listed.split("\0") if name] or list(_walk(root))
+    return sorted(path for path in files if path.is_file())
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    for folder, inside, names in os.walk(root):
+        hidden = {name for name in inside if name.startswith(".") and name != ".ci"}
+        inside[:] = sorted(set(inside) - hidden - SCRATCH)
+        if Path(folder) == root / "reports":
+            inside[:] = [name for name in inside if name != "out"]
+        yield from (Path(folder, name) for name in names)
+
+
+def python_files(root: Path, *folders: str) -> list[Path]:
+    """The Python files under the given folders, or all of them."""
+    places = [root / folder for folder in folders] or [root]
+    return [
+        path
+        for path in committed(root)
+        if path.suffix == ".py" and any(path.is_relative_to(place) for place in places)
+    ]
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def plant(root: Path, files: dict[str, str]) -> Path:
+    """Write a small tree with a fault in it, for the tests that a rule can fail."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return root

@@ -1,0 +1,52 @@
+"""Tiny worlds for the kernel's tests: a loop, a network, a few hosts, and what arrived when."""
+
+from typing import Any, NamedTuple
+
+from sim.kernel.clock import PhysicalClock
+from sim.kernel.envelope import Weather
+from sim.kernel.host import Host
+from sim.kernel.loop import Loop
+from sim.kernel.network import Network
+from sim.kernel.rng import Constant, Distribution, quantiles
+
+
+class Note(NamedTuple):
+    """A payload that is nothing but its number."""
+
+    number: int
+
+
+class Ask(NamedTuple):
+    """A request."""
+
+    number: int = 0
+
+
+class Answer(NamedTuple):
+    """Its reply."""
+
+    number: int = 0
+
+
+class Small:
+    """Hosts a, b, c on a network of constant latency, 1 ms unless told otherwise."""
+
+    def __init__(self, *, seed: int = 1, latency: Distribution | None = None) -> None:
+        self.loop = Loop()
+        self.network = Network(self.loop, seed)
+        self.network.configure(Weather(latency=quantiles(latency or Constant(1))))
+        self.a, self.b, self.c = (
+            Host(self.loop, self.network, name, PhysicalClock(self.loop)) for name in "abc"
+        )
+        self.arrived: list[tuple[int, int]] = []
+
+    def listen(self, host: Host) -> None:
+        """Write down when each `Note` reaches `host`."""
+        host.on(Note, lambda _, note: self.arrived.append((self.loop.now_us, note.number)))
+
+    def write_down(self, what: Any) -> None:
+        self.arrived.append((self.loop.now_us, what))
+
+    @property
+    def numbers(self) -> list[int]:
+        return [number for _, number in self.arrived]
