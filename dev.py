@@ -3,8 +3,8 @@
 usage: python3 dev.py VERB
 
     demo              a realistic scenario is judged, then a broken design convicted
-    test [ARGS]       the whole suite; ARGS are stages (house, fast, scenarios)
-                      or pytest's own, with paths relative to the project
+    test [ARGS]       the whole suite; ARGS are stages (house, fast, scenarios,
+                      bench) or pytest's own, with paths relative to the project
     check             the formatter, the linter, the types and the floors
     lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
     setup             only the set-up
@@ -34,6 +34,7 @@ STAGES = {
     "house": ["tests/house"],
     "fast": ["tests/unit", "tests/clauses", "tests/property", "tests/golden"],
     "scenarios": ["tests/scenarios", "tests/determinism"],
+    "bench": ["tests/bench"],
 }
 VERBS = {"demo", "test", "check", "lock", "setup"}
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"

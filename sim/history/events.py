@@ -306,6 +306,15 @@ class NeverCompleted(Event, frozen=True):
     waits_for: str
 
 
+class StepMissed(Event, frozen=True):
+    """A scripted step did not end as its `expect` says; `line` is its place in the scenario."""
+
+    step: str
+    line: int
+    expected: str
+    got: str
+
+
 class MessageSent(Event, frozen=True):
     """Trace: a message left a node; `label` tells it from others of its kind on the link."""
 
@@ -349,6 +358,7 @@ AnyEvent = (
     | FaultBegan
     | FaultHealed
     | NeverCompleted
+    | StepMissed
     | MessageSent
     | MessageDelivered
 )

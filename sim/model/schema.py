@@ -21,6 +21,13 @@ TEMPORAL_TYPES: Final = ("TIME", "TIMESTAMP", "TIMESTAMP WITH LOCAL TIME ZONE")
 OTHER_TYPES: Final = ("BOOLEAN", "DECIMAL", "DATE", "UUID", "VARCHAR", "VARBINARY")
 TYPE_NAMES: Final = INTEGER_TYPES + FLOAT_TYPES + TEMPORAL_TYPES + OTHER_TYPES
 
+DEFAULT_LENGTH: Final = 65536
+"""The length of VARCHAR and VARBINARY where none is written."""
+DEFAULT_DECIMAL_PRECISION: Final = 32767
+"""The precision of DECIMAL where none is written; the scale is then 0."""
+DEFAULT_TIME_PRECISION: Final = {"TIME": 0, "TIMESTAMP": 6, "TIMESTAMP WITH LOCAL TIME ZONE": 6}
+"""Digits of a second where none are written: standard SQL says 0 for TIME, 6 for timestamps."""
+
 
 class ColumnType(Record, frozen=True):
     """A column's type: `VARCHAR` has a length, `DECIMAL` precision and scale, times a precision."""

@@ -28,14 +28,16 @@ modelled, because the rule that judges the narrowing does not look at values eit
 from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
-from sim.model.schema import FLOAT_TYPES, INTEGER_TYPES, TEMPORAL_TYPES, ColumnType, Value
-
-DEFAULT_LENGTH: Final = 65536
-"""The length of VARCHAR and VARBINARY where none is written."""
-DEFAULT_DECIMAL_PRECISION: Final = 32767
-"""The precision of DECIMAL where none is written; the scale is then 0."""
-DEFAULT_TIME_PRECISION: Final = {"TIME": 0}
-"""Digits of a second where none are written: standard SQL says 0 for TIME, 6 for timestamps."""
+from sim.model.schema import (
+    DEFAULT_DECIMAL_PRECISION,
+    DEFAULT_LENGTH,
+    DEFAULT_TIME_PRECISION,
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    TEMPORAL_TYPES,
+    ColumnType,
+    Value,
+)
 
 _INTEGER_BITS: Final = dict(zip(INTEGER_TYPES, (8, 16, 32, 64), strict=True))
 _NUMERIC: Final = (*INTEGER_TYPES, *FLOAT_TYPES, "DECIMAL")
@@ -70,7 +72,7 @@ def precision_of(column_type: ColumnType) -> int:
         return column_type.precision
     if column_type.name == "DECIMAL":
         return DEFAULT_DECIMAL_PRECISION
-    return DEFAULT_TIME_PRECISION.get(column_type.name, 6)
+    return DEFAULT_TIME_PRECISION[column_type.name]
 
 
 def longest_text(column_type: ColumnType) -> int:

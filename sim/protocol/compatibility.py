@@ -262,7 +262,7 @@ def judge_step(change: ObjectChange, rules: tuple[Rule, ...] = IEP) -> tuple[Rul
     )
 
 
-def step_is_forward_compatible(change: ObjectChange, rules: tuple[Rule, ...] = IEP) -> bool:
+def is_forward_compatible(change: ObjectChange, rules: tuple[Rule, ...] = IEP) -> bool:
     """Whether a transaction may commit across this step of an object that it has enlisted."""
     return all(verdict.compatible for verdict in judge_step(change, rules))
 

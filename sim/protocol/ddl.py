@@ -69,6 +69,8 @@ from sim.protocol.ddl_answers import (
     the_view,
 )
 
+__all__ = ["Built", "NoOp", "Refused", "build"]
+
 DEFAULT_ZONE: Final = "default"
 """The zone of tables that name none; it exists without being created."""
 DEFAULT_PARTITIONS: Final = 25

@@ -71,6 +71,11 @@ class LockTable:
             return False
         return self._wait(lock, tx, resource, mode)
 
+    @property
+    def any_held(self) -> bool:
+        """Whether any transaction holds or awaits a lock."""
+        return bool(self._held) or bool(self._waiting)
+
     def holds(self, tx: TxId, resource: Resource) -> int:
         """The modes in which a transaction holds a resource, or-ed; 0 for none."""
         lock = self._locks.get(resource)

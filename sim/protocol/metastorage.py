@@ -184,9 +184,11 @@ class MetaStorage:
 
     def _resend(self) -> None:
         self._resend_armed = False
-        if self.member.resend():
+        behind = self.member.resend()
+        if self.member.outbox:
             self.node.probe("append-resent")
             self._after_step()
+        if behind:
             self._arm_resend()
 
     # --- every member's side -----------------------------------------------------------------------

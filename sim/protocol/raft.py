@@ -49,11 +49,12 @@ class AppendReply(Record, frozen=True):
 class Progress:
     """What the leader knows of one other member."""
 
-    __slots__ = ("match_index", "next_index")
+    __slots__ = ("due_index", "match_index", "next_index")
 
     def __init__(self, next_index: int) -> None:
         self.match_index = 0
         self.next_index = next_index
+        self.due_index = 0
 
 
 class Member:
@@ -99,13 +100,17 @@ class Member:
             self._take_reply(sender, message)
 
     def resend(self) -> bool:
-        """Send again what members have not confirmed; whether anyone is still behind."""
+        """Send again what was sent before the last call and is still not confirmed.
+
+        To be called at intervals; gives whether anyone is behind, and so whether to call again.
+        """
         behind = False
         for peer, progress in self._progress.items():
-            if progress.match_index < len(self.log):
-                behind = True
+            if progress.match_index < progress.due_index:
                 progress.next_index = progress.match_index + 1
                 self._send_append(peer)
+            behind = behind or progress.match_index < len(self.log)
+            progress.due_index = len(self.log)
         return behind
 
     # --- the leader's side ------------------------------------------------------------------------

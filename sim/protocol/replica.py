@@ -69,6 +69,11 @@ class Replica:
         node.on(Finish, self.finish)
         node.on(Cleanup, self.clean_up)
 
+    @property
+    def has_open_work(self) -> bool:
+        """Whether some transaction still has intents or locks here."""
+        return bool(self._written) or self.locks.any_held
+
     # --- one operation -----------------------------------------------------------------------------
 
     async def operate(self, sender: str, request: Operate) -> Operated:
@@ -95,7 +100,8 @@ class Replica:
                 return Operated(clock.now(), op_ts, reason)
         if request.tx in self._ended:
             return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
-        run_version = self.strategy.run_version(request.initial, current)
+        initial = self.strategy.primary_initial(request.initial, current)
+        run_version = self.strategy.run_version(initial, current)
         return self._execute(request, op_ts, run_version)
 
     async def _checked(
@@ -114,7 +120,7 @@ class Replica:
         strategy, sync = self.strategy, self.sync
         found = await sync.object_at(op_ts, request.tx.label, request.op, purpose, object_id)
         current = 0 if found is None else found.version
-        if current == initial:
+        if current == strategy.primary_initial(initial, current):
             return current, None
         reason = strategy.check_exists(current)
         if reason is None:

@@ -129,6 +129,12 @@ def as_written(row_version: int, initial_version: int) -> int:
     return row_version
 
 
+def as_enlisted(initial_version: int, current_version: int) -> int:
+    """The primary takes I as the coordinator sends it, never its own version [110.flow.3]."""
+    del current_version
+    return initial_version
+
+
 def under_initial(initial_version: int, current_version: int) -> int:
     """An operation runs under the transaction's initial schema [110.flow.5]."""
     del current_version
@@ -209,6 +215,7 @@ class Strategy:
     # IEP-110: numbers
     base_ts: Callable[[Timestamp, Timestamp, Timestamp], Timestamp] = at_enlistment
     decode_version: Callable[[int, int], int] = as_written
+    primary_initial: Callable[[int, int], int] = as_enlisted
     run_version: Callable[[int, int], int] = under_initial
     # IEP-110: judgements
     check_client_version: Callable[[int, int], bool] = must_equal_enlisted

@@ -1,7 +1,7 @@
 """A plan: everything that is going to happen in one run, decided; no dice left.
 
 `sim.world.plan` makes it from a scenario and a seed; `sim.world.run` carries it out. All times are
-simulated microseconds from the start of the run.
+simulated microseconds from the start of the run; settings are milliseconds and counts.
 """
 
 from typing import Any
@@ -113,6 +113,7 @@ class Plan(Record, frozen=True):
     expect: Any
     reaches: tuple[str, ...]
     nodes: tuple[NodePlan, ...]
+    cluster_settings: dict[str, int]
     meta_leader: str
     partitions: int
     schema_sql: str

@@ -1,7 +1,7 @@
 """What is wrong with a scenario, in one line: file, line, key and remedy."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
@@ -9,8 +9,6 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 import msgspec
 
 from sim.world.positions import Path, Positions, show_path
-
-Overrides = Mapping[str, Any]
 
 
 class ScenarioError(ValueError):
@@ -38,6 +36,12 @@ class Origin:
     def text_line(self, path: Path) -> int:
         """The line on which a string's own text begins."""
         return self._positions.text_line(path)
+
+    def error_at(self, line: int, path: Path, what: str) -> ScenarioError:
+        """An error on a line of its own, inside a text of several lines."""
+        if any(path[: len(own)] == own for own in self._overridden):
+            return self.error(path, what)
+        return ScenarioError(f"{self.name}:{line}: {show_path(path)}: {what}")
 
     def error(self, path: Path, what: str) -> ScenarioError:
         return ScenarioError(f"{self.at(path)}: {what}")
@@ -85,6 +89,11 @@ _STEP: Final = re.compile(r"\.([A-Za-z0-9_]+)|\[(\d+)\]")
 
 def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:  # noqa: ANN401 - any table
     """Data as a record of this kind; what does not fit is told with its path below `prefix`."""
+    if hasattr(kind, "__dataclass_fields__"):
+        known = fields_of(kind)
+        for name in data:
+            if name not in known:
+                raise origin.error((*prefix, name), unknown_key(name, known))
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:

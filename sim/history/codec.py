@@ -1,0 +1,186 @@
+"""History ⇄ JSON lines: the header, every event, and an end record that shows truncation.
+
+One line is one record. The first is the `Header`, the last the `End`, which repeats the run's
+fingerprint over the events between them: a file that was cut off, changed by hand or made by
+another program is refused with the line and the remedy, never judged in part.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from sim.history.events import (
+    AnyEvent,
+    Invoked,
+    LockWaited,
+    ReadExecuted,
+    RowFinal,
+    RowRead,
+    WriteExecuted,
+)
+from sim.history.history import FORMAT, Header, History
+from sim.model.records import Record
+
+_KEYED: Final = (Invoked, WriteExecuted, LockWaited, RowFinal)
+"""Events with one `key`: where it has several columns, JSON gives back a list for the tuple."""
+
+
+class BadHistory(ValueError):
+    """A file that is no whole, undamaged history; the message tells the line and the remedy."""
+
+    def __init__(self, path: str | Path, line: int, message: str) -> None:
+        super().__init__(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+        self.path = str(path)
+        self.line = line
+        self.message = message
+
+
+class End(Record, frozen=True, tag_field="event", tag="End"):
+    """The last record of a history: nothing is missing before it."""
+
+    end_us: int
+    probes: dict[str, int]
+    executed_events: int
+    fingerprint: str
+
+
+class _Named(Record, frozen=True):
+    """What every line has: the kind of its record."""
+
+    event: str
+
+
+_encoder: Final = msgspec.json.Encoder()
+_names: Final = msgspec.json.Decoder(_Named)
+_headers: Final = msgspec.json.Decoder(Header)
+_ends: Final = msgspec.json.Decoder(End)
+_events: Final = msgspec.json.Decoder(AnyEvent)
+
+
+def lines(history: History) -> Iterator[bytes]:
+    """The records of a history, one JSON object each, in order."""
+    yield _encoder.encode(history.header)
+    yield from map(_encoder.encode, history.events)
+    probes = dict(sorted(history.probes.items()))
+    fingerprint = history.fingerprint()
+    yield _encoder.encode(End(history.end_us, probes, history.executed_events, fingerprint))
+
+
+def save(history: History, path: str | Path) -> None:
+    """Write a history; a file of that name is replaced as a whole."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(target.name + ".partial")
+    with partial.open("wb") as file:
+        for line in lines(history):
+            file.write(line)
+            file.write(b"\n")
+    partial.replace(target)
+
+
+def load(path: str | Path) -> History:
+    """Read a history back; `BadHistory` unless it is whole and its fingerprint agrees."""
+    try:
+        records = Path(path).read_bytes().split(b"\n")
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise BadHistory(path, 0, f"cannot be read ({why}); give a file of --out DIR") from error
+    return parse(records, path)
+
+
+def parse(records: list[bytes], path: str | Path) -> History:
+    """A history from its lines; `path` is only what errors call it."""
+    while records and not records[-1].strip():
+        records.pop()
+    if not records:
+        raise BadHistory(path, 0, "is empty; run the scenario again")
+    history = History(_header(records[0], path))
+    end = _end(records, path)
+    append, decode = history.events.append, _events.decode
+    line = 1
+    try:
+        for line, record in enumerate(records[1:-1], 2):  # noqa: B007 - the error names the line
+            append(decode(record))
+    except msgspec.DecodeError as error:
+        raise BadHistory(path, line, _damaged(error)) from error
+    _mend_keys(history.events)
+    _check_whole(history, end, path, len(records))
+    return history
+
+
+def _header(record: bytes, path: str | Path) -> Header:
+    try:
+        fields: Any = msgspec.json.decode(record)
+    except msgspec.DecodeError as error:
+        raise BadHistory(path, 1, _foreign("it is not JSON")) from error
+    if not isinstance(fields, dict) or fields.get("event") != "Header":
+        raise BadHistory(path, 1, _foreign("its first line is no Header"))
+    if fields.get("format") != FORMAT:
+        found = fields.get("format")
+        raise BadHistory(
+            path, 1, f"has format {found!r}, this program reads {FORMAT}; run the scenario again"
+        )
+    try:
+        return _headers.decode(record)
+    except msgspec.DecodeError as error:
+        raise BadHistory(path, 1, _damaged(error)) from error
+
+
+def _end(records: list[bytes], path: str | Path) -> End:
+    last = len(records)
+    try:
+        named = _names.decode(records[-1])
+    except msgspec.DecodeError:
+        named = None
+    if named is None or named.event != "End" or last == 1:
+        raise BadHistory(
+            path, last, "ends without its End record, so it was cut off; run the scenario again"
+        )
+    try:
+        return _ends.decode(records[-1])
+    except msgspec.DecodeError as error:
+        raise BadHistory(path, last, _damaged(error)) from error
+
+
+def _check_whole(history: History, end: End, path: str | Path, last: int) -> None:
+    found = history.fingerprint()
+    if found != end.fingerprint:
+        raise BadHistory(
+            path,
+            last,
+            f"its events have the fingerprint {found}, not {end.fingerprint} as recorded: "
+            "it was changed after the run; run the scenario again",
+        )
+    history.probes.update(end.probes)
+    history.end_us = end.end_us
+    history.executed_events = end.executed_events
+
+
+def _mend_keys(events: list[AnyEvent]) -> None:
+    """Make composite keys tuples again: they are compared, and stand in dictionaries."""
+    for at, event in enumerate(events):
+        if isinstance(event, ReadExecuted):
+            if any(isinstance(row.key, list) for row in event.rows):
+                rows = tuple(_mended(row) for row in event.rows)
+                events[at] = msgspec.structs.replace(event, rows=rows)
+        elif isinstance(event, _KEYED) and isinstance(event.key, list):
+            events[at] = msgspec.structs.replace(event, key=tuple(event.key))
+
+
+def _mended(row: RowRead) -> RowRead:
+    if not isinstance(row.key, list):
+        return row
+    return msgspec.structs.replace(row, key=tuple(row.key))
+
+
+def _foreign(why: str) -> str:
+    return (
+        f"is not a history of this program ({why}); "
+        "give a .jsonl file of --out DIR, or name its kind with --input"
+    )
+
+
+def _damaged(error: msgspec.DecodeError) -> str:
+    return f"cannot be understood ({error}): it was changed after the run; run the scenario again"

@@ -1,0 +1,55 @@
+"""Our design with one sentence missing: what a mutant is.
+
+A mutant replaces exactly one field of whatever strategy it is put into, or one class of the
+machinery (`Parts`). It names the clause that it breaks and the checker that must convict it; a
+scenario of `scenarios/negative/` under its name shows that.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from sim.protocol.server import Parts
+from sim.protocol.strategy import Strategy
+from sim.registry import Registry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One removed or broken rule.
+
+    `fields` has one entry at most, and so has `parts`; one of them is empty. `caught_by` names the
+    checker.
+    """
+
+    name: str
+    summary: str
+    breaks: str
+    caught_by: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, type] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        replaced = len(self.fields) + len(self.parts)
+        assert replaced == 1, f"{self.name} replaces {replaced} things, not one"
+
+    @property
+    def source(self) -> str:
+        """The clause that it breaks."""
+        return self.breaks
+
+    def applied_to(self, strategy: Strategy) -> Strategy:
+        """The strategy with the rule broken."""
+        return replace(strategy, **self.fields)
+
+    def parts_of(self, parts: Parts) -> Parts:
+        """The machinery with the class replaced."""
+        return replace(parts, **self.parts)
+
+
+MUTANTS: Final[Registry[Mutant]] = Registry("mutant", "sim.mutants")
+"""Every mutant, by name."""
+
+
+def mutant(item: Mutant) -> Mutant:
+    """Make a mutant known by its name."""
+    return MUTANTS.add(item.name, item)

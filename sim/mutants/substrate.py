@@ -1,0 +1,51 @@
+"""The transaction substrate with one rule missing each."""
+
+from sim.mutants.base import Mutant, mutant
+from sim.model.ports import Future
+from sim.protocol.locks import LockTable, Resource, S
+from sim.protocol.messages import TxId
+from sim.protocol.replica import Replica
+from sim.units import Timestamp
+
+
+class ReadersPass(LockTable):
+    """Shared locks are granted without looking whether anybody writes."""
+
+    def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
+        """Grant S at once; treat everything else as it should be."""
+        if mode != S:
+            return super().acquire(tx, resource, mode)
+        lock = self._locks.get(resource)
+        if lock is None:
+            return super().acquire(tx, resource, mode)
+        self._grant(lock, tx, resource, mode)
+        return True
+
+
+class ForgetfulReplica(Replica):
+    """A participant that releases its locks at the end but forgets to keep what was written."""
+
+    def end(self, tx: TxId, commit_ts: Timestamp | None) -> None:
+        """Drop the intents of transactions that committed elsewhere."""
+        committed_here = tx in self._outcomes
+        super().end(tx, commit_ts if committed_here else None)
+
+
+mutant(
+    Mutant(
+        name="readers_ignore_locks",
+        summary="a read does not wait for the transaction that is writing the row",
+        breaks="110.lin",
+        caught_by="serializability",
+        parts={"locks": ReadersPass},
+    )
+)
+mutant(
+    Mutant(
+        name="participant_forgets_writes",
+        summary="cleanup at a participant drops the write intents of a committed transaction",
+        breaks="98.one",
+        caught_by="data_matches_schema",
+        parts={"replica": ForgetfulReplica},
+    )
+)

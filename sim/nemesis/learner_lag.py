@@ -1,0 +1,33 @@
+"""One node's meta storage falls behind; nothing else does.  [98.risk.2]"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from sim.nemesis.base import Fault, Levers, check, fault
+from sim.units import ms
+
+REPLICATION: Final = "append-entries"
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class LearnerLag(Fault):
+    """The log does not reach the node, or `delay_ms` late; when it heals, all of it arrives."""
+
+    name: ClassVar[str] = "learner_lag"
+    summary: ClassVar[str] = "one node's meta storage falls behind; nothing else does"
+    source: ClassVar[str] = "IEP-98, Risks [98.risk.2]"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    node: str
+    delay_ms: float | None = None
+
+    def verify(self) -> None:
+        check(self.delay_ms is None or self.delay_ms > 0, "delay_ms", "must be more than 0")
+
+    def begin(self, levers: Levers) -> None:
+        to = levers.resolve(self.node)
+        if self.delay_ms is None:
+            levers.hold_traffic(sender=None, to=to, kind=REPLICATION)
+        else:
+            levers.delay_traffic(sender=None, to=to, kind=REPLICATION, by_us=ms(self.delay_ms))

@@ -1,0 +1,15 @@
+"""What is wrong with a text, and where: the one exception of the SQL front end."""
+
+
+class SqlError(Exception):
+    """A text that is not SQL as understood here; line and column count from 1."""
+
+    def __init__(self, message: str, line: int, column: int, expected: str) -> None:
+        super().__init__(message, line, column, expected)
+        self.message = message
+        self.line = line
+        self.column = column
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}; expected {self.expected}"

@@ -1,0 +1,30 @@
+"""IEP-98's naive approach: install the update into the future, process right away.
+
+"We cannot just use the naive approach of installing the update to the future and processing
+transactions on the nodes right away" (IEP-98, Making sure a node does not miss any schema
+messages). It is right only while no message takes longer than the delay duration less the skew.
+Costs no wait at all.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DELAY_BOUNDED, Claim, DesignHeader
+from sim.protocol.strategy import never_waits
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+A1_NAIVE_FUTURE = strategy(
+    replace(
+        IEP,
+        header=DesignHeader(
+            name="a1_naive_future",
+            summary="activates DD after the message, never waits for safe time",
+            source="IEP-98, Making sure a node does not miss any schema messages",
+            plane="ignite",
+            claims=tuple(
+                Claim(claim.invariant, (*claim.assumes, DELAY_BOUNDED)) for claim in FULL_CLAIMS
+            ),
+        ),
+        completeness_ts=never_waits,
+    )
+)

@@ -1,0 +1,28 @@
+"""IEP-98's proof taken as the rule (Using safe time): wait for safeTime >= Top + CSmax.
+
+The text's rule waits for Top, its proof says that the client "had to wait for safeTime >= Top +
+CSmax". With one totally ordered log the shorter wait suffices; this one costs CSmax more on every
+operation of every node but the leader.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol.strategy import at_message, operation_plus_skew
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+A6_SAFETIME_CSMAX = strategy(
+    replace(
+        IEP,
+        header=DesignHeader(
+            name="a6_safetime_csmax",
+            summary="Tu = Tm, waits for safeTime >= Top + CSmax",
+            source="IEP-98, Using safe time (the proof)",
+            plane="ignite",
+            claims=FULL_CLAIMS,
+        ),
+        activation_ts=at_message,
+        completeness_ts=operation_plus_skew,
+    )
+)

@@ -1,0 +1,29 @@
+"""The honest designs: a registry, and how one is written down.
+
+A strategy is a `Strategy` record of `sim.protocol`; a file of this package adds one or several.
+"""
+
+from typing import Final
+
+from sim.model.design import SKEW_BOUNDED, Claim
+from sim.protocol.strategy import Strategy
+from sim.registry import Registry
+
+STRATEGIES: Final[Registry[Strategy]] = Registry("strategy", "sim.strategies")
+"""Every design that can be run, by name."""
+
+FULL_CLAIMS: Final = (
+    Claim("I1"),
+    Claim("I2"),
+    Claim("I3"),
+    Claim("I4", (SKEW_BOUNDED,)),
+    Claim("I5"),
+    Claim("I7"),
+    Claim("I8"),
+)
+"""What the documents promise: only "the client sees its own DDL" needs a bound on clocks [98.own]."""
+
+
+def strategy(design: Strategy) -> Strategy:
+    """Make a design known by its name."""
+    return STRATEGIES.add(design.name, design)

@@ -1,0 +1,45 @@
+"""IEP-98 and IEP-110: the text with the clauses that its own proofs need, and the text alone."""
+
+from sim.model.design import DesignHeader
+from sim.protocol import flows
+from sim.protocol.strategy import (
+    ARRIVAL_ONLY,
+    ON_APPLICATION,
+    Strategy,
+    activation_plus_skew,
+    at_once,
+    own_delay,
+    tick_with_current_time,
+)
+from sim.strategies.base import FULL_CLAIMS, strategy
+
+IEP = strategy(
+    Strategy(
+        header=DesignHeader(
+            name="iep",
+            summary="IEP-98 and IEP-110, with the x clauses that their own proofs need",
+            source="IEP-98, IEP-110",
+            plane="ignite",
+            claims=FULL_CLAIMS,
+        )
+    )
+)
+
+IEP_LITERAL = strategy(
+    Strategy(
+        header=DesignHeader(
+            name="iep_literal",
+            summary="IEP-98 and IEP-110 to the letter: none of the x clauses",
+            source="IEP-98, IEP-110",
+            plane="ignite",
+            claims=FULL_CLAIMS,
+        ),
+        acknowledge_ts=activation_plus_skew,
+        acknowledge_known_ts=at_once,
+        message_delay=own_delay,
+        tick_ts=tick_with_current_time,
+        publish_safe_time=ON_APPLICATION,
+        check_operation_when=ARRIVAL_ONLY,
+        before_commit_ts=flows.stamp_at_once,
+    )
+)

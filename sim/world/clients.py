@@ -1,0 +1,198 @@
+"""Runs what clients were planned to do, and writes the client's voice.
+
+A client is a machine of its own on the network, connected to whatever node its next operation
+names. Programs run one item after the other, steps when their moment has come.
+"""
+
+from collections.abc import Awaitable
+from typing import Any
+
+from sim.history.events import Cells, Failed, Invoked, Ok, Unknown
+from sim.kernel.clock import PhysicalClock
+from sim.kernel.future import Future
+from sim.kernel.host import Host
+from sim.model.ops import Begin, Commit, DataOperation, Ddl, Delete, Get, Key, Put, Rollback, Scan
+from sim.model.ports import NO_REPLY
+from sim.model.programs import DdlItem, Program, TransactionItem
+from sim.model.reasons import Reason
+from sim.protocol.client import Client
+from sim.protocol.messages import (
+    Answer,
+    ClientBegin,
+    ClientCommit,
+    ClientDdl,
+    ClientRollback,
+    Refusal,
+)
+from sim.sql import parse
+from sim.units import Micros
+from sim.world.cluster import Cluster
+
+Outcome = Answer | Refusal | Any
+
+
+class ClientHost:
+    """One client's machine: its connection, its cache, and its voice in the history."""
+
+    def __init__(self, cluster: Cluster, name: str, *, session: bool) -> None:
+        self.name = name
+        self.cluster = cluster
+        self.host = Host(cluster.loop, cluster.network, name, PhysicalClock(cluster.loop))
+        self.recording = cluster.recorder.recording
+        self.record = cluster.recorder.record
+        self.open: dict[str, str] = {}
+        timeout_us = cluster.ports[cluster.leader].settings.operation_timeout_us
+        self.timeout_us = Micros(2 * timeout_us)
+        self.session = session
+        self.client = Client(name, self, self.timeout_us, session=session)
+
+    def request(
+        self, to: str, payload: object, timeout_us: Micros, label: int | None = None
+    ) -> Awaitable[Any]:
+        """The connection's side of `Client`."""
+        return self.host.request(to, payload, timeout_us, label)
+
+    def elapsed_us(self) -> Micros:
+        """The present instant."""
+        return Micros(self.cluster.loop.now_us)
+
+    # --- one operation, with its invocation and its completion -----------------------------------------
+
+    async def perform(
+        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool = False
+    ) -> Outcome:  # noqa: ANN401 - any operation in, any answer out
+        """Ask for one operation and write down what came of it."""
+        self.invoked(op, tx, node, do)
+        reply = await self._asked(op, tx, node, do, begins=begins)
+        self.completed(op, do, reply)
+        return reply
+
+    async def _asked(
+        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool
+    ) -> Outcome:  # noqa: ANN401
+        token = self.client.token_ts if self.session else None
+        match do:
+            case Get() | Put() | Delete() | Scan():
+                return await self.client.operate(
+                    node, op, tx or op, do, begins=begins, implicit=tx is None
+                )
+            case Begin():
+                return await self.client.ask(node, ClientBegin(op, tx or op, token))
+            case Commit():
+                return await self.client.ask(node, ClientCommit(op, tx or op, token))
+            case Rollback():
+                return await self.client.ask(node, ClientRollback(op, tx or op, token))
+            case Ddl(sql=sql):
+                (parsed,) = parse(sql)
+                return await self.client.ask(node, ClientDdl(op, parsed.statement, token))
+        raise AssertionError(f"no such operation: {do!r}")
+
+    # --- the client's voice ---------------------------------------------------------------------------
+
+    def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:  # noqa: ANN401
+        """Write down that the client asks for something."""
+        kind = do.__struct_config__.tag
+        self.open[op] = f"an answer to {kind} from {node}"
+        if self.recording:
+            self.record(
+                Invoked(
+                    self.cluster.loop.now_us,
+                    self.name,
+                    op,
+                    tx,
+                    node,
+                    kind,
+                    getattr(do, "table", None),
+                    getattr(do, "key", None),
+                    getattr(do, "sql", None),
+                    self.session,
+                )
+            )
+
+    def completed(self, op: str, do: Any, reply: Outcome) -> None:  # noqa: ANN401
+        """Write down what the client was told."""
+        del self.open[op]
+        if not self.recording:
+            return
+        now = self.cluster.loop.now_us
+        if type(reply) is Answer:
+            self.record(Ok(now, self.name, op, self._shown(do, reply)))
+        elif type(reply) is Refusal:
+            self.record(Failed(now, self.name, op, reply.reason.name))
+        else:
+            self.record(Unknown(now, self.name, op, Reason.NODE_UNREACHABLE.name))
+
+    def _shown(self, do: Any, reply: Answer) -> Any:  # noqa: ANN401
+        """What the client shows its user: a row, rows, or nothing."""
+        rows: tuple[tuple[Key, Cells], ...] = reply.rows
+        if isinstance(do, Get):
+            return self.client.shown(do.table, rows[0][1]) if rows else None
+        if isinstance(do, Scan):
+            return [self.client.shown(do.table, cells) for _, cells in rows]
+        return None
+
+
+class ProgramRunner:
+    """Runs one client's program from its first item to its last."""
+
+    def __init__(self, client: ClientHost, program: Program, load_until_us: int) -> None:
+        self.client = client
+        self.program = program
+        self.finished = False
+        self._load_until_us = load_until_us
+        self._loop = client.cluster.loop
+        self._transactions = 0
+
+    async def run(self) -> None:
+        """All items, one after the other; none is begun once the load is over."""
+        for number, item in enumerate(self.program.items):
+            if isinstance(item, DdlItem) and item.at_us is not None:
+                await self._loop.sleep(max(item.at_us - self._loop.now_us, 0))
+            elif item.pause_us:
+                await self._loop.sleep(item.pause_us)
+            if self._loop.now_us > self._load_until_us:
+                break
+            if isinstance(item, DdlItem):
+                op = f"{self.client.name}.d{number}"
+                await self.client.perform(op, None, item.node, Ddl(item.sql))
+            else:
+                await self._transaction(item)
+        self.finished = True
+
+    async def _transaction(self, item: TransactionItem) -> None:
+        """One transaction, and again as a new one while it fails in a retriable way [110.flow.8]."""
+        if item.fresh:
+            self.client.client.tables.clear()
+        for attempt in range(item.retries + 1):
+            self._transactions += 1
+            label = f"{self.client.name}.{self._transactions}"
+            reason = await self._attempt(item, label)
+            if reason is None or not reason.retriable or attempt == item.retries:
+                return
+            if self._loop.now_us > self._load_until_us:
+                return
+
+    async def _attempt(self, item: TransactionItem, label: str) -> Reason | None:
+        """The operations and the commit; the reason why it failed, None if it did not."""
+        perform = self.client.perform
+        if item.implicit:
+            return _reason(await perform(label, None, item.node, item.operations[0]))
+        for number, do in enumerate(item.operations):
+            if number and item.gap_us:
+                await self._loop.sleep(item.gap_us)
+            op = f"{label}.{number}"
+            reply = await perform(op, label, item.node, do, begins=number == 0)
+            if type(reply) is not Answer:
+                if reply is NO_REPLY:
+                    self.client.host.send(item.node, ClientRollback(f"{label}.rb", label))
+                return _reason(reply)
+        return _reason(await perform(f"{label}.c", label, item.node, Commit()))
+
+
+def _reason(reply: Outcome) -> Reason | None:
+    """Why a request failed; an outcome that nobody knows is not repeated."""
+    if type(reply) is Refusal:
+        return reply.reason
+    return None
+
+

@@ -1,0 +1,165 @@
+"""Builds the nodes and wires them: hosts, clocks, links, and a server on each node.
+
+The cluster is the one owner of everything that lives in a run. It also finds who plays a role
+("the meta storage leader", "primary of t") for the faults.
+"""
+
+from sim.history.events import ClockSet, UpdateLogged
+from sim.kernel.clock import PhysicalClock
+from sim.kernel.envelope import Weather
+from sim.kernel.host import Host
+from sim.kernel.loop import Loop
+from sim.kernel.network import Network
+from sim.kernel.rng import Constant, quantiles
+from sim.model.ddl import ObjectChange
+from sim.model.ports import Settings
+from sim.protocol.catalog import Catalog
+from sim.protocol.ddl import Built, build
+from sim.protocol.placement import Placement
+from sim.protocol.server import ClusterConfig, Parts, Server
+from sim.protocol.strategy import Strategy
+from sim.sql import parse
+from sim.units import US_PER_MS, Micros, Timestamp, timestamp
+from sim.world.adapters import NodePort, Pauses, Recorder
+from sim.world.plan_records import NodePlan, Plan
+
+BOOT_TS = timestamp(-86_400_000)
+"""When the initial schema activated: a day before the run, by any clock."""
+
+
+class Cluster:
+    """The simulated machines of one run and what runs on them."""
+
+    def __init__(self, plan: Plan, strategy: Strategy, parts: Parts, recorder: Recorder) -> None:
+        self.plan = plan
+        self.loop = Loop()
+        self.network = Network(self.loop, plan.seed)
+        self.recorder = recorder
+        self.pauses = Pauses()
+        self.hosts: dict[str, Host] = {}
+        self.ports: dict[str, NodePort] = {}
+        self.servers: dict[str, Server] = {}
+        self._weather()
+        for node in plan.nodes:
+            self._add_host(node)
+        schema = initial_schema(plan.schema_sql)
+        config = self._config(schema)
+        self.placement = Placement(config.nodes, config.placed)
+        for name, port in self.ports.items():
+            self.servers[name] = Server(port, strategy, config, parts)
+        self._slow_stages()
+        self._record_start(schema)
+
+    @property
+    def leader(self) -> str:
+        """The meta storage leader."""
+        return self.plan.meta_leader
+
+    def primary_of(self, table_name: str, partition: int = 0) -> str:
+        """The primary of a table's partition, by the table's present name on the leader."""
+        catalog = self.servers[self.leader].catalog
+        found = catalog.latest().by_name(table_name)
+        if found is None:
+            raise LookupError(f"no table is called {table_name!r}")
+        return self.placement.primary(found.id, partition)
+
+    def step_clock(self, node: str, by_us: int) -> None:
+        """A node's physical clock jumps."""
+        self.hosts[node].clock.step(by_us)
+        self._record_clock(node)
+
+    def set_drift(self, node: str, ppm: int) -> None:
+        """A node's physical clock runs at another rate from now on."""
+        self.hosts[node].clock.set_drift(ppm)
+        self._record_clock(node)
+
+    def _record_clock(self, node: str) -> None:
+        clock, now = self.hosts[node].clock, self.loop.now_us
+        self.recorder.record(ClockSet(now, node, clock.read_us() - now, clock.pieces[-1].drift_ppm))
+
+    def _weather(self) -> None:
+        """Latency and misbehaviour of the links; what no entry mentions takes no time."""
+        self.network.configure(Weather(latency=quantiles(Constant(0))))
+        for link in self.plan.links:
+            latency = None if link.latency is None else quantiles(link.latency)
+            weather = Weather(
+                latency=latency,
+                loss=link.loss or None,
+                duplication=link.duplication or None,
+                reordering=link.reordering or None,
+            )
+            self.network.configure(weather, link.sender, link.to, link.kind)
+
+    def _add_host(self, node: NodePlan) -> None:
+        clock = PhysicalClock(self.loop, node.clock_offset_us, node.clock_drift_ppm)
+        host = Host(self.loop, self.network, node.name, clock)
+        self.hosts[node.name] = host
+        self.ports[node.name] = NodePort(host, settings(node), self.recorder, self.pauses)
+
+    def _config(self, schema: tuple[tuple[ObjectChange, ...], ...]) -> ClusterConfig:
+        plan = self.plan
+        return ClusterConfig(
+            nodes=tuple(node.name for node in plan.nodes),
+            voters=tuple(node.name for node in plan.nodes if node.voter),
+            leader=plan.meta_leader,
+            partitions=plan.partitions,
+            placed=self._placed(schema),
+            initial_schema=schema,
+            boot_ts=BOOT_TS,
+            start_ts=Timestamp(self.ports[plan.meta_leader].clock.now()),
+            cluster_delay_ms=max(node.settings["delay_duration_ms"] for node in plan.nodes),
+            idle_ticks=plan.idle_ticks,
+        )
+
+    def _placed(
+        self, schema: tuple[tuple[ObjectChange, ...], ...]
+    ) -> dict[tuple[int, int], str]:
+        """Primaries that the scenario names, by (table id, partition)."""
+        ids = {change.name: change.object_id for objects in schema for change in objects}
+        placed: dict[tuple[int, int], str] = {}
+        for entry in self.plan.leaders:
+            table, _, partition = entry.group.partition("/")
+            if entry.group != "meta":
+                placed[ids[table], int(partition)] = entry.node
+        return placed
+
+    def _slow_stages(self) -> None:
+        for entry in self.plan.applies:
+            setattr(self.servers[entry.node].metastorage.delays, entry.stage, entry.delay_us)
+
+    def _record_start(self, schema: tuple[tuple[ObjectChange, ...], ...]) -> None:
+        """The initial schema and the clocks, as the history's first events."""
+        record = self.recorder.record
+        for version, objects in enumerate(schema, start=1):
+            record(
+                UpdateLogged(0, self.leader, None, 0, version, BOOT_TS, BOOT_TS, 0, objects)
+            )
+        for node in self.plan.nodes:
+            record(ClockSet(0, node.name, node.clock_offset_us, node.clock_drift_ppm))
+
+
+def settings(node: NodePlan) -> Settings:
+    """A node's settings as the protocol reads them."""
+    numbers = node.settings
+    return Settings(
+        delay_duration_ms=numbers["delay_duration_ms"],
+        max_clock_skew_ms=numbers["max_clock_skew_ms"],
+        safe_time_interval_ms=numbers["safe_time_interval_ms"],
+        operation_timeout_us=Micros(numbers["operation_timeout_ms"] * US_PER_MS),
+        resend_us=Micros(numbers["resend_ms"] * US_PER_MS),
+        ddl_attempts=numbers["ddl_attempts"],
+        lock_retries=numbers["lock_retries"],
+    )
+
+
+def initial_schema(sql: str) -> tuple[tuple[ObjectChange, ...], ...]:
+    """The catalog versions that the scenario's schema consists of, one for each statement."""
+    catalog = Catalog()
+    versions: list[tuple[ObjectChange, ...]] = []
+    for parsed in parse(sql):
+        snapshot = catalog.latest()
+        built = build(parsed.statement, snapshot, snapshot.next_object_id)
+        assert isinstance(built, Built), f"the scenario's schema was checked, yet: {built}"
+        catalog.apply(len(versions) + 1, BOOT_TS, BOOT_TS, built.objects)
+        versions.append(built.objects)
+    return tuple(versions)

@@ -1,0 +1,44 @@
+"""The files that a scenario names: beside the scenario file, or embedded in its overrides."""
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from sim.world.overrides import EMBEDDED
+from sim.world.positions import Path
+from sim.world.problems import Origin
+
+
+class Files:
+    """Reads each file once and remembers its content, so that a plan can carry it along."""
+
+    def __init__(self, directory: FilePath | None, overrides: Mapping[str, Any]) -> None:
+        self._directory = directory
+        self._embedded = {
+            name.removeprefix(EMBEDDED): text
+            for name, text in overrides.items()
+            if name.startswith(EMBEDDED)
+        }
+
+    def read(self, name: str, origin: Origin, path: Path) -> str:
+        """The content of a file, its name relative to the scenario file."""
+        if name not in self._embedded:
+            if self._directory is None:
+                raise origin.error(path, f"{name} cannot be read: the scenario is not a file")
+            file = self._directory / name
+            try:
+                self._embedded[name] = file.read_text("utf-8")
+            except FileNotFoundError:
+                raise origin.error(path, f"no file {name} beside the scenario") from None
+            except (OSError, UnicodeDecodeError) as error:
+                raise origin.error(path, f"{name} cannot be read: {reason(error)}") from None
+        return self._embedded[name]
+
+    def overrides(self) -> dict[str, str]:
+        """Every file read, as overrides."""
+        return {f"{EMBEDDED}{name}": text for name, text in self._embedded.items()}
+
+
+def reason(error: Exception) -> str:
+    """Why a file cannot be read, without its path."""
+    return error.strerror or "error" if isinstance(error, OSError) else "it is not UTF-8 text"

@@ -1,0 +1,235 @@
+"""The four acts of a run: set up, load under faults, heal, drain and read back.
+
+A run is a function of its plan: no dice are thrown here, no wall clock is read. Recording takes no
+simulated time and decides nothing.
+"""
+
+from dataclasses import fields, replace
+from typing import Any, Final
+
+import sim
+from sim.history.events import (
+    FaultBegan,
+    FaultHealed,
+    MessageDelivered,
+    MessageSent,
+    NeverCompleted,
+    RowFinal,
+)
+from sim.history.history import FORMAT, Header, History
+from sim.kernel.envelope import TracedEnvelope
+from sim.model.schema import Table
+from sim.mutants.base import MUTANTS, Mutant
+from sim.nemesis.base import FAULTS, Fault
+from sim.protocol import flows, strategy as joints
+from sim.protocol.rows import decode
+from sim.protocol.server import Parts
+from sim.protocol.strategy import Strategy
+from sim.strategies.base import STRATEGIES
+from sim.world.adapters import Recorder
+from sim.world.clients import ClientHost, ProgramRunner
+from sim.world.cluster import Cluster
+from sim.world.levers import ClusterLevers
+from sim.world.plan_records import ClockStep, FaultPlan, Plan
+from sim.world.timeline import Timeline
+
+SLICE_US: Final = 50_000
+"""How often, in simulated time, the drain looks whether everything has ended."""
+
+
+class BadDesign(ValueError):
+    """A strategy, a field of one, or a mutant that does not exist or does not fit."""
+
+
+def run(plan: Plan) -> History:
+    """Carry out a plan; the history of everything that happened."""
+    return Run(plan).carry_out()
+
+
+def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
+    """The strategy with the plan's fields set and its mutant applied, and the machinery."""
+    chosen = with_fields(STRATEGIES.get(plan.strategy), plan.strategy_fields)
+    if plan.mutant is None:
+        return chosen, Parts(), None
+    mutant = MUTANTS.get(plan.mutant)
+    return mutant.applied_to(chosen), mutant.parts_of(Parts()), mutant
+
+
+def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
+    """A strategy with fields of its record set by the names of their functions."""
+    known = [field.name for field in fields(Strategy) if field.name != "header"]
+    for name, value in settings.items():
+        if name not in known:
+            raise BadDesign(f"strategy.{name}: no such field; known: {', '.join(known)}")
+        function = getattr(joints, str(value), None) or getattr(flows, str(value), None)
+        if function is None or str(value).startswith("_"):
+            raise BadDesign(f"strategy.{name}: no rule of the protocol is called {value!r}")
+        chosen = replace(chosen, **{name: function})
+    return chosen
+
+
+class Run:
+    """One run under way."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        chosen, parts, _ = design(plan)
+        self.history = History(self._header(chosen))
+        recorder = Recorder(self.history, recording=plan.recording)
+        self.cluster = Cluster(plan, chosen, parts, recorder)
+        self.loop = self.cluster.loop
+        self._recorder = recorder
+        self._clients: dict[str, ClientHost] = {}
+        self._programs: list[ProgramRunner] = []
+        self._faults: list[tuple[Fault, ClusterLevers, FaultPlan]] = []
+        self._healed: dict[int, None] = {}
+        if plan.trace:
+            self.cluster.network.trace = self._trace
+
+    def carry_out(self) -> History:
+        """All four acts."""
+        self._set_up()
+        self.loop.run(self.plan.load_until_us)
+        self._heal_all()
+        self._drain()
+        self._read_back()
+        self.history.end_us = self.loop.now_us
+        self.history.executed_events = self.loop.events
+        return self.history
+
+    # --- set up --------------------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        plan = self.plan
+        for program in plan.programs:
+            client = self._client(program.client, session=program.session)
+            runner = ProgramRunner(client, program, plan.load_until_us)
+            self._programs.append(runner)
+            self.loop.spawn(runner.run())
+        for step in plan.steps:
+            self._client(step.client, session=step.session)
+        self._steps = Timeline(self.cluster, self._clients)
+        self._steps.start()
+        for tick in plan.ticks:
+            leader = self.cluster.servers[self.cluster.leader].metastorage
+            self.loop.call_at(tick.at_us, leader.tick)
+        for change in plan.clock_steps:
+            self.loop.call_at(change.at_us, self._set_clock, change)
+        for number, planned in enumerate(plan.faults):
+            fault = FAULTS.get(planned.name)(**planned.fields)
+            self._faults.append((fault, ClusterLevers(self.cluster), planned))
+            self.loop.call_at(planned.from_us, self._begin_fault, number)
+            if planned.until_us is not None:
+                self.loop.call_at(planned.until_us, self._heal_fault, number)
+
+    def _client(self, name: str, *, session: bool) -> ClientHost:
+        if name not in self._clients:
+            self._clients[name] = ClientHost(self.cluster, name, session=session)
+        return self._clients[name]
+
+    def _set_clock(self, change: ClockStep) -> None:
+        """A scripted clock: to an absolute offset from true time, to another rate, or both."""
+        if change.drift_ppm is not None:
+            self.cluster.set_drift(change.node, change.drift_ppm)
+        if change.offset_us is not None:
+            shown_us = self.cluster.hosts[change.node].clock.read_us()
+            self.cluster.step_clock(change.node, self.loop.now_us + change.offset_us - shown_us)
+
+    # --- faults ---------------------------------------------------------------------------------------
+
+    def _begin_fault(self, number: int) -> None:
+        fault, levers, planned = self._faults[number]
+        self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named))
+        fault.begin(levers)
+
+    def _heal_fault(self, number: int) -> None:
+        if number in self._healed:
+            return
+        self._healed[number] = None
+        fault, levers, planned = self._faults[number]
+        fault.heal(levers)
+        self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named))
+
+    def _heal_all(self) -> None:
+        for number, (_, _, planned) in enumerate(self._faults):
+            if planned.from_us <= self.loop.now_us:
+                self._heal_fault(number)
+
+    # --- drain and read back -----------------------------------------------------------------------------
+
+    def _drain(self) -> None:
+        """Let everything end; what has not by then never will."""
+        deadline_us = self.plan.load_until_us + self.plan.drain_us
+        while self.loop.now_us < deadline_us and not self._at_rest():
+            self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us))
+        for client in self._clients.values():
+            for op, waits_for in client.open.items():
+                event = NeverCompleted(self.loop.now_us, client.name, op, waits_for)
+                self._recorder.record(event)
+
+    def _at_rest(self) -> bool:
+        """Whether every client is done and no transaction has left anything behind."""
+        if self._steps.unfinished or not all(program.finished for program in self._programs):
+            return False
+        return not any(server.replica.has_open_work for server in self.cluster.servers.values())
+
+    def _read_back(self) -> None:
+        """What storage holds now, row by row."""
+        for name, server in self.cluster.servers.items():
+            for (table_id, number), partition in server.replica.partitions.items():
+                for key, versions in partition.rows.items():
+                    newest = versions[-1]
+                    table = server.catalog.definition(table_id, newest.version)
+                    known = isinstance(table, Table) and newest.row is not None
+                    cells = decode(table, newest.row) if known else None  # type: ignore[arg-type]
+                    self._recorder.record(
+                        RowFinal(
+                            self.loop.now_us,
+                            name,
+                            table_id,
+                            number,
+                            key,
+                            newest.writer,
+                            newest.commit_ts,
+                            newest.version,
+                            cells,
+                        )
+                    )
+
+    # --- the history's header, the trace -------------------------------------------------------------------
+
+    def _header(self, chosen: Strategy) -> Header:
+        plan = self.plan
+        settings = {node.name: dict(node.settings) for node in plan.nodes}
+        settings[""] = dict(plan.cluster_settings)
+        return Header(
+            format=FORMAT,
+            program=sim.__version__,
+            scenario=plan.scenario,
+            scenario_text=plan.scenario_text,
+            overrides=plan.overrides,
+            seed=plan.seed,
+            design=chosen.header,
+            mutant=plan.mutant,
+            expect=plan.expect,
+            reaches=plan.reaches,
+            settings=settings,
+        )
+
+    def _trace(self, what: str, at_us: int, envelope: TracedEnvelope) -> None:
+        channel = envelope.channel
+        if what == "send":
+            self._recorder.record(
+                MessageSent(at_us, channel.sender, channel.to, channel.kind, envelope.label)
+            )
+        elif what == "deliver":
+            self._recorder.record(
+                MessageDelivered(
+                    at_us,
+                    channel.sender,
+                    channel.to,
+                    channel.kind,
+                    envelope.label,
+                    envelope.sent_us,
+                )
+            )

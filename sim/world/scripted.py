@@ -1,0 +1,58 @@
+"""The timeline around scripted steps: holds, slow applications, clock steps, leaders and pauses."""
+
+from collections.abc import Sequence
+
+from sim.world.checks import check_event, check_group, check_step, must_exist, must_vote
+from sim.world.positions import Path
+from sim.world.problems import Origin
+from sim.world.tables import ScenarioTable
+
+
+def check_script(
+    table: ScenarioTable,
+    nodes: tuple[str, ...],
+    voters: tuple[str, ...],
+    names: Sequence[str],
+    ids: Sequence[str],
+    origin: Origin,
+) -> None:
+    """Whatever these tables name must exist, and end."""
+    for index, hold in enumerate(table.hold):
+        path: Path = ("hold", index)
+        must_exist(hold.sender, nodes, origin, (*path, "from"))
+        must_exist(hold.to, nodes, origin, (*path, "to"))
+        check_step(hold.label, ids, origin, (*path, "label"))
+        _check_end(hold.from_ms, hold.until_ms, hold.until, ids, origin, path)
+    for index, apply in enumerate(table.apply):
+        must_exist(apply.node, nodes, origin, ("apply", index, "node"))
+    for index, clock in enumerate(table.clock):
+        must_exist(clock.node, nodes, origin, ("clock", index, "node"))
+        if clock.offset_ms is None and clock.drift_ppm is None:
+            raise origin.error(("clock", index), "give offset_ms, drift_ppm or both")
+    for index, leader in enumerate(table.leader):
+        path = ("leader", index)
+        check_group(leader.group, table.cluster.partitions, names, origin, (*path, "group"))
+        must_exist(leader.node, nodes, origin, (*path, "node"))
+        if leader.group == "meta":
+            must_vote(leader.node, voters, origin, (*path, "node"))
+    for index, pause in enumerate(table.pause):
+        path = ("pause", index)
+        must_exist(pause.node, nodes, origin, (*path, "node"))
+        _check_end(0, pause.until_ms, pause.until, ids, origin, path)
+
+
+def _check_end(
+    from_ms: float,
+    until_ms: float | None,
+    until: str | None,
+    ids: Sequence[str],
+    origin: Origin,
+    path: Path,
+) -> None:
+    """Just one of an instant and an event ends it."""
+    if (until_ms is None) == (until is None):
+        raise origin.error(path, 'say when it ends: either until_ms = 400 or until = "w2.ok"')
+    check_event(until, ids, origin, (*path, "until"))
+    if until_ms is not None and until_ms < from_ms:
+        what = f"ends before it begins, at {from_ms:g}"
+        raise origin.error((*path, "until_ms"), what)

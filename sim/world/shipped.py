@@ -1,0 +1,61 @@
+"""Scenarios by name: those that travel with the program, and those in files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import sim
+from sim.world.files import reason
+from sim.world.problems import ScenarioError, near
+from sim.world.scenario import Scenario, read
+
+
+def roots() -> list[Path]:
+    """Where shipped scenarios are: inside an installed package, beside it in a checkout."""
+    package = Path(sim.__file__).parent
+    return [root for root in (package / "_scenarios", package.parent / "scenarios") if root.is_dir()]
+
+
+def shipped() -> dict[str, Path]:
+    """Every shipped scenario by name (`iep98/lagging_learner`), in the order of the names."""
+    found: dict[str, Path] = {}
+    for root in roots():
+        for file in root.rglob("*.toml"):
+            found.setdefault(file.relative_to(root).with_suffix("").as_posix(), file)
+    return dict(sorted(found.items()))
+
+
+def load(path_or_name: str | Path, overrides: Mapping[str, Any] | None = None) -> Scenario:
+    """The scenario in a file, or the shipped one of this name or unique base name."""
+    given = str(path_or_name)
+    file = Path(given)
+    if given.endswith(".toml") or file.is_file():
+        if file.is_file():
+            return _load(file, given, overrides)
+        if given.removesuffix(".toml") not in shipped():
+            raise ScenarioError(f"{given}: no such file{_near(given.removesuffix('.toml'))}")
+        given = given.removesuffix(".toml")
+    known = shipped()
+    if given in known:
+        return _load(known[given], given, overrides)
+    same = [name for name in known if name.rpartition("/")[2] == given]
+    if len(same) == 1:
+        return _load(known[same[0]], same[0], overrides)
+    if same:
+        raise ScenarioError(f"{given}: several scenarios are called so: {', '.join(same)}")
+    raise ScenarioError(f"{given}: neither a file nor a shipped scenario{_near(given)}")
+
+
+def _near(name: str) -> str:
+    known = shipped()
+    if not known:
+        return ""
+    return f"; {near(name, [*known, *(full.rpartition('/')[2] for full in known)])}"
+
+
+def _load(file: Path, name: str, overrides: Mapping[str, Any] | None) -> Scenario:
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{name}: {reason(error)}") from None
+    return read(text, name, directory=str(file.parent), overrides=overrides)

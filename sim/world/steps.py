@@ -1,0 +1,226 @@
+"""Scripted steps: each `[[step]]` checked and made a `Step` that knows exactly when it is due."""
+
+from typing import Any
+
+from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Operation, Put, Rollback, Scan
+from sim.model.programs import Step
+from sim.model.schema import Value
+from sim.units import Micros, ms
+from sim.world.checks import check_event, check_reason, must_exist
+from sim.world.positions import Path
+from sim.world.problems import Origin, near
+from sim.world.script import EVENT, StepTable
+from sim.world.sqltext import SqlLine, names_made, read_ddl, read_query
+
+_WORDS: dict[str, Operation] = {"begin": Begin(), "commit": Commit(), "rollback": Rollback()}
+_FORMS = {
+    "get": '["get", "t", 1]',
+    "put": '["put", "t", 1, { v = 5 }]',
+    "delete": '["delete", "t", 1]',
+    "scan": '["scan", "t"]',
+}
+
+
+class StepReader:
+    """Reads the steps of one scenario, one after the other."""
+
+    def __init__(self, nodes: tuple[str, ...], origin: Origin) -> None:
+        self._nodes, self._origin = nodes, origin
+        self.made: list[Step] = []
+        self.ddl: list[SqlLine] = []
+        self._clients: dict[str, str] = {}  # by transaction
+        self._tx_nodes: dict[str, str] = {}
+        self._last: dict[str, Step] = {}  # by client
+
+    def read(self, tables: list[StepTable]) -> tuple[Step, ...]:
+        """All steps; every operation's table may be checked afterwards by `check_names`."""
+        for index, table in enumerate(tables):
+            self._read(table, ("step", index))
+        self._check_order(tables)
+        return tuple(self.made)
+
+    def check_names(self, names: list[str]) -> None:
+        """Every table that a step names must be made by some statement of the scenario."""
+        for index, step in enumerate(self.made):
+            if isinstance(step.do, Get | Put | Delete | Scan) and step.do.table not in names:
+                name = step.do.table
+                what = f"no statement makes a table {name!r}; {near(name, names)}"
+                raise self._origin.error(("step", index, "do"), what)
+
+    # -- one step ----------------------------------------------------------------------------------
+
+    def _read(self, table: StepTable, path: Path) -> None:
+        if any(step.id == table.id for step in self.made):
+            raise self._origin.error((*path, "id"), f"two steps have the id {table.id!r}")
+        do = self._operation(table, path)
+        node = self._node(table, path)
+        at_us, after, plus_us = self._due(table, path)
+        step = Step(
+            id=table.id,
+            client=table.client,
+            node=node,
+            do=do,
+            tx=table.tx,
+            at_us=at_us,
+            after=after,
+            plus_us=plus_us,
+            session=table.session,
+            expect=self._expect(table.expect, (*path, "expect")),
+            line=self._origin.line(path),
+        )
+        self.made.append(step)
+        self._last[table.client] = step
+
+    def _due(self, table: StepTable, path: Path) -> tuple[Micros | None, str | None, Micros]:
+        """Just one of an instant and an event; with neither, the client's step before must end."""
+        plus_us, before = ms(table.plus_ms or 0), self._last.get(table.client)
+        if table.at_ms is not None:
+            if table.after is not None or table.plus_ms is not None:
+                what = "at_ms says when; after and plus_ms would say it again"
+                raise self._origin.error((*path, "at_ms"), what)
+            return ms(table.at_ms), None, Micros(0)
+        if table.after is not None or before is not None:
+            previous = f"{before.id}.done" if before is not None else None
+            return None, table.after or previous, plus_us
+        return plus_us, None, Micros(0)
+
+    def _node(self, table: StepTable, path: Path) -> str:
+        """The step's own node, its transaction's coordinator, or the client's node before."""
+        must_exist(table.node, self._nodes, self._origin, (*path, "node"))
+        node = table.node
+        if table.tx is not None:
+            client = self._clients.setdefault(table.tx, table.client)
+            if client != table.client:
+                what = f"transaction {table.tx} belongs to client {client}, not {table.client}"
+                raise self._origin.error((*path, "tx"), what)
+            coordinator = self._tx_nodes.get(table.tx)
+            if coordinator is not None and node not in (None, coordinator):
+                what = f"transaction {table.tx} is coordinated by {coordinator}, not {node}"
+                raise self._origin.error((*path, "node"), what)
+            node = node or coordinator
+        before = self._last.get(table.client)
+        node = node or (before.node if before is not None else None)
+        if node is None:
+            what = f"node is missing; nodes: {', '.join(self._nodes)}"
+            raise self._origin.error(path, what)
+        if table.tx is not None:
+            self._tx_nodes[table.tx] = node
+        return node
+
+    # -- what it does ------------------------------------------------------------------------------
+
+    def _operation(self, table: StepTable, path: Path) -> Operation:
+        if (table.do is None) == (table.ddl is None):
+            raise self._origin.error(path, 'a step has either do = … or ddl = "…"')
+        if table.ddl is not None:
+            if table.tx is not None:
+                what = "DDL is not transactional; leave out tx"
+                raise self._origin.error((*path, "tx"), what)
+            lines = read_ddl(table.ddl, self._origin, (*path, "ddl"))
+            if len(lines) > 1:
+                what = f"one statement a step, not {len(lines)}; give each a step of its own"
+                raise self._origin.error((*path, "ddl"), what)
+            self.ddl += lines
+            return Ddl(lines[0].sql)
+        do_path = (*path, "do")
+        if isinstance(table.do, str):
+            return self._word(table.do, table.tx, do_path)
+        assert table.do is not None
+        return self._list(table.do, do_path)
+
+    def _word(self, text: str, tx: str | None, path: Path) -> Operation:
+        word = _WORDS.get(text)
+        if word is None:
+            if " " not in text.strip():
+                forms = ", ".join([*(f'"{name}"' for name in _WORDS), *_FORMS.values()])
+                raise self._origin.error(path, f'unknown operation "{text}"; one of {forms}')
+            return read_query(text, self._origin, path)
+        if tx is None:
+            raise self._origin.error(path, f"{text} needs a transaction; say tx")
+        return word
+
+    def _list(self, parts: list[Any], path: Path) -> Operation:
+        match parts:
+            case ["get", str(table), key]:
+                return Get(table, self._key(key, (*path, 2)))
+            case ["put", str(table), key]:
+                return Put(table, self._key(key, (*path, 2)))
+            case ["put", str(table), key, dict(values)]:
+                for name, value in values.items():
+                    self._value(value, (*path, 3, name))
+                return Put(table, self._key(key, (*path, 2)), values)
+            case ["delete", str(table), key]:
+                return Delete(table, self._key(key, (*path, 2)))
+            case ["scan", str(table)]:
+                return Scan(table)
+            case [str(kind), *_] if kind in _FORMS:
+                raise self._origin.error(path, f"expected {_FORMS[kind]}")
+            case _:
+                what = f"unknown operation; one of {', '.join(_FORMS.values())}"
+                raise self._origin.error(path, what)
+
+    def _key(self, key: Any, path: Path) -> Key:
+        if isinstance(key, list) and len(key) > 1:
+            return tuple(self._value(part, (*path, index)) for index, part in enumerate(key))
+        return self._value(key, path)
+
+    def _value(self, value: Any, path: Path) -> Value:
+        if not isinstance(value, bool | int | float | str):
+            what = "expected a number, a string, true or false; dates and decimals as strings"
+            raise self._origin.error(path, what)
+        return value
+
+    # -- what must come of it ----------------------------------------------------------------------
+
+    def _expect(self, expect: str | dict[str, Any] | None, path: Path) -> Any:
+        if expect is None or expect in ("ok", "unknown"):
+            return expect
+        kinds = "aborts", "fails", "rows", "waits_until_ms", "tolerance_ms"
+        if isinstance(expect, str):
+            what = f'"{expect}" is no expectation; "ok", "unknown" or a table of {", ".join(kinds)}'
+            raise self._origin.error(path, what)
+        for key, value in expect.items():
+            if key not in kinds:
+                raise self._origin.error((*path, key), f"unknown key; {near(key, kinds)}")
+            if key in ("aborts", "fails"):
+                check_reason(value, self._origin, (*path, key))
+            if key.endswith("_ms") and (type(value) not in (int, float) or not value >= 0):
+                raise self._origin.error((*path, key), f"expected milliseconds, not {value!r}")
+            if key == "rows" and not _are_rows(value):
+                what = "expected a list of rows: [{ id = 1, v = 5 }]"
+                raise self._origin.error((*path, key), what)
+        if not expect or ("aborts" in expect) + ("fails" in expect) + ("rows" in expect) > 1:
+            raise self._origin.error(path, "expect just one of aborts, fails and rows")
+        if "tolerance_ms" in expect and "waits_until_ms" not in expect:
+            raise self._origin.error(path, "tolerance_ms is the tolerance of waits_until_ms")
+        return expect
+
+    # -- all of them together ----------------------------------------------------------------------
+
+    def _check_order(self, tables: list[StepTable]) -> None:
+        """Whatever a step waits for exists, and does not wait for the step in turn."""
+        ids = [step.id for step in self.made]
+        waits_for: dict[str, str] = {}
+        for index, (table, step) in enumerate(zip(tables, self.made, strict=True)):
+            check_event(table.after, ids, self._origin, ("step", index, "after"))
+            match = EVENT.match(step.after or "")
+            if match is not None:
+                waits_for[step.id] = match.group(1)
+        for index, step in enumerate(self.made):
+            chain = [step.id]
+            while chain[-1] in waits_for:
+                chain.append(waits_for[chain[-1]])
+                if chain[-1] == step.id:
+                    what = f"steps wait for each other: {' waits for '.join(chain)}"
+                    raise self._origin.error(("step", index), what)
+                if chain[-1] in chain[:-1]:
+                    break
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+
+
+def names_of(statements: list[SqlLine]) -> list[str]:
+    """Every name under which the statements make a table or view known, in order."""
+    return list(dict.fromkeys(n for line in statements for n in names_made(line.statement)))

@@ -1,0 +1,36 @@
+"""The whole scenario file as one record."""
+
+from typing import Any
+
+from msgspec import field
+
+from sim.world import config, script
+from sim.world.config import TableRecord
+
+
+class ScenarioTable(TableRecord, frozen=True):
+    """The keys that may stand at the top of a scenario file."""
+
+    title: str = ""
+    source: str = ""
+    clauses: list[str] = field(default_factory=list)
+    expect: str | dict[str, Any] = "ok"
+    reaches: list[str] = field(default_factory=list)
+    idle_ticks: bool = True
+    strategy: dict[str, Any] = field(default_factory=dict)
+    protocol: config.Protocol = field(default_factory=config.Protocol)
+    cluster: config.Cluster = field(default_factory=config.Cluster)
+    clocks: config.Clocks = field(default_factory=config.Clocks)
+    network: config.Network = field(default_factory=config.Network)
+    schema: config.Schema = field(default_factory=config.Schema)
+    run: config.Run = field(default_factory=config.Run)
+    migration: list[config.Migration] = field(default_factory=list)
+    workload: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[dict[str, Any]] = field(default_factory=list)
+    step: list[script.StepTable] = field(default_factory=list)
+    hold: list[script.HoldTable] = field(default_factory=list)
+    apply: list[script.ApplyTable] = field(default_factory=list)
+    tick: list[script.TickTable] = field(default_factory=list)
+    clock: list[script.ClockTable] = field(default_factory=list)
+    leader: list[script.LeaderTable] = field(default_factory=list)
+    pause: list[script.PauseTable] = field(default_factory=list)

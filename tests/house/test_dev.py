@@ -1,0 +1,57 @@
+"""`dev.py` answers nonsense in words, and its stages leave no test out."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dev
+from tests.house.tree import ROOT, plant
+
+
+def call(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "dev.py"), *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def unstaged(root: Path) -> list[str]:
+    """Folders of tests that no stage runs."""
+    holders = {path.relative_to(root).parts[1] for path in root.glob("tests/*/**/test_*.py")}
+    staged = {Path(folder).name for folders in dev.STAGES.values() for folder in folders}
+    return sorted(holders - staged)
+
+
+def test_every_folder_of_tests_belongs_to_a_stage() -> None:
+    assert unstaged(ROOT) == []
+
+
+def test_a_folder_without_a_stage_is_named(tmp_path: Path) -> None:
+    plant(tmp_path, {"tests/odd/deep/test_a.py": "", "tests/unit/test_b.py": "", "tests/c.py": ""})
+    assert unstaged(tmp_path) == ["odd"]
+
+
+@pytest.mark.parametrize("words", [(), ("tests",), ("-x",)])
+def test_an_unknown_verb_is_answered_with_the_usage(words: tuple[str], tmp_path: Path) -> None:
+    done = call(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: python3 dev.py VERB" in done.stderr
+
+
+def test_the_usage_names_every_verb(tmp_path: Path) -> None:
+    done = call("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert all(f"\n    {verb} " in done.stdout for verb in dev.VERBS)
+
+
+def test_a_needless_argument_is_refused_in_one_line(tmp_path: Path) -> None:
+    done = call("demo", "twice", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "dev.py: demo takes no arguments\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="CI's script is for a POSIX shell")
+def test_ci_runs_the_same_suite() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert 'exec python3 dev.py test "$@"' in script.read_text("utf-8")

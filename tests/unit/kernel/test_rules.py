@@ -1,0 +1,184 @@
+"""Rules are asked in the order in which they were installed, when a message is sent."""
+
+import pytest
+
+from sim.kernel.envelope import Envelope
+from sim.kernel.rules import Delay, Rule, Verdict
+from tests.unit.kernel.small import Ask, Note, Small
+
+
+@pytest.fixture
+def small() -> Small:
+    """All three listen; latency is 1 ms."""
+    small = Small()
+    for host in (small.a, small.b, small.c):
+        small.listen(host)
+        host.on(Ask, lambda _, ask: small.write_down(-ask.number))
+    return small
+
+
+def test_what_is_held_comes_at_once_and_in_order_when_released(small: Small) -> None:
+    hold = small.network.hold("a", "b", "note")
+    for number in (1, 2, 3):
+        small.a.send("b", Note(number))
+    small.a.send("c", Note(10))
+    small.c.send("b", Note(20))
+    small.a.send("b", Ask(30))
+    small.loop.call_at(7000, hold.release)
+    small.loop.run()
+    assert small.arrived == [(1000, 10), (1000, 20), (1000, -30), (7000, 1), (7000, 2), (7000, 3)]
+
+
+def test_what_is_not_due_yet_at_its_release_keeps_its_time(small: Small) -> None:
+    hold = small.network.hold(None, "b", None)
+    small.a.send("b", Note(1))
+    small.loop.call_at(400, hold.release)
+    small.loop.run()
+    assert small.arrived == [(1000, 1)]
+
+
+def test_what_is_sent_after_the_release_does_not_overtake(small: Small) -> None:
+    hold = small.network.hold("a", "b", "note")
+    small.network.override("a", "b", "note", 9, 2000)
+    small.a.send("b", Note(1))
+    small.loop.call_at(5000, hold.release)
+    small.loop.call_at(5000, small.a.send, "b", Note(2))
+    small.loop.run()
+    assert small.arrived == [(5000, 1), (6000, 2)]
+
+
+def test_one_message_can_be_held_back_by_its_label(small: Small) -> None:
+    hold = small.network.hold("a", "b", "note", label=2)
+    for number in (1, 2, 3):
+        small.a.send("b", Note(number))
+    small.loop.call_at(5000, hold.release)
+    small.loop.run()
+    assert small.numbers == [1, 3, 2]
+
+
+def test_a_hold_can_end_at_a_moment(small: Small) -> None:
+    small.network.hold("a", "b", until_us=3000)
+    small.a.send("b", Note(1))
+    small.loop.call_at(4000, small.a.send, "b", Note(2))
+    small.loop.run()
+    assert small.arrived == [(3000, 1), (5000, 2)]
+
+
+def test_releasing_twice_changes_nothing(small: Small) -> None:
+    hold = small.network.hold("a", "b")
+    small.a.send("b", Note(1))
+    hold.release()
+    hold.release()
+    small.loop.run()
+    assert small.numbers == [1]
+
+
+def test_a_message_under_two_holds_waits_for_both(small: Small) -> None:
+    first, second = small.network.hold("a"), small.network.hold(None, "b")
+    small.a.send("b", Note(1))
+    small.loop.call_at(3000, first.release)
+    small.loop.call_at(5000, second.release)
+    small.loop.run()
+    assert small.arrived == [(5000, 1)]
+
+
+def test_a_released_message_is_not_asked_again_by_earlier_rules(small: Small) -> None:
+    small.network.delay_traffic(into="b", by_us=4000)
+    hold = small.network.hold("a", "b")
+    small.a.send("b", Note(1))
+    hold.release()
+    small.loop.run()
+    assert small.arrived == [(5000, 1)]
+
+
+def test_a_block_is_one_way_and_does_not_reach_what_is_on_its_way(small: Small) -> None:
+    small.a.send("b", Note(1))
+    small.network.block("a", "b")
+    small.a.send("b", Note(2))
+    small.b.send("a", Note(3))
+    small.a.send("c", Note(4))
+    small.network.unblock("a", "b")
+    small.a.send("b", Note(5))
+    small.loop.run()
+    assert sorted(small.numbers) == [1, 3, 4, 5]
+
+
+def test_unblocking_takes_back_exactly_its_direction(small: Small) -> None:
+    small.network.block("a", None)
+    small.network.block("a", None)
+    small.network.unblock("a", "b")
+    small.a.send("b", Note(1))
+    small.network.unblock("a", None)
+    small.a.send("b", Note(2))
+    small.loop.run()
+    assert small.numbers == [2]
+
+
+def test_a_partition_separates_groups_and_leaves_outsiders_alone(small: Small) -> None:
+    partition = small.network.partition(["a"], ["b"])
+    for number, (sender, to) in enumerate([("a", "b"), ("b", "a"), ("a", "c"), ("c", "b")]):
+        getattr(small, sender).send(to, Note(number))
+    partition.heal()
+    small.a.send("b", Note(9))
+    small.loop.run()
+    assert sorted(small.numbers) == [2, 3, 9]
+
+
+def test_a_host_belongs_to_one_side(small: Small) -> None:
+    with pytest.raises(AssertionError, match="a host in two groups"):
+        small.network.partition(["a", "b"], ["b"])
+
+
+def test_delayed_traffic_is_late_and_stays_in_order(small: Small) -> None:
+    slow = small.network.delay_traffic(into="b", kind="note", by_us=5000)
+    small.a.send("b", Note(1))
+    small.a.send("b", Ask(5))
+    slow.restore()
+    slow.restore()
+    small.a.send("b", Note(2))
+    small.c.send("b", Note(3))
+    small.loop.run()
+    assert small.arrived == [(1000, -5), (1000, 3), (6000, 1), (6000, 2)]
+
+
+def test_delays_add_up_and_whatever_drops_first_drops(small: Small) -> None:
+    small.network.delay_traffic(into="b", by_us=1000)
+    small.network.delay_traffic(from_="a", by_us=200)
+    small.a.send("b", Note(1))
+    small.network.block(None, "b")
+    small.network.hold("a", "b")
+    small.a.send("b", Note(2))
+    small.loop.run()
+    assert small.arrived == [(2200, 1)]
+
+
+class EverySecond(Rule):
+    """A rule of one's own: delays odd labels, drops every fourth."""
+
+    def matches(self, envelope: Envelope) -> bool:
+        return envelope.channel.kind == "note"
+
+    def judge(self, envelope: Envelope) -> Verdict | Delay:
+        if envelope.label % 4 == 0:
+            return Verdict.DROP
+        return Delay(10_000) if envelope.label % 2 else Verdict.PASS
+
+
+def test_rules_of_ones_own(small: Small) -> None:
+    rule = EverySecond()
+    small.network.install(rule)
+    for label in (2, 3, 4, 5):
+        small.a.send("b", Note(label), label=label)
+    small.loop.run()
+    assert small.numbers == [2, 3, 5]
+    with pytest.raises(AssertionError, match="installed once"):
+        small.network.install(rule)
+    rule.remove()
+    rule.remove()
+    assert small.network.rules == []
+
+
+def test_a_bare_rule_has_no_verdict(small: Small) -> None:
+    small.network.install(Rule())
+    with pytest.raises(NotImplementedError):
+        small.a.send("b", Note(1))
