@@ -27,7 +27,7 @@ _KEYED: Final = (Invoked, WriteExecuted, LockWaited, RowFinal)
 """Events with one `key`: where it has several columns, JSON gives back a list for the tuple."""
 
 
-class BadHistory(ValueError):
+class BadHistory(ValueError):  # noqa: N818 - what is bad is the history, not the program
     """A file that is no whole, undamaged history; the message tells the line and the remedy."""
 
     def __init__(self, path: str | Path, line: int, message: str) -> None:

@@ -20,7 +20,8 @@ class Header(Record, frozen=True, tag_field="event", tag="Header"):
     `scenario_text` is the scenario file's whole text and `overrides` what was set over it, so that
     a history can be run again without the file. `settings` are the resolved numbers per node name
     (and `""` for the cluster), in milliseconds: `max_clock_skew_ms`, `delay_duration_ms`, ….
-    `reaches` are the probes that the scenario says must be reached.
+    `reaches` are the probes that the scenario says must be reached; `strict` judges by the strict
+    graph, in which every use of a schema version counts.
     """
 
     format: int
@@ -35,6 +36,7 @@ class Header(Record, frozen=True, tag_field="event", tag="Header"):
     reaches: tuple[str, ...]
     settings: dict[str, dict[str, int]]
     voices: tuple[str, ...] = ("client", "witness")
+    strict: bool = False
 
 
 class History:

@@ -64,7 +64,10 @@ class PhysicalClock:
         self._begin_piece(self.read_us() - self._loop.now_us, ppm)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call after every step and change of rate; the answer ends the subscription."""
+        """Call after every step and change of rate; the answer ends the subscription.
+
+        A crash of the clock's host ends all of them: who listened was part of that incarnation.
+        """
         key = max(self._changed, default=0) + 1
         self._changed[key] = callback
 
@@ -73,14 +76,19 @@ class PhysicalClock:
 
         return unsubscribe
 
+    def forget_listeners(self) -> None:
+        """Nobody is told of changes any more."""
+        self._changed.clear()
+
     def _begin_piece(self, offset_us: int, drift_ppm: int) -> None:
         assert type(offset_us) is int, f"microseconds are whole: {offset_us!r}"
         assert type(drift_ppm) is int, f"parts per million are whole: {drift_ppm!r}"
         assert drift_ppm > -MILLION, f"a clock that does not advance: {drift_ppm} ppm"
         self._piece = Piece(self._loop.now_us, offset_us, drift_ppm)
         self.pieces.append(self._piece)
-        for callback in list(self._changed.values()):
-            callback()
+        for key, callback in list(self._changed.items()):
+            if key in self._changed:
+                callback()
 
 
 Pieces = Sequence[tuple[int, int, int]]

@@ -200,9 +200,14 @@ class Host:
     # -- life and death --------------------------------------------------------------------------
 
     def crash(self) -> None:
-        """Stop being, between two steps of everybody; only the disk and the clock remain."""
+        """Stop being; only the disk and the clock remain.
+
+        For faults, between two steps: a step of this host that crashes it still runs to its next
+        wait, though nothing it sends leaves the machine.
+        """
         if self.life.alive:
             self.life.end("crash")
+            self.clock.forget_listeners()
 
     def pause(self) -> None:
         self.life.pause()

@@ -19,7 +19,7 @@ import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine
 from heapq import heappop, heappush
-from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar, cast
 
 import simpy
 
@@ -122,15 +122,15 @@ def _nothing() -> None:
     """What a cancelled timer does if it waits in a paused life."""
 
 
-class Task(Future[T]):
-    """A coroutine under way, and the future of its result."""
+class Task(Generic[T]):
+    """A coroutine under way; not awaitable itself, so that it may be left to itself."""
 
-    __slots__ = ("_coro", "_life")
+    __slots__ = ("_coro", "_future", "_life")
 
     def __init__(self, coro: Coroutine[Any, None, T], life: Life) -> None:
-        super().__init__(life.loop.ready)
         self._coro = coro
         self._life = life
+        self._future: Future[T] | None = None
         life.tasks[self] = None
         if not life.alive:
             self.forget()
@@ -138,7 +138,9 @@ class Task(Future[T]):
     @property
     def future(self) -> Future[T]:
         """The coroutine's result."""
-        return self
+        if self._future is None:
+            self._future = Future(self._life.loop.ready)
+        return self._future
 
     def fire(self) -> None:
         """Run to the next await."""
@@ -159,7 +161,7 @@ class Task(Future[T]):
 
     def finish(self, value: T) -> None:
         """What is done with the result; who serves a request replies instead."""
-        self.set(value)
+        self.future.set(value)
 
     def forget(self) -> None:
         """Close the coroutine if it never began (that runs none of its code), else leave it be."""

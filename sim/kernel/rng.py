@@ -25,6 +25,9 @@ TABLE_BITS: Final = 12
 TABLE_SIZE: Final = 1 << TABLE_BITS
 TABLE_SHIFT: Final = 64 - TABLE_BITS
 MASK: Final = (1 << 64) - 1
+GOLDEN: Final = 0x9E3779B97F4A7C15  # these three are splitmix64's
+FIRST: Final = 0xBF58476D1CE4E5B9
+SECOND: Final = 0x94D049BB133111EB
 
 Quantiles = tuple[int, ...]
 """The quantile function of a distribution at (i + 1/2) / 4096, in whole microseconds."""
@@ -40,9 +43,9 @@ def name_id(name: str) -> int:
 
 def mix(seed: int, label: int) -> int:
     """A uniform 64-bit number that depends on both arguments and nothing else (splitmix64)."""
-    z = (seed + label * 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    z = (seed + label * GOLDEN) & MASK
+    z = ((z ^ (z >> 30)) * FIRST) & MASK
+    z = ((z ^ (z >> 27)) * SECOND) & MASK
     return z ^ (z >> 31)
 
 

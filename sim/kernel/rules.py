@@ -109,7 +109,11 @@ class Hold(Rule):
     """Messages kept back until they are released, then delivered in the order of sending."""
 
     def __init__(
-        self, from_: str | None, to: str | None, kind: str | None, label: int | None
+        self,
+        from_: str | None = None,
+        to: str | None = None,
+        kind: str | None = None,
+        label: int | None = None,
     ) -> None:
         super().__init__(from_, to, kind, label)
         self.held: list[tuple[Envelope, int, bool]] = []

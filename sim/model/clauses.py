@@ -44,18 +44,18 @@ def _says(clause: str, sentence: str) -> Clause:
 
 
 IEP_98: Final = (
-    _says("98.def.1", "a version is effective on [Tu, Tu'), its first instant included"),
+    _rule("98.def.1", "a version is effective on [Tu, Tu'), its first instant included"),
     _says("98.def.2", "an update is visible to a node once the node's state machine applied it"),
-    _says("98.def.3", "the meta storage is one Raft group with a member on every node"),
-    _says("98.one", "all participants of a committing transaction use one version per table"),
+    _rule("98.def.3", "the log has a member on every node: updates in order, once, without gaps"),
+    _rule("98.one", "all participants of a committing transaction use one version per table"),
     _says("98.ap", "for every timestamp all nodes give the same answer to what is effective at it"),
-    _says("98.own", "once its DDL is acknowledged, a client sees it on any node, without a token"),
+    _rule("98.own", "once its DDL is acknowledged, a client sees it on any node, without a token"),
     _says("98.flow.1", "a DDL statement becomes one message to the meta storage"),
     _says("98.flow.2", "the meta storage brings the message to every node"),
     _says("98.flow.3", "each node interprets the activation timestamp alone"),
     _rule("98.flow.4", "a DDL is acknowledged once now >= Tu + CSmax, rounded up to a whole tick"),
     _says("98.safe.1", "a schema at Top is known once safe time is at least Top"),
-    _says("98.safe.2", "an update activates no earlier than its message: Tu >= Tm"),
+    _rule("98.safe.2", "an update activates no earlier than its message: Tu >= Tm"),
     _says("98.safe.3", "while no update comes, idle safe-time commands keep safe time moving"),
     _says("98.past.1", "DD covers the propagation delay and the clock skew (advice on its size)"),
     _rule("98.past.2", "Tm is the leader's now, Tu = Tm + DD, and the message carries that DD"),
@@ -64,13 +64,13 @@ IEP_98: Final = (
     ),
     _says("98.risk.1", "an update is not visible at once, not even on the leader"),
     _says("98.risk.2", "a node that lags freezes its own transactions, and only those"),
-    _rule("98.x.1", "message timestamps strictly increase across changes of the leader"),
+    _says("98.x.1", "message timestamps strictly increase across changes of the leader"),
     _rule("98.x.2", "no idle safe-time command has the timestamp of an update"),
     _rule("98.x.3", "safe time is published after the catalog's listeners ran"),
     _rule("98.x.4", "a reader's DD is never larger than the DD in the message"),
-    _rule("98.x.5", "a command that is sent again is not appended with its old stamp"),
-    _rule("98.x.6", "safe-time commands go through the log, under the leader's term"),
-    _rule("98.x.7", "a restarted node restores safe time and issues no timestamp below an old one"),
+    _says("98.x.5", "a command that is sent again is not appended with its old stamp"),
+    _says("98.x.6", "safe-time commands go through the log, under the leader's term"),
+    _says("98.x.7", "a restarted node restores safe time and issues no timestamp below an old one"),
 )
 """Schema synchronization."""
 
@@ -79,21 +79,25 @@ IEP_110: Final = (
     _says("110.req.1", "no transaction runs, or seems to have run, on two schemas of a table"),
     _says("110.req.2", "transactions that began before a table was created can use it"),
     _says("110.req.3", "an ALTER between begin and a table's first use does not abort"),
-    _says("110.flow.1", "the client sends the schema version it knows with its request"),
-    _rule("110.flow.2", "the coordinator fixes baseTs and the enlisted version once per table"),
-    _says("110.flow.3", "a client with another version is told the enlisted one"),
-    _says("110.flow.4", "the client encodes its row again and retries; the transaction lives on"),
-    _rule("110.flow.5", "the primary reads and writes under the enlisted version"),
-    _says("110.flow.6", "the coordinator takes the enlisted version as I when it commits"),
+    _says(
+        "110.flow.1", "the client sends with each request the schema version that it encoded with"
+    ),
+    _rule(
+        "110.flow.2", "the coordinator resolves the version at baseTs; another clientSV is sent back"
+    ),
+    _rule("110.flow.3", "the coordinator sends the enlisted version to the primary"),
+    _rule("110.flow.4", "one table has one enlisted version for the whole transaction"),
+    _rule("110.flow.5", "the primary takes the enlisted version as I for every read and write"),
+    _rule(
+        "110.flow.6", "the coordinator takes the enlisted version as I when it validates the commit"
+    ),
     _says("110.flow.7", "a schema failure is an error after which the client should retry"),
     _says("110.flow.8", "the client retries the transaction as a new one"),
     _says("110.border", "a transaction that crosses a DDL neither reads nor writes after it"),
-    _says("110.lin", "a DDL, taken as a transaction, is strictly serializable with all others"),
+    _rule("110.lin", "a DDL, taken as a transaction, is strictly serializable with all others"),
     _rule("110.valid.1", "at commit, I must be forward-compatible with the schema at commitTs"),
     _rule("110.valid.2", "an operation fails if the schema at opTs is not I"),
-    _rule(
-        "110.valid.3", "who touched a table commits before an incompatible change of it activates"
-    ),
+    _says("110.valid.3", "an activation marks the transactions that it dooms as rollback-only"),
     _says("110.compat.scope", "changes of other tables, views and zones are compatible"),
     _rule("110.compat.steps", "over several versions, every step is judged, in sequence"),
     _rule("110.compat.compound", "a compound statement is its simple changes, in order"),
@@ -105,7 +109,7 @@ IEP_110: Final = (
     _says("110.table.create", "creating a table or view is compatible"),
     _says("110.table.drop", "dropping a table or view is incompatible"),
     _says("110.table.rename", "renaming a table or view is incompatible"),
-    _rule(
+    _says(
         "110.table.exists", "a table that is missing at opTs fails the operation, not the commit"
     ),
     _says("110.column.add", "adding a column that is nullable or has a default is compatible"),
@@ -118,14 +122,16 @@ IEP_110: Final = (
     _says("110.mixed", "all rules that match a change are applied in order; one no decides"),
     _says("110.view", "views are judged as tables are"),
     _says("110.zone", "zones need no handling; another partition count is refused"),
-    _rule("110.quirk", "a needless abort between enlistTs and opTs stays: never check at enlistTs"),
+    _says(
+        "110.quirk", "enlistTs and opTs may straddle an activation: one needless, retriable abort"
+    ),
     _says("110.simple", "the simplified baseTs is max(beginTs, creation of the table)"),
     _says("110.later.1", "postponed: operations after a compatible DDL"),
     _says("110.later.2", "postponed: a NOT NULL column on an empty table"),
     _says("110.later.3", "postponed: a rename in two stages, with an alias"),
     _says("110.later.4", "postponed: some changes may be backward-compatible"),
     _rule("110.x.1", "the schema check is repeated at a new timestamp after the locks are granted"),
-    _rule("110.x.2", "commitTs is larger than every opTs of the transaction, pipelined ones too"),
+    _says("110.x.2", "commitTs is larger than every opTs of the transaction, pipelined ones too"),
     _says("110.ours.constraint.add", "adding a constraint is incompatible"),
     _says("110.ours.index.create", "creating an index that is only registered is compatible"),
     _says("110.ours.index.unique", "creating a unique index is incompatible"),

@@ -1,9 +1,12 @@
 """IEP-110 with one sentence missing each."""
 
+from msgspec.structs import replace
+
+from sim.model.ddl import ColumnAdded, ColumnDropped
 from sim.model.reasons import Reason
 from sim.mutants.base import Mutant, mutant
 from sim.protocol.coordinator import Coordinator
-from sim.protocol.strategy import ARRIVAL_ONLY, Steps
+from sim.protocol.strategy import ARRIVAL_ONLY, Steps, each_step_forward_compatible
 from sim.protocol.transaction import Enlistment, Transaction
 from sim.units import Timestamp
 
@@ -37,6 +40,32 @@ def no_judgement(initial: int, current: int, steps: Steps) -> Reason | None:
 def anything_goes(steps: Steps) -> Reason | None:
     """Commit whatever happened to the schema."""
     del steps
+    return None
+
+
+def last_step_only(steps: Steps) -> Reason | None:
+    """Judge the last of several steps and trust the others."""
+    return each_step_forward_compatible(steps[-1:])
+
+
+def first_change_only(steps: Steps) -> Reason | None:
+    """Judge the first simple change of each compound statement and trust the others."""
+    shortened = tuple(replace(step, changes=step.changes[:1]) for step in steps)
+    return each_step_forward_compatible(shortened)
+
+
+def by_name(steps: Steps) -> Reason | None:
+    """Take a column that is dropped and added again for the one that it was."""
+    for step in steps:
+        added = {each.column.name for each in step.changes if isinstance(each, ColumnAdded)}
+        kept = tuple(
+            each
+            for each in step.changes
+            if not (isinstance(each, ColumnDropped) and each.column.name in added)
+        )
+        reason = each_step_forward_compatible((replace(step, changes=kept),))
+        if reason is not None:
+            return reason
     return None
 
 
@@ -153,5 +182,32 @@ mutant(
         breaks="110.x.1",
         caught_by="serializability",
         fields={"check_operation_when": ARRIVAL_ONLY},
+    )
+)
+mutant(
+    Mutant(
+        name="judges_last_step_only",
+        summary="of several changes since enlistment only the last is judged",
+        breaks="110.compat.steps",
+        caught_by="forward_compatible",
+        fields={"check_commit": last_step_only},
+    )
+)
+mutant(
+    Mutant(
+        name="judges_first_change_only",
+        summary="of a compound ALTER only the first simple change is judged",
+        breaks="110.compat.compound",
+        caught_by="forward_compatible",
+        fields={"check_commit": first_change_only},
+    )
+)
+mutant(
+    Mutant(
+        name="compares_columns_by_name",
+        summary="a column that is dropped and added again counts as unchanged",
+        breaks="110.compat.id",
+        caught_by="forward_compatible",
+        fields={"check_commit": by_name},
     )
 )

@@ -8,6 +8,7 @@ from sim.protocol.strategy import (
     at_message,
     at_once,
     never_waits,
+    own_delay,
     tick_with_current_time,
 )
 from sim.units import Timestamp, plus_ms
@@ -150,5 +151,14 @@ mutant(
         breaks="98.x.2",
         caught_by="atomicity",
         fields={"tick_ts": tick_with_current_time},
+    )
+)
+mutant(
+    Mutant(
+        name="message_carries_own_delay",
+        summary="an update activates after its node's own DD, though readers wait by a larger one",
+        breaks="98.x.4",
+        caught_by="atomicity",
+        fields={"message_delay": own_delay},
     )
 )

@@ -84,9 +84,7 @@ class Client:
             request = self._request(
                 op, tx, do, table, row, label + refresh, begins=begins, implicit=implicit
             )
-            reply = await self._connection.request(
-                node, request, self._timeout_us, request.label
-            )
+            reply = await self._connection.request(node, request, self._timeout_us, request.label)
             self._keep_token(reply)
             if type(reply) is not Mismatch:
                 return reply
@@ -199,5 +197,3 @@ def _other_value(seed: int, column: Column) -> Value:
     time = f"{hours:02}:{minutes:02}:{seconds:02}"
     date = f"2026-{seed % 12 + 1:02}-{seed // 12 % 28 + 1:02}"
     return {"DATE": date, "TIME": time}.get(name, f"{date} {time}")
-
-

@@ -100,7 +100,7 @@ def _column_added(change: SimpleChange, _: str) -> RuleVerdict | None:
     column = change.column
     known = column.nullable or column.default is not None
     reason = (
-        "an old tuple shows the column's default"
+        "an old tuple shows NULL or the default there"
         if known
         else "an old tuple has no value for a column that needs one"
     )

@@ -351,9 +351,7 @@ class Coordinator:
         participants = tuple(tx.participants)
         while True:
             request = Finish(node.clock.now(), tx.id, commit_ts, participants, tables)
-            reply: Any = await node.request(
-                tx.commit_partition, request, node.settings.resend_us
-            )
+            reply: Any = await node.request(tx.commit_partition, request, node.settings.resend_us)
             if reply is not NO_REPLY:
                 node.clock.update(reply.sent_ts)
                 return

@@ -123,7 +123,6 @@ async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate
         coordinator.roll_back_marked(marked)
 
 
-
 async def stamp_at_once(coordinator: "Coordinator", tx: "Transaction") -> None:
     """Fix commit_ts without waiting for operations that are still under way."""
     del coordinator, tx

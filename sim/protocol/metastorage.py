@@ -299,9 +299,14 @@ class MetaStorage:
                     UpdateApplied(node.elapsed_us(), node.name, version, message_ts, activation_ts)
                 )
             self._wake_version_waiters()
+            node.spawn(self._count_activation(activation_ts))
             if self.on_activation is not None:
                 self.on_activation(applied)
         self._sync.publish(message_ts)
+
+    async def _count_activation(self, activation_ts: Timestamp) -> None:
+        await self.node.clock_passes(activation_ts)
+        self.node.probe("schema-activated")
 
     def _wake_version_waiters(self) -> None:
         waiting, self._version_waiters = self._version_waiters, []

@@ -169,7 +169,14 @@ class Replica:
             key = resource[2]
             node.record(
                 LockWaited(
-                    began + waited, node.name, tx.label, request.op, resource[0], key, waited, granted
+                    began + waited,
+                    node.name,
+                    tx.label,
+                    request.op,
+                    resource[0],
+                    key,
+                    waited,
+                    granted,
                 )
             )
         if granted:
@@ -197,9 +204,11 @@ class Replica:
     def _read(self, request: Operate, op_ts: Timestamp, run_version: int) -> Operated:
         """Read one key, or every key of the partition, decoded and upgraded to the run version."""
         node, tx = self.node, request.tx
-        assert self.locks.holds(tx, (request.table_id, request.partition, None)) or self.locks.holds(
-            tx, (request.table_id, request.partition, request.key)
-        ), f"{tx.label} reads without a lock"
+        assert self.locks.holds(
+            tx, (request.table_id, request.partition, None)
+        ) or self.locks.holds(tx, (request.table_id, request.partition, request.key)), (
+            f"{tx.label} reads without a lock"
+        )
         rows = self.partition(request.table_id, request.partition)
         scan = request.action == "scan"
         reads: list[RowRead] = []

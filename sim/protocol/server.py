@@ -57,9 +57,7 @@ class ClusterConfig:
 class Server:
     """All that runs on one node."""
 
-    def __init__(
-        self, node: Node, strategy: Strategy, config: ClusterConfig, parts: Parts
-    ) -> None:
+    def __init__(self, node: Node, strategy: Strategy, config: ClusterConfig, parts: Parts) -> None:
         self.node = node
         self.catalog = parts.catalog()
         for version, objects in enumerate(config.initial_schema, start=1):
@@ -86,5 +84,3 @@ class Server:
             node, ordinal, strategy, self.sync, self.replica, placement, config.partitions
         )
         self.metastorage.on_activation = self.coordinator.watch
-
-

@@ -6,7 +6,6 @@ another client's. Both are plain data and depend on nothing but the world and th
 has streams of its own, so that one client more leaves the others as they were.
 """
 
-from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol, TypeVar
@@ -78,6 +77,11 @@ class Die:
         return Micros(self.between(ms(least), ms(most)))
 
 
+def quoted(name: str) -> str:
+    """A name as SQL writes it: in quotes where it would not be understood without."""
+    return name if name.isidentifier() and name == name.lower() else f'"{name}"'
+
+
 def bounds(span: Span) -> tuple[float, float]:
     """The least and the most of a span."""
     return span if isinstance(span, tuple) else (span, span)
@@ -111,30 +115,34 @@ class WorkloadWorld:
         return [f"{self.label}-{number}" for number in range(1, count + 1)]
 
     def table(self, name: str) -> CreateTable:
-        """The table of this name; `ValueError` where there is none at the start."""
+        """The table of this name; `ValueError` where there is none when the run begins."""
         for table in self.tables:
             if table.name == name:
                 return table
         known = ", ".join(table.name for table in self.tables) or "none"
-        raise ValueError(f"no table is called {name!r} when the run begins; known: {known}")
+        raise ValueError(f"tables: {name!r} does not exist when the run begins; known: {known}")
 
     def chosen(self, names: Sequence[str]) -> tuple[CreateTable, ...]:
         """The tables of these names; all of them where no name is given."""
         found = tuple(self.table(name) for name in names) or self.tables
         if not found:
-            raise ValueError("there is no table to work on; add one to [schema]")
+            raise ValueError("tables: there is none to work on; add one to [schema]")
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload(ABC):
-    """A generator of client operations; a subclass is one kind, its fields are scenario keys."""
+class Workload:
+    """A generator of client operations; a subclass is one kind, its fields are scenario keys.
+
+    `tables` names those of the schema to work on; without it, all of them.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     source: ClassVar[str] = ""
 
     clients: int = 1
+    tables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check(self.clients >= 1, "clients", "must be at least 1")
@@ -142,6 +150,10 @@ class Workload(ABC):
 
     def verify(self) -> None:
         """Refuse, with `ValueError`, fields that contradict each other."""
+
+    def fits(self, world: WorkloadWorld) -> None:
+        """Refuse, with `ValueError`, a world that lacks what the workload needs."""
+        world.chosen(self.tables)
 
     def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
         """What its clients do, one thing after the other."""

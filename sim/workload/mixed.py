@@ -35,7 +35,6 @@ class Mixed(Workload):
     summary: ClassVar[str] = "transactions of every shape over one table or several"
 
     operations: int
-    tables: tuple[str, ...] = ()
     transaction_operations: Span = (1, 4)
     transaction_tables: Span = (1, 2)
     pause_ms: Span = (0, 40)
@@ -75,58 +74,42 @@ class Mixed(Workload):
         return (self.get, self.put, self.delete, self.scan, self.select)
 
     def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
-        tables = world.chosen(self.tables)
         chooser = KeyChooser(
             self.keys, zipf=self.zipf, hot_keys=self.hot_keys, hot_share=self.hot_share
         )
         return [
-            self._program(client, tables, chooser, world, dice)
-            for client in world.clients(self.clients)
+            self._program(client, world, dice, chooser) for client in world.clients(self.clients)
         ]
 
     def _program(
-        self,
-        client: str,
-        tables: tuple[CreateTable, ...],
-        chooser: KeyChooser,
-        world: WorkloadWorld,
-        dice: Dice,
+        self, client: str, world: WorkloadWorld, dice: Dice, chooser: KeyChooser
     ) -> Program:
         shape = Die(dice.stream(client, "transactions"))
         rows = Die(dice.stream(client, "operations"))
+        tables = world.chosen(self.tables)
         session = shape.chance(self.session)
         items: list[TransactionItem] = []
         left = self.operations
         while left > 0:
-            item = self._transaction(left, tables, chooser, world, shape, rows)
-            items.append(item)
-            left -= sum(not isinstance(operation, Rollback) for operation in item.operations)
+            implicit = shape.chance(self.implicit)
+            count = 1 if implicit else min(left, shape.count(self.transaction_operations))
+            few = shape.some(tables, shape.count(self.transaction_tables))
+            operations = [self._operation(rows.pick(few), chooser, rows) for _ in range(count)]
+            left -= count
+            if shape.chance(self.rollback) and not implicit:
+                operations.append(Rollback())
+            items.append(
+                TransactionItem(
+                    node=shape.pick(world.nodes),
+                    operations=tuple(operations),
+                    pause_us=shape.duration_us(self.pause_ms),
+                    gap_us=shape.duration_us(self.gap_ms),
+                    implicit=implicit,
+                    retries=self.retries,
+                    fresh=shape.chance(self.fresh),
+                )
+            )
         return Program(client, tuple(items), session)
-
-    def _transaction(
-        self,
-        left: int,
-        tables: tuple[CreateTable, ...],
-        chooser: KeyChooser,
-        world: WorkloadWorld,
-        shape: Die,
-        rows: Die,
-    ) -> TransactionItem:
-        implicit = shape.chance(self.implicit)
-        count = 1 if implicit else min(left, shape.count(self.transaction_operations))
-        few = shape.some(tables, shape.count(self.transaction_tables))
-        operations = [self._operation(rows.pick(few), chooser, rows) for _ in range(count)]
-        if shape.chance(self.rollback) and not implicit:
-            operations.append(Rollback())
-        return TransactionItem(
-            node=shape.pick(world.nodes),
-            operations=tuple(operations),
-            pause_us=shape.duration_us(self.pause_ms),
-            gap_us=shape.duration_us(self.gap_ms),
-            implicit=implicit,
-            retries=self.retries,
-            fresh=shape.chance(self.fresh),
-        )
 
     def _operation(self, table: CreateTable, chooser: KeyChooser, rows: Die) -> Operation:
         kind = weighted(list(accumulate(self._weights)), rows)

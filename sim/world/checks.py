@@ -67,7 +67,7 @@ def must_exist(node: str | None, nodes: Sequence[str], origin: Origin, path: Pat
 # --- [protocol], [clocks], [network] -------------------------------------------------------------------
 
 
-def protocol_numbers(protocol: config.Protocol, origin: Origin) -> dict[str, float]:
+def protocol_numbers(protocol: config.Protocol, origin: Origin) -> dict[str, int]:
     """Every number of the protocol: from the preset, and over it what the file says."""
     preset = protocol.preset
     if preset is not None and preset not in config.PRESETS:
@@ -205,6 +205,16 @@ def read_expect(expect: str | dict[str, Any], origin: Origin) -> str | dict[str,
             what = f"{name!r} is neither an invariant (I1 to I12) nor the name of a checker"
             raise origin.error((*path, "violated"), what)
     return {"violated": names}
+
+
+def check_finding(
+    table: ScenarioTable, expect: str | dict[str, Any], origin: Origin
+) -> None:
+    """A file that describes a finding must also show it."""
+    finding = table.finding
+    if finding is not None and expect != {"finding": finding.id}:
+        what = f'describes {finding.id}; say expect = {{ finding = "{finding.id}" }}'
+        raise origin.error(("finding", "id"), what)
 
 
 def check_reaches(reaches: Sequence[str], origin: Origin) -> None:

@@ -186,6 +186,8 @@ class ProgramRunner:
                 if reply is NO_REPLY:
                     self.client.host.send(item.node, ClientRollback(f"{label}.rb", label))
                 return _reason(reply)
+            if isinstance(do, Rollback):
+                return None
         return _reason(await perform(f"{label}.c", label, item.node, Commit()))
 
 

@@ -84,9 +84,9 @@ class Cluster:
             latency = None if link.latency is None else quantiles(link.latency)
             weather = Weather(
                 latency=latency,
-                loss=link.loss or None,
-                duplication=link.duplication or None,
-                reordering=link.reordering or None,
+                loss=link.loss,
+                duplication=link.duplication,
+                reordering=link.reordering,
             )
             self.network.configure(weather, link.sender, link.to, link.kind)
 

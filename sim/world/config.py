@@ -95,8 +95,8 @@ class NodeProtocol(TableRecord, frozen=True):
     delay_duration_ms: WholeMs | None = None
     max_clock_skew_ms: WholeMs | None = None
     safe_time_interval_ms: Annotated[int, Meta(ge=1, le=FOREVER_MS)] | None = None
-    operation_timeout_ms: Ms | None = None
-    resend_ms: Ms | None = None
+    operation_timeout_ms: WholeMs | None = None
+    resend_ms: WholeMs | None = None
     ddl_attempts: Positive | None = None
     lock_retries: Count | None = None
 
@@ -105,11 +105,11 @@ class Protocol(NodeProtocol, frozen=True):
     """`[protocol]`: the numbers of the protocol, from a preset, key by key, or both."""
 
     preset: str | None = None
-    commit_wait_ms: Ms | None = None
+    commit_wait_ms: WholeMs | None = None
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-PRESETS: Final[dict[str, dict[str, float]]] = {
+PRESETS: Final[dict[str, dict[str, int]]] = {
     "ignite3_defaults": {
         "delay_duration_ms": 500,
         "max_clock_skew_ms": 500,
@@ -123,7 +123,7 @@ PRESETS: Final[dict[str, dict[str, float]]] = {
 }
 """Apache Ignite 3 as it is delivered, and as its own tests set it."""
 
-ALWAYS: Final[dict[str, float]] = {
+ALWAYS: Final[dict[str, int]] = {
     "operation_timeout_ms": 30_000,
     "commit_wait_ms": 10_000,
     "resend_ms": 200,

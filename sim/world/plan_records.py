@@ -32,15 +32,18 @@ class ClockStep(Record, frozen=True):
 
 
 class LinkPlan(Record, frozen=True):
-    """Latency and misbehaviour of matching links; None matches all; later entries win."""
+    """Latency and misbehaviour of matching links; None matches all; later entries win.
+
+    A number that is None is left to the entries before; 0 says that nothing of the kind happens.
+    """
 
     sender: str | None
     to: str | None
     kind: str | None
     latency: Distribution | None
-    loss: float = 0.0
-    duplication: float = 0.0
-    reordering: float = 0.0
+    loss: float | None = None
+    duplication: float | None = None
+    reordering: float | None = None
 
 
 class HoldPlan(Record, frozen=True):
@@ -133,3 +136,4 @@ class Plan(Record, frozen=True):
     commit_wait_us: Micros
     trace: bool = False
     recording: bool = True
+    strict: bool = False

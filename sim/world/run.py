@@ -214,6 +214,7 @@ class Run:
             expect=plan.expect,
             reaches=plan.reaches,
             settings=settings,
+            strict=plan.strict,
         )
 
     def _trace(self, what: str, at_us: int, envelope: TracedEnvelope) -> None:

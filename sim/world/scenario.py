@@ -51,7 +51,7 @@ class Scenario(Record, frozen=True):
     nodes: tuple[str, ...]
     voters: tuple[str, ...]
     leader: str
-    numbers: dict[str, float]
+    numbers: dict[str, int]
     node_protocols: dict[str, config.NodeProtocol]
     node_clocks: dict[str, config.NodeClock]
     schema: tuple[SqlLine, ...]
@@ -152,6 +152,7 @@ def _checked(
 ) -> Scenario:
     """Every check that looks at more than one key, in the order of the file."""
     expect = checks.read_expect(table.expect, origin)
+    checks.check_finding(table, expect, origin)
     checks.check_reaches(table.reaches, origin)
     strategy, fields, mutant = _strategy(table.strategy, origin)
     numbers = checks.protocol_numbers(table.protocol, origin)

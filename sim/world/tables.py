@@ -1,11 +1,26 @@
 """The whole scenario file as one record."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import field
+from msgspec import Meta, field
 
 from sim.world import config, script
-from sim.world.config import TableRecord
+from sim.world.config import TableRecord, Text
+
+
+class FindingTable(TableRecord, frozen=True):
+    """`[finding]`: a hole in the documents, and how a run's anomaly is recognised as it.
+
+    `breaks` is the invariant, `signature` the structure of the anomaly (`*` may stand within its
+    words), `closing` the fields of the strategy that close the hole.
+    """
+
+    id: Annotated[str, Meta(pattern=r"^F-[0-9]+$")]
+    title: Text
+    breaks: Annotated[str, Meta(pattern=r"^I[0-9]+$")]
+    signature: Annotated[tuple[str, ...], Meta(min_length=1)]
+    clauses: tuple[str, ...] = ()
+    closing: dict[str, str] = field(default_factory=dict)
 
 
 class ScenarioTable(TableRecord, frozen=True):
@@ -16,7 +31,9 @@ class ScenarioTable(TableRecord, frozen=True):
     clauses: list[str] = field(default_factory=list)
     expect: str | dict[str, Any] = "ok"
     reaches: list[str] = field(default_factory=list)
+    finding: FindingTable | None = None
     idle_ticks: bool = True
+    strict: bool = False
     strategy: dict[str, Any] = field(default_factory=dict)
     protocol: config.Protocol = field(default_factory=config.Protocol)
     cluster: config.Cluster = field(default_factory=config.Cluster)

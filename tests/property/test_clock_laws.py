@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.kernel.clock import PhysicalClock, max_pairwise_skew_us
+from sim.kernel.clock import PhysicalClock, Piece, max_pairwise_skew_us
 from sim.kernel.loop import Loop
 
 DRIFTS = st.one_of(st.integers(-300, 300), st.integers(-999_999, 2_000_000))
@@ -32,7 +32,7 @@ CHANGES = st.lists(
 class Story(NamedTuple):
     """One clock and what it showed: at every instant, before and after the changes in it."""
 
-    pieces: list[tuple[int, int, int]]
+    pieces: list[Piece]
     shown: list[tuple[int, int]]
 
 
@@ -56,7 +56,7 @@ def live(offset_us: int, drift_ppm: int, changes: list[Change], until_us: int) -
             clock.set_drift(change.drift_ppm)
         shown.append((loop.now_us, clock.read_us()))
     read_until(max(until_us, loop.now_us))
-    return Story([tuple(piece) for piece in clock.pieces], shown)
+    return Story(list(clock.pieces), shown)
 
 
 @given(OFFSETS, DRIFTS, CHANGES)

@@ -169,7 +169,7 @@ def test_one_message_less_leaves_every_other_link_as_it_was(
     assert sorted(a for a in less if a.link != link) == sorted(a for a in full if a.link != link)
 
 
-def fates(*, seed: int = 1, **weather: float) -> Counter[int]:
+def fates(*, seed: int = 1, **weather: Any) -> Counter[int]:
     """How often each of many labelled messages arrives."""
     stage = Stage(seed=seed, latency=Uniform(1, 10), weather=Weather(**weather))
     stage.play([Send("a", "b", Note)] * MANY)

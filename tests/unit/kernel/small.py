@@ -38,7 +38,7 @@ class Small:
         self.a, self.b, self.c = (
             Host(self.loop, self.network, name, PhysicalClock(self.loop)) for name in "abc"
         )
-        self.arrived: list[tuple[int, int]] = []
+        self.arrived: list[tuple[int, Any]] = []
 
     def listen(self, host: Host) -> None:
         """Write down when each `Note` reaches `host`."""
@@ -48,5 +48,5 @@ class Small:
         self.arrived.append((self.loop.now_us, what))
 
     @property
-    def numbers(self) -> list[int]:
+    def numbers(self) -> list[Any]:
         return [number for _, number in self.arrived]

@@ -83,6 +83,15 @@ def test_a_subscriber_may_leave_while_it_is_told() -> None:
     assert log == [1]
 
 
+def test_a_listener_may_silence_the_next() -> None:
+    loop, log = Loop(), []
+    clock = PhysicalClock(loop)
+    clock.on_change(clock.forget_listeners)
+    clock.on_change(lambda: log.append("told"))
+    clock.step(1)
+    assert log == []
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

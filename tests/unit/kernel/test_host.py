@@ -1,6 +1,7 @@
 """A host answers, waits, stops, dies and begins again, with its disk and nothing else."""
 
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -37,6 +38,10 @@ def serve(small: Small, host: Host, *, after_us: int = 0) -> None:
         return Answer(question.number + 1)
 
     host.on(Ask, handler)
+
+
+async def promise() -> Answer:
+    return Answer()
 
 
 class TestKinds:
@@ -232,6 +237,31 @@ class TestCrash:
         assert small.arrived == [(3500, Answer(11))]
         assert small.a.incarnation == 2
 
+    def test_nobody_hears_what_the_last_incarnation_asked_for(self, small: Small) -> None:
+        """Not even somebody who lives on, such as a task of no host."""
+        serve(small, small.b)
+
+        async def asking() -> None:
+            small.write_down(await small.a.request("b", Ask(), 9000))
+
+        small.loop.spawn(asking())
+        small.loop.call_at(1500, small.a.restart, lambda: None)
+        small.loop.run()
+        assert small.arrived == []
+
+    @pytest.mark.parametrize("answer", [Answer, promise])
+    def test_who_dies_of_a_request_does_not_answer_it(
+        self, small: Small, answer: Callable[[], Any]
+    ) -> None:
+        def handler(*_: Any) -> Any:
+            small.b.crash()
+            return answer()
+
+        small.b.on(Ask, handler)
+        ask(small, small.a, "b", timeout_us=9000)
+        small.loop.run()
+        assert small.arrived == [(9000, NO_REPLY)]
+
     def test_a_restart_begins_with_the_disk_and_nothing_else(self, small: Small) -> None:
         small.listen(small.b)
         small.b.disk["term"] = 7
@@ -258,6 +288,15 @@ class TestCrash:
         small.loop.run()
         assert small.arrived == []
         assert not future.done
+
+    def test_who_listened_to_the_clock_dies_too(self, small: Small) -> None:
+        small.b.clock.on_change(lambda: small.write_down("first life"))
+        small.b.crash()
+        small.b.clock.step(5)
+        small.b.restart(lambda: None)
+        small.b.clock.on_change(lambda: small.write_down("second life"))
+        small.b.clock.step(5)
+        assert small.numbers == ["second life"]
 
     def test_waits_on_a_dead_host_end_for_others(self, small: Small) -> None:
         futures: list[Any] = [small.b.future(), small.b.scope().future()]

@@ -96,7 +96,7 @@ def test_start_runs_the_first_step_at_once_and_spawn_does_not() -> None:
     assert started.future.value == "started"
 
 
-def test_a_task_can_be_awaited() -> None:
+def test_the_result_of_a_task_can_be_awaited_and_had_later() -> None:
     loop = Loop()
 
     async def child() -> int:
@@ -104,11 +104,11 @@ def test_a_task_can_be_awaited() -> None:
         return 42
 
     async def parent() -> tuple[int, int]:
-        return await loop.spawn(child()), await loop.spawn(child()).future
+        return await loop.spawn(child()).future, await loop.start(child()).future
 
     task = loop.spawn(parent())
     loop.run()
-    assert task.value == (42, 42)
+    assert task.future.value == (42, 42)
     assert loop.now_us == 10
     assert not loop.life.tasks
 
@@ -179,7 +179,7 @@ def test_an_exception_of_an_awaited_task_names_the_task_that_raised() -> None:
     loop = Loop()
 
     async def parent() -> None:
-        await loop.start(failing())
+        await loop.start(failing()).future
 
     loop.spawn(parent())
     with pytest.raises(SimulationCrashed, match=r"^failing: KeyError"):

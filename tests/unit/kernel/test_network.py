@@ -22,6 +22,18 @@ def test_the_delay_is_a_function_of_seed_link_kind_and_label() -> None:
     assert small.arrived == [(pick(quantiles(LOGNORMALISH), mix(key, 77)), 1)]
 
 
+def test_the_hot_path_draws_what_mix_draws() -> None:
+    """It has the formula written out; a rule that matches nothing forces the other path."""
+    small, careful = Small(latency=LOGNORMALISH), Small(latency=LOGNORMALISH)
+    careful.network.block("nobody")
+    for world in (small, careful):
+        world.listen(world.b)
+        for label in (-1, 0, 1, 1 << 31, 1 << 63, 1 << 70, *range(100, 400)):
+            world.a.send("b", Note(label), label=label)
+            world.loop.run()
+    assert small.arrived == careful.arrived
+
+
 def test_without_a_label_messages_are_numbered_per_link_and_kind() -> None:
     named, numbered = (Small(latency=LOGNORMALISH) for _ in range(2))
     for small in (named, numbered):

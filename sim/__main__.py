@@ -1,0 +1,8 @@
+"""`python -m sim`: the command line."""
+
+import sys
+
+from sim.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""What a run did to the assumptions of its design: true clock skew and delay, not the planned.
+
+`skew<=CSmax` compares the largest difference that any two physical clocks ever had with the
+smallest CSmax that is configured anywhere. Clocks are straight lines between `ClockSet` events, so
+their largest difference lies at the border of two pieces or at the end of the run.
+
+`PD+skew<=DD` is broken when a node applies an update for the first time while some node's physical
+clock already shows its activation: then PD and skew together were more than DD. The initial schema
+is exempt, it is there before anything can use it.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from sim.checkers.case import Case
+from sim.history.events import ClockSet, UpdateApplied
+from sim.model.design import DELAY_BOUNDED, SKEW_BOUNDED
+from sim.units import US_PER_MS, Timestamp, physical_ms
+
+PPM: Final = 1_000_000
+
+
+class Piece(NamedTuple):
+    """A clock from one instant on: `offset_us` from true time, and drifting."""
+
+    from_us: int
+    offset_us: int
+    drift_ppm: int
+
+    def offset_at(self, at_us: int) -> int:
+        """How far the clock is from true time at an instant."""
+        return self.offset_us + self.drift_ppm * (at_us - self.from_us) // PPM
+
+
+TRUE_TIME: Final = Piece(0, 0, 0)
+
+
+class Clocks:
+    """Every node's physical clock during a run."""
+
+    def __init__(self, case: Case) -> None:
+        names = [node for node in case.header.settings if node]
+        self._pieces: dict[str, list[Piece]] = {name: [TRUE_TIME] for name in names}
+        instants: dict[int, None] = {case.history.end_us: None}
+        for _, event in case.of(ClockSet):
+            self._set(event)
+            instants[event.at_us] = None
+        self._instants = sorted(instants)
+
+    def _set(self, event: ClockSet) -> None:
+        piece = Piece(event.at_us, event.offset_us, event.drift_ppm)
+        self._pieces.setdefault(event.node, [TRUE_TIME]).append(piece)
+
+    def offsets(self, at_us: int, *, before: bool = False) -> dict[str, int]:
+        """Each clock's distance from true time at an instant, or just before it."""
+        return {
+            node: _in_force(pieces, at_us, before=before).offset_at(at_us)
+            for node, pieces in self._pieces.items()
+        }
+
+    def largest_skew(self) -> tuple[int, str, str, int]:
+        """The largest difference of any two clocks at one instant: (us, slow, fast, when)."""
+        found = (0, "", "", 0)
+        for at_us in self._instants:
+            for before in (True, False):
+                offsets = self.offsets(at_us, before=before and at_us > 0)
+                if not offsets:
+                    continue
+                slow = min(offsets, key=lambda node: offsets[node])
+                fast = max(offsets, key=lambda node: offsets[node])
+                found = max(
+                    found,
+                    (offsets[fast] - offsets[slow], slow, fast, at_us),
+                    key=lambda skew: skew[0],
+                )
+        return found
+
+    def fastest_ms(self, at_us: int) -> int:
+        """The whole milliseconds that the fastest clock shows at an instant."""
+        return (at_us + max(self.offsets(at_us).values(), default=0)) // US_PER_MS
+
+
+def _in_force(pieces: list[Piece], at_us: int, *, before: bool) -> Piece:
+    found = pieces[0]
+    for piece in pieces:
+        if piece.from_us < at_us or (piece.from_us == at_us and not before):
+            found = piece
+    return found
+
+
+def skew_beyond_bound(case: Case) -> str | None:
+    """How two clocks differed by more than CSmax; None if they never did."""
+    bounds = [
+        settings["max_clock_skew_ms"]
+        for settings in case.header.settings.values()
+        if "max_clock_skew_ms" in settings
+    ]
+    skew_us, slow, fast, at_us = Clocks(case).largest_skew()
+    if not bounds or skew_us <= min(bounds) * US_PER_MS:
+        return None
+    return (
+        f"at {at_us / US_PER_MS:g} ms the clocks of {slow} and {fast} were "
+        f"{skew_us / US_PER_MS:g} ms apart, more than CSmax = {min(bounds)} ms"
+    )
+
+
+def delay_beyond_bound(case: Case) -> str | None:
+    """How an update reached a node too late for its activation; None if none did."""
+    clocks = Clocks(case)
+    known: dict[tuple[str, int], None] = {}
+    for _, applied in case.of(UpdateApplied):
+        update = case.schemas.catalog(applied.catalog_version)
+        key = (applied.node, applied.catalog_version)
+        if key in known or update is None or update.op is None:
+            continue
+        known[key] = None
+        active_ms = physical_ms(Timestamp(applied.activation_ts))
+        shown_ms = clocks.fastest_ms(applied.at_us)
+        if shown_ms > active_ms:
+            return (
+                f"node {applied.node} applied catalog version {applied.catalog_version} when a "
+                f"clock already showed {shown_ms} ms, and it was active from {active_ms} ms on"
+            )
+    return None
+
+
+BROKEN_BY: Final[dict[str, Callable[[Case], str | None]]] = {
+    SKEW_BOUNDED: skew_beyond_bound,
+    DELAY_BOUNDED: delay_beyond_bound,
+}
+"""For each assumption, what tells how a run broke it."""

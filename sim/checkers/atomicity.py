@@ -1,0 +1,99 @@
+"""I1, the Atomicity Property: at any timestamp all nodes get the same answer.  [98.ap]"""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
+from sim.checkers.case import Case
+from sim.checkers.schemas import SchemaVersion
+from sim.history.events import SchemaResolved, UpdateApplied, UpdateLogged
+from sim.units import Timestamp, show
+
+
+class Atomicity:
+    """Every look-up gives what the complete log says; no node learns of an update too late."""
+
+    name = "atomicity"
+    invariant = "I1"
+    severity: Severity = "safety"
+    summary = "every node resolves the schema version that the complete log says is effective"
+    voices = WITNESS
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """I1: wrong answers; then I1': updates applied after an answer that they change."""
+        for _, resolved in case.of(SchemaResolved):
+            yield from _wrong_answer(case, resolved)
+        yield from _late_updates(case)
+
+
+def _wrong_answer(case: Case, resolved: SchemaResolved) -> Iterator[Anomaly]:
+    """A resolution at Top against the version with the largest Tu <= Top [98.def.1]."""
+    log = case.schemas
+    if resolved.object_id:
+        due = log.existing(resolved.object_id, resolved.ts)
+        if resolved.version == (0 if due is None else due.version):
+            if resolved.name is None or due is None or due.name == resolved.name:
+                return
+            others = log.relations(resolved.name, resolved.ts)
+            if not others:
+                return
+            due = others[0]
+    else:
+        named = [] if resolved.name is None else log.relations(resolved.name, resolved.ts)
+        if not named:
+            return
+        due = named[0]
+    yield Anomaly(
+        "wrong-version",
+        _wrong(resolved, due),
+        (*_logged(case, due), resolved),
+        clauses=("98.ap", "98.def.1"),
+    )
+
+
+def _wrong(resolved: SchemaResolved, due: SchemaVersion | None) -> str:
+    what = repr(resolved.name) if resolved.name is not None else f"object {resolved.object_id}"
+    got = f"version {resolved.version} of object {resolved.object_id}"
+    got = got if resolved.object_id and resolved.version else "nothing"
+    truth = "nothing" if due is None else f"version {due.version} of object {due.object_id}"
+    since = "" if due is None else f", active since {show(Timestamp(due.activation_ts))}"
+    return (
+        f"node {resolved.node}, resolving {what} for {resolved.tx} ({resolved.purpose}) at "
+        f"{show(Timestamp(resolved.ts))}, got {got}; by the complete log it was {truth}{since}"
+    )
+
+
+def _logged(case: Case, due: SchemaVersion | None) -> tuple[UpdateLogged, ...]:
+    found = None if due is None else case.schemas.catalog(due.catalog_version)
+    return () if found is None else (found,)
+
+
+def _late_updates(case: Case) -> Iterator[Anomaly]:
+    """I1': a node applies U(Tu) after it resolved a schema for some Top >= Tu.
+
+    A node that restarts applies its log anew: only the first time counts.
+    """
+    resolved = case.of(SchemaResolved)
+    latest: dict[str, SchemaResolved] = {}
+    applied_before: dict[tuple[str, int], None] = {}
+    at = 0
+    for position, applied in case.of(UpdateApplied):
+        while at < len(resolved) and resolved[at][0] < position:
+            event = resolved[at][1]
+            if event.node not in latest or event.ts > latest[event.node].ts:
+                latest[event.node] = event
+            at += 1
+        known = (applied.node, applied.catalog_version)
+        first, applied_before[known] = known not in applied_before, None
+        late = latest.get(applied.node)
+        if first and late is not None and applied.activation_ts <= late.ts:
+            yield Anomaly(
+                "late-update",
+                f"node {applied.node} applied catalog version {applied.catalog_version}, active "
+                f"since {show(Timestamp(applied.activation_ts))}, at {applied.at_us / 1000:g} ms, "
+                f"after it had resolved a schema for {late.tx} at {show(Timestamp(late.ts))}",
+                (late, applied),
+                clauses=("98.ap",),
+            )
+
+
+CHECKERS.add("atomicity", Atomicity())

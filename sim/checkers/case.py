@@ -1,0 +1,278 @@
+"""A case: one history with the indexes that the judges share, each built when first needed.
+
+Whoever spoke of a transaction, an operation or a statement is gathered here under its name, with
+the position of each event in the history: the order of positions is the order of real time, also
+within one simulated instant.
+"""
+
+from functools import cached_property
+from typing import Any, TypeVar
+
+from sim.checkers.schemas import SchemaLog
+from sim.history.events import (
+    DdlDecided,
+    Encoded,
+    Enlisted,
+    Event,
+    Failed,
+    Invoked,
+    MetadataRead,
+    Ok,
+    ReadExecuted,
+    SchemaResolved,
+    TxAborted,
+    TxBegan,
+    TxCommitted,
+    Unknown,
+    UpdateLogged,
+    WriteExecuted,
+)
+from sim.history.history import History
+
+E = TypeVar("E", bound=Event)
+Placed = tuple[int, E]
+"""An event with its position in the history."""
+
+
+class Operation:
+    """One operation of a client: its invocation, its end, and what it did."""
+
+    __slots__ = ("ended", "ended_at", "invoked", "invoked_at", "name", "txs")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.invoked: Invoked | None = None
+        self.invoked_at: int | None = None
+        self.ended: Ok | Failed | Unknown | None = None
+        self.ended_at: int | None = None
+        self.txs: dict[str, None] = {}
+
+    @property
+    def answered_at(self) -> int | None:
+        """Where its client learned for certain how it ended."""
+        return None if isinstance(self.ended, Unknown) else self.ended_at
+
+
+class Transaction:
+    """One transaction: what it did, in the order of the history, and how it ended."""
+
+    __slots__ = (
+        "aborted",
+        "aborted_at",
+        "begins_at",
+        "committed",
+        "committed_at",
+        "ends_at",
+        "enlisted",
+        "implicit",
+        "metadata",
+        "name",
+        "ops",
+        "reads",
+        "resolved",
+        "writes",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.implicit = False
+        self.ops: dict[str, None] = {}
+        self.reads: list[Placed[ReadExecuted]] = []
+        self.writes: list[Placed[WriteExecuted]] = []
+        self.metadata: list[Placed[MetadataRead]] = []
+        self.enlisted: list[Placed[Enlisted]] = []
+        self.resolved: list[Placed[SchemaResolved]] = []
+        self.committed: TxCommitted | None = None
+        self.committed_at = -1
+        self.aborted: TxAborted | None = None
+        self.aborted_at = -1
+        self.begins_at: int | None = None
+        """Where a client first asked for anything of it."""
+        self.ends_at: int | None = None
+        """Where its client learned that it is committed; None if it never did."""
+
+    def uses(self) -> list[tuple[int, int, int, Event]]:
+        """(object, version, position, event) of each use of a schema version by an operation."""
+        found: list[tuple[int, int, int, Event]] = [
+            (event.object_id, event.version, position, event)
+            for events in (self.reads, self.writes, self.metadata)
+            for position, event in events
+        ]
+        found.sort(key=lambda use: use[2])
+        return found
+
+
+class Ddl:
+    """One DDL operation: what was asked, decided, logged and told to the client."""
+
+    __slots__ = ("decided", "logged", "logged_at", "operation")
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self.decided: DdlDecided | None = None
+        self.logged: UpdateLogged | None = None
+        self.logged_at = -1
+
+
+class Case:
+    """A history under judgement."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.header = history.header
+
+    @cached_property
+    def _grouped(self) -> dict[type, list[tuple[int, Any]]]:
+        grouped: dict[type, list[tuple[int, Any]]] = {}
+        for placed in enumerate(self.history.events):
+            grouped.setdefault(type(placed[1]), []).append(placed)
+        return grouped
+
+    def of(self, kind: type[E]) -> list[Placed[E]]:
+        """The events of one kind with their positions, in order."""
+        return self._grouped.get(kind, [])
+
+    @cached_property
+    def schemas(self) -> SchemaLog:
+        """The complete log of schema updates."""
+        return SchemaLog(self.of(UpdateLogged))
+
+    @cached_property
+    def operations(self) -> dict[str, Operation]:
+        """Every operation by its name, in the order of the invocations."""
+        operations: dict[str, Operation] = {}
+        for position, invoked in self.of(Invoked):
+            operation = operations.setdefault(invoked.op, Operation(invoked.op))
+            if operation.invoked is None:
+                operation.invoked, operation.invoked_at = invoked, position
+        for kind in _ENDINGS:
+            for position, ended in self.of(kind):
+                found = operations.get(ended.op)
+                if found is not None and found.ended is None:
+                    found.ended, found.ended_at = ended, position
+        return operations
+
+    @cached_property
+    def transactions(self) -> dict[str, Transaction]:
+        """Every transaction by its name, in the order of their first mention by a node."""
+        found: dict[str, Transaction] = {}
+        for _, began in self.of(TxBegan):
+            _named(found, began.tx).implicit = began.implicit
+        for kind, field in _DOINGS:
+            for placed in self.of(kind):
+                event = placed[1]
+                tx = _named(found, event.tx)
+                getattr(tx, field).append(placed)
+                op = getattr(event, "op", None)
+                if op is not None:
+                    tx.ops[op] = None
+        self._ends(found)
+        self._spans(found)
+        return found
+
+    def _ends(self, found: dict[str, Transaction]) -> None:
+        for position, committed in self.of(TxCommitted):
+            tx = _named(found, committed.tx)
+            if tx.committed is None:
+                tx.committed, tx.committed_at = committed, position
+        for position, aborted in self.of(TxAborted):
+            tx = _named(found, aborted.tx)
+            if tx.aborted is None:
+                tx.aborted, tx.aborted_at = aborted, position
+
+    def _spans(self, found: dict[str, Transaction]) -> None:
+        """When each transaction began and ended for its client.
+
+        An implicit transaction is known to its client only as its one operation, which may have
+        been tried under several names: each of them began with it, and the committed one ended
+        with its answer.
+        """
+        for operation in self.operations.values():
+            invoked = operation.invoked
+            assert invoked is not None, operation.name
+            tx = None if invoked.tx is None else found.get(invoked.tx)
+            if tx is None:
+                continue
+            tx.ops[operation.name] = None
+            if invoked.kind == "commit" and isinstance(operation.ended, Ok):
+                tx.ends_at = operation.ended_at
+        for tx in found.values():
+            for op in tx.ops:
+                one = self.operations.get(op)
+                if one is None or one.invoked_at is None or one.invoked is None:
+                    continue
+                one.txs[tx.name] = None
+                if tx.begins_at is None or one.invoked_at < tx.begins_at:
+                    tx.begins_at = one.invoked_at
+                alone = tx.implicit or one.invoked.tx is None
+                if alone and tx.committed is not None and isinstance(one.ended, Ok):
+                    tx.ends_at = one.ended_at
+
+    @cached_property
+    def committed(self) -> list[Transaction]:
+        """The committed transactions by commit_ts; of equal ones, the first to be stored."""
+        found = [tx for tx in self.transactions.values() if tx.committed is not None]
+        return sorted(found, key=_commit_order)
+
+    @cached_property
+    def ddls(self) -> dict[str, Ddl]:
+        """Every DDL operation that a node decided or the log holds, by its name."""
+        found: dict[str, Ddl] = {}
+        for _, decided in self.of(DdlDecided):
+            ddl = self._ddl(found, decided.op)
+            ddl.decided = ddl.decided or decided
+        for position, logged in self.of(UpdateLogged):
+            if logged.op is not None:
+                ddl = self._ddl(found, logged.op)
+                if ddl.logged is None:
+                    ddl.logged, ddl.logged_at = logged, position
+        return found
+
+    def _ddl(self, found: dict[str, Ddl], op: str) -> Ddl:
+        if op not in found:
+            found[op] = Ddl(self.operations.get(op) or Operation(op))
+        return found[op]
+
+    @cached_property
+    def encodings(self) -> dict[str, list[Placed[Encoded]]]:
+        """What each operation's client encoded, in order."""
+        found: dict[str, list[Placed[Encoded]]] = {}
+        for placed in self.of(Encoded):
+            found.setdefault(placed[1].op, []).append(placed)
+        return found
+
+    def meant(self, write: WriteExecuted, position: int) -> Encoded | None:
+        """What the client meant by a write: what it encoded last before it."""
+        found: Encoded | None = None
+        for at, encoded in self.encodings.get(write.op, ()):
+            if at < position and encoded.object_id == write.object_id:
+                found = encoded
+        return found
+
+    def statement(self, op: str | None) -> str:
+        """The SQL of a DDL operation, as far as it is known."""
+        operation = None if op is None else self.operations.get(op)
+        invoked = None if operation is None else operation.invoked
+        return "" if invoked is None or invoked.sql is None else invoked.sql
+
+
+_ENDINGS: tuple[type[Any], ...] = (Ok, Failed, Unknown)
+_DOINGS: tuple[tuple[type[Any], str], ...] = (
+    (ReadExecuted, "reads"),
+    (WriteExecuted, "writes"),
+    (MetadataRead, "metadata"),
+    (Enlisted, "enlisted"),
+    (SchemaResolved, "resolved"),
+)
+
+
+def _named(found: dict[str, Transaction], name: str) -> Transaction:
+    tx = found.get(name)
+    if tx is None:
+        tx = found[name] = Transaction(name)
+    return tx
+
+
+def _commit_order(tx: Transaction) -> tuple[int, int]:
+    assert tx.committed is not None, tx.name
+    return (tx.committed.commit_ts, tx.committed_at)

@@ -1,0 +1,79 @@
+"""Known findings about the documents, and how an anomaly is recognised as one of them.
+
+A finding is recognised by its structure alone: for a cycle, the kinds of nodes and edges around it,
+turned so that equal cycles read equally wherever they were entered; for anything else, its kind
+and the clauses that it breaks. What matches no known finding is a violation.
+
+A way from one transaction to another past no DDL counts as one edge, `via(…)`, which names the
+kinds of its edges: how many transactions lie on it says nothing about the DDL.
+"""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from sim.model.records import Record
+
+if TYPE_CHECKING:
+    from sim.checkers.base import Anomaly
+
+Signature = tuple[str, ...]
+Pair = tuple[str, str]
+
+
+class Finding(Record, frozen=True):
+    """A hole in the documents that is known: `signature` may hold `*` within its elements."""
+
+    id: str
+    invariant: str
+    signature: Signature
+
+
+def signature(anomaly: "Anomaly") -> Signature:
+    """The structure of an anomaly: equal for what is the same but for names and times."""
+    if not anomaly.steps:
+        return (anomaly.kind, *anomaly.clauses)
+    pairs = _contracted([(step.kind, step.edge) for step in anomaly.steps])
+    turns = [pairs[at:] + pairs[:at] for at in range(len(pairs))]
+    return tuple(word for pair in min(turns) for word in pair)
+
+
+def _contracted(pairs: list[Pair]) -> list[Pair]:
+    """Ways past no DDL as one edge each; a cycle without any DDL stays as it is."""
+    starts = [at for at, (kind, _) in enumerate(pairs) if kind != "T"]
+    if not starts:
+        return pairs
+    pairs = pairs[starts[0] :] + pairs[: starts[0]]
+    found: list[Pair] = []
+    way: list[str] = []
+    for at, (kind, edge) in enumerate(pairs):
+        next_kind = pairs[(at + 1) % len(pairs)][0]
+        if kind == "T" and next_kind == "T":
+            way.append(edge)
+            continue
+        if way:
+            found.append(("T", f"via({', '.join(sorted(set(way)))})"))
+            way = []
+        found.append((kind, edge))
+    return found
+
+
+def explained_by(invariant: str, anomaly: "Anomaly", findings: Iterable[Finding]) -> str | None:
+    """The id of the first known finding that an anomaly is an instance of."""
+    found = signature(anomaly)
+    turns = (
+        [found[at:] + found[:at] for at in range(0, len(found), 2)] if anomaly.steps else [found]
+    )
+    for finding in findings:
+        if finding.invariant == invariant and any(_matches(finding.signature, t) for t in turns):
+            return finding.id
+    return None
+
+
+def _matches(pattern: Signature, found: Signature) -> bool:
+    if len(pattern) != len(found):
+        return False
+    return all(
+        word == known or fnmatchcase(word, known.replace("[", "[[]"))
+        for known, word in zip(pattern, found, strict=True)
+    )

@@ -1,0 +1,144 @@
+"""The judges' own upgrade of rows: what a row written under one version means under another.
+
+Columns are matched by their ids, never by name [110.compat.id]. A column that the writer's schema
+did not have shows the default that it was added with; a column that the reader's schema does not
+have vanishes; a value whose column has changed its type stays the same value.
+"""
+
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from sim.checkers.types import precision
+from sim.history.events import Cells
+from sim.model.schema import INTEGER_TYPES, TEMPORAL_TYPES, Column, ColumnType, Table, Value
+
+INTEGER_BITS: Final = dict(zip(INTEGER_TYPES, (8, 16, 32, 64), strict=True))
+
+
+def differences(
+    meant: Cells | None, source: Table, shown: Cells | None, target: Table
+) -> list[str]:
+    """Where a row that was meant under one schema shows something else under another.
+
+    A column that the newer source lost has no meaning under an older target: it is not judged.
+    """
+    if meant is None or shown is None:
+        both = meant is None and shown is None
+        return [] if both else [f"meant {_told(meant, source)}, shown {_told(shown, target)}"]
+    found: list[str] = []
+    cells, written = dict(shown), dict(meant)
+    sources = {column.id: column for column in source.columns}
+    for column in target.columns:
+        origin = sources.get(column.id)
+        if origin is None and target.version < source.version:
+            continue
+        due = column.initial_default if origin is None else written.get(column.id)
+        type_ = column.type if origin is None else origin.type
+        if column.id not in cells:
+            found.append(f"{column.name} is missing")
+        elif not is_same_value(due, type_, cells[column.id], column.type):
+            found.append(f"{column.name} should be {due!r} and is {cells[column.id]!r}")
+    known = {column.id for column in target.columns}
+    found += [f"column {id_} does not belong to it" for id_, _ in shown if id_ not in known]
+    return found
+
+
+def is_same_value(value: Value, source: ColumnType, shown: Value, target: ColumnType) -> bool:
+    """Whether a value shown under one type is the value that was given under another."""
+    if value is None or shown is None:
+        return value is None and shown is None
+    if isinstance(value, bool) and isinstance(shown, str):
+        return shown.lower() == str(value).lower()
+    if type(value) is type(shown) and value == shown:
+        return True
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _is_same_number(value, shown)
+    if isinstance(value, str) and isinstance(shown, str):
+        if source.name == "DECIMAL":
+            return _decimal(value) is not None and _decimal(value) == _decimal(shown)
+        if source.name in TEMPORAL_TYPES:
+            return _without_zeros(value) == _without_zeros(shown)
+        return source.name == "UUID" and value.lower() == shown.lower()
+    return source.name == target.name and type(value) is type(shown) and value == shown
+
+
+def _is_same_number(value: float, shown: Value) -> bool:
+    if isinstance(shown, bool) or shown is None:
+        return False
+    if isinstance(shown, str):
+        return _decimal(shown) is not None and float(shown) == float(value) and _exact(value, shown)
+    return shown == value
+
+
+def _exact(value: float, shown: str) -> bool:
+    """Integers keep each digit; a floating-point value is what its text is read back as."""
+    return not isinstance(value, int) or _decimal(shown) == value
+
+
+def _decimal(text: str) -> Decimal | None:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def _without_zeros(text: str) -> str:
+    """A time without the trailing zeros of its fraction, and without the sign of UTC."""
+    text = text.removesuffix("Z")
+    return text.rstrip("0").removesuffix(".") if "." in text else text
+
+
+def _told(row: Cells | None, table: Table) -> str:
+    return "no row" if row is None else f"a row of {table.name}"
+
+
+def is_legal(row: Cells, table: Table) -> str | None:
+    """Why a row must not exist under a schema: a NULL where none may be; None if it may."""
+    cells = dict(row)
+    for column in table.columns:
+        if not column.nullable and cells.get(column.id) is None:
+            return f"{column.name} is NOT NULL and has no value"
+    return None
+
+
+def fits(row: Cells | None, source: Table, older: Table) -> bool:
+    """Whether a row of a newer schema, downgraded, is one that the older schema could have had."""
+    if row is None:
+        return True
+    cells = dict(row)
+    present = {column.id for column in source.columns}
+    return all(
+        column.id in present and _fits_column(cells.get(column.id), column)
+        for column in older.columns
+    )
+
+
+def _fits_column(value: Value, column: Column) -> bool:
+    if value is None:
+        return column.nullable
+    type_ = column.type
+    if isinstance(value, bool):
+        return type_.name == "BOOLEAN"
+    if isinstance(value, int):
+        bits = INTEGER_BITS.get(type_.name)
+        return bits is not None and -(1 << (bits - 1)) <= value < 1 << (bits - 1)
+    if isinstance(value, float):
+        return type_.name == "DOUBLE"
+    return _fits_text(value, type_)
+
+
+def _fits_text(value: str, type_: ColumnType) -> bool:
+    if type_.name == "VARCHAR":
+        return type_.length is None or len(value) <= type_.length
+    if type_.name == "VARBINARY":
+        return type_.length is None or len(value) <= 2 * type_.length
+    if type_.name in TEMPORAL_TYPES:
+        fraction = _without_zeros(value).partition(".")[2]
+        return len(fraction) <= precision(type_)
+    if type_.name == "DECIMAL":
+        number = _decimal(value)
+        if number is None or type_.precision is None:
+            return number is not None
+        _, digits, exponent = number.as_tuple()
+        return isinstance(exponent, int) and len(digits) <= type_.precision
+    return type_.name in {"DATE", "UUID"}

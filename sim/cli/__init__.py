@@ -1,0 +1,5 @@
+"""The roof: arguments in, exit code out; the only place that prints. Nothing imports it."""
+
+from sim.cli.main import main
+
+__all__ = ["main"]

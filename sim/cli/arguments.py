@@ -1,0 +1,262 @@
+"""The verbs, their flags, and what each takes; everything heavy is imported by the verb itself."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from sim import __version__
+from sim.cli import environment
+from sim.cli.problems import InputError, near
+
+VERBS: Final = {
+    "run": "plan, run and judge a scenario, for one seed or many",
+    "check": "judge stored histories again",
+    "explain": "tell in words why a history is judged as it is",
+    "compat": "lint a migration: which transactions in flight survive it",
+    "list": "what there is to choose from",
+}
+LISTS: Final = (
+    "scenarios",
+    "strategies",
+    "mutants",
+    "faults",
+    "workloads",
+    "checkers",
+    "clauses",
+    "reasons",
+)
+OUTPUTS: Final = ("text", "json", "junit")
+MOST: Final = 2**63 - 1
+EPILOG: Final = """\
+exit codes:
+  0 ok   1 a claim is broken   2 bad input, nothing was run   3 stuck
+  4 crashed   5 vacuous: never reached what it must   6 part could not be judged
+
+`ddlsim VERB --help` tells the flags of a verb. Each has an environment variable:
+DDLSIM_SEED stands for --seed, and so on. DDLSIM_DEBUG=1 shows tracebacks.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises where argparse would print its usage and exit."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{self.prog.partition(' ')[2]}: {plain(message)}".removeprefix(": "))
+
+
+def plain(message: str) -> str:
+    """argparse's words as ours."""
+    message = re.sub(r"^argument (-[-a-z]+|[A-Z-]+)(/-?-[a-z]+)?: ", r"\1: ", message)
+    message = message.replace("expected one argument", "a value is missing")
+    if found := re.match(r"^(\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)$", message):
+        choices = [choice.strip(" '") for choice in found.group(3).split(",")]
+        message = f"{found.group(1)}: unknown {found.group(2)!r}; {near(found.group(2), choices)}"
+    return re.sub(r"^the following arguments are required: (.*)$", r"\1 is missing", message)
+
+
+def parse(
+    argv: Sequence[str], variables: dict[str, str], top: Parser, verbs: dict[str, Parser]
+) -> argparse.Namespace:
+    """The verb with its options; what is not given is taken from the environment."""
+    verb = next((word for word in argv if not word.startswith("-")), None)
+    if verb is not None and verb not in VERBS:
+        raise InputError(f"no verb is called {verb!r}; {near(verb, list(VERBS))}")
+    chosen = verbs.get(verb or "")
+    given: dict[str, object] = {}
+    if chosen is not None:
+        given = environment.defaults(chosen, variables)
+        chosen.set_defaults(**given)
+    options, rest = top.parse_known_args(argv)
+    if rest and chosen is not None:
+        raise InputError(f"{verb}: {_unknown(rest[0], chosen)}")
+    if rest:
+        raise InputError(_unknown(rest[0], top))
+    if verb == "run":
+        _one_kind_of_seed(options, given)
+    return options
+
+
+def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
+    """What to say to a word that no flag or argument takes."""
+    if not word.startswith("-"):
+        return f"unexpected argument {word!r}; see --help"
+    flag = word.partition("=")[0]
+    known = [name for action in parser._actions for name in action.option_strings]
+    return f"unknown flag {flag}; {near(flag, [name for name in known if name.startswith('--')])}"
+
+
+def _one_kind_of_seed(options: argparse.Namespace, given: dict[str, object]) -> None:
+    """--seed and --seeds exclude each other; one from the environment gives way."""
+    if options.seed is None or options.seeds is None:
+        return
+    if "seed" in given and options.seed == given["seed"]:
+        options.seed = None
+    elif "seeds" in given and options.seeds == given["seeds"]:
+        options.seeds = None
+    else:
+        raise InputError("run: --seed and --seeds exclude each other; keep one of them")
+
+
+# --- the parsers ---------------------------------------------------------------------------------
+
+
+def parsers() -> tuple[Parser, dict[str, Parser]]:
+    """The whole command line, and each verb's part of it."""
+    top = Parser(
+        prog="ddlsim",
+        description="A deterministic simulator and judge for online schema change protocols.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"ddlsim {__version__}")
+    below = top.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    builders = {
+        "run": _run,
+        "check": _check,
+        "explain": _explain,
+        "compat": _compat,
+        "list": _list,
+    }
+    verbs: dict[str, Parser] = {}
+    for name, build in builders.items():
+        parser = below.add_parser(
+            name,
+            help=VERBS[name],
+            description=f"{VERBS[name][0].upper()}{VERBS[name][1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        build(parser)
+        parser.epilog = environment.epilog(parser)
+        verbs[name] = parser
+    return top, verbs
+
+
+def _run(parser: Parser) -> None:
+    add = parser.add_argument
+    add("scenario", metavar="SCENARIO", help="a file, or the name of a shipped scenario")
+    add("--seed", type=seed, metavar="N", help="the seed (default: 0)")
+    add("--seeds", type=seeds, metavar="A..B", help="every seed from A to B, on all cores")
+    add("--strategy", metavar="S", help="run another design")
+    add("--mutant", metavar="M", help="remove or break one rule of the design")
+    add("--set", action="append", default=[], metavar="PATH=VALUE", help="set a key of the file")
+    add("--migration", metavar="FILE.sql", help="the DDL to run instead of the scenario's")
+    _judging(parser)
+    add("--expect", action="store_true", help="exit 0 if it ends as the scenario expects, else 1")
+    add("--trace", action="store_true", help="record messages too")
+    _loading(parser)
+    add("--out", metavar="DIR", help="write histories and summary.json there")
+    add("--jobs", type=positive, metavar="J", help="processes for --seeds (default: all cores)")
+    _output(parser, OUTPUTS)
+
+
+def _check(parser: Parser) -> None:
+    add = parser.add_argument
+    add("files", nargs="+", metavar="FILE", help="a history that --out wrote")
+    add(
+        "--input",
+        choices=("auto", "native"),
+        default="auto",
+        metavar="KIND",
+        help="what the files are: auto or native (default: auto)",
+    )
+    _judging(parser)
+    _loading(parser)
+    _output(parser, OUTPUTS)
+
+
+def _explain(parser: Parser) -> None:
+    parser.add_argument("history", metavar="HISTORY", help="a history that --out wrote")
+    _judging(parser)
+    _loading(parser)
+
+
+def _compat(parser: Parser) -> None:
+    add = parser.add_argument
+    add("schema", nargs="?", metavar="SCHEMA.sql", help="what exists before the migration")
+    add("migration", nargs="?", metavar="MIGRATION.sql", help="the statements to judge")
+    add("--from-scratch", metavar="FILE.sql", help="judge a file that begins with nothing")
+    add(
+        "--baseline",
+        choices=("iep", "ignite3"),
+        default="iep",
+        metavar="B",
+        help="whose rules: iep (the text) or ignite3 (the shipped code)",
+    )
+    add("--ddl-rate", type=rate, metavar="R", help="statements per second on a table")
+    add("--tx-length", type=rate, metavar="L", help="seconds from first use to commit")
+    _output(parser, ("text", "json"))
+
+
+def _list(parser: Parser) -> None:
+    parser.add_argument("what", choices=LISTS, metavar="WHAT", help=", ".join(LISTS))
+    _loading(parser)
+    _output(parser, ("text", "json"))
+
+
+def _judging(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--strict", action="store_true", help="count what only the strict graph shows")
+    add("--all-claims", action="store_true", help="judge invariants that nobody claimed too")
+
+
+def _loading(parser: Parser) -> None:
+    parser.add_argument(
+        "--load", action="append", default=[], metavar="FILE.py", help="a file with more plug-ins"
+    )
+
+
+def _output(parser: Parser, kinds: tuple[str, ...]) -> None:
+    parser.add_argument(
+        "--output",
+        choices=kinds,
+        default="text",
+        metavar="KIND",
+        help=f"{', '.join(kinds[:-1])} or {kinds[-1]} (default: text)",
+    )
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def seed(text: str) -> int:
+    """A seed: a whole number, decimal or 0x…"""
+    try:
+        value = int(text, 16) if text.lower().startswith("0x") else int(text, 10)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}") from None
+    if not 0 <= value <= MOST:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to {MOST}, not {text}")
+    return value
+
+
+def seeds(text: str) -> range:
+    """A range of seeds, both ends included."""
+    first, dots, last = text.partition("..")
+    if not dots:
+        raise argparse.ArgumentTypeError(f"expected A..B, such as 0..99, not {text!r}")
+    begin, end = seed(first), seed(last)
+    if begin > end:
+        raise argparse.ArgumentTypeError(f"{text} is empty; say {last}..{first}")
+    return range(begin, end + 1)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 up."""
+    value = seed(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("expected a number from 1 up")
+    return value
+
+
+def rate(text: str) -> float:
+    """A number that is not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number from 0 up, not {text!r}")
+    return value

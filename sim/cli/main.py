@@ -1,0 +1,69 @@
+"""Takes the verb, runs it, and turns whatever goes wrong into one line and an exit code."""
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+from sim.cli import arguments, environment
+from sim.cli.problems import (
+    BAD_INPUT,
+    CRASHED,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    InputError,
+    is_bad_input,
+    note,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code of one command."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        note("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain of it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except Exception as error:
+        return _failed(error)
+
+
+def _run(words: list[str]) -> int:
+    if not __debug__:
+        raise InputError("python -O removes the simulator's assertions; run it without -O")
+    top, verbs = arguments.parsers()
+    if not words:
+        print(top.format_help(), end="")
+        return 0
+    variables = dict(os.environ)
+    options = arguments.parse(words, variables, top, verbs)
+    if options.verb is None:
+        raise InputError("a verb is missing; see ddlsim --help")
+    environment.doubtful(variables, list(verbs.values()))
+    return _execute(options)
+
+
+def _execute(options: argparse.Namespace) -> int:
+    """Import the verb and run it."""
+    module = import_module(f"sim.cli.verb_{options.verb}")
+    code: int = module.execute(options)
+    sys.stdout.flush()
+    return code
+
+
+def _failed(error: Exception) -> int:
+    """One line about what is wrong; the traceback only on demand."""
+    if os.environ.get(environment.DEBUG, "") not in ("", *environment.NO):
+        traceback.print_exc()
+    if is_bad_input(error):
+        note(str(error))
+        return BAD_INPUT
+    note(f"internal error: {type(error).__name__}: {error}; {environment.DEBUG}=1 shows where")
+    return CRASHED

@@ -1,0 +1,43 @@
+"""The known findings about the documents: every shipped scenario that has a `[finding]` table.
+
+A file of `scenarios/findings/` is an ordinary scenario that shows the finding, and says in this
+table how judges recognise it and what closes it.
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from sim.checkers.findings import Finding
+from sim.world.problems import Origin, ScenarioError, convert
+from sim.world.shipped import shipped
+from sim.world.tables import FindingTable
+
+FOLDER: Final = "findings/"
+
+
+@cache
+def known() -> tuple[Finding, ...]:
+    """Every known finding, in the order of the numbers in their ids."""
+    tables = [
+        read(path, name) for name, path in shipped().items() if name.startswith(FOLDER)
+    ]
+    ordered = sorted(tables, key=lambda table: int(table.id.removeprefix("F-")))
+    for before, table in zip(ordered, ordered[1:], strict=False):
+        if before.id == table.id:
+            raise ScenarioError(f"two findings are called {table.id}")
+    return tuple(Finding(table.id, table.breaks, table.signature) for table in ordered)
+
+
+def read(path: Path, name: str) -> FindingTable:
+    """The `[finding]` table of one file; the rest of it is for who runs it to check."""
+    text = path.read_text("utf-8")
+    try:
+        table = tomllib.loads(text).get("finding")
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{name}.toml: not TOML: {error}") from None
+    if table is None:
+        raise ScenarioError(f"{name}.toml:1: [finding] is missing")
+    found: FindingTable = convert(table, FindingTable, Origin(f"{name}.toml", text), ("finding",))
+    return found

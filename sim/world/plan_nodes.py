@@ -1,0 +1,106 @@
+"""The machines of a plan: each node's settings and clock, and the weather on the links."""
+
+from itertools import permutations
+
+from sim.kernel.rng import Streams, pick, quantiles
+from sim.units import US_PER_MS, ms
+from sim.world.config import Link, NodeProtocol, Spread, distribution
+from sim.world.plan_records import LinkPlan, NodePlan
+from sim.world.scenario import Scenario
+
+
+def nodes(scenario: Scenario, streams: Streams) -> tuple[NodePlan, ...]:
+    """Every node; what the scenario says of one by name is exact, the rest is drawn."""
+    clocks = scenario.table.clocks
+    skew_us = None
+    if clocks.max_skew_ms is not None:
+        skew_us = drawn_us(clocks.max_skew_ms, streams, "clocks", "skew bound")
+    made = []
+    for name in scenario.nodes:
+        own = scenario.node_clocks.get(name)
+        offset_us = _offset_us(scenario, name, skew_us, streams)
+        drift_ppm = drawn_us(clocks.drift_ppm, streams, f"node {name}", "drift") // US_PER_MS
+        if own is not None and own.offset_ms is not None:
+            offset_us = ms(own.offset_ms)
+        if own is not None and own.drift_ppm is not None:
+            drift_ppm = own.drift_ppm
+        votes = name in scenario.voters
+        made.append(NodePlan(name, votes, settings(scenario, name), offset_us, drift_ppm))
+    return tuple(made)
+
+
+def settings(scenario: Scenario, node: str) -> dict[str, int]:
+    """One node's numbers: the cluster's, and over them its own."""
+    own = scenario.node_protocols.get(node, NodeProtocol())
+    numbers = dict(scenario.numbers)
+    del numbers["commit_wait_ms"]  # the client's affair, not a node's
+    for key in numbers:
+        if (value := getattr(own, key)) is not None:
+            numbers[key] = value
+    return numbers
+
+
+def _offset_us(scenario: Scenario, node: str, skew_us: int | None, streams: Streams) -> int:
+    """Under a bound S each clock is anywhere in [-S/2, S/2] from true time."""
+    if skew_us is None:
+        offset = scenario.table.clocks.offset_ms
+        return drawn_us(0 if offset is None else offset, streams, f"node {node}", "offset")
+    stream = streams.stream(f"node {node}", "offset")
+    return int(stream.integers(0, skew_us, endpoint=True)) - skew_us // 2
+
+
+def drawn_us(number: float | Spread, streams: Streams, component: str, purpose: str) -> int:
+    """Milliseconds, given or drawn from a distribution, in whole microseconds."""
+    if not isinstance(number, Spread):
+        return ms(number)
+    draw = int(streams.stream(component, purpose).integers(0, 1 << 63)) << 1
+    return pick(quantiles(distribution(number)), draw)
+
+
+def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
+    """First what holds for clients, then what holds between nodes, then what differs."""
+    network, names = scenario.table.network, scenario.nodes
+    with_clients = LinkPlan(
+        sender=None,
+        to=None,
+        kind=None,
+        latency=distribution(network.client_latency_ms),
+        loss=0.0,
+        duplication=0.0,
+        reordering=0.0,
+    )
+    everywhere = Link(
+        latency_ms=network.latency_ms,
+        loss=network.loss,
+        duplication=network.duplication,
+        reordering=network.reordering,
+    )
+    between_nodes = [
+        _link(entry, sender, to)
+        for entry in (everywhere, *network.links)
+        for sender, to in _pairs(entry, names)
+    ]
+    return (with_clients, *between_nodes)
+
+
+def _pairs(entry: Link, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Who sends to whom: whatever is left open means every node."""
+    if entry.sender is not None and entry.to is not None:
+        return [(entry.sender, entry.to)]
+    return [
+        (sender, to)
+        for sender, to in permutations(names, 2)
+        if entry.sender in (None, sender) and entry.to in (None, to)
+    ]
+
+
+def _link(entry: Link, sender: str, to: str) -> LinkPlan:
+    return LinkPlan(
+        sender=sender,
+        to=to,
+        kind=entry.kind,
+        latency=None if entry.latency_ms is None else distribution(entry.latency_ms),
+        loss=entry.loss,
+        duplication=entry.duplication,
+        reordering=entry.reordering,
+    )
