@@ -19,11 +19,11 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class UnknownPlugin(LookupError):
+class UnknownPluginError(LookupError):
     """A name that no plug-in of the kind has; the message tells the near ones."""
 
 
-class BadPlugin(ValueError):
+class BadPluginError(ValueError):
     """A plug-in file that cannot be used; the message tells which and why."""
 
 
@@ -39,17 +39,17 @@ class Registry(Generic[T]):
     def add(self, name: str, item: T) -> T:
         """Add a plug-in under its name; a second one of the same name is refused."""
         if name in self._items:
-            raise BadPlugin(f"two {self.kind} plug-ins are called {name!r}")
+            raise BadPluginError(f"two {self.kind} plug-ins are called {name!r}")
         self._items[name] = item
         return item
 
     def get(self, name: str) -> T:
-        """The plug-in of this name; `UnknownPlugin` names the nearest ones otherwise."""
+        """The plug-in of this name; `UnknownPluginError` names the nearest ones otherwise."""
         self.discover()
         if name not in self._items:
             near = get_close_matches(name, self._items, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(self)}"
-            raise UnknownPlugin(f"no {self.kind} is called {name!r}; {hint}")
+            raise UnknownPluginError(f"no {self.kind} is called {name!r}; {hint}")
         return self._items[name]
 
     def __contains__(self, name: str) -> bool:
@@ -73,7 +73,8 @@ class Registry(Generic[T]):
         package = importlib.import_module(self._package)
         for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
             importlib.import_module(f"{self._package}.{module}")
-        for point in sorted(entry_points(group=f"ddlsim.{self.kind}s"), key=lambda p: p.name):
+        plural = f"{self.kind[:-1]}ies" if self.kind.endswith("y") else f"{self.kind}s"
+        for point in sorted(entry_points(group=f"ddlsim.{plural}"), key=lambda p: p.name):
             point.load()
 
 
@@ -81,17 +82,17 @@ def load_file(path: str) -> None:
     """Run a plug-in file from outside the tree; what it registers is then known by name."""
     file = Path(path)
     if not file.is_file():
-        raise BadPlugin(f"{path}: no such plug-in file")
+        raise BadPluginError(f"{path}: no such plug-in file")
     name = f"ddlsim_loaded_{file.stem}"
     if name in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise BadPlugin(f"{path}: not a Python file; give a file that ends in .py")
+        raise BadPluginError(f"{path}: not a Python file; give a file that ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise BadPlugin(f"{path}: {type(error).__name__}: {error}") from error
+        raise BadPluginError(f"{path}: {type(error).__name__}: {error}") from error

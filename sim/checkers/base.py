@@ -191,7 +191,9 @@ def judge(
 ) -> Verdict:
     """Judge a history by every checker, under what its design claims and assumes."""
     case = Case(history)
-    bench = Bench(case, strict=strict or history.header.strict, all_claims=all_claims, findings=findings)
+    bench = Bench(
+        case, strict=strict or history.header.strict, all_claims=all_claims, findings=findings
+    )
     violations: list[Violation] = []
     seen: Counter[str] = Counter()
     broken = False

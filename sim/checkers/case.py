@@ -6,7 +6,7 @@ within one simulated instant.
 """
 
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sim.checkers.schemas import SchemaLog
 from sim.history.events import (
@@ -32,6 +32,15 @@ from sim.history.history import History
 E = TypeVar("E", bound=Event)
 Placed = tuple[int, E]
 """An event with its position in the history."""
+
+
+class Use(NamedTuple):
+    """An operation that ran under a schema version, or a metadata query that showed it."""
+
+    object_id: int
+    version: int
+    position: int
+    event: ReadExecuted | WriteExecuted | MetadataRead
 
 
 class Operation:
@@ -91,14 +100,12 @@ class Transaction:
         self.ends_at: int | None = None
         """Where its client learned that it is committed; None if it never did."""
 
-    def uses(self) -> list[tuple[int, int, int, Event]]:
-        """(object, version, position, event) of each use of a schema version by an operation."""
-        found: list[tuple[int, int, int, Event]] = [
-            (event.object_id, event.version, position, event)
-            for events in (self.reads, self.writes, self.metadata)
-            for position, event in events
-        ]
-        found.sort(key=lambda use: use[2])
+    def uses(self) -> list[Use]:
+        """Each use of a schema version by an operation or a metadata query, in order."""
+        found = [Use(e.object_id, e.version, at, e) for at, e in self.reads]
+        found += [Use(e.object_id, e.version, at, e) for at, e in self.writes]
+        found += [Use(e.object_id, e.version, at, e) for at, e in self.metadata]
+        found.sort(key=lambda use: use.position)
         return found
 
 

@@ -142,7 +142,7 @@ def _altered(before: Column, after: Column) -> list[Ruling]:
 
 def _same_default(before: Column, after: Column) -> bool:
     """Whether the default is the value that it was, if told under another type."""
-    return is_same_value(before.default, before.type, after.default, after.type)
+    return is_same_value(before.default, before.type, after.default)
 
 
 # --- backward compatibility ----------------------------------------------------------------------

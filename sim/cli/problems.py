@@ -30,8 +30,8 @@ def is_bad_input(error: Exception) -> bool:
         ("sim.world.problems", "ScenarioError"),
         ("sim.world.run", "BadDesign"),
         ("sim.history.codec", "BadHistory"),
-        ("sim.registry", "BadPlugin"),
-        ("sim.registry", "UnknownPlugin"),
+        ("sim.registry", "BadPluginError"),
+        ("sim.registry", "UnknownPluginError"),
         ("sim.sql", "SqlError"),
     )
     if isinstance(error, InputError):

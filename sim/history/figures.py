@@ -1,11 +1,12 @@
 """The figures of a history: what became of its transactions, and how long things took.
 
-Everything is counted in the client's voice, but for the schema wait, which only the witness sees.
-No wall time enters, so the figures of equal runs are equal.
+Everything is counted in the client's voice; only the schema wait and the causes of aborts are taken
+from the witness, who knows them. No wall time enters, so the figures of equal runs are equal.
 
 *attempts*: transactions that a client began: explicit ones, retries of them, and implicit ones (an
-operation outside any transaction). Each attempt is *committed*, *aborted* for the reason of its
-first failure (or ROLLED_BACK), *unknown* (the client cannot tell), or was left open.
+operation outside any transaction). Each attempt is *committed*, *aborted* (for the reason that its
+coordinator noted, else for the one that the client was told first), *unknown* (the client cannot
+tell), or was left open.
 *schema_abort_rate*: attempts aborted for a schema reason, divided by attempts; 0 without attempts.
 *ddl_latency_ms*: from the invocation of a DDL statement to its success.
 *dml_latency_ms*: from the invocation of a data operation or commit to its success.
@@ -17,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sim.history.events import Failed, Invoked, Ok, SchemaResolved, Unknown
+from sim.history.events import Failed, Invoked, Ok, SchemaResolved, TxAborted, Unknown
 from sim.history.history import History
 from sim.model.reasons import Reason
 from sim.model.records import Record
@@ -125,6 +126,9 @@ _NOT_ABORTED: Final = ("committed", "unknown", "open")
 
 def _fates(history: History) -> dict[tuple[str, str], str]:
     """Every attempt, by client and name, and what became of it."""
+    causes: dict[str, str] = {}
+    for aborted in history.of(TxAborted):
+        causes.setdefault(aborted.tx, aborted.reason)
     attempt_of: dict[str, tuple[str, str]] = {}
     kind_of: dict[str, str] = {}
     fates: dict[tuple[str, str], str] = {}
@@ -137,15 +141,16 @@ def _fates(history: History) -> dict[tuple[str, str], str]:
             kind_of[event.op] = "commit" if event.tx is None else event.kind
             fates.setdefault(attempt, "open")
         elif event.op in attempt_of and fates[attempt_of[event.op]] == "open":
-            fates[attempt_of[event.op]] = _fate(event, kind_of[event.op])
+            attempt = attempt_of[event.op]
+            fates[attempt] = _fate(event, kind_of[event.op], causes.get(attempt[1]))
     return fates
 
 
-def _fate(event: Ok | Failed | Unknown, kind: str) -> str:
+def _fate(event: Ok | Failed | Unknown, kind: str, cause: str | None) -> str:
     """What the completion of an operation makes of its transaction."""
     if isinstance(event, Ok):
         return ENDS.get(kind, "open")
-    return "unknown" if isinstance(event, Unknown) else event.reason
+    return "unknown" if isinstance(event, Unknown) else cause or event.reason
 
 
 def schema_abort_rate(aborted: dict[str, int], attempts: int) -> float:

@@ -1,9 +1,8 @@
 """What a fault is: data with two verbs, and the levers that it may pull.
 
 A fault is a frozen dataclass; its fields are the keys of its `[[faults]]` table, less `from_ms` and
-`for_ms`, which say when. `decide` throws its dice before the run. `begin` pulls levers, `heal` undoes
-that: whatever was pulled through a fault's own levers is undone by `release`, and only what cannot
-be undone by itself (a clock that jumped) is put right by the fault.
+`for_ms`, which say when. `decide` throws its dice before the run. `begin` pulls levers, `heal`
+releases them: every fault has levers of its own, which remember what was done through them.
 """
 
 import re
@@ -25,7 +24,8 @@ PRIMARY: Final = re.compile(r"^primary of ([^/\s]+)(?:/(\d+))?$")
 class Levers(Protocol):
     """All that a fault may touch. Every fault is given levers of its own.
 
-    None for a node or a kind means any. Nodes are plain names here; `resolve` turns roles into them.
+    None for a sender, receiver or kind means any, clients included. Nodes are plain names here;
+    `resolve` turns roles into them.
     """
 
     def nodes(self) -> Sequence[str]:
@@ -56,8 +56,8 @@ class Levers(Protocol):
     ) -> None:
         """From now on matching messages are lost or doubled with this probability."""
 
-    def clock_step(self, node: str, by_us: int) -> None:
-        """A node's clock jumps; `release` does not jump it back."""
+    def clock_step(self, node: str, by_us: int, *, returns: bool) -> None:
+        """A node's clock jumps; where it `returns`, `release` makes it jump back."""
 
     def clock_drift(self, node: str, ppm: int) -> None:
         """A node's clock runs at another rate; `release` gives it its old rate back."""
@@ -89,7 +89,7 @@ class FaultWorld:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault(ABC):
-    """One kind of fault; `targets` are the fields that name a node or a role."""
+    """One kind of fault; `targets` are the fields that name a node or a role (or None)."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -99,7 +99,7 @@ class Fault(ABC):
     def __post_init__(self) -> None:
         self.verify()
 
-    def verify(self) -> None:
+    def verify(self) -> None:  # noqa: B027 - most faults have nothing to refuse
         """Refuse, with `ValueError`, fields that contradict each other."""
 
     def decide(self, world: FaultWorld, dice: Dice) -> Self:
@@ -107,17 +107,19 @@ class Fault(ABC):
         chosen: dict[str, Any] = {}
         for field in self.targets:
             value = getattr(self, field)
-            if value == ANY:
-                chosen[field] = world.nodes[dice.below(len(world.nodes))]
-            elif value == ANY_FOLLOWER:
-                others = [node for node in world.nodes if node != world.leader] or [world.leader]
-                chosen[field] = others[dice.below(len(others))]
+            if isinstance(value, tuple):
+                chosen[field] = tuple(_decided(role, world, dice) for role in value)
+            else:
+                chosen[field] = _decided(value, world, dice)
         return replace(self, **chosen)
 
     @property
     def node_named(self) -> str | None:
         """The node or role that histories name, if there is just one."""
-        return getattr(self, self.targets[0]) if len(self.targets) == 1 else None
+        if len(self.targets) != 1:
+            return None
+        value = getattr(self, self.targets[0])
+        return value if isinstance(value, str) else None
 
     @abstractmethod
     def begin(self, levers: Levers) -> None:
@@ -126,6 +128,16 @@ class Fault(ABC):
     def heal(self, levers: Levers) -> None:
         """Make everything as it was."""
         levers.release()
+
+
+def _decided(role: str | None, world: FaultWorld, dice: Dice) -> str | None:
+    """A role that dice decide, as a node; any other as it is."""
+    if role == ANY:
+        return world.nodes[dice.below(len(world.nodes))]
+    if role == ANY_FOLLOWER:
+        others = [node for node in world.nodes if node != world.leader] or [world.leader]
+        return others[dice.below(len(others))]
+    return role
 
 
 def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it reads as a sentence

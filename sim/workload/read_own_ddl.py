@@ -88,7 +88,11 @@ class ReadOwnDdl(Workload):
         return table, f"ALTER TABLE {quoted(table.name)} ADD COLUMN {column} INT"
 
     def _users(
-        self, number: int, acknowledged_by: str, table: CreateTable, world: WorkloadWorld,
+        self,
+        number: int,
+        acknowledged_by: str,
+        table: CreateTable,
+        world: WorkloadWorld,
         dice: Dice,
     ) -> list[Step]:
         """New connections that use the table the moment the DDL is acknowledged."""

@@ -60,9 +60,7 @@ class RenameSwap(Workload):
         users = [self._user(client, pair, world, dice) for client in world.clients(self.clients)]
         return [self._swapper(pair, world, dice), *users]
 
-    def _swapper(
-        self, pair: tuple[CreateTable, ...], world: WorkloadWorld, dice: Dice
-    ) -> Program:
+    def _swapper(self, pair: tuple[CreateTable, ...], world: WorkloadWorld, dice: Dice) -> Program:
         client = f"{world.label}-swapper"
         die = Die(dice.stream(client, "swaps"))
         one, other = (quoted(table.name) for table in pair)

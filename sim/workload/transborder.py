@@ -66,13 +66,17 @@ class Transborder(Workload):
             border_us = ddl.at_us + ms(world.delay_duration_ms)
             instants = self._instants(border_us, die)
             operations = [self._operation(world, die) for _ in instants[:-1]]
-            made += _chain(f"{client}-{number}", client, die.pick(world.nodes), instants, operations)
+            made += _chain(
+                f"{client}-{number}", client, die.pick(world.nodes), instants, operations
+            )
         return made
 
     def _instants(self, border_us: int, die: Die) -> list[int]:
         """When each operation is due, in order, and last the commit."""
-        before = [max(0, border_us - die.duration_us(self.before_ms)) for _ in
-                  range(die.count(self.before))]
+        before = [
+            max(0, border_us - die.duration_us(self.before_ms))
+            for _ in range(die.count(self.before))
+        ]
         after = [border_us + die.duration_us(self.after_ms) for _ in range(die.count(self.after))]
         commit = border_us + die.duration_us(self.after_ms)
         return [*sorted(before), *sorted([*after, commit])]

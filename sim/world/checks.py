@@ -15,7 +15,7 @@ INVARIANTS: Final = tuple(f"I{number}" for number in range(1, 13))
 _PROBE: Final = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
 
 
-# --- nodes -------------------------------------------------------------------------------------------
+# --- nodes ---------------------------------------------------------------------------------------
 
 
 def nodes_of(cluster: config.Cluster, origin: Origin) -> tuple[str, ...]:
@@ -64,7 +64,13 @@ def must_exist(node: str | None, nodes: Sequence[str], origin: Origin, path: Pat
         raise origin.error(path, f"no node is called {node!r}; nodes: {', '.join(nodes)}")
 
 
-# --- [protocol], [clocks], [network] -------------------------------------------------------------------
+def must_be_client(client: str, nodes: Sequence[str], origin: Origin, path: Path) -> None:
+    """Clients are machines of their own."""
+    if client in nodes:
+        raise origin.error(path, f"{client} is a node; a client has another name")
+
+
+# --- [protocol], [clocks], [network] -------------------------------------------------------------
 
 
 def protocol_numbers(protocol: config.Protocol, origin: Origin) -> dict[str, int]:
@@ -143,7 +149,7 @@ def check_not_negative(
         raise origin.error(path, f"must not be negative, but may be {least:g}")
 
 
-# --- groups, events, expectations --------------------------------------------------------------------
+# --- groups, events, expectations ----------------------------------------------------------------
 
 
 def check_group(
@@ -207,9 +213,7 @@ def read_expect(expect: str | dict[str, Any], origin: Origin) -> str | dict[str,
     return {"violated": names}
 
 
-def check_finding(
-    table: ScenarioTable, expect: str | dict[str, Any], origin: Origin
-) -> None:
+def check_finding(table: ScenarioTable, expect: str | dict[str, Any], origin: Origin) -> None:
     """A file that describes a finding must also show it."""
     finding = table.finding
     if finding is not None and expect != {"finding": finding.id}:

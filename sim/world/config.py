@@ -28,7 +28,7 @@ class TableRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """A table of the file; a key that it does not know is an error."""
 
 
-# --- distributions -----------------------------------------------------------------------------------
+# --- distributions -------------------------------------------------------------------------------
 
 
 class Constant(TableRecord, frozen=True, tag_field="distribution", tag="constant"):
@@ -86,7 +86,7 @@ def distribution(number: float | Spread) -> rng.Distribution:
             return rng.Constant(number)
 
 
-# --- [strategy], [protocol], [cluster] -----------------------------------------------------------------
+# --- [strategy], [protocol], [cluster] -----------------------------------------------------------
 
 
 class NodeProtocol(TableRecord, frozen=True):
@@ -143,7 +143,7 @@ class Cluster(TableRecord, frozen=True):
     leader: str | None = None
 
 
-# --- [clocks], [network] -----------------------------------------------------------------------------
+# --- [clocks], [network] -------------------------------------------------------------------------
 
 
 class NodeClock(TableRecord, frozen=True):
@@ -185,7 +185,7 @@ class Network(TableRecord, frozen=True):
     links: list[Link] = field(default_factory=list)
 
 
-# --- [schema], [[migration]], [run] --------------------------------------------------------------------
+# --- [schema], [[migration]], [run] --------------------------------------------------------------
 
 
 class Schema(TableRecord, frozen=True):

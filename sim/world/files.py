@@ -14,7 +14,7 @@ class Files:
 
     def __init__(self, directory: FilePath | None, overrides: Mapping[str, Any]) -> None:
         self._directory = directory
-        self._embedded = {
+        self._embedded: dict[str, str] = {
             name.removeprefix(EMBEDDED): text
             for name, text in overrides.items()
             if name.startswith(EMBEDDED)

@@ -69,9 +69,11 @@ class ClusterLevers:
         weather = Weather(loss=loss, duplication=duplication)
         self._undo.append(self._cluster.network.configure(weather, sender, to, kind).restore)
 
-    def clock_step(self, node: str, by_us: int) -> None:
-        """A node's clock jumps; `release` does not jump it back."""
+    def clock_step(self, node: str, by_us: int, *, returns: bool) -> None:
+        """A node's clock jumps; where it `returns`, `release` makes it jump back."""
         self._cluster.step_clock(node, by_us)
+        if returns:
+            self._undo.append(lambda: self._cluster.step_clock(node, -by_us))
 
     def clock_drift(self, node: str, ppm: int) -> None:
         """A node's clock runs at another rate; `release` gives it its old rate back."""

@@ -51,7 +51,7 @@ def apply_overrides(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[
     for path, value in paths_of(overrides).items():
         _put(changed, path, value)
     if MIGRATION in overrides:
-        first = next(iter(changed.get("migration", [])), {})
+        first: dict[str, Any] = next(iter(changed.get("migration", [])), {})
         pace = {key: first[key] for key in ("at_ms", "node", "every_ms") if key in first}
         changed["migration"] = [{**pace, "file": overrides[MIGRATION]}]
     return changed

@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import fields
+from operator import itemgetter
 from typing import Final
 
 from sim.kernel.rng import Streams
-from sim.model.ddl import CreateTable
 from sim.model.programs import DdlItem, Program, Step, TransactionItem
 from sim.nemesis.base import FaultWorld
 from sim.units import Micros, ms
-from sim.workload.base import Die, PlannedDdl, WorkloadWorld
-from sim.world.plan_nodes import drawn_us, settings
+from sim.workload.base import Die
+from sim.world.migrations import paced
+from sim.world.plan_nodes import drawn_us
 from sim.world.plan_records import FaultPlan
 from sim.world.problems import ScenarioError
-from sim.world.scenario import MigrationEntry, Scenario
-from sim.world.sqltext import SqlLine
+from sim.world.scenario import Scenario
+from sim.world.worlds import workload_world
 
 AFTER_THE_LAST_MS: Final = 2_000
 """Where `[run]` does not say: how long the load goes on after the last planned instant."""
@@ -26,20 +27,10 @@ DRAIN_EXTRA_MS: Final = 5_000
 
 def work(scenario: Scenario, streams: Streams) -> tuple[tuple[Program, ...], tuple[Step, ...]]:
     """Migrations and scripted steps, and what the workloads make of their dice."""
-    paced = list(_paced(scenario))
-    programs = _migrations(scenario, paced)
+    programs = _migrations(scenario)
     steps = list(scenario.steps)
-    tables = tuple(s for line in scenario.schema if isinstance(s := line.statement, CreateTable))
-    delay_ms = max(settings(scenario, node)["delay_duration_ms"] for node in scenario.nodes)
-    planned = [PlannedDdl(at, line.statement, line.sql) for _, at, line in paced if at is not None]
     for index, entry in enumerate(scenario.workloads):
-        world = WorkloadWorld(
-            label=entry.label,
-            nodes=scenario.nodes,
-            tables=tables,
-            planned_ddl=tuple(sorted(planned, key=lambda ddl: ddl.at_us)),
-            delay_duration_ms=delay_ms,
-        )
+        world = workload_world(scenario, entry.label)
         try:
             programs += entry.workload.programs(world, streams)
             steps += entry.workload.steps(world, streams)
@@ -49,33 +40,16 @@ def work(scenario: Scenario, streams: Streams) -> tuple[tuple[Program, ...], tup
     return tuple(programs), tuple(steps)
 
 
-def _paced(scenario: Scenario) -> Iterator[tuple[MigrationEntry, Micros | None, SqlLine]]:
-    """Every migration statement with its instant; None where it follows the one before."""
-    for entry in scenario.migrations:
-        at_us, every_ms = ms(entry.table.at_ms), entry.table.every_ms
-        for number, line in enumerate(entry.statements):
-            if every_ms is not None:
-                yield entry, Micros(at_us + number * ms(every_ms)), line
-            else:
-                yield entry, at_us if number == 0 else None, line
-
-
-def _migrations(
-    scenario: Scenario, paced: list[tuple[MigrationEntry, Micros | None, SqlLine]]
-) -> list[Program]:
+def _migrations(scenario: Scenario) -> list[Program]:
     """A program for each client that migrates; its statements in the order of their instants."""
-    clients = {
-        id(entry): entry.table.client or f"migration-{number}"
-        for number, entry in enumerate(scenario.migrations, 1)
-    }
     by_client: dict[str, list[tuple[Micros, DdlItem]]] = {}
     last_us = Micros(0)
-    for entry, at_us, line in paced:
+    for entry, at_us, line in paced(scenario.migrations):
         last_us = last_us if at_us is None else at_us
-        item = DdlItem(entry.table.node or scenario.nodes[0], line.sql, Micros(0), at_us)
-        by_client.setdefault(clients[id(entry)], []).append((last_us, item))
+        item = DdlItem(entry.node, line.sql, Micros(0), at_us)
+        by_client.setdefault(entry.client, []).append((last_us, item))
     return [
-        Program(client, tuple(item for _, item in sorted(items, key=lambda pair: pair[0])))
+        Program(client, tuple(item for _, item in sorted(items, key=itemgetter(0))))
         for client, items in by_client.items()
     ]
 
@@ -93,7 +67,7 @@ def _refuse_namesakes(scenario: Scenario, programs: list[Program], steps: list[S
             raise ScenarioError(f"{scenario.name}: {client!r} is a node and a client; rename one")
 
 
-# --- faults ----------------------------------------------------------------------------------------------
+# --- faults --------------------------------------------------------------------------------------
 
 
 def faults(scenario: Scenario, streams: Streams) -> tuple[FaultPlan, ...]:
@@ -113,7 +87,7 @@ def faults(scenario: Scenario, streams: Streams) -> tuple[FaultPlan, ...]:
     return tuple(made)
 
 
-# --- how long --------------------------------------------------------------------------------------------
+# --- how long ------------------------------------------------------------------------------------
 
 
 def lengths(
@@ -143,23 +117,25 @@ def _instants(
     planned_faults: tuple[FaultPlan, ...],
 ) -> Iterator[Micros]:
     """Every instant at which something is planned, and when each program may have ended."""
-    table = scenario.table
     for program in programs:
-        pauses_us = 0
-        for item in program.items:
-            pauses_us += item.pause_us
-            if isinstance(item, TransactionItem):
-                pauses_us += item.gap_us * (len(item.operations) - 1)
-            elif item.at_us is not None:
-                yield item.at_us
-        yield Micros(SLOWNESS * pauses_us)
+        yield from _program_instants(program)
     for step in steps:
         if step.at_us is not None:
             yield step.at_us
     for fault in planned_faults:
         yield fault.from_us if fault.until_us is None else fault.until_us
-    for entry in (*table.tick, *table.clock, *table.leader):
-        yield ms(entry.at_ms)
-    for held in (*table.hold, *table.pause):
-        if held.until_ms is not None:
-            yield ms(held.until_ms)
+    table = scenario.table
+    starts = [each.at_ms for tables in (table.tick, table.clock, table.leader) for each in tables]
+    ends = [each.until_ms or 0 for tables in (table.hold, table.pause) for each in tables]
+    yield from map(ms, starts + ends)
+
+
+def _program_instants(program: Program) -> Iterator[Micros]:
+    pauses_us = 0
+    for item in program.items:
+        pauses_us += item.pause_us
+        if isinstance(item, TransactionItem):
+            pauses_us += item.gap_us * (len(item.operations) - 1)
+        elif item.at_us is not None:
+            yield item.at_us
+    yield Micros(SLOWNESS * pauses_us)

@@ -4,8 +4,9 @@ from typing import Any
 
 from sim.model.records import Record
 from sim.nemesis.base import ANY, ANY_FOLLOWER, FAULTS, LEADER, PRIMARY, Fault
-from sim.registry import Registry, UnknownPlugin
+from sim.registry import Registry, UnknownPluginError
 from sim.workload.base import WORKLOADS, Workload
+from sim.world.checks import check_latency
 from sim.world.config import Ms, Spread, TableRecord
 from sim.world.positions import Path
 from sim.world.problems import Origin, convert, near, unknown_key
@@ -57,6 +58,8 @@ def read_faults(
         when = {key: table[key] for key in ("from_ms", "for_ms") if key in table}
         fields = {k: v for k, v in table.items() if k != "name" and k not in when}
         times = convert(when, FaultTimes, origin, path)
+        for key in ("from_ms", "for_ms"):
+            check_latency(getattr(times, key), origin, (*path, key))
         made = _fault(fields, kind, origin, path)
         for target in kind.targets:
             check_role(getattr(made, target), nodes, names, origin, (*path, target))
@@ -72,7 +75,7 @@ def _plugin(registry: Registry[Any], table: dict[str, Any], origin: Origin, path
         raise origin.error((*path, "name"), f"expected a string, not {name}")
     try:
         return registry.get(name)
-    except UnknownPlugin:
+    except UnknownPluginError:
         what = f"no {registry.kind} is called {name!r}; {near(name, registry)}"
         raise origin.error((*path, "name"), what) from None
 

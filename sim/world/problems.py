@@ -16,7 +16,7 @@ class ScenarioError(ValueError):
 
 
 class Origin:
-    """Where a scenario came from: its file and, for each key, its line or the override that set it."""
+    """Where a scenario came from: for each key, its line in the file or the override that set it."""
 
     def __init__(self, name: str, text: str, overridden: Iterable[Path] = ()) -> None:
         self.name = name
@@ -36,6 +36,12 @@ class Origin:
     def text_line(self, path: Path) -> int:
         """The line on which a string's own text begins."""
         return self._positions.text_line(path)
+
+    def field_error(self, path: Path, what: str) -> ScenarioError:
+        """An error about a table, of which `field: what` tells the key."""
+        key, colon, rest = what.partition(": ")
+        is_key = bool(colon) and key.isidentifier()
+        return self.error((*path, key), rest) if is_key else self.error(path, what)
 
     def error_at(self, line: int, path: Path, what: str) -> ScenarioError:
         """An error on a line of its own, inside a text of several lines."""
@@ -87,7 +93,7 @@ _PATH: Final = re.compile(r" - at `\$((?:\.[A-Za-z0-9_]+|\[\d+\]|\[\.\.\.\])*)`$
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_]+)|\[(\d+)\]")
 
 
-def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:  # noqa: ANN401 - any table
+def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:
     """Data as a record of this kind; what does not fit is told with its path below `prefix`."""
     if hasattr(kind, "__dataclass_fields__"):
         known = fields_of(kind)
@@ -97,8 +103,7 @@ def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:  # 
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        path, what = _split(str(error))
-        raise _told(prefix + path, what, kind, path, data, origin) from None
+        raise _told(prefix, str(error), kind, data, origin) from None
 
 
 def _split(message: str) -> tuple[Path, str]:
@@ -110,11 +115,10 @@ def _split(message: str) -> tuple[Path, str]:
     return path, message[: match.start()]
 
 
-def _told(
-    full: Path, what: str, kind: Any, path: Path, data: Any, origin: Origin
-) -> ScenarioError:
+def _told(prefix: Path, message: str, kind: Any, data: Any, origin: Origin) -> ScenarioError:
     """msgspec's words in ours."""
-    value = _at(data, path)
+    path, what = _split(message)
+    full, value = prefix + path, _at(data, path)
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", what):
         name = found.group(1)
         return origin.error((*full, name), unknown_key(name, _keys(kind, path, value)))
@@ -132,7 +136,7 @@ def _told(
         return origin.error(full, f"must be {bound[found.group(2)]} {limit}, not {_shown(value)}")
     if found := re.fullmatch(r"Expected `(.*)` of length .*", what):
         return origin.error(full, "must not be empty")
-    return origin.error(full, what)
+    return origin.field_error(full, what)
 
 
 def _shown(value: Any) -> str:
@@ -198,7 +202,7 @@ def fields_of(kind: Any) -> dict[str, Any]:
 def _keys(kind: Any, path: Path, value: Any) -> list[str]:
     """The keys that the table at a path may have; where it has a tag, those of its own record."""
     kinds = [each for each in _type_at(kind, path) if fields_of(each)]
-    own = [each for each in kinds if _tag_of(each) and value.get(_tag_of(each)[0]) == _tag_of(each)[1]]
+    own = [each for each in kinds if (tag := _tag_of(each)) and value.get(tag[0]) == tag[1]]
     return [key for each in own or kinds for key in fields_of(each)]
 
 

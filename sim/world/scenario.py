@@ -1,4 +1,4 @@
-"""TOML to `Scenario`: unknown keys, wrong units and impossible combinations are errors with a line."""
+"""TOML to `Scenario`: whatever is unknown, misspelt or impossible is an error with its line."""
 
 import re
 import tomllib
@@ -10,6 +10,7 @@ from sim.model.programs import Step
 from sim.model.records import Record
 from sim.world import checks, config
 from sim.world.files import Files, reason
+from sim.world.migrations import MigrationEntry, read_migrations, read_schema
 from sim.world.overrides import (
     EMBEDDED,
     MIGRATION,
@@ -21,18 +22,21 @@ from sim.world.plugins import FaultEntry, WorkloadEntry, read_faults, read_workl
 from sim.world.positions import Path
 from sim.world.problems import Origin, ScenarioError, convert
 from sim.world.scripted import check_script
-from sim.world.sqltext import SqlLine, read_ddl, read_file
+from sim.world.sqltext import SqlLine
 from sim.world.steps import StepReader, names_of
 from sim.world.tables import ScenarioTable
+from sim.world.worlds import workload_world
 
 _SYNTAX: Final = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
-class MigrationEntry(Record, frozen=True):
-    """A `[[migration]]` with its statements read."""
+class Given(Record, frozen=True):
+    """What a scenario is made from; `directory` is where the files that it names are."""
 
-    table: config.Migration
-    statements: tuple[SqlLine, ...]
+    name: str
+    text: str
+    overrides: dict[str, Any]
+    directory: str | None
 
 
 class Scenario(Record, frozen=True):
@@ -88,6 +92,16 @@ class Scenario(Record, frozen=True):
         """Whether nothing in it is left to dice: it needs no seed."""
         return bool(self.steps) and not self.workloads
 
+    @property
+    def largest_delay_ms(self) -> int:
+        """The largest DD of any node."""
+        own = [each.delay_duration_ms for each in self.node_protocols.values()]
+        everywhere = self.numbers["delay_duration_ms"]
+        everybody = len(own) == len(self.nodes) and None not in own
+        return max(
+            [delay for delay in own if delay is not None] + ([] if everybody else [everywhere])
+        )
+
     def arguments(self) -> list[str]:
         """The command line arguments of `ddlsim run` that name this scenario with its overrides."""
         return [self.name, *repeat_options(self.overrides)]
@@ -101,22 +115,23 @@ def read(
     overrides: Mapping[str, Any] | None = None,
 ) -> Scenario:
     """A scenario from its text; `directory` is where the files that it names are."""
-    given = dict(overrides or {})
-    overridden = [*paths_of(given), *([("migration",)] if MIGRATION in given else [])]
+    changes = dict(overrides or {})
+    overridden: list[Path] = list(paths_of(changes))
+    overridden += [("migration",)] if MIGRATION in changes else []
     label = name if name.endswith(".toml") else f"{name}.toml"
-    data = apply_overrides(_parse(text, label), given)
+    data = apply_overrides(_parse(text, label), changes)
     origin = Origin(label, text, overridden)
     table: ScenarioTable = convert(data, ScenarioTable, origin)
-    files = Files(FilePath(directory) if directory is not None else None, given)
-    return _checked(table, origin, files, name, text, given, directory)
+    files = Files(FilePath(directory) if directory is not None else None, changes)
+    scenario = _checked(table, origin, files, Given(name, text, changes, directory))
+    _check_workloads(scenario, origin)
+    return scenario
 
 
 def override(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     """The same scenario with other values: `{"protocol.delay_duration_ms": 80}`."""
     overrides = {**scenario.overrides, **changes}
-    return read(
-        scenario.text, scenario.name, directory=scenario.directory, overrides=overrides
-    )
+    return read(scenario.text, scenario.name, directory=scenario.directory, overrides=overrides)
 
 
 def with_migration(scenario: Scenario, file: str) -> Scenario:
@@ -141,18 +156,9 @@ def _parse(text: str, name: str) -> dict[str, Any]:
         raise ScenarioError(f"{name}:{line or last}: not TOML: {what}") from None
 
 
-def _checked(
-    table: ScenarioTable,
-    origin: Origin,
-    files: Files,
-    name: str,
-    text: str,
-    overrides: dict[str, Any],
-    directory: str | None,
-) -> Scenario:
+def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -> Scenario:
     """Every check that looks at more than one key, in the order of the file."""
     expect = checks.read_expect(table.expect, origin)
-    checks.check_finding(table, expect, origin)
     checks.check_reaches(table.reaches, origin)
     strategy, fields, mutant = _strategy(table.strategy, origin)
     numbers = checks.protocol_numbers(table.protocol, origin)
@@ -164,20 +170,16 @@ def _checked(
     checks.check_clocks(table.clocks, origin)
     clocks = checks.node_tables(table.clocks.nodes, config.NodeClock, "clocks", nodes, origin)
     checks.check_network(table.network, nodes, origin)
-    schema = _schema(table.schema, origin, files)
-    migrations = tuple(
-        _migration(entry, nodes, origin, files, ("migration", index))
-        for index, entry in enumerate(table.migration)
-    )
+    schema = read_schema(table.schema, origin, files)
+    migrations = read_migrations(table.migration, nodes, origin, files)
     reader = StepReader(nodes, origin)
     steps = reader.read(table.step)
     later = [line for entry in migrations for line in entry.statements]
     names = names_of([*schema, *later, *reader.ddl])
     reader.check_names(names)
-    check_script(table, nodes, voters, names, [step.id for step in steps], origin)
-    leader = checks.leader_of(table, voters, origin)
+    check_script(table, nodes, voters, names, steps, origin)
     return Scenario(
-        name=name,
+        name=given.name,
         table=table,
         expect=expect,
         strategy=strategy,
@@ -185,7 +187,7 @@ def _checked(
         mutant=mutant,
         nodes=nodes,
         voters=voters,
-        leader=leader,
+        leader=checks.leader_of(table, voters, origin),
         numbers=numbers,
         node_protocols=protocols,
         node_clocks=clocks,
@@ -194,45 +196,40 @@ def _checked(
         workloads=read_workloads(table.workload, origin),
         faults=read_faults(table.faults, nodes, names, origin),
         steps=steps,
-        text=text,
-        overrides={**overrides, **files.overrides()},
-        directory=directory,
+        text=given.text,
+        overrides={**given.overrides, **files.overrides()},
+        directory=given.directory,
     )
 
 
-def _strategy(
-    table: dict[str, Any], origin: Origin
-) -> tuple[str, dict[str, Any], str | None]:
+def _check_workloads(scenario: Scenario, origin: Origin) -> None:
+    """Every workload finds what it needs, and everything is planned before the load ends."""
+    for index, entry in enumerate(scenario.workloads):
+        try:
+            entry.workload.fits(workload_world(scenario, entry.label))
+        except ValueError as error:
+            raise origin.field_error(("workload", index), str(error)) from None
+    load_ms = scenario.table.run.load_ms
+    if load_ms is None:
+        return
+    instants = [
+        (("migration", i, "at_ms"), e.at_ms) for i, e in enumerate(scenario.table.migration)
+    ]
+    instants += [
+        (("faults", index, "from_ms"), entry.times.from_ms)
+        for index, entry in enumerate(scenario.faults)
+        if isinstance(entry.times.from_ms, int | float)
+    ]
+    for path, at_ms in instants:
+        if at_ms >= load_ms:
+            what = f"{at_ms:g} is not before the end of the load; run.load_ms is {load_ms:g}"
+            raise origin.error(path, what)
+
+
+def _strategy(table: dict[str, Any], origin: Origin) -> tuple[str, dict[str, Any], str | None]:
     """The design's name, the fields set by name, and the mutant of it, if any."""
     for key in ("name", "mutant"):
         if not isinstance(table.get(key, ""), str):
             raise origin.error(("strategy", key), f"expected a string, not {table[key]}")
     fields = {key: value for key, value in table.items() if key not in ("name", "mutant")}
     return table.get("name", "iep"), fields, table.get("mutant")
-
-
-def _schema(table: config.Schema, origin: Origin, files: Files) -> tuple[SqlLine, ...]:
-    if table.sql is not None and table.file is not None:
-        raise origin.error(("schema", "file"), "sql and file both; keep one of them")
-    if table.sql is None and table.file is None:
-        return ()
-    return _statements(table, origin, files, ("schema",))
-
-
-def _migration(
-    table: config.Migration, nodes: tuple[str, ...], origin: Origin, files: Files, path: Path
-) -> MigrationEntry:
-    checks.must_exist(table.node, nodes, origin, (*path, "node"))
-    if (table.sql is None) == (table.file is None):
-        raise origin.error(path, 'a migration has either sql = "…" or file = "…"')
-    return MigrationEntry(table, _statements(table, origin, files, path))
-
-
-def _statements(
-    table: config.Schema | config.Migration, origin: Origin, files: Files, path: Path
-) -> tuple[SqlLine, ...]:
-    if table.sql is not None:
-        return read_ddl(table.sql, origin, (*path, "sql"))
-    assert table.file is not None
-    file_path = (*path, "file")
-    return read_file(files.read(table.file, origin, file_path), table.file, origin, file_path)

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from sim.model.programs import Step
 from sim.world.checks import check_event, check_group, check_step, must_exist, must_vote
 from sim.world.positions import Path
 from sim.world.problems import Origin
+from sim.world.script import HoldTable, PauseTable
 from sim.world.tables import ScenarioTable
 
 
@@ -13,16 +15,19 @@ def check_script(
     nodes: tuple[str, ...],
     voters: tuple[str, ...],
     names: Sequence[str],
-    ids: Sequence[str],
+    steps: tuple[Step, ...],
     origin: Origin,
 ) -> None:
     """Whatever these tables name must exist, and end."""
+    ids = [step.id for step in steps]
+    ends = [*nodes, *(step.client for step in steps)]
     for index, hold in enumerate(table.hold):
         path: Path = ("hold", index)
-        must_exist(hold.sender, nodes, origin, (*path, "from"))
-        must_exist(hold.to, nodes, origin, (*path, "to"))
+        must_exist(hold.sender, ends, origin, (*path, "from"))
+        must_exist(hold.to, ends, origin, (*path, "to"))
         check_step(hold.label, ids, origin, (*path, "label"))
-        _check_end(hold.from_ms, hold.until_ms, hold.until, ids, origin, path)
+        check_event(hold.until, ids, origin, (*path, "until"))
+        _check_end(hold, hold.from_ms, origin, path)
     for index, apply in enumerate(table.apply):
         must_exist(apply.node, nodes, origin, ("apply", index, "node"))
     for index, clock in enumerate(table.clock):
@@ -38,21 +43,13 @@ def check_script(
     for index, pause in enumerate(table.pause):
         path = ("pause", index)
         must_exist(pause.node, nodes, origin, (*path, "node"))
-        _check_end(0, pause.until_ms, pause.until, ids, origin, path)
+        check_event(pause.until, ids, origin, (*path, "until"))
+        _check_end(pause, 0, origin, path)
 
 
-def _check_end(
-    from_ms: float,
-    until_ms: float | None,
-    until: str | None,
-    ids: Sequence[str],
-    origin: Origin,
-    path: Path,
-) -> None:
+def _check_end(held: HoldTable | PauseTable, from_ms: float, origin: Origin, path: Path) -> None:
     """Just one of an instant and an event ends it."""
-    if (until_ms is None) == (until is None):
+    if (held.until_ms is None) == (held.until is None):
         raise origin.error(path, 'say when it ends: either until_ms = 400 or until = "w2.ok"')
-    check_event(until, ids, origin, (*path, "until"))
-    if until_ms is not None and until_ms < from_ms:
-        what = f"ends before it begins, at {from_ms:g}"
-        raise origin.error((*path, "until_ms"), what)
+    if held.until_ms is not None and held.until_ms < from_ms:
+        raise origin.error((*path, "until_ms"), f"ends before it begins, at {from_ms:g}")

@@ -13,7 +13,9 @@ from sim.world.scenario import Scenario, read
 def roots() -> list[Path]:
     """Where shipped scenarios are: inside an installed package, beside it in a checkout."""
     package = Path(sim.__file__).parent
-    return [root for root in (package / "_scenarios", package.parent / "scenarios") if root.is_dir()]
+    return [
+        root for root in (package / "_scenarios", package.parent / "scenarios") if root.is_dir()
+    ]
 
 
 def shipped() -> dict[str, Path]:

@@ -6,7 +6,7 @@ from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Operation, Put, 
 from sim.model.programs import Step
 from sim.model.schema import Value
 from sim.units import Micros, ms
-from sim.world.checks import check_event, check_reason, must_exist
+from sim.world.checks import check_event, check_reason, must_be_client, must_exist
 from sim.world.positions import Path
 from sim.world.problems import Origin, near
 from sim.world.script import EVENT, StepTable
@@ -52,6 +52,7 @@ class StepReader:
     def _read(self, table: StepTable, path: Path) -> None:
         if any(step.id == table.id for step in self.made):
             raise self._origin.error((*path, "id"), f"two steps have the id {table.id!r}")
+        must_be_client(table.client, self._nodes, self._origin, (*path, "client"))
         do = self._operation(table, path)
         node = self._node(table, path)
         at_us, after, plus_us = self._due(table, path)
@@ -189,8 +190,9 @@ class StepReader:
             if key == "rows" and not _are_rows(value):
                 what = "expected a list of rows: [{ id = 1, v = 5 }]"
                 raise self._origin.error((*path, key), what)
-        if not expect or ("aborts" in expect) + ("fails" in expect) + ("rows" in expect) > 1:
-            raise self._origin.error(path, "expect just one of aborts, fails and rows")
+        if sum(key in expect for key in kinds[:4]) != 1:
+            what = "expect just one of aborts, fails, rows and waits_until_ms"
+            raise self._origin.error(path, what)
         if "tolerance_ms" in expect and "waits_until_ms" not in expect:
             raise self._origin.error(path, "tolerance_ms is the tolerance of waits_until_ms")
         return expect

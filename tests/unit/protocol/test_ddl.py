@@ -28,8 +28,10 @@ Z = "CREATE ZONE z (PARTITIONS 5, REPLICAS 3);"
 
 
 def test_a_table_is_created_at_version_one_with_its_columns_numbered() -> None:
-    change = change_of("", "CREATE TABLE t (a INT, b VARCHAR(5) NOT NULL DEFAULT 'x', id BIGINT, "
-                       "PRIMARY KEY (id, a))")  # fmt: skip
+    change = change_of(
+        "",
+        "CREATE TABLE t (a INT, b VARCHAR(5) NOT NULL DEFAULT 'x', id BIGINT, PRIMARY KEY (id, a))",
+    )
     table = change.definition
     assert isinstance(table, Table)
     assert (change.object_id, change.kind, change.name, change.version) == (1, "table", "t", 1)
@@ -51,8 +53,10 @@ def test_a_table_without_a_key_gets_a_hidden_one() -> None:
 
 
 def test_constraints_of_a_new_table_take_ids_after_its_own() -> None:
-    snapshot = snapshot_of("CREATE TABLE t (id INT PRIMARY KEY, CHECK (id > 0), "
-                           "CONSTRAINT u UNIQUE (id)); CREATE TABLE s (id INT PRIMARY KEY)")  # fmt: skip
+    snapshot = snapshot_of(
+        "CREATE TABLE t (id INT PRIMARY KEY, CHECK (id > 0), "
+        "CONSTRAINT u UNIQUE (id)); CREATE TABLE s (id INT PRIMARY KEY)"
+    )
     table = snapshot.by_name("t")
     assert isinstance(table, Table)
     assert [(one.id, one.name) for one in table.constraints] == [(2, "t_check_2"), (3, "u")]
@@ -99,7 +103,7 @@ def test_constraints_of_a_new_table_take_ids_after_its_own() -> None:
         ),
         (T, "DROP INDEX i", "OBJECT_NOT_FOUND", "there is no index 'i'"),
         (Z, "CREATE ZONE z", "OBJECT_EXISTS", "zone 'z' exists already"),
-        ("", "CREATE ZONE \"default\"", "OBJECT_EXISTS", "zone 'default' exists already"),
+        ("", 'CREATE ZONE "default"', "OBJECT_EXISTS", "zone 'default' exists already"),
         ("", "ALTER ZONE z SET REPLICAS 2", "OBJECT_NOT_FOUND", "there is no zone 'z'"),
         (Z, "ALTER ZONE z SET PARTITIONS 6", "DDL_REFUSED", "partition count of zone 'z'"),
         ("", "DROP ZONE z", "OBJECT_NOT_FOUND", "there is no zone 'z'"),
@@ -110,7 +114,7 @@ def test_constraints_of_a_new_table_take_ids_after_its_own() -> None:
             "table 't' lies in zone 'z'",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_statement_is_refused_with_its_reason(
     schema: str, asked: str, reason: str, message: str
 ) -> None:

@@ -1,0 +1,95 @@
+"""I8: each committed transaction's schema is forward-compatible with the one at its commit_ts."""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
+from sim.checkers.case import Case, Transaction
+from sim.checkers.schemas import SchemaVersion
+from sim.checkers.spec import Ruling, judged_step
+from sim.history.events import AnyEvent, UpdateLogged
+from sim.units import Timestamp, show
+
+
+class ForwardCompatible:
+    """From I to C, step by step at commit_ts, for every table of every committed transaction.
+
+    I is every version that the transaction was enlisted with, or ran an operation under; C is the
+    one that the complete log says is effective at commit_ts, whatever the validator thought. A
+    transaction with commit_ts = Tu commits under the new schema.
+    """
+
+    name = "forward_compatible"
+    invariant = "I8"
+    severity: Severity = "safety"
+    summary = "what a transaction ran under is forward-compatible with the schema at its commit_ts"
+    voices = WITNESS
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """One anomaly for each table of a committed transaction whose way to C holds a "no"."""
+        for tx in case.committed:
+            for object_id, version in versions_used(tx):
+                yield from _judged(case, tx, object_id, version)
+
+
+def versions_used(tx: Transaction) -> list[tuple[int, int]]:
+    """(object, version) of every enlistment that was validated, and of every use."""
+    assert tx.committed is not None, tx.name
+    used = {(object_id, initial): None for object_id, initial, _ in tx.committed.tables}
+    used.update({(object_id, version): None for object_id, version, _, _ in tx.uses()})
+    return list(used)
+
+
+def first_incompatible(
+    case: Case, object_id: int, after: int, upto: int
+) -> tuple[SchemaVersion, Ruling] | None:
+    """The first step between two versions that is not forward-compatible [110.compat.steps]."""
+    for step in case.schemas.steps(object_id, after, upto):
+        ruling = judged_step(step.changes)
+        if not ruling.compatible:
+            return step, ruling
+    return None
+
+
+def _judged(case: Case, tx: Transaction, object_id: int, initial: int) -> Iterator[Anomaly]:
+    assert tx.committed is not None, tx.name
+    commit_ts = tx.committed.commit_ts
+    target = case.schemas.effective(object_id, commit_ts)
+    upto = 0 if target is None else target.version
+    table = case.schemas.describe(object_id, initial)
+    if initial > upto:
+        yield Anomaly(
+            "not-yet-active",
+            f"{tx.name} ran under {table} and committed at {show(Timestamp(commit_ts))}, before "
+            f"that version was active: the schema then was version {upto}",
+            (*_logged(case, case.schemas.version(object_id, initial)), tx.committed),
+            clauses=("110.valid.1",),
+        )
+        return
+    found = first_incompatible(case, object_id, initial, upto)
+    if found is None:
+        return
+    step, ruling = found
+    yield Anomaly(
+        "incompatible-commit",
+        f"{tx.name} ran under {table} and committed at {show(Timestamp(commit_ts))}, when version "
+        f"{upto} was active; the step to version {step.version}, active since "
+        f"{show(Timestamp(step.activation_ts))}, is not forward-compatible: {ruling.reason} "
+        f"[{ruling.clause}]",
+        (*_uses(tx, object_id), *_logged(case, step), tx.committed),
+        clauses=("110.valid.1", ruling.clause),
+    )
+
+
+def _uses(tx: Transaction, object_id: int) -> tuple[AnyEvent, ...]:
+    """The first write of a transaction on a table, else its first read."""
+    writes: list[AnyEvent] = [event for _, event in tx.writes if event.object_id == object_id]
+    reads: list[AnyEvent] = [event for _, event in tx.reads if event.object_id == object_id]
+    return tuple((writes or reads)[:1])
+
+
+def _logged(case: Case, step: SchemaVersion | None) -> tuple[UpdateLogged, ...]:
+    found = None if step is None else case.schemas.catalog(step.catalog_version)
+    return () if found is None else (found,)
+
+
+CHECKERS.add("forward_compatible", ForwardCompatible())

@@ -1,0 +1,165 @@
+"""I4: who starts after the acknowledgement of a DDL sees it, on any node, without a token.
+
+[98.own] [98.flow.4]
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
+from sim.checkers.case import Case, Ddl, Operation
+from sim.history.events import AnyEvent, SchemaResolved
+from sim.units import Timestamp, show
+
+AT_THE_PRIMARY = ("arrival", "after-locks")
+
+
+class Promise(NamedTuple):
+    """What the acknowledgement of a statement promises to everyone: Tu has passed everywhere.
+
+    A no-op or a refusal promises the catalog version that it rests on.
+    """
+
+    op: str
+    acknowledged_at: int
+    activation_ts: int
+    catalog_version: int
+    witness: tuple[AnyEvent, ...]
+
+
+class OwnDdl:
+    """An operation invoked after an acknowledgement resolves at or after that Tu, and sees it.
+
+    Three ways to break it: the primary's op_ts lies before Tu; the enlistment does, and nothing
+    later in the operation makes up for it; or the operation ran under an older version although it
+    resolved later. A transaction that had enlisted the table before the DDL is judged by what its
+    operations do then: the old enlistment alone is no breach. Commits are not judged, since a
+    transaction may take effect at any instant of its life (I3 judges where).
+    """
+
+    name = "own_ddl"
+    invariant = "I4"
+    severity: Severity = "session"
+    summary = "an operation started after the acknowledgement of a DDL sees it, on any node"
+    voices = BOTH_VOICES
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """Each operation against the latest Tu that was acknowledged before it was invoked."""
+        promises = _promises(case)
+        if not promises:
+            return
+        positions = [promise.acknowledged_at for promise in promises]
+        resolved: dict[str, list[SchemaResolved]] = {}
+        for _, event in case.of(SchemaResolved):
+            if event.op is not None:
+                resolved.setdefault(event.op, []).append(event)
+        for operation in case.operations.values():
+            assert operation.invoked_at is not None, operation.name
+            before = bisect_right(positions, operation.invoked_at)
+            if before:
+                promise = promises[before - 1]
+                yield from _too_early(case, operation, promise, resolved.get(operation.name, []))
+                yield from _unseen(case, operation, promise)
+
+
+def _promises(case: Case) -> list[Promise]:
+    """By the acknowledgement, and each with the largest Tu that was promised up to there."""
+    found = [promise for ddl in case.ddls.values() if (promise := _promise(case, ddl)) is not None]
+    found.sort(key=lambda promise: promise.acknowledged_at)
+    for at in range(1, len(found)):
+        before, here = found[at - 1], found[at]
+        if before.activation_ts > here.activation_ts:
+            found[at] = before._replace(acknowledged_at=here.acknowledged_at)
+    return found
+
+
+def _promise(case: Case, ddl: Ddl) -> Promise | None:
+    answered = ddl.operation.answered_at
+    ended = ddl.operation.ended
+    if answered is None or ended is None:
+        return None
+    if ddl.logged is not None:
+        update = ddl.logged
+        version, activation_ts = update.catalog_version, update.activation_ts
+        return Promise(ddl.operation.name, answered, activation_ts, version, (update, ended))
+    if ddl.decided is None:
+        return None
+    decided = ddl.decided
+    rests_on = case.schemas.catalog(decided.catalog_version)
+    activation_ts = decided.activation_ts if rests_on is None else rests_on.activation_ts
+    witness = (decided, ended)
+    return Promise(ddl.operation.name, answered, activation_ts, decided.catalog_version, witness)
+
+
+def _too_early(
+    case: Case, operation: Operation, promise: Promise, resolved: list[SchemaResolved]
+) -> Iterator[Anomaly]:
+    """A resolution at some Top < Tu, one for each operation."""
+    for event in resolved:
+        if event.ts >= promise.activation_ts or not _counts(case, event, operation, resolved):
+            continue
+        yield Anomaly(
+            "resolved-too-early",
+            f"{_asked(case, promise)}; {operation.name}, invoked later at "
+            f"{_ms(operation)} ms, was resolved on node {event.node} ({event.purpose}) at "
+            f"{show(Timestamp(event.ts))}, before that",
+            (*promise.witness, *_invoked(operation), event),
+            clauses=("98.own", "98.flow.4"),
+        )
+        return
+
+
+def _counts(
+    case: Case, event: SchemaResolved, operation: Operation, resolved: list[SchemaResolved]
+) -> bool:
+    if event.purpose in AT_THE_PRIMARY:
+        return True
+    if event.purpose != "enlist":
+        return False
+    tx = case.transactions.get(event.tx)
+    begins_at = None if tx is None else tx.begins_at
+    own = begins_at is not None and begins_at == operation.invoked_at
+    return own or not any(
+        later.purpose in AT_THE_PRIMARY and later.tx == event.tx for later in resolved
+    )
+
+
+def _unseen(case: Case, operation: Operation, promise: Promise) -> Iterator[Anomaly]:
+    """An operation that ran under an older version than the one that was acknowledged."""
+    for name in operation.txs:
+        for use in case.transactions[name].uses():
+            due = case.schemas.effective(use.object_id, promise.activation_ts)
+            if use.event.op != operation.name or due is None or use.version >= due.version:
+                continue
+            yield Anomaly(
+                "ddl-not-seen",
+                f"{_asked(case, promise)}; {operation.name}, invoked later at "
+                f"{_ms(operation)} ms, ran on node {use.event.node} under "
+                f"{case.schemas.describe(use.object_id, use.version)} and not under version "
+                f"{due.version}",
+                (*promise.witness, *_invoked(operation), use.event),
+                clauses=("98.own",),
+            )
+            return
+
+
+def _asked(case: Case, promise: Promise) -> str:
+    sql = case.statement(promise.op)
+    statement = f"{promise.op} ({sql})" if sql else promise.op
+    acknowledged = case.history.events[promise.acknowledged_at]
+    return (
+        f"{statement} was acknowledged at {acknowledged.at_us / 1000:g} ms, with Tu = "
+        f"{show(Timestamp(promise.activation_ts))}"
+    )
+
+
+def _invoked(operation: Operation) -> tuple[AnyEvent, ...]:
+    return () if operation.invoked is None else (operation.invoked,)
+
+
+def _ms(operation: Operation) -> str:
+    return "?" if operation.invoked is None else f"{operation.invoked.at_us / 1000:g}"
+
+
+CHECKERS.add("own_ddl", OwnDdl())

@@ -1,0 +1,82 @@
+"""I5: no transaction observes two versions of one table, or two tables under one name."""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
+from sim.checkers.case import Case, Transaction
+from sim.history.events import AnyEvent, MetadataRead, ReadExecuted
+
+
+class SingleSchema:
+    """What a transaction can see of a table's schema never changes during its life.
+
+    Observed is what operations ran under and what a metadata query showed, in whatever order, and
+    whether or not the transaction commits in the end. A table that was enlisted but never used is
+    not observed, so a coordinator may enlist it again before its first operation.
+    """
+
+    name = "single_schema"
+    invariant = "I5"
+    severity: Severity = "session"
+    summary = "no transaction observes two versions of one table, or two tables under one name"
+    voices = WITNESS
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """Two versions of one table, then two tables under one name."""
+        for tx in case.transactions.values():
+            yield from _two_versions(case, tx)
+            yield from _two_tables(case, tx)
+
+
+def _two_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+    first: dict[int, tuple[int, AnyEvent]] = {}
+    told: dict[int, None] = {}
+    for object_id, version, _, event in tx.uses():
+        before_version, before = first.setdefault(object_id, (version, event))
+        if version == before_version or object_id in told:
+            continue
+        told[object_id] = None
+        yield Anomaly(
+            "two-versions",
+            f"{tx.name} {_saw(before)} {case.schemas.describe(object_id, before_version)} at "
+            f"{before.at_us / 1000:g} ms, and {_saw(event)} version {version} at "
+            f"{event.at_us / 1000:g} ms",
+            (before, event),
+            clauses=("110.req.1",),
+        )
+
+
+def _saw(event: AnyEvent) -> str:
+    if isinstance(event, MetadataRead):
+        return f"was shown the columns ({', '.join(event.columns)}) of"
+    return "read under" if isinstance(event, ReadExecuted) else "wrote under"
+
+
+def _two_tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+    """Names as the client gave them: they stand in the resolutions made to enlist."""
+    used = {object_id: event for object_id, _, _, event in reversed(tx.uses())}
+    meant: dict[str, int] = {}
+    for _, resolved in tx.resolved:
+        object_id, name = resolved.object_id, resolved.name
+        if name is None or not (object_id in used or _is_view(case, object_id)):
+            continue
+        before = meant.setdefault(name, object_id)
+        if before == object_id:
+            continue
+        witness = tuple(used[one] for one in (before, object_id) if one in used)
+        yield Anomaly(
+            "two-tables",
+            f"to {tx.name} the name {name!r} meant object {before} first and object {object_id} "
+            f"at {resolved.at_us / 1000:g} ms",
+            (*witness, resolved),
+            clauses=("110.req.1", "110.simple"),
+        )
+        meant[name] = object_id
+
+
+def _is_view(case: Case, object_id: int) -> bool:
+    newest = case.schemas.newest(object_id)
+    return newest is not None and newest.kind == "view"
+
+
+CHECKERS.add("single_schema", SingleSchema())

@@ -1,0 +1,89 @@
+"""I2: all participants of a committed transaction used one version per table.  [98.one]"""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
+from sim.checkers.case import Case, Transaction
+from sim.checkers.forward_compatible import first_incompatible
+from sim.history.events import ReadExecuted, WriteExecuted
+from sim.units import Timestamp, show
+
+
+class UniformCommit:
+    """One version of each table on whatever nodes, and rows that may exist at commit_ts.
+
+    A row is consistent with the schema at its commit_ts if it was written under that version, or
+    under one from which every step to it is forward-compatible [98.one] [110.valid.1]. What a
+    transaction only read is not judged here but in I8.
+    """
+
+    name = "uniform_commit"
+    invariant = "I2"
+    severity: Severity = "safety"
+    summary = "participants of a committed transaction used one version per table"
+    voices = WITNESS
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """Transactions that committed on several versions, then rows of a schema of no use."""
+        for tx in case.committed:
+            yield from _several_versions(case, tx)
+            yield from _rows(case, tx)
+
+
+def _several_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+    first: dict[int, ReadExecuted | WriteExecuted] = {}
+    told: dict[int, None] = {}
+    for object_id, version, _, event in tx.uses():
+        if not isinstance(event, ReadExecuted | WriteExecuted):
+            continue
+        before = first.setdefault(object_id, event)
+        if before.version == version or object_id in told:
+            continue
+        told[object_id] = None
+        assert tx.committed is not None, tx.name
+        yield Anomaly(
+            "mixed-commit",
+            f"{tx.name} committed at {show(Timestamp(tx.committed.commit_ts))} with "
+            f"{case.schemas.describe(object_id, before.version)} on node {before.node} (at "
+            f"{show(Timestamp(before.op_ts))}) and version {version} on node {event.node} (at "
+            f"{show(Timestamp(event.op_ts))})",
+            (before, event, tx.committed),
+            clauses=("98.one",),
+        )
+
+
+def _rows(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+    assert tx.committed is not None, tx.name
+    commit_ts = tx.committed.commit_ts
+    told: dict[tuple[int, int], None] = {}
+    for _, write in tx.writes:
+        known = (write.object_id, write.version)
+        if known in told:
+            continue
+        told[known] = None
+        target = case.schemas.effective(write.object_id, commit_ts)
+        upto = 0 if target is None else target.version
+        why = _inconsistent(case, write, upto)
+        if why is not None:
+            yield Anomaly(
+                "inconsistent-row",
+                f"{tx.name} wrote {write.key!r} of "
+                f"{case.schemas.describe(write.object_id, write.version)} on node {write.node} and "
+                f"committed it at {show(Timestamp(commit_ts))}, where version {upto} is the "
+                f"schema: {why}",
+                (write, tx.committed),
+                clauses=("98.one", "110.fwd.1"),
+            )
+
+
+def _inconsistent(case: Case, write: WriteExecuted, upto: int) -> str | None:
+    if write.version > upto:
+        return "the row is of a version that was not active yet"
+    found = first_incompatible(case, write.object_id, write.version, upto)
+    if found is None:
+        return None
+    step, ruling = found
+    return f"version {step.version} is no forward-compatible step: {ruling.reason}"
+
+
+CHECKERS.add("uniform_commit", UniformCommit())

@@ -1,0 +1,28 @@
+"""A node's clock runs faster or slower than the others."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import Fault, Levers, check, fault
+
+MILLION = 1_000_000
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class ClockDrift(Fault):
+    """By `ppm` parts per million; when it heals, the rate is as before, the offset stays."""
+
+    name: ClassVar[str] = "clock_drift"
+    summary: ClassVar[str] = "a node's clock runs faster or slower"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    node: str
+    ppm: int
+
+    def verify(self) -> None:
+        check(-MILLION < self.ppm <= MILLION, "ppm", "must lie between -999999 and 1000000")
+        check(self.ppm != 0, "ppm", "must not be 0")
+
+    def begin(self, levers: Levers) -> None:
+        levers.clock_drift(levers.resolve(self.node), self.ppm)

@@ -1,0 +1,27 @@
+"""A node's clock jumps, forwards or back, as when its time service corrects it."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import Fault, Levers, check, fault
+from sim.units import ms
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class ClockStep(Fault):
+    """By `by_ms`; when it heals, the clock jumps back, unless it `stays`."""
+
+    name: ClassVar[str] = "clock_step"
+    summary: ClassVar[str] = "a node's clock jumps, forwards or back"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    node: str
+    by_ms: float
+    stays: bool = False
+
+    def verify(self) -> None:
+        check(self.by_ms != 0, "by_ms", "must not be 0")
+
+    def begin(self, levers: Levers) -> None:
+        levers.clock_step(levers.resolve(self.node), ms(self.by_ms), returns=not self.stays)

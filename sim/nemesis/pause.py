@@ -1,0 +1,21 @@
+"""A node stands still for a while, as in a long garbage collection, and then goes on."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import Fault, Levers, fault
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class Pause(Fault):
+    """Nothing runs on the node; its clock goes on, and messages wait for it."""
+
+    name: ClassVar[str] = "pause"
+    summary: ClassVar[str] = "a node stands still for a while"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    node: str
+
+    def begin(self, levers: Levers) -> None:
+        levers.pause(levers.resolve(self.node))

@@ -1,0 +1,28 @@
+"""A node gets its meta storage log in time, but applies it slowly."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from sim.nemesis.base import Fault, Levers, check, fault
+from sim.units import ms
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class SlowListener(Fault):
+    """Every command takes `delay_ms` more at one stage: the log, the catalog, or its listeners."""
+
+    name: ClassVar[str] = "slow_listener"
+    summary: ClassVar[str] = "a node applies its meta storage log slowly"
+    source: ClassVar[str] = "IGNITE-25286: a slow listener froze transactions"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    node: str
+    delay_ms: float
+    stage: Literal["log", "catalog", "listener"] = "listener"
+
+    def verify(self) -> None:
+        check(self.delay_ms > 0, "delay_ms", "must be more than 0")
+
+    def begin(self, levers: Levers) -> None:
+        levers.slow_apply(levers.resolve(self.node), self.stage, ms(self.delay_ms))

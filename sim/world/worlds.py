@@ -1,0 +1,27 @@
+"""What a scenario lets its workloads know of the world."""
+
+from typing import TYPE_CHECKING
+
+from sim.model.ddl import CreateTable
+from sim.workload.base import PlannedDdl, WorkloadWorld
+from sim.world.migrations import paced
+
+if TYPE_CHECKING:
+    from sim.world.scenario import Scenario
+
+
+def workload_world(scenario: "Scenario", label: str) -> WorkloadWorld:
+    """Nodes, tables at the start, and the DDL whose instants are known."""
+    statements = [line.statement for line in scenario.schema]
+    planned = [
+        PlannedDdl(at_us, line.statement, line.sql)
+        for _, at_us, line in paced(scenario.migrations)
+        if at_us is not None
+    ]
+    return WorkloadWorld(
+        label=label,
+        nodes=scenario.nodes,
+        tables=tuple(each for each in statements if isinstance(each, CreateTable)),
+        planned_ddl=tuple(sorted(planned, key=lambda ddl: ddl.at_us)),
+        delay_duration_ms=scenario.largest_delay_ms,
+    )

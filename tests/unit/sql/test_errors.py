@@ -1,0 +1,140 @@
+"""What is not understood is an error at its very place; nothing is skipped, nobody only warned."""
+
+import logging
+
+import pytest
+
+from sim.sql import SqlError, parse
+
+UNREADABLE = [
+    ("FROB x", 1, "CREATE, ALTER, DROP or SELECT"),
+    ("INSERT INTO t VALUES (1)", 1, "CREATE, ALTER, DROP or SELECT"),
+    ("SHOW TABLES", 1, "CREATE, ALTER, DROP or SELECT"),
+    ("RENAME TABLE a TO b", 1, "CREATE, ALTER, DROP or SELECT"),
+    ("CREATE", 7, "TABLE, [UNIQUE] INDEX, VIEW or ZONE"),
+    ("CREATE OR REPLACE VIEW v AS SELECT 1", 8, "TABLE, [UNIQUE] INDEX, VIEW or ZONE"),
+    ("CREATE UNIQUE TABLE t (a INT)", 15, "INDEX"),
+    ("CREATE TABLE select (a INT)", 14, "a table name"),
+    ("CREATE TABLE sys.t (a INT)", 17, "no schema but PUBLIC"),
+    ("CREATE TABLE t", 15, "'('"),
+    ("CREATE TABLE t (a INT", 22, "',' or ')'"),
+    ("CREATE TABLE t ()", 17, "a column name"),
+    ("CREATE TABLE t (a FOO)", 19, "a type"),
+    ("CREATE TABLE t (a CHAR(3))", 19, "a type"),
+    ("CREATE TABLE t (a INT) ENGINE = x", 24, "ZONE"),
+    ("CREATE TABLE t (a INT) AS SELECT 1", 24, "ZONE"),
+    ("CREATE TABLE t (a INT) ZONE y ZONE z", 31, "one zone"),
+    ("CREATE TABLE t (a INT) WITH (TEMPLATE='x')", 30, "ZONE"),
+    ("CREATE TABLE t (a INT PRIMARY KEY, PRIMARY KEY (a))", 36, "one primary key"),
+    ("CREATE TABLE t (a INT NULL PRIMARY KEY)", 40, "NOT NULL"),
+    ("CREATE TABLE t (a INT NOT NULL NULL)", 32, "another part"),
+    ("CREATE TABLE t (a INT DEFAULT 1 DEFAULT 2)", 33, "another part"),
+    ("CREATE TABLE t (a INT COLLATE x)", 23, "',' or ')'"),
+    ("CREATE TABLE t (a INT CONSTRAINT c)", 35, "CHECK, UNIQUE or REFERENCES"),
+    ("CREATE TABLE t (CONSTRAINT c)", 29, "CHECK, UNIQUE, FOREIGN KEY or PRIMARY KEY"),
+    ("CREATE TABLE t (a INT CHECK (a >))", 32, "an expression"),
+    ("CREATE TABLE t (a INT CHECK ())", 30, "an expression"),
+    ("CREATE TABLE t (a INT CHECK (a > 0 0))", 36, "an expression"),
+    ("CREATE TABLE t (a INT REFERENCES u ON DELETE EXPLODE)", 46, "NO ACTION"),
+    ("CREATE TABLE t (a INT PRIMARY KEY USING TREE)", 41, "SORTED or HASH"),
+    ("ALTER TABLE t", 14, "ADD, DROP, ALTER or RENAME"),
+    ("ALTER TABLE t ADD COLUMN a INT, ", 32, "ADD, DROP, ALTER or RENAME"),
+    ("ALTER TABLE t ADD COLUMN a INT, b INT", 33, "ADD, DROP, ALTER or RENAME"),
+    ("ALTER TABLE t ADD COLUMN a INT FIRST", 32, "',' or the end of the statement"),
+    ("ALTER TABLE t ADD COLUMN a INT AFTER b", 32, "',' or the end of the statement"),
+    ("ALTER TABLE t ADD COLUMN a INT DEFAULT now()", 40, "a constant"),
+    ("ALTER TABLE t ADD COLUMN a INT DEFAULT 1 + 1", 42, "',' or the end of the statement"),
+    ("ALTER TABLE t ADD COLUMN a INT DEFAULT DATE 5", 45, "a string after DATE"),
+    ("ALTER TABLE t ADD COLUMN a INT PRIMARY KEY", 26, "a column of no key"),
+    ("ALTER TABLE t ADD PRIMARY KEY (a)", 19, "a column or a constraint"),
+    ("ALTER TABLE t ADD CONSTRAINT p PRIMARY KEY (a)", 19, "a column or a constraint"),
+    ("ALTER TABLE t DROP PRIMARY KEY", 20, "a column or a constraint"),
+    ("ALTER TABLE t DROP COLUMN a CASCADE", 29, "',' or the end of the statement"),
+    ("ALTER TABLE t RENAME COLUMN a b", 31, "TO"),
+    ("ALTER TABLE t RENAME a TO b", 22, "COLUMN"),
+    ("ALTER TABLE t RENAME TO u, DROP COLUMN a", 26, "RENAME TO stands alone"),
+    ("ALTER TABLE t ALTER COLUMN a", 29, "SET or DROP"),
+    ("ALTER TABLE t ALTER COLUMN a TYPE INT", 30, "SET or DROP"),
+    ("ALTER TABLE t ALTER COLUMN a SET DATA INT", 39, "TYPE"),
+    ("ALTER TABLE t ALTER COLUMN a SET 5", 34, "DATA TYPE, NOT NULL or DEFAULT"),
+    ("ALTER TABLE t ALTER COLUMN a DROP NULL", 35, "DEFAULT"),
+    ("ALTER TABLE t ALTER COLUMN a SET DATA TYPE INT USING a", 48, "NOT NULL, NULL, DEFAULT"),
+    ("ALTER TABLE t ALTER COLUMN a SET DEFAULT 1 DROP DEFAULT", 44, "once each"),
+    ("ALTER TABLE t ALTER COLUMN a SET NOT NULL DROP NOT NULL", 43, "once each"),
+    ("ALTER TABLE t ADD a VARCHAR(0)", 29, "a length"),
+    ("ALTER TABLE t ADD a VARCHAR(x)", 29, "a length"),
+    ("ALTER TABLE t ADD a DECIMAL(5, 99999)", 32, "a scale"),
+    ("ALTER TABLE t ADD a TIME(10)", 26, "a precision"),
+    ("ALTER TABLE t ADD a TIMESTAMP WITH TIME ZONE", 36, "LOCAL"),
+    ("DROP SEQUENCE s", 6, "TABLE, INDEX, VIEW or ZONE"),
+    ("DROP TABLE a, b", 13, "the end of the statement"),
+    ("DROP TABLE IF NOT EXISTS a", 12, "the name of the table"),
+    ("CREATE INDEX i ON t", 20, "'('"),
+    ("CREATE INDEX i ON t (lower(a))", 27, "',' or ')'"),
+    ("CREATE INDEX i ON t (a) WHERE a > 0", 25, "the end of the statement"),
+    ("CREATE VIEW v (a) AS SELECT 1", 15, "AS"),
+    ("CREATE VIEW v AS", 17, "SELECT or WITH"),
+    ("CREATE VIEW v AS DROP TABLE t", 18, "SELECT or WITH"),
+    ("CREATE VIEW v AS SELECT a b c FROM t", 29, "a query"),
+    ("CREATE VIEW v AS SELECT a FROM sys.t", 37, "no schema but PUBLIC"),
+    ("ALTER VIEW v AS SELECT 1", 14, "RENAME"),
+    ("CREATE ZONE z WITH FOO=1", 20, "PARTITIONS or REPLICAS"),
+    ("CREATE ZONE z WITH REPLICAS=1, REPLICAS=2", 32, "each once"),
+    ("CREATE ZONE z WITH REPLICAS=0", 29, "a count"),
+    ("ALTER ZONE z RENAME TO y", 14, "SET"),
+    ("ALTER INDEX i RENAME TO j", 7, "TABLE, VIEW or ZONE"),
+    ("SELECT a FROM t WHERE b > 1", 25, "'='"),
+    ("SELECT a FROM t WHERE b = 1 OR b = 2", 29, "AND, or the end"),
+    ("SELECT a FROM t ORDER BY a", 17, "WHERE, or the end"),
+    ("SELECT a FROM t, u", 16, "WHERE, or the end"),
+    ("SELECT count(*) FROM t", 13, "FROM"),
+    ("DROP TABLE 'a'", 12, "the name of the table"),
+    ("DROP TABLE a 'x", 14, "its end"),
+    ('DROP TABLE "a', 12, "its end"),
+    ("DROP TABLE a /* x", 14, "its end"),
+    ("DROP TABLE a {# x #}", 14, "SQL"),
+    ("DROP TABLE a {{ x }}", 14, "the end of the statement"),
+    ("DROP TABLE $a", 12, "the name of the table"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "expected"), UNREADABLE, ids=[case[0] for case in UNREADABLE]
+)
+def test_an_error_has_its_place(
+    text: str, column: int, expected: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG), pytest.raises(SqlError) as caught:
+        parse(f"DROP TABLE one;\n{text}", first_line=3)
+    assert (caught.value.line, caught.value.column) == (4, column)
+    assert expected in caught.value.expected
+    assert caplog.records == []
+
+
+def test_an_error_is_a_plain_exception_that_can_be_made_again() -> None:
+    error = SqlError("unexpected 'x'", 3, 4, "a type")
+    again = type(error)(*error.args)
+    assert str(again) == str(error) == "line 3, column 4: unexpected 'x'; expected a type"
+
+
+def test_what_is_left_after_a_statement_is_never_overlooked() -> None:
+    """Every readable statement with one more word behind it is unreadable."""
+    for text in (
+        "CREATE TABLE t (a INT) ZONE z",
+        "ALTER TABLE t ADD COLUMN a INT",
+        "ALTER TABLE t RENAME TO u",
+        "ALTER TABLE t ALTER COLUMN a SET NOT NULL",
+        "DROP TABLE t",
+        "CREATE INDEX i ON t (a)",
+        "DROP INDEX i",
+        "ALTER VIEW v RENAME TO w",
+        "CREATE ZONE z WITH REPLICAS=1",
+        "ALTER ZONE z SET REPLICAS 1",
+        "DROP ZONE z",
+        "SELECT * FROM t",
+        "SELECT a FROM t WHERE id = 1",
+    ):
+        assert len(parse(text)) == 1
+        for word in ("surplus", "5", "'x'", ")", ","):
+            with pytest.raises(SqlError):
+                parse(f"{text} {word}")
