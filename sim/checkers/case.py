@@ -248,6 +248,15 @@ class Case:
             found.setdefault(placed[1].op, []).append(placed)
         return found
 
+    @cached_property
+    def uses_of(self) -> dict[str, list[Use]]:
+        """The uses of schema versions by each operation, in order."""
+        found: dict[str, list[Use]] = {}
+        for tx in self.transactions.values():
+            for use in tx.uses():
+                found.setdefault(use.event.op, []).append(use)
+        return found
+
     def meant(self, write: WriteExecuted, position: int) -> Encoded | None:
         """What the client meant by a write: what it encoded last before it."""
         found: Encoded | None = None

@@ -97,7 +97,7 @@ def _too_early(
 ) -> Iterator[Anomaly]:
     """A resolution at some Top < Tu, one for each operation."""
     for event in resolved:
-        if event.ts >= promise.activation_ts or not _counts(case, event, operation, resolved):
+        if event.ts >= promise.activation_ts or not _counts(case, event, promise, resolved):
             continue
         yield Anomaly(
             "resolved-too-early",
@@ -111,37 +111,37 @@ def _too_early(
 
 
 def _counts(
-    case: Case, event: SchemaResolved, operation: Operation, resolved: list[SchemaResolved]
+    case: Case, event: SchemaResolved, promise: Promise, resolved: list[SchemaResolved]
 ) -> bool:
+    """An enlistment counts for a transaction that began later, or where nothing followed it."""
     if event.purpose in AT_THE_PRIMARY:
         return True
     if event.purpose != "enlist":
         return False
     tx = case.transactions.get(event.tx)
     begins_at = None if tx is None else tx.begins_at
-    own = begins_at is not None and begins_at == operation.invoked_at
-    return own or not any(
+    began_later = begins_at is not None and begins_at > promise.acknowledged_at
+    return began_later or not any(
         later.purpose in AT_THE_PRIMARY and later.tx == event.tx for later in resolved
     )
 
 
 def _unseen(case: Case, operation: Operation, promise: Promise) -> Iterator[Anomaly]:
     """An operation that ran under an older version than the one that was acknowledged."""
-    for name in operation.txs:
-        for use in case.transactions[name].uses():
-            due = case.schemas.effective(use.object_id, promise.activation_ts)
-            if use.event.op != operation.name or due is None or use.version >= due.version:
-                continue
-            yield Anomaly(
-                "ddl-not-seen",
-                f"{_asked(case, promise)}; {operation.name}, invoked later at "
-                f"{_ms(operation)} ms, ran on node {use.event.node} under "
-                f"{case.schemas.describe(use.object_id, use.version)} and not under version "
-                f"{due.version}",
-                (*promise.witness, *_invoked(operation), use.event),
-                clauses=("98.own",),
-            )
-            return
+    for use in case.uses_of.get(operation.name, ()):
+        due = case.schemas.effective(use.object_id, promise.activation_ts)
+        if due is None or use.version >= due.version:
+            continue
+        yield Anomaly(
+            "ddl-not-seen",
+            f"{_asked(case, promise)}; {operation.name}, invoked later at {_ms(operation)} ms, "
+            f"ran on node {use.event.node} under "
+            f"{case.schemas.describe(use.object_id, use.version)} and not under version "
+            f"{due.version}",
+            (*promise.witness, *_invoked(operation), use.event),
+            clauses=("98.own",),
+        )
+        return
 
 
 def _asked(case: Case, promise: Promise) -> str:

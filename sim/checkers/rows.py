@@ -15,32 +15,39 @@ from sim.model.schema import INTEGER_TYPES, TEMPORAL_TYPES, Column, ColumnType, 
 INTEGER_BITS: Final = dict(zip(INTEGER_TYPES, (8, 16, 32, 64), strict=True))
 
 
+def upgraded(row: Cells, source: Table, target: Table) -> Cells:
+    """A row of one schema under another, its values as they were given.
+
+    A column that an older target has and the source has lost has no meaning and is left out.
+    """
+    written = dict(row)
+    sources = {column.id for column in source.columns}
+    lost = target.version < source.version
+    return tuple(
+        (column.id, written.get(column.id) if column.id in sources else column.initial_default)
+        for column in target.columns
+        if column.id in sources or not lost
+    )
+
+
 def differences(
     meant: Cells | None, source: Table, shown: Cells | None, target: Table
 ) -> list[str]:
-    """Where a row that was meant under one schema shows something else under another.
-
-    A column that the newer source lost has no meaning under an older target: it is not judged.
-    """
+    """Where a row that was meant under one schema shows something else under another."""
     if meant is None or shown is None:
-        both = meant is None and shown is None
-        return [] if both else [f"meant {_told(meant, source)}, shown {_told(shown, target)}"]
+        if meant is None and shown is None:
+            return []
+        return ["it is a deletion, and not shown as one" if meant is None else "no row is shown"]
     found: list[str] = []
-    cells, written = dict(shown), dict(meant)
-    sources = {column.id: column for column in source.columns}
-    for column in target.columns:
-        origin = sources.get(column.id)
-        if origin is None and target.version < source.version:
-            continue
-        due = column.initial_default if origin is None else written.get(column.id)
-        type_ = column.type if origin is None else origin.type
-        if column.id not in cells:
-            found.append(f"{column.name} is missing")
-        elif not is_same_value(due, type_, cells[column.id]):
-            found.append(f"{column.name} should be {due!r} and is {cells[column.id]!r}")
-    known = {column.id for column in target.columns}
-    found += [f"column {id_} does not belong to it" for id_, _ in shown if id_ not in known]
-    return found
+    cells = dict(shown)
+    names = {column.id: column.name for column in target.columns}
+    types = {column.id: column.type for column in (*target.columns, *source.columns)}
+    for id_, due in upgraded(meant, source, target):
+        if id_ not in cells:
+            found.append(f"{names[id_]} is missing")
+        elif not is_same_value(due, types[id_], cells[id_]):
+            found.append(f"{names[id_]} should be {due!r} and is {cells[id_]!r}")
+    return found + [f"column {id_} does not belong to it" for id_ in cells if id_ not in names]
 
 
 def is_same_value(value: Value, source: ColumnType, shown: Value) -> bool:
@@ -86,10 +93,6 @@ def _without_zeros(text: str) -> str:
     """A time without the trailing zeros of its fraction, and without the sign of UTC."""
     text = text.removesuffix("Z")
     return text.rstrip("0").removesuffix(".") if "." in text else text
-
-
-def _told(row: Cells | None, table: Table) -> str:
-    return "no row" if row is None else f"a row of {table.name}"
 
 
 def is_legal(row: Cells, table: Table) -> str | None:

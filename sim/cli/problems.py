@@ -21,23 +21,14 @@ def near(name: str, known: list[str]) -> str:
 
 
 def is_bad_input(error: Exception) -> bool:
-    """Whether an exception says that the input cannot be used, as against a defect of ours.
+    """Whether an exception says that the input cannot be used, as against a defect of ours."""
+    from sim.history.codec import BadHistory
+    from sim.registry import BadPluginError, UnknownPluginError
+    from sim.world.problems import ScenarioError
+    from sim.world.run import BadDesign
 
-    Whoever raised one of them has loaded its module; the others need not be loaded to be told from
-    it.
-    """
-    kinds = (
-        ("sim.world.problems", "ScenarioError"),
-        ("sim.world.run", "BadDesign"),
-        ("sim.history.codec", "BadHistory"),
-        ("sim.registry", "BadPluginError"),
-        ("sim.registry", "UnknownPluginError"),
-        ("sim.sql", "SqlError"),
-    )
-    if isinstance(error, InputError):
-        return True
-    modules = ((sys.modules.get(module), name) for module, name in kinds)
-    return any(isinstance(error, getattr(module, name, ())) for module, name in modules if module)
+    kinds = (ScenarioError, BadDesign, BadHistory, BadPluginError, UnknownPluginError)
+    return isinstance(error, (InputError, *kinds))
 
 
 def note(text: str) -> None:

@@ -99,11 +99,12 @@ def _column_added(change: SimpleChange, _: str) -> RuleVerdict | None:
         return None
     column = change.column
     known = column.nullable or column.default is not None
-    reason = (
-        "an old tuple shows NULL or the default there"
-        if known
-        else "an old tuple has no value for a column that needs one"
-    )
+    if column.default is not None:
+        reason = "an old tuple shows the default there"
+    elif known:
+        reason = "an old tuple shows NULL there"
+    else:
+        reason = "an old tuple has no value for a column that needs one"
     return RuleVerdict("110.column.add", known, reason, column.name)
 
 

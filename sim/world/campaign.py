@@ -1,23 +1,18 @@
-"""One seed to a row of results, and many seeds on all cores.
+"""One seed to a row of results: planned, run, judged, and flat enough for a table.
 
-A row is flat data: what a table of runs would hold. The same job and seed give the same row in any
-process; rows come back sorted by seed, so a campaign's result does not depend on who ran what.
+The same job and seed give the same row in any process.
 """
 
-import multiprocessing
-import os
-import signal
-import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Final
 
-from sim.checkers.base import judge
+from msgspec import field
+
+from sim.checkers.base import Anomaly, Violation, judge
 from sim.checkers.explain import explain
+from sim.checkers.findings import Finding, Signature, signature
 from sim.checkers.outcome import Outcome
-from sim.checkers.verdict import Verdict
 from sim.history import codec
 from sim.history.events import StepMissed
 from sim.history.figures import Buckets, Figures, bucketed, figures, samples
@@ -30,9 +25,6 @@ from sim.world.problems import ScenarioError
 from sim.world.run import BadDesign, run
 from sim.world.scenario import Scenario, read
 
-ALONE_S: Final = 1.0
-"""How long seeds are run in this process before others are started to help."""
-CHUNK_MOST: Final = 32
 BAD_INPUT: Final = (ScenarioError, BadDesign, UnknownPluginError)
 """What is wrong with what was asked for, as against what went wrong in a run."""
 
@@ -40,7 +32,7 @@ BAD_INPUT: Final = (ScenarioError, BadDesign, UnknownPluginError)
 class Job(Record, frozen=True):
     """What all seeds of a campaign have in common; enough for another process to run them.
 
-    `keep` is a directory that takes the histories of `first` and of every run that failed.
+    `keep` is a directory that takes the histories of the seed `first` and of every run that failed.
     """
 
     name: str
@@ -52,38 +44,15 @@ class Job(Record, frozen=True):
     trace: bool = False
     keep: str | None = None
     first: int = 0
-    debug: bool = False
-
-
-def job_of(scenario: Scenario, **rest: Any) -> Job:
-    """The job of running a scenario."""
-    return Job(scenario.name, scenario.text, scenario.overrides, **rest)
-
-
-class ViolationRow(Record, frozen=True):
-    """One anomaly under judgement, as the interface's `violations` have it.
-
-    `signature` is equal for what is the same but for names and times; `argument` tells it in words,
-    for the first of its signature in a run.
-    """
-
-    invariant: str
-    checker: str
-    kind: str
-    severity: str
-    status: str
-    strict_only: bool
-    summary: str
-    witness: tuple[Any, ...]
-    signature: tuple[str, ...]
-    argument: str | None
 
 
 class RunRow(Record, frozen=True):
     """One run: what was run, how it ended, what was found, and its figures.
 
-    `missed` are scripted steps that did not end as expected. A crashed run has a `crash` and
-    neither fingerprint nor figures.
+    `reached` counts every probe, those that the scenario asks for in any case. `arguments` tells
+    violations in words, by their places: the first of each structure. `missed` are scripted steps
+    that did not end as expected, `stuck` operations that never ended. A crashed run has a `crash`
+    and neither fingerprint nor figures; `origin` is where it came from, for developers.
     """
 
     scenario: str
@@ -91,18 +60,33 @@ class RunRow(Record, frozen=True):
     mutant: str | None
     seed: int
     outcome: Outcome
-    fingerprint: str | None
-    reached: dict[str, int]
-    violations: tuple[ViolationRow, ...]
-    figures: Figures | None
-    pools: dict[str, Buckets]
-    missed: tuple[str, ...]
-    settings: dict[str, dict[str, int]]
+    fingerprint: str | None = None
+    reached: dict[str, int] = field(default_factory=dict)
+    violations: tuple[Violation, ...] = ()
+    omitted: dict[str, int] = field(default_factory=dict)
+    arguments: dict[int, str] = field(default_factory=dict)
+    missed: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    figures: Figures | None = None
+    pools: dict[str, Buckets] = field(default_factory=dict)
     crash: str | None = None
-    traceback: str | None = None
+    origin: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run is worth looking at by itself."""
+        return self.outcome not in (Outcome.OK, Outcome.VACUOUS) or bool(self.missed)
 
 
-# --- one seed --------------------------------------------------------------------------------------
+Structure = tuple[str, str, Signature]
+"""What makes violations the same but for names and times."""
+
+
+def structure(violation: Violation) -> Structure:
+    """Status, invariant and signature of a violation."""
+    anomaly = Anomaly(violation.kind, "", steps=violation.steps, clauses=violation.clauses)
+    return (violation.status, violation.invariant, signature(anomaly))
 
 
 class Runner:
@@ -113,27 +97,30 @@ class Runner:
             load_file(file)
         self.job = job
         self.scenario = read(job.text, job.name, overrides=job.overrides)
-        self.findings = findings.known()
+        self._findings = findings.known()
 
     def row(self, seed: int) -> RunRow:
         """Plan, run and judge one seed."""
         job = self.job
         try:
             history = run(plan(self.scenario, seed, trace=job.trace))
-            verdict = judge(
-                history,
-                strict=job.strict or self.scenario.table.strict,
-                all_claims=job.all_claims,
-                findings=self.findings,
-            )
-            row = _row(self.scenario, seed, history, verdict)
+            row = self.judged(history)
         except BAD_INPUT:
             raise
         except Exception as error:
-            return _crashed(self.scenario, seed, error, debug=job.debug)
-        if job.keep is not None and (seed == job.first or failed(row)):
+            return _crashed(self.scenario, seed, error)
+        if job.keep is not None and (seed == job.first or row.failed):
             codec.save(history, Path(job.keep, history_name(seed)))
         return row
+
+    def judged(self, history: History) -> RunRow:
+        """The row of a history."""
+        return row_of(
+            history,
+            strict=self.job.strict,
+            all_claims=self.job.all_claims,
+            known=self._findings,
+        )
 
 
 def history_name(seed: int) -> str:
@@ -141,6 +128,59 @@ def history_name(seed: int) -> str:
     return f"seed-{seed}.jsonl"
 
 
-def failed(row: RunRow) -> bool:
-    """Whether a run is worth looking at by itself."""
-    return row.outcome not in (Outcome.OK, Outcome.VACUOUS) or bool(row.missed)
+def row_of(
+    history: History,
+    *,
+    strict: bool,
+    all_claims: bool,
+    known: tuple[Finding, ...],
+) -> RunRow:
+    """Judge a history; its row."""
+    verdict = judge(history, strict=strict, all_claims=all_claims, findings=known)
+    taken = samples(history)
+    arguments: dict[int, str] = field(default_factory=dict)
+    told: dict[Structure, None] = field(default_factory=dict)
+    for place, violation in enumerate(verdict.violations):
+        if structure(violation) not in told:
+            told[structure(violation)] = None
+            arguments[place] = explain(history, violation)
+    return RunRow(
+        scenario=history.header.scenario,
+        strategy=history.header.design.name,
+        mutant=history.header.mutant,
+        seed=history.header.seed,
+        outcome=verdict.outcome,
+        fingerprint=history.fingerprint(),
+        reached=verdict.reached | dict(sorted(history.probes.items())),
+        violations=verdict.violations,
+        omitted=verdict.omitted,
+        arguments=arguments,
+        missed=tuple(
+            f"step {missed.step} (line {missed.line}): expected {missed.expected}, got {missed.got}"
+            for missed in history.of(StepMissed)
+        ),
+        stuck=tuple(
+            f"{event.op} of {event.client} never ended: it waits for {event.waits_for}"
+            for event in verdict.stuck
+        ),
+        unjudged=verdict.unjudged,
+        figures=figures(history),
+        pools={
+            "ddl_latency_ms": bucketed(taken.ddl_us),
+            "dml_latency_ms": bucketed(taken.dml_us),
+            "schema_wait_ms": bucketed(taken.wait_us),
+        },
+    )
+
+
+def _crashed(scenario: Scenario, seed: int, error: Exception) -> RunRow:
+    what = str(error).partition("\n")[0]
+    return RunRow(
+        scenario=scenario.name,
+        strategy=scenario.strategy,
+        mutant=scenario.mutant,
+        seed=seed,
+        outcome=Outcome.CRASHED,
+        crash=f"{type(error).__name__}: {what}",
+        origin="".join(traceback.format_exception(error)),
+    )

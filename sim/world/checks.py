@@ -10,6 +10,7 @@ from sim.world.positions import Path
 from sim.world.problems import Origin, convert, near
 from sim.world.script import EVENT
 from sim.world.tables import ScenarioTable
+from sim.world.vocabulary import check_kind
 
 INVARIANTS: Final = tuple(f"I{number}" for number in range(1, 13))
 _PROBE: Final = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
@@ -122,6 +123,7 @@ def check_network(network: config.Network, nodes: Sequence[str], origin: Origin)
         check_latency(link.latency_ms, origin, (*path, "latency_ms"))
         must_exist(link.sender, nodes, origin, (*path, "from"))
         must_exist(link.to, nodes, origin, (*path, "to"))
+        check_kind(link.kind, origin, (*path, "kind"))
 
 
 def check_latency(number: Any, origin: Origin, path: Path) -> None:

@@ -41,8 +41,9 @@ class ClientHost:
         self.recording = cluster.recorder.recording
         self.record = cluster.recorder.record
         self.open: dict[str, str] = {}
-        timeout_us = cluster.ports[cluster.leader].settings.operation_timeout_us
-        self.timeout_us = Micros(2 * timeout_us)
+        settings = cluster.ports[cluster.leader].settings
+        # longer than the coordinator waits for a primary, so that its answer comes first
+        self.timeout_us = Micros(settings.operation_timeout_us + cluster.plan.commit_wait_us)
         self.session = session
         self.client = Client(name, self, self.timeout_us, session=session)
 

@@ -6,6 +6,7 @@ table how judges recognise it and what closes it.
 
 import tomllib
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -20,11 +21,9 @@ FOLDER: Final = "findings/"
 @cache
 def known() -> tuple[Finding, ...]:
     """Every known finding, in the order of the numbers in their ids."""
-    tables = [
-        read(path, name) for name, path in shipped().items() if name.startswith(FOLDER)
-    ]
+    tables = [read(path, name) for name, path in shipped().items() if name.startswith(FOLDER)]
     ordered = sorted(tables, key=lambda table: int(table.id.removeprefix("F-")))
-    for before, table in zip(ordered, ordered[1:], strict=False):
+    for before, table in pairwise(ordered):
         if before.id == table.id:
             raise ScenarioError(f"two findings are called {table.id}")
     return tuple(Finding(table.id, table.breaks, table.signature) for table in ordered)

@@ -19,7 +19,7 @@ from sim.world.worlds import workload_world
 
 AFTER_THE_LAST_MS: Final = 2_000
 """Where `[run]` does not say: how long the load goes on after the last planned instant."""
-SLOWNESS: Final = 3
+SLOWNESS: Final = 2
 """Where `[run]` does not say: programs may take so many times their own pauses."""
 DRAIN_EXTRA_MS: Final = 5_000
 """Where `[run]` does not say: what the drain has over both of the protocol's own time limits."""

@@ -10,6 +10,7 @@ from sim.world.checks import check_latency
 from sim.world.config import Ms, Spread, TableRecord
 from sim.world.positions import Path
 from sim.world.problems import Origin, convert, near, unknown_key
+from sim.world.vocabulary import check_kind
 
 
 class WorkloadEntry(Record, frozen=True):
@@ -63,6 +64,7 @@ def read_faults(
         made = _fault(fields, kind, origin, path)
         for target in kind.targets:
             check_role(getattr(made, target), nodes, names, origin, (*path, target))
+        check_kind(getattr(made, "kind", None), origin, (*path, "kind"))
         entries.append(FaultEntry(times, made))
     return tuple(entries)
 

@@ -16,7 +16,7 @@ class ScenarioError(ValueError):
 
 
 class Origin:
-    """Where a scenario came from: for each key, its line in the file or the override that set it."""
+    """Where a scenario came from: each key's line in the file, or the override that set it."""
 
     def __init__(self, name: str, text: str, overridden: Iterable[Path] = ()) -> None:
         self.name = name
@@ -129,17 +129,26 @@ def _told(prefix: Path, message: str, kind: Any, data: Any, origin: Origin) -> S
     if found := re.fullmatch(r"Invalid enum value (.*)", what):
         return origin.error(full, f"unknown value {found.group(1)}; {_choices(kind, path)}")
     if found := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
-        return origin.error(full, f"expected {_words(found.group(1))}, not {_shown(value)}")
+        return origin.error(full, f"expected {_words(found.group(1))}, not {_shown(value, full)}")
     if found := re.fullmatch(r"Expected `(.*)` (<=|>=|<|>) (\S+)", what):
         bound = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
         limit = found.group(3).removesuffix(".0")
         return origin.error(full, f"must be {bound[found.group(2)]} {limit}, not {_shown(value)}")
-    if found := re.fullmatch(r"Expected `(.*)` of length .*", what):
+    if found := re.fullmatch(r"Expected `array` of length (\d+)(?:, got .*)?", what):
+        return origin.error(full, f"expected {found.group(1)} entries, not {len(value)}")
+    if re.fullmatch(r"Expected `(.*)` of length >= 1", what):
         return origin.error(full, "must not be empty")
+    if re.fullmatch(r"Expected `str` matching regex .*", what):
+        return origin.error(full, f"{value!r} is no name; take letters, digits, _ and -")
     return origin.field_error(full, what)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, path: Path = ()) -> str:
+    """A value for people; of a whole table also how many brackets it takes."""
+    if len(path) == 1 and isinstance(value, dict):
+        return f"a table; write [[{path[0]}]], one for each"
+    if len(path) == 1 and isinstance(value, list):
+        return f"a list; write [{path[0]}]"
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, bool):
@@ -159,7 +168,7 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-# --- what a record's type says: its keys, tags and choices -------------------------------------------
+# --- what a record's type says: its keys, tags and choices ----------------------------------------
 
 
 def _type_at(kind: Any, path: Path) -> list[Any]:

@@ -25,6 +25,7 @@ from sim.world.scripted import check_script
 from sim.world.sqltext import SqlLine
 from sim.world.steps import StepReader, names_of
 from sim.world.tables import ScenarioTable
+from sim.world.vocabulary import check_clauses
 from sim.world.worlds import workload_world
 
 _SYNTAX: Final = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of document)\)$")
@@ -95,12 +96,10 @@ class Scenario(Record, frozen=True):
     @property
     def largest_delay_ms(self) -> int:
         """The largest DD of any node."""
-        own = [each.delay_duration_ms for each in self.node_protocols.values()]
+        own = {node: each.delay_duration_ms for node, each in self.node_protocols.items()}
         everywhere = self.numbers["delay_duration_ms"]
-        everybody = len(own) == len(self.nodes) and None not in own
-        return max(
-            [delay for delay in own if delay is not None] + ([] if everybody else [everywhere])
-        )
+        delays = [own.get(node) for node in self.nodes]
+        return max(everywhere if delay is None else delay for delay in delays)
 
     def arguments(self) -> list[str]:
         """The command line arguments of `ddlsim run` that name this scenario with its overrides."""
@@ -124,7 +123,7 @@ def read(
     table: ScenarioTable = convert(data, ScenarioTable, origin)
     files = Files(FilePath(directory) if directory is not None else None, changes)
     scenario = _checked(table, origin, files, Given(name, text, changes, directory))
-    _check_workloads(scenario, origin)
+    _check_work(scenario, origin)
     return scenario
 
 
@@ -160,6 +159,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     """Every check that looks at more than one key, in the order of the file."""
     expect = checks.read_expect(table.expect, origin)
     checks.check_reaches(table.reaches, origin)
+    check_clauses(table.clauses, origin)
     strategy, fields, mutant = _strategy(table.strategy, origin)
     numbers = checks.protocol_numbers(table.protocol, origin)
     nodes = checks.nodes_of(table.cluster, origin)
@@ -177,7 +177,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     later = [line for entry in migrations for line in entry.statements]
     names = names_of([*schema, *later, *reader.ddl])
     reader.check_names(names)
-    check_script(table, nodes, voters, names, steps, origin)
+    check_script(table, origin, nodes=nodes, voters=voters, names=names, steps=steps)
     return Scenario(
         name=given.name,
         table=table,
@@ -202,13 +202,17 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     )
 
 
-def _check_workloads(scenario: Scenario, origin: Origin) -> None:
-    """Every workload finds what it needs, and everything is planned before the load ends."""
+def _check_work(scenario: Scenario, origin: Origin) -> None:
+    """Workloads find what they need, clients do one thing, all begins before the load ends."""
     for index, entry in enumerate(scenario.workloads):
         try:
             entry.workload.fits(workload_world(scenario, entry.label))
         except ValueError as error:
             raise origin.field_error(("workload", index), str(error)) from None
+    for index, migration in enumerate(scenario.migrations):
+        if any(step.client == migration.client for step in scenario.steps):
+            what = f"client {migration.client} has steps already; take another one"
+            raise origin.error(("migration", index, "client"), what)
     load_ms = scenario.table.run.load_ms
     if load_ms is None:
         return

@@ -8,15 +8,17 @@ from sim.world.positions import Path
 from sim.world.problems import Origin
 from sim.world.script import HoldTable, PauseTable
 from sim.world.tables import ScenarioTable
+from sim.world.vocabulary import check_kind, check_point
 
 
 def check_script(
     table: ScenarioTable,
+    origin: Origin,
+    *,
     nodes: tuple[str, ...],
     voters: tuple[str, ...],
     names: Sequence[str],
     steps: tuple[Step, ...],
-    origin: Origin,
 ) -> None:
     """Whatever these tables name must exist, and end."""
     ids = [step.id for step in steps]
@@ -25,6 +27,7 @@ def check_script(
         path: Path = ("hold", index)
         must_exist(hold.sender, ends, origin, (*path, "from"))
         must_exist(hold.to, ends, origin, (*path, "to"))
+        check_kind(hold.kind, origin, (*path, "kind"))
         check_step(hold.label, ids, origin, (*path, "label"))
         check_event(hold.until, ids, origin, (*path, "until"))
         _check_end(hold, hold.from_ms, origin, path)
@@ -43,6 +46,7 @@ def check_script(
     for index, pause in enumerate(table.pause):
         path = ("pause", index)
         must_exist(pause.node, nodes, origin, (*path, "node"))
+        check_point(pause.point, origin, (*path, "point"))
         check_event(pause.until, ids, origin, (*path, "until"))
         _check_end(pause, 0, origin, path)
 

@@ -106,7 +106,8 @@ def test_a_key_may_be_a_constraint_of_the_table(key: str) -> None:
 
 def test_constraints_are_kept_as_text() -> None:
     found = one(
-        "CREATE TABLE t (id INT PRIMARY KEY CHECK (id > 0) UNIQUE REFERENCES u (x) ON DELETE CASCADE,"
+        "CREATE TABLE t (id INT PRIMARY KEY CHECK (id > 0) UNIQUE"
+        " REFERENCES u (x) ON DELETE CASCADE,"
         " CONSTRAINT c CHECK ((id + 1) * 2 IN (4, 6) AND id < 9), UNIQUE (id),"
         " CONSTRAINT f FOREIGN KEY (id) REFERENCES u ON UPDATE NO ACTION ON DELETE SET NULL)"
     )

@@ -1,0 +1,85 @@
+"""When a transaction may be taken to have run on a newer schema than it did (relaxed mode).
+
+Protocol.md's rule: the edge T -> D_{v+1} is dropped where the step from v to v+1 is forward-
+compatible, T made no metadata query, and every row it read that was written under a newer version
+is allowed by the design's `backward` rule. Metadata queries and rows are those of the same table:
+the versions of different tables have nothing to do with each other.
+"""
+
+from typing import NamedTuple
+
+from sim.checkers.case import Case, Transaction
+from sim.checkers.rows import fits
+from sim.checkers.schemas import SchemaVersion
+from sim.checkers.spec import Ruling, harmless_to_older, judgeable_by_row, judged_step
+from sim.checkers.writes import Writes
+from sim.history.events import MetadataRead, ReadExecuted, RowRead
+from sim.model.schema import Table
+
+
+class Hold(NamedTuple):
+    """Why a transaction stays before a DDL; `tag` is what a finding is recognised by."""
+
+    tag: str
+    why: str
+    event: MetadataRead | ReadExecuted | None = None
+
+
+class Backward:
+    """Judges which steps of a table's schema a transaction passes over unnoticed."""
+
+    def __init__(self, case: Case, writes: Writes) -> None:
+        self._case = case
+        self._writes = writes
+        self._rule = case.header.design.backward
+        self._rulings: dict[tuple[int, int], Ruling] = {}
+
+    def ruling(self, step: SchemaVersion) -> Ruling:
+        """Whether a step is forward-compatible, and by which clause."""
+        key = (step.object_id, step.version)
+        found = self._rulings.get(key)
+        if found is None:
+            found = self._rulings[key] = judged_step(step.changes)
+        return found
+
+    def hold(self, tx: Transaction, version: int, step: SchemaVersion) -> Hold | None:
+        """Why `tx`, which ran under `version`, cannot be taken to have run after `step`."""
+        ruling = self.ruling(step)
+        if not ruling.compatible:
+            return Hold(ruling.clause, f"not forward-compatible: {ruling.reason}")
+        return self.noticed(tx, step.object_id, version)
+
+    def noticed(self, tx: Transaction, object_id: int, version: int) -> Hold | None:
+        """What showed `tx` which version of a table it ran under, if anything did."""
+        for _, query in tx.metadata:
+            if query.object_id == object_id:
+                return Hold("metadata", f"{tx.name} was shown the table's columns", query)
+        for _, read in tx.reads:
+            if read.object_id != object_id:
+                continue
+            for row in read.rows:
+                if row.row_version > version and not self._allowed(object_id, version, row):
+                    return Hold(
+                        "newer-row",
+                        f"{tx.name} read {row.key!r} as written under version "
+                        f"{row.row_version}, which the rule {self._rule} does not allow",
+                        read,
+                    )
+        return None
+
+    def _allowed(self, object_id: int, version: int, row: RowRead) -> bool:
+        """The design's rule for one row of a newer version; what is no rule allows nothing."""
+        steps = self._case.schemas.steps(object_id, version, row.row_version)
+        changes = [change for step in steps for change in step.changes]
+        if self._rule == "by_change_type":
+            return harmless_to_older(changes)
+        if self._rule != "by_tuple" or not judgeable_by_row(changes):
+            return False
+        older = self._case.schemas.definition(object_id, version)
+        for write in self._writes.of.get((row.writer or "", (object_id, row.key)), ()):
+            source = self._case.schemas.definition(object_id, write.event.version)
+            if not isinstance(source, Table) or not isinstance(older, Table):
+                return False
+            if not fits(write.event.row, source, older):
+                return False
+        return True

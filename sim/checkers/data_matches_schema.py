@@ -1,0 +1,258 @@
+"""I7: no committed write is lost, no row decoded with the wrong version, none out of its schema."""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
+from sim.checkers.case import Case, Transaction
+from sim.checkers.rows import differences, is_legal, upgraded
+from sim.checkers.writes import Item, Version, Write, Writes
+from sim.history.events import (
+    AnyEvent,
+    Cells,
+    Failed,
+    NeverCompleted,
+    Ok,
+    ReadExecuted,
+    RowFinal,
+    RowRead,
+)
+from sim.units import Timestamp, show
+
+
+class DataMatchesSchema:
+    """What clients meant, what primaries wrote, what reads showed and what storage kept agree.
+
+    A row is compared with the judges' own upgrade of what its writer's client encoded, column id
+    by column id. A read must not miss a write whose commit was stored before it and whose
+    commit_ts is not above its op_ts; when everything has come to rest, storage must hold the last
+    committed write of each key by commit_ts.
+    """
+
+    name = "data_matches_schema"
+    invariant = "I7"
+    severity: Severity = "safety"
+    summary = "no committed write is lost, and no row read or kept under the wrong schema"
+    voices = BOTH_VOICES
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """Writes, then reads, then what clients were told, then the final state."""
+        writes = Writes(case)
+        for tx in case.transactions.values():
+            yield from _written(case, writes, tx)
+            for position, read in tx.reads:
+                for row in read.rows:
+                    yield from _row_read(case, writes, position, read, row)
+                if read.predicate:
+                    yield from _rows_missed(case, writes, position, read)
+            yield from _told(case, tx)
+        yield from _final(case, writes)
+
+
+# --- writes --------------------------------------------------------------------------------------
+
+
+def _written(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
+    """What the primary wrote is what the client meant, and is legal under its own version."""
+    for position, event in tx.writes:
+        write = writes.at[position]
+        wrong = _differences(writes, write, event.version, event.row)
+        where = f"{tx.name} wrote {_what(case, event.object_id, event.key, event.version)}"
+        if wrong:
+            yield Anomaly(
+                "misdecoded-write",
+                f"{where} on node {event.node}; its client encoded it under version "
+                f"{write.meant_version}: {'; '.join(wrong)}",
+                (*_encoded(case, write), event),
+                clauses=("110.flow.2",),
+            )
+        table = writes.table(event.object_id, event.version)
+        if table is None or event.row is None or tx.committed is None:
+            continue
+        illegal = is_legal(event.row, table)
+        if illegal is not None:
+            witness = (event, tx.committed)
+            yield Anomaly("illegal-row", f"{where}: {illegal}", witness, clauses=("110.fwd.1",))
+
+
+def _differences(writes: Writes, write: Write, version: int, row: Cells | None) -> list[str]:
+    source = writes.table(write.event.object_id, write.meant_version)
+    target = writes.table(write.event.object_id, version)
+    if source is None or target is None:
+        return []
+    return differences(write.meant, source, row, target)
+
+
+# --- reads ---------------------------------------------------------------------------------------
+
+
+def _row_read(
+    case: Case, writes: Writes, position: int, read: ReadExecuted, row: RowRead
+) -> Iterator[Anomaly]:
+    """One key as a read showed it: the right row, decoded rightly, and not an outdated one."""
+    where = f"{read.tx} read {_what(case, read.object_id, row.key, read.version)}"
+    if row.row is not None and row.decoded_version != row.row_version:
+        yield Anomaly(
+            "wrong-version-decoded",
+            f"{where} on node {read.node}: the row of {row.writer} was written under version "
+            f"{row.row_version} and decoded with version {row.decoded_version}",
+            (read,),
+            clauses=("110.flow.5",),
+        )
+    item = (read.object_id, row.key)
+    if row.writer is not None:
+        candidates = writes.of.get((row.writer, item), [])
+        earlier = [write for write in candidates if write.position < position]
+        wrong = [_differences(writes, write, read.version, row.row) for write in earlier]
+        if wrong and all(wrong):
+            yield Anomaly(
+                "misread-row",
+                f"{where} on node {read.node}, written by {row.writer} under version "
+                f"{row.row_version}: {'; '.join(wrong[-1])}",
+                (*_encoded(case, earlier[-1]), earlier[-1].event, read),
+                clauses=("110.fwd.2",),
+            )
+    due = _due(writes, position, read, item)
+    if due is not None and row.writer != read.tx and _is_older(writes, item, row.writer, due):
+        yield _lost(case, read, row.writer, due)
+
+
+def _rows_missed(
+    case: Case, writes: Writes, position: int, read: ReadExecuted
+) -> Iterator[Anomaly]:
+    """Keys of the partition that a scan did not find, though a committed row was there."""
+    found = {row.key: None for row in read.rows}
+    for key in writes.partitions.get((read.object_id, read.partition), ()):
+        item = (read.object_id, key)
+        if key in found or (read.tx, item) in writes.of:
+            continue
+        due = _due(writes, position, read, item)
+        if due is not None and due.write.event.row is not None:
+            yield _lost(case, read, None, due)
+
+
+def _due(writes: Writes, position: int, read: ReadExecuted, item: Item) -> Version | None:
+    """The version that a read may not miss: committed before it, in time and by timestamp."""
+    due = writes.newest_at(item, read.op_ts)
+    return due if due is not None and due.committed_at < position else None
+
+
+def _is_older(writes: Writes, item: Item, writer: str | None, due: Version) -> bool:
+    """Whether what a read found is an older committed version than the one it may not miss."""
+    if writer is None:
+        return True
+    found = writes.order.get((writer, item))
+    return found is not None and found < writes.order[due.write.tx, item]
+
+
+def _lost(case: Case, read: ReadExecuted, writer: str | None, due: Version) -> Anomaly:
+    event = due.write.event
+    found = "nothing" if writer is None else f"the version of {writer}"
+    return Anomaly(
+        "write-missed",
+        f"{read.tx} read {_what(case, read.object_id, event.key, read.version)} at "
+        f"{show(Timestamp(read.op_ts))} and found {found}, though {due.write.tx} had written it "
+        f"and committed at {show(Timestamp(due.commit_ts))}",
+        (event, case.history.events[due.committed_at], read),
+    )
+
+
+# --- what clients were told ----------------------------------------------------------------------
+
+
+def _told(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+    """A commit that succeeded is stored if it wrote anything; one that failed is not."""
+    for name in tx.ops:
+        operation = case.operations.get(name)
+        invoked = None if operation is None else operation.invoked
+        if operation is None or invoked is None or invoked.tx != tx.name:
+            continue
+        if invoked.kind != "commit":
+            continue
+        if isinstance(operation.ended, Ok) and tx.writes and tx.committed is None:
+            yield Anomaly(
+                "lost-commit",
+                f"the client of {tx.name} was told that it is committed, but no node stored that",
+                (invoked, operation.ended, tx.writes[0][1]),
+            )
+        failed = isinstance(operation.ended, Failed) and operation.ended.reason != "TX_FINISHED"
+        if failed and tx.committed is not None and tx.writes:
+            yield Anomaly(
+                "phantom-commit",
+                f"the client of {tx.name} was told that it failed, but it is committed at "
+                f"{show(Timestamp(tx.committed.commit_ts))}",
+                (invoked, tx.committed),
+            )
+
+
+# --- the final state -----------------------------------------------------------------------------
+
+
+def _final(case: Case, writes: Writes) -> Iterator[Anomaly]:
+    """What storage held at rest; a run that was read back says something of some key."""
+    kept = {(event.object_id, event.key): event for _, event in case.of(RowFinal)}
+    if not kept or case.of(NeverCompleted):
+        return
+    for item, versions in writes.versions.items():
+        newest = case.schemas.newest(item[0])
+        if newest is None or newest.definition is None:
+            continue
+        due = versions[-1]
+        found = kept.get(item)
+        what = _what(case, item[0], item[1], due.write.event.version)
+        if found is None or found.writer != due.write.tx:
+            yield from _not_kept(case, due, found, what)
+            continue
+        yield from _kept_wrongly(case, writes, due, found, what)
+
+
+def _not_kept(case: Case, due: Version, found: RowFinal | None, what: str) -> Iterator[Anomaly]:
+    if found is None and due.write.event.row is None:
+        return
+    held = "nothing" if found is None else f"the version of {found.writer}"
+    seen: tuple[AnyEvent, ...] = () if found is None else (found,)
+    yield Anomaly(
+        "lost-write",
+        f"{due.write.tx} wrote {what} and committed last, at {show(Timestamp(due.commit_ts))}, but "
+        f"in the end storage held {held}",
+        (due.write.event, case.history.events[due.committed_at], *seen),
+    )
+
+
+def _kept_wrongly(
+    case: Case, writes: Writes, due: Version, found: RowFinal, what: str
+) -> Iterator[Anomaly]:
+    wrong = _differences(writes, due.write, found.version, found.row)
+    if wrong:
+        yield Anomaly(
+            "corrupt-row",
+            f"in the end {what} was not what {due.write.tx} had written: {'; '.join(wrong)}",
+            (*_encoded(case, due.write), due.write.event, found),
+        )
+    newest = case.schemas.newest(found.object_id)
+    last = None if newest is None else writes.table(found.object_id, newest.version)
+    written = writes.table(found.object_id, found.version)
+    if last is None or written is None or found.row is None:
+        return
+    illegal = is_legal(upgraded(found.row, written, last), last)
+    if illegal is not None:
+        yield Anomaly(
+            "illegal-row",
+            f"in the end {what} broke version {last.version} of {last.name}: {illegal}",
+            (due.write.event, found),
+            clauses=("110.fwd.1",),
+        )
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _what(case: Case, object_id: int, key: object, version: int) -> str:
+    return f"{key!r} of {case.schemas.describe(object_id, version)}"
+
+
+def _encoded(case: Case, write: Write) -> tuple[AnyEvent, ...]:
+    encoded = case.meant(write.event, write.position)
+    return () if encoded is None or write.event.row is None else (encoded,)
+
+
+CHECKERS.add("data_matches_schema", DataMatchesSchema())

@@ -1,0 +1,267 @@
+"""The edges of the serialization graph: what each says, and the sentence that says it.
+
+An edge holds references only; its sentence is made when a cycle is printed.
+"""
+
+from typing import Final, NamedTuple
+
+from sim.checkers.backward import Hold
+from sim.checkers.case import Case, Transaction, Use
+from sim.checkers.schemas import SchemaVersion
+from sim.checkers.writes import Item, Write
+from sim.history.events import (
+    AnyEvent,
+    Enlisted,
+    MetadataRead,
+    ReadExecuted,
+    RowRead,
+    UpdateLogged,
+    WriteExecuted,
+)
+from sim.model.ddl import SimpleChange
+from sim.units import Timestamp, show
+
+WW: Final = "ww"
+WR: Final = "wr"
+RW: Final = "rw"
+RT: Final = "rt"
+LONGEST_VALUE: Final = 60
+
+
+class Node(NamedTuple):
+    """A committed transaction or a DDL; positions tell when it began and ended for its client.
+
+    `label` names it in sentences, `kind` is what a finding knows it by.
+    """
+
+    label: str
+    kind: str
+    ts: int
+    begins_at: int | None
+    ends_at: int | None
+    tx: Transaction | None
+    update: UpdateLogged | None
+
+    def event(self) -> AnyEvent:
+        """The event that made it a node."""
+        if self.update is not None:
+            return self.update
+        assert self.tx is not None, self.label
+        assert self.tx.committed is not None, self.label
+        return self.tx.committed
+
+
+class SchemaUse(NamedTuple):
+    """How a transaction used a version of a table: by an operation, a query, or as a view."""
+
+    object_id: int
+    version: int
+    event: ReadExecuted | WriteExecuted | MetadataRead | Enlisted
+
+
+class InstalledThenUsed(NamedTuple):
+    """wr: a DDL installed the version that a transaction ran under."""
+
+    use: SchemaUse
+
+
+class UsedThenReplaced(NamedTuple):
+    """rw: a transaction ran under a version that a DDL ended; `hold` tells why that matters."""
+
+    use: SchemaUse
+    step: SchemaVersion
+    hold: Hold | None
+
+
+class InstalledThenReplaced(NamedTuple):
+    """ww: two DDLs on one object, in the order of the log."""
+
+    before: SchemaVersion
+    after: SchemaVersion
+
+
+class Overwritten(NamedTuple):
+    """ww: two committed writes of one row, in commit_ts order."""
+
+    before: Write
+    after: Write
+
+
+class ReadFrom(NamedTuple):
+    """wr: a transaction read a row, or its deletion, that the other had written."""
+
+    write: Write
+    read: ReadExecuted
+    row: RowRead | None
+
+
+class ReadThenOverwritten(NamedTuple):
+    """rw: a transaction read a row, or its absence, before the other wrote it anew.
+
+    `row` None: a scan did not find the key at all, the anti-dependency of a predicate.
+    """
+
+    read: ReadExecuted
+    item: Item
+    row: RowRead | None
+    write: Write
+
+
+class BeforeInRealTime(NamedTuple):
+    """rt: the one had ended for its client before the other was invoked."""
+
+    ended_at: int
+    begins_at: int
+
+
+Reason = (
+    InstalledThenUsed
+    | UsedThenReplaced
+    | InstalledThenReplaced
+    | Overwritten
+    | ReadFrom
+    | ReadThenOverwritten
+    | BeforeInRealTime
+)
+
+
+class Edge(NamedTuple):
+    """`source` < `target`; `strict_only` where the relaxed graph drops it."""
+
+    source: int
+    target: int
+    kind: str
+    reason: Reason
+    strict_only: bool = False
+
+    @property
+    def is_predicate(self) -> bool:
+        """Whether it rests on a key that a scan did not find."""
+        return isinstance(self.reason, ReadThenOverwritten) and self.reason.row is None
+
+
+def name_of(edge: Edge) -> str:
+    """What a finding knows an edge by."""
+    reason = edge.reason
+    if isinstance(reason, UsedThenReplaced):
+        return f"rw-schema[{'compatible' if reason.hold is None else reason.hold.tag}]"
+    if isinstance(reason, InstalledThenUsed | InstalledThenReplaced):
+        return f"{edge.kind}-schema"
+    if isinstance(reason, BeforeInRealTime):
+        return RT
+    return "rw-predicate" if edge.is_predicate else f"{edge.kind}-row"
+
+
+def kind_of(changes: tuple[SimpleChange, ...]) -> str:
+    """The kinds of a DDL's simple changes, as a finding knows them."""
+    tags = sorted({str(change.__struct_config__.tag) for change in changes})
+    return f"D({', '.join(tags)})"
+
+
+class Words:
+    """Makes the sentences of edges."""
+
+    def __init__(self, case: Case, nodes: list[Node]) -> None:
+        self._case = case
+        self._nodes = nodes
+
+    def because(self, edge: Edge) -> str:
+        """Why the source of an edge comes before its target."""
+        source, target = self._nodes[edge.source].label, self._nodes[edge.target].label
+        match edge.reason:
+            case InstalledThenUsed(use):
+                return f"{self._used(target, use)}, which {source} had installed"
+            case UsedThenReplaced(use, step, hold):
+                more = "" if hold is None else f" ({hold.why})"
+                return (
+                    f"{self._used(source, use)}, and {target} replaced it by version "
+                    f"{step.version} at {show(Timestamp(step.activation_ts))}{more}"
+                )
+            case InstalledThenReplaced(before, after):
+                return (
+                    f"{source} installed {before.name} version {before.version}, and {target} "
+                    f"the next one, version {after.version}"
+                )
+            case Overwritten(before, after):
+                return (
+                    f"{target} overwrote {self._written(before)} of {source} with "
+                    f"{_values(after.event)}"
+                )
+            case ReadFrom(write, read):
+                return f"{target} read {self._written(write)} of {source}{_on(read)}"
+            case ReadThenOverwritten():
+                return self._anti(source, target, edge.reason)
+            case BeforeInRealTime(ended_at, begins_at):
+                return self._real_time(source, target, ended_at, begins_at)
+
+    def _used(self, tx: str, use: SchemaUse) -> str:
+        table = self._case.schemas.describe(use.object_id, use.version)
+        event = use.event
+        if isinstance(event, MetadataRead):
+            return f"{tx} was shown the columns ({', '.join(event.columns)}) of {table}"
+        if isinstance(event, Enlisted):
+            return f"{tx} used the view {table}"
+        what = "scanned" if isinstance(event, ReadExecuted) and event.predicate else "read"
+        if isinstance(event, WriteExecuted):
+            what = f"wrote {event.key!r}"
+        elif not event.predicate:
+            what = f"read {', '.join(repr(row.key) for row in event.rows)}"
+        return f"{tx} {what} under {table} at {show(Timestamp(event.op_ts))} on {event.node}"
+
+    def _written(self, write: Write) -> str:
+        event = write.event
+        return f"{self._row(event.object_id, event.key, event.version)} = {_values(event)}"
+
+    def _row(self, object_id: int, key: object, version: int) -> str:
+        found = self._case.schemas.version(object_id, version)
+        name = f"object {object_id}" if found is None else found.name
+        return f"{name}[{key!r}]"
+
+    def _anti(self, source: str, target: str, reason: ReadThenOverwritten) -> str:
+        read, (object_id, key) = reason.read, reason.item
+        place = self._row(object_id, key, read.version)
+        if reason.row is None:
+            return f"{source} scanned the table{_on(read)} without {place}, and {target} wrote it"
+        if reason.row.writer is None:
+            return f"{source} found no {place}{_on(read)}, and {target} wrote it first"
+        return (
+            f"{source} read {place} in the version of {reason.row.writer}{_on(read)}, and "
+            f"{target} wrote the next one"
+        )
+
+    def _real_time(self, source: str, target: str, ended_at: int, begins_at: int) -> str:
+        events = self._case.history.events
+        return (
+            f"the client of {source} had its answer at {events[ended_at].at_us / 1000:g} ms, "
+            f"before {target} was invoked at {events[begins_at].at_us / 1000:g} ms"
+        )
+
+
+def _on(read: ReadExecuted) -> str:
+    return f" at {show(Timestamp(read.op_ts))} on {read.node}"
+
+
+def _values(event: WriteExecuted) -> str:
+    if event.row is None:
+        return "(deleted)"
+    shown = "(" + ", ".join(repr(value) for _, value in event.row) + ")"
+    return shown if len(shown) <= LONGEST_VALUE else shown[: LONGEST_VALUE - 4] + "...)"
+
+
+def witnesses(edge: Edge) -> tuple[AnyEvent, ...]:
+    """The events that an edge rests on."""
+    match edge.reason:
+        case InstalledThenUsed(use) | UsedThenReplaced(use):
+            return (use.event,)
+        case Overwritten(before, after):
+            return (before.event, after.event)
+        case ReadFrom(write, read):
+            return (write.event, read)
+        case ReadThenOverwritten(read, _, _, write):
+            return (read, write.event)
+    return ()
+
+
+def as_use(use: Use) -> SchemaUse:
+    """A transaction's use of a version, without its place in the history."""
+    return SchemaUse(use.object_id, use.version, use.event)

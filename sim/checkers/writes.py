@@ -1,0 +1,85 @@
+"""What was written to each key: every write, and the committed versions in commit_ts order."""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from sim.checkers.case import Case
+from sim.history.events import Cells, WriteExecuted
+from sim.model.schema import Table, Value
+
+Key = Value | tuple[Value, ...]
+Item = tuple[int, Key]
+"""A row by (object id, key)."""
+
+
+class Write(NamedTuple):
+    """One write: where it stands in the history, and what its client meant.
+
+    `meant` was encoded under `meant_version`; where the history does not tell, it is what the
+    primary wrote.
+    """
+
+    tx: str
+    position: int
+    event: WriteExecuted
+    meant_version: int
+    meant: Cells | None
+
+
+class Version(NamedTuple):
+    """A committed version of a row: the last write of its transaction."""
+
+    commit_ts: int
+    committed_at: int
+    write: Write
+
+
+class Writes:
+    """Every write of a history, by key and by transaction."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self.of: dict[tuple[str, Item], list[Write]] = {}
+        """A transaction's writes of a key, in order."""
+        self.at: dict[int, Write] = {}
+        """Each write by its position in the history."""
+        self.versions: dict[Item, list[Version]] = {}
+        """The committed versions of a row by commit_ts."""
+        self.order: dict[tuple[str, Item], int] = {}
+        """The place of a transaction's version among those of a row."""
+        self.partitions: dict[tuple[int, int], dict[Key, None]] = {}
+        """The keys of a table's partition for which anything was ever committed."""
+        for tx in case.transactions.values():
+            for position, event in tx.writes:
+                self._add(tx.name, position, event)
+        for tx in case.committed:
+            assert tx.committed is not None, tx.name
+            items = {(event.object_id, event.key): None for _, event in tx.writes}
+            for item in items:
+                write = self.of[tx.name, item][-1]
+                version = Version(tx.committed.commit_ts, tx.committed_at, write)
+                versions = self.versions.setdefault(item, [])
+                self.order[tx.name, item] = len(versions)
+                versions.append(version)
+                place = (item[0], write.event.partition)
+                self.partitions.setdefault(place, {})[item[1]] = None
+
+    def _add(self, tx: str, position: int, event: WriteExecuted) -> None:
+        version, row = event.version, event.row
+        encoded = None if row is None else self._case.meant(event, position)
+        if encoded is not None:
+            version, row = encoded.version, encoded.row
+        write = Write(tx, position, event, version, row)
+        self.at[position] = write
+        self.of.setdefault((tx, (event.object_id, event.key)), []).append(write)
+
+    def newest_at(self, item: Item, ts: int) -> Version | None:
+        """The committed version of a row with the largest commit_ts <= ts."""
+        versions = self.versions.get(item, [])
+        at = bisect_right(versions, ts, key=lambda version: version.commit_ts)
+        return versions[at - 1] if at else None
+
+    def table(self, object_id: int, version: int) -> Table | None:
+        """A table at one of its versions."""
+        found = self._case.schemas.definition(object_id, version)
+        return found if isinstance(found, Table) else None

@@ -1,0 +1,55 @@
+"""Results as the one JSON document of `--output json`."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from sim.checkers.base import Violation
+from sim.cli.report import Report
+from sim.history.history import FORMAT
+from sim.world.campaign import RunRow
+
+
+def text(document: Any) -> str:
+    """A document as it is printed."""
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def run(report: Report) -> dict[str, Any]:
+    """The shape `run` of the interface."""
+    return {
+        "format": FORMAT,
+        "scenario": report.scenario,
+        "strategy": report.strategy,
+        "mutant": report.mutant,
+        "settings": report.settings,
+        "outcome": report.sum.outcome.word,
+        "expected": report.expect,
+        "as_expected": report.sum.as_expected,
+        "unexpected": list(report.sum.unexpected),
+        "command": report.command,
+        "runs": [_row(row) for row in report.sum.runs],
+    }
+
+
+def _row(row: RunRow) -> dict[str, Any]:
+    return {
+        "seed": row.seed,
+        "outcome": row.outcome.word,
+        "fingerprint": row.fingerprint,
+        "reached": row.reached,
+        "violations": [violation(each) for each in row.violations],
+        "omitted": row.omitted,
+        "missed": list(row.missed),
+        "stuck": list(row.stuck),
+        "unjudged": list(row.unjudged),
+        "figures": msgspec.to_builtins(row.figures),
+        "crash": row.crash,
+    }
+
+
+def violation(found: Violation) -> dict[str, Any]:
+    """One element of `violations`."""
+    document: dict[str, Any] = msgspec.to_builtins(found)
+    return document

@@ -1,0 +1,37 @@
+"""The exact command that repeats a run."""
+
+import argparse
+import shlex
+
+from sim.history.history import Header
+from sim.world.overrides import repeat_options
+
+DESIGN = {"strategy.name": "--strategy", "strategy.mutant": "--mutant"}
+
+
+def of_options(options: argparse.Namespace, seed: int) -> str:
+    """The command that runs one seed again, with everything that shapes or judges the run."""
+    words = ["ddlsim", "run", options.scenario, "--seed", str(seed)]
+    for flag in ("strategy", "mutant"):
+        if getattr(options, flag) is not None:
+            words += [f"--{flag}", getattr(options, flag)]
+    for setting in options.set:
+        words += ["--set", setting]
+    if options.migration is not None:
+        words += ["--migration", options.migration]
+    for flag in ("strict", "all_claims", "trace"):
+        if getattr(options, flag):
+            words.append(f"--{flag.replace('_', '-')}")
+    for file in options.load:
+        words += ["--load", file]
+    return shlex.join(words)
+
+
+def of_header(header: Header) -> str:
+    """The command that makes a history again, as far as its header tells."""
+    words = ["ddlsim", "run", header.scenario, "--seed", str(header.seed)]
+    given = dict(header.overrides)
+    for path, flag in DESIGN.items():
+        if path in given:
+            words += [flag, str(given.pop(path))]
+    return shlex.join(words + repeat_options(given))

@@ -1,0 +1,79 @@
+"""What several runs of one scenario come to, and whether that is what the scenario expects."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from sim.checkers.outcome import Outcome, worst
+from sim.model.records import Record
+from sim.world.campaign import RunRow
+
+
+class Sum(Record, frozen=True):
+    """The outcome of several runs; `runs` are their rows, each vacuous only if all are.
+
+    `reached` tells, for each probe that the scenario asks for, in how many runs it was met.
+    `unexpected` says in words what is not as the scenario expects.
+    """
+
+    outcome: Outcome
+    runs: tuple[RunRow, ...]
+    reached: dict[str, int]
+    unexpected: tuple[str, ...]
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether everything ended as the scenario says."""
+        return not self.unexpected
+
+    @property
+    def never_reached(self) -> tuple[str, ...]:
+        """The probes that no run has met."""
+        return tuple(probe for probe, runs in self.reached.items() if not runs)
+
+    @property
+    def first_failed(self) -> RunRow | None:
+        """The run to look at first: the failed one of the smallest seed."""
+        return next((row for row in self.runs if row.failed), None)
+
+
+def sum_of(rows: Sequence[RunRow], *, reaches: Sequence[str], expect: Any) -> Sum:
+    """What the runs come to: a probe counts as reached when any of them has reached it."""
+    finished = [row for row in rows if row.outcome is not Outcome.CRASHED]
+    reached = {probe: sum(row.reached.get(probe, 0) > 0 for row in finished) for probe in reaches}
+    vacuous = bool(finished) and not all(reached.values())
+    calm = Outcome.VACUOUS if vacuous else Outcome.OK
+    runs = tuple(_with(row, calm) for row in rows)
+    outcome = worst(row.outcome for row in runs)
+    return Sum(outcome, runs, reached, tuple(_unexpected(outcome, runs, expect)))
+
+
+def _with(row: RunRow, calm: Outcome) -> RunRow:
+    """A run that nothing is wrong with, as vacuous as all of them are together."""
+    if row.outcome not in (Outcome.OK, Outcome.VACUOUS) or row.outcome is calm:
+        return row
+    return structs.replace(row, outcome=calm)
+
+
+def _unexpected(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[str]:
+    """What differs from what the scenario expects: an outcome, a breach, a step."""
+    statuses: Counter[str] = Counter()
+    for row in runs:
+        for violation in row.violations:
+            statuses[violation.status] += 1
+            if violation.status == "violation":
+                statuses[f"violation {violation.invariant}"] += 1
+                statuses[f"violation {violation.checker}"] += 1
+        yield from (f"seed {row.seed}: {missed}" for missed in row.missed)
+    wanted = expect if isinstance(expect, str) else "violated" if "violated" in expect else "ok"
+    if outcome.word != wanted:
+        yield f"expected to be {wanted}, but it is {outcome.word}"
+    if isinstance(expect, str):
+        return
+    for name in expect.get("violated", ()):
+        if not statuses[f"violation {name}"]:
+            yield f"expected {name} to be violated, but it is not"
+    if "finding" in expect and not statuses[f"finding:{expect['finding']}"]:
+        yield f"expected to show {expect['finding']}, but nothing is explained by it"

@@ -1,0 +1,195 @@
+"""The linter says who survives a migration, statement by statement and table by table."""
+
+from math import exp, isclose
+from typing import Any
+
+import pytest
+
+from sim.sql import SqlError
+from sim.world.compat import (
+    RefusedSchemaError,
+    Report,
+    exit_code,
+    expected_abort_share,
+    lint,
+    lint_from_scratch,
+    with_rates,
+)
+
+SCHEMA = """CREATE TABLE Accounts (id INT PRIMARY KEY, v INT);
+CREATE TABLE log (id INT PRIMARY KEY); CREATE VIEW w AS SELECT id FROM log;"""
+
+
+def linted(*statements: str) -> Report:
+    return lint(SCHEMA, ";\n".join(statements))
+
+
+def verdicts(report: Report) -> list[Any]:
+    return [statement["forward_compatible"] for statement in report["statements"]]
+
+
+def tables(report: Report) -> dict[str, Any]:
+    return {name: entry["because"] for name, entry in report["tables"].items()}
+
+
+def test_the_report_has_the_shape_of_the_interface() -> None:
+    report = linted("ALTER TABLE accounts DROP COLUMN V")
+    assert report["format"] == 1
+    (statement,) = report["statements"]
+    assert statement == {
+        "sql": "ALTER TABLE accounts DROP COLUMN V",
+        "line": 1,
+        "objects": ["Accounts"],
+        "forward_compatible": False,
+        "rules": [
+            {
+                "clause": "110.column.drop",
+                "verdict": "incompatible",
+                "reason": "an upgraded tuple would have less information",
+                "column": "v",
+            }
+        ],
+        "error": None,
+        "no_op": None,
+    }
+    assert report["tables"] == {
+        "Accounts": {"forward_compatible": False, "because": 0},
+        "log": {"forward_compatible": True, "because": None},
+        "w": {"forward_compatible": True, "because": None},
+    }
+
+
+def test_an_empty_migration_harms_nobody() -> None:
+    report = linted("-- nothing")
+    assert report["statements"] == []
+    assert tables(report) == {"Accounts": None, "log": None, "w": None}
+    assert exit_code(report) == 0
+
+
+def test_the_first_incompatible_statement_is_the_cause() -> None:
+    report = linted(
+        "ALTER TABLE accounts ADD COLUMN a INT",
+        "ALTER TABLE log ADD COLUMN a INT",
+        "ALTER TABLE accounts DROP COLUMN a",
+        "ALTER TABLE accounts DROP COLUMN v",
+    )
+    assert verdicts(report) == [True, True, False, False]
+    assert tables(report) == {"Accounts": 2, "log": None, "w": None}
+    assert [statement["line"] for statement in report["statements"]] == [1, 2, 3, 4]
+    assert exit_code(report) == 1
+
+
+def test_tables_are_followed_through_renames() -> None:
+    report = linted("ALTER TABLE log RENAME TO old", "ALTER TABLE old ADD COLUMN a INT")
+    assert tables(report)["log"] == 0
+    assert [statement["objects"] for statement in report["statements"]] == [["log"], ["old"]]
+
+
+def test_another_table_under_the_old_name_is_not_the_table_of_the_schema() -> None:
+    report = linted(
+        "ALTER TABLE accounts ADD COLUMN a INT",
+        "CREATE TABLE fresh (id INT PRIMARY KEY)",
+        "DROP TABLE fresh",
+        "CREATE TABLE fresh (id INT PRIMARY KEY, v INT)",
+        "ALTER TABLE fresh DROP COLUMN v",
+    )
+    assert verdicts(report) == [True, True, False, True, False]
+    assert tables(report) == {"Accounts": None, "log": None, "w": None}
+
+
+def test_a_dropped_table_is_lost_even_if_it_is_created_again() -> None:
+    report = linted("DROP TABLE accounts", "CREATE TABLE accounts (id INT PRIMARY KEY, v INT)")
+    assert tables(report)["Accounts"] == 0
+
+
+def test_a_refused_statement_is_bad_input_and_the_rest_is_judged_without_it() -> None:
+    report = linted(
+        "ALTER TABLE accounts ADD COLUMN a INT NOT NULL",
+        "ALTER TABLE accounts ADD COLUMN b INT",
+        "ALTER TABLE accounts DROP COLUMN a",
+    )
+    assert verdicts(report) == [None, True, None]
+    first, _, last = report["statements"]
+    assert first["error"]["reason"] == "DDL_REFUSED"
+    assert "[110.column.add]" in first["error"]["message"]
+    assert last["error"] == {
+        "reason": "OBJECT_NOT_FOUND",
+        "message": "table 'accounts' has no column 'a'",
+    }
+    assert tables(report)["Accounts"] is None
+    assert exit_code(report) == 2
+
+
+def test_a_statement_that_does_nothing_says_so() -> None:
+    report = linted("DROP TABLE IF EXISTS nothing")
+    (statement,) = report["statements"]
+    assert statement["no_op"] == "there is no table 'nothing'"
+    assert statement["forward_compatible"] is True
+    assert statement["rules"] == []
+
+
+def test_the_baseline_chooses_the_rules() -> None:
+    rename = "ALTER TABLE accounts RENAME COLUMN v TO u"
+    assert verdicts(lint(SCHEMA, rename, "iep")) == [True]
+    assert verdicts(lint(SCHEMA, rename, "ignite3")) == [False]
+    assert lint(SCHEMA, rename, "ignite3")["baseline"] == "ignite3"
+
+
+def test_a_schema_that_cannot_be_built_is_bad_input() -> None:
+    with pytest.raises(RefusedSchemaError) as caught:
+        lint("CREATE TABLE a (id INT);\nCREATE TABLE a (id INT)", "DROP TABLE a")
+    assert str(caught.value) == "line 2: table 'a' exists already"
+
+
+@pytest.mark.parametrize(
+    ("schema", "migration"), [("", "SELECT * FROM t"), ("SELECT * FROM t", "")]
+)
+def test_queries_are_no_migrations(schema: str, migration: str) -> None:
+    with pytest.raises(SqlError, match="a query is no part of a migration"):
+        lint(schema, migration)
+
+
+def test_from_scratch_tables_count_from_their_creation() -> None:
+    report = lint_from_scratch(
+        "CREATE TABLE a (id INT PRIMARY KEY, v INT); ALTER TABLE a DROP COLUMN v;"
+        "CREATE TABLE b (id INT PRIMARY KEY); ALTER TABLE b ADD COLUMN c INT"
+    )
+    assert verdicts(report) == [True, False, True, True]
+    assert tables(report) == {"a": 1, "b": None}
+
+
+def test_from_scratch_the_first_harm_to_a_name_stays() -> None:
+    dropped = "CREATE TABLE a (id INT); DROP TABLE a; CREATE TABLE a (id INT)"
+    assert tables(lint_from_scratch(dropped)) == {"a": 1}
+    late = "CREATE TABLE a (id INT); ALTER TABLE a RENAME TO b; CREATE TABLE a (id INT, v INT);"
+    assert tables(lint_from_scratch(late + "ALTER TABLE a DROP COLUMN v")) == {"a": 1}
+
+
+def share(**changed: float) -> float:
+    values = {"ddl_rate": 0.5, "tx_length": 2.0, "incompatible_share": 0.25, "working_share": 0.5}
+    return expected_abort_share(**(values | changed))
+
+
+def test_the_expected_share_of_aborts_is_the_closed_form() -> None:
+    assert isclose(share(), 1 - exp(-0.5 * (1.0 + 0.25 * 1.0)))
+    assert isclose(share(working_share=0.0), 1 - exp(-0.5 * 0.25 * 2))
+    assert isclose(share(working_share=1.0), 1 - exp(-0.5 * 2))
+    assert isclose(share(incompatible_share=1.0), 1 - exp(-0.5 * 2))
+    assert share(ddl_rate=0.0) == share(tx_length=0.0) == 0.0
+
+
+def test_rates_count_the_statements_that_change_something() -> None:
+    report = linted(
+        "ALTER TABLE accounts ADD COLUMN a INT",
+        "ALTER TABLE accounts DROP COLUMN a",
+        "DROP TABLE IF EXISTS nothing",
+        "DROP TABLE nothing",
+    )
+    rated = with_rates(report, ddl_rate=0.1, tx_length=3.0)["expected_abort_share"]
+    assert rated["incompatible_share"] == 0.5
+    assert isclose(rated["option_3"], 1 - exp(-0.3))
+    assert isclose(rated["options_1_and_2"], 1 - exp(-0.15))
+    assert (
+        with_rates(linted(""), ddl_rate=1, tx_length=1)["expected_abort_share"]["options_1_and_2"]
+        == 0.0
+    )
