@@ -1,6 +1,7 @@
 """Every flag's environment variable: `DDLSIM_SEED` stands for `--seed`."""
 
 import argparse
+import os
 import shlex
 from difflib import get_close_matches
 from typing import Any, Final
@@ -16,6 +17,11 @@ NO: Final = ("0", "false", "no", "off")
 def variable(flag: str) -> str:
     """The variable of a flag."""
     return PREFIX + flag.lstrip("-").replace("-", "_").upper()
+
+
+def debugging() -> bool:
+    """Whether tracebacks are asked for."""
+    return os.environ.get(DEBUG, "").lower() not in ("", *NO)
 
 
 def flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:

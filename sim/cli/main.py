@@ -60,7 +60,7 @@ def _execute(options: argparse.Namespace) -> int:
 
 def _failed(error: Exception) -> int:
     """One line about what is wrong; the traceback only on demand."""
-    if os.environ.get(environment.DEBUG, "") not in ("", *environment.NO):
+    if environment.debugging():
         traceback.print_exc()
     if is_bad_input(error):
         note(str(error))

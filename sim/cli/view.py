@@ -206,7 +206,8 @@ def _probes(report: Report, to: Console) -> None:
     wanted = report.sum.reached
     if met := [probe for probe, times in wanted.items() if times]:
         how = [
-            f"{probe} {counts[probe]:,}" + (f" ({wanted[probe]} of {runs} runs)" if runs > 1 else "")
+            f"{probe} {counts[probe]:,}"
+            + (f" ({wanted[probe]} of {runs} runs)" if runs > 1 else "")
             for probe in met
         ]
         _labelled("reached", ", ".join(how), to)

@@ -191,8 +191,6 @@ class Coordinator:
             return Mismatch(self.node.clock.now(), table)
         if tx.state is not State.ACTIVE:
             return self._refusal(tx.reason or Reason.TX_FINISHED)
-        if request.metadata and self.node.recording:
-            self._record_metadata(tx, enlistment, request.op)
         if request.action == "scan":
             return await self._scan(tx, request, enlistment)
         partition = partition_of(request.key, self._partitions(table))
@@ -243,17 +241,20 @@ class Coordinator:
             rows += reply.rows
         if reason is not None:
             return self._refusal(reason)
-        columns = tuple(column.name for column in table.columns) if request.metadata else None
+        columns = self._shown_columns(tx, request.op, table) if request.metadata else None
         return Answer(node.clock.now(), tuple(rows), columns, tx.id.label)
 
-    def _record_metadata(self, tx: Transaction, enlistment: Enlistment, op: str) -> None:
-        node, table = self.node, enlistment.table
+    def _shown_columns(self, tx: Transaction, op: str, table: Table) -> tuple[str, ...]:
+        """The columns that `SELECT *` shows: those of the enlisted version."""
+        node = self.node
         columns = tuple(column.name for column in table.columns)
-        node.record(
-            MetadataRead(
-                node.elapsed_us(), node.name, tx.id.label, op, table.id, table.version, columns
+        if node.recording:
+            node.record(
+                MetadataRead(
+                    node.elapsed_us(), node.name, tx.id.label, op, table.id, table.version, columns
+                )
             )
-        )
+        return columns
 
     # --- enlistment ----------------------------------------------------------------------------------
 
