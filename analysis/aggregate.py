@@ -15,14 +15,18 @@ BY_WEIGHT = ("violation", "finding", "out_of_assumption", "accepted")
 class Found(Record, frozen=True):
     """What is the same in several runs but for names and times.
 
-    `example` and `argument` are those of the run `first`; `seeds` tells how many runs show it.
+    `example` and `argument` are of the first of the `seeds` that show it.
     """
 
     example: Violation
     argument: str
-    first: int
-    seeds: int
+    seeds: tuple[int, ...]
     times: int
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """Status, invariant and kind: what several structures may have in common."""
+        return (self.example.status, self.example.invariant, self.example.kind)
 
 
 def total(rows: Iterable[RunRow]) -> Figures | None:
@@ -59,13 +63,13 @@ def found(rows: Sequence[RunRow]) -> list[Found]:
     result = []
     for members in groups.values():
         row, place = members[0]
-        seeds = len({member.seed for member, _ in members})
+        seeds = tuple(dict.fromkeys(member.seed for member, _ in members))
         example, argument = row.violations[place], row.arguments[place]
-        result.append(Found(example, argument, row.seed, seeds, len(members)))
+        result.append(Found(example, argument, seeds, len(members)))
     return sorted(result, key=_order)
 
 
 def _order(one: Found) -> tuple[int, int, int, str, str]:
     kind = BY_WEIGHT.index(one.example.status.partition(":")[0])
     invariant = int(one.example.invariant.removeprefix("I"))
-    return (kind, -one.seeds, invariant, one.example.kind, one.example.summary)
+    return (kind, -len(one.seeds), invariant, one.example.kind, one.example.summary)

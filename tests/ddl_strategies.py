@@ -43,6 +43,7 @@ from sim.model.schema import (
     ColumnType,
     Constraint,
     Index,
+    Table,
     Value,
 )
 from sim.protocol.catalog import Snapshot
@@ -67,6 +68,21 @@ def column_types() -> st.SearchStrategy[ColumnType]:
         ),
         st.builds(ColumnType, st.sampled_from(TEMPORAL_TYPES), precision=st.integers(0, 9)),
     )
+
+
+def resized(column_type: ColumnType) -> st.SearchStrategy[ColumnType]:
+    """A type with the same name where that has sizes, a little wider or narrower."""
+    nudge = st.integers(-2, 3)
+    if column_type.length is not None:
+        length = column_type.length
+        return nudge.map(lambda by: ColumnType(column_type.name, length=max(length + by, 1)))
+    if column_type.precision is not None:
+        precision, scale = column_type.precision, column_type.scale
+        return nudge.map(
+            lambda by: ColumnType(column_type.name, None, max(precision + by, 1), scale)
+        )
+    ladder = INTEGER_TYPES if column_type.name in INTEGER_TYPES else FLOAT_TYPES
+    return st.sampled_from(ladder).map(ColumnType)
 
 
 def constants(column_type: ColumnType) -> st.SearchStrategy[Value]:
@@ -102,7 +118,7 @@ def columns(ids: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[Colu
 def alterations(draw: st.DrawFn) -> ColumnAltered:
     """A column before and after an ALTER COLUMN that changed something."""
     before = draw(columns())
-    after_type = draw(st.one_of(st.just(before.type), column_types()))
+    after_type = draw(st.one_of(st.just(before.type), resized(before.type), column_types()))
     default = draw(st.one_of(st.just(before.default), constants(after_type)))
     nullable = draw(st.booleans())
     kept = before.initial_default
@@ -140,8 +156,8 @@ def simple_changes() -> st.SearchStrategy[SimpleChange]:
 
 # --- statements ----------------------------------------------------------------------------------
 
-TABLES = st.sampled_from(["t", "t", "t", "u"])
-COLUMNS = st.sampled_from(["a", "b", "c", "d"])
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+KEY = ColumnSpec("id", ColumnType("INTEGER"))
 NARROW = st.sampled_from(
     [
         ColumnType("TINYINT"),
@@ -152,8 +168,17 @@ NARROW = st.sampled_from(
         ColumnType("VARCHAR", length=4),
         ColumnType("VARCHAR", length=30),
         ColumnType("TIMESTAMP", precision=3),
+        ColumnType("TIMESTAMP", precision=6),
     ]
 )
+WORTH = st.sampled_from(
+    [
+        *["add column", "alter column", "alter column", "drop column", "rename column"] * 3,
+        *["add constraint", "drop constraint", "create index", "drop index"] * 2,
+        *["rename table", "drop table", "create table", "create view", "drop view", "several"],
+    ]
+)
+"""What a statement does, by how much there is to see in it."""
 
 
 @st.composite
@@ -161,69 +186,91 @@ def specs(draw: st.DrawFn) -> ColumnSpec:
     """A column as written."""
     column_type = draw(NARROW)
     default = draw(constants(column_type))
-    return ColumnSpec(draw(COLUMNS), column_type, draw(st.booleans()), default is not None, default)
+    nullable = default is None or draw(st.booleans())
+    return ColumnSpec(draw(NAMES), column_type, nullable, default is not None, default)
 
 
 @st.composite
-def column_alterations(draw: st.DrawFn) -> AlterColumn:
+def column_alterations(draw: st.DrawFn, column: Column) -> AlterColumn:
     """ALTER COLUMN with any mix of type, nullability and default."""
     column_type = draw(st.one_of(st.none(), NARROW))
-    sets_default = draw(st.booleans())
-    default = draw(constants(column_type or ColumnType("INTEGER"))) if sets_default else None
+    sets_default = draw(st.integers(0, 3)) == 0
+    default = draw(constants(column_type or column.type)) if sets_default else None
     nullable = draw(st.sampled_from([None, True, False]))
-    return AlterColumn(draw(COLUMNS), column_type, nullable, sets_default, default)
+    return AlterColumn(column.name, column_type, nullable, sets_default, default)
 
 
-def actions() -> st.SearchStrategy[Action]:
-    """One action of an ALTER TABLE."""
-    names = st.sampled_from(["c1", "c2"])
-    return st.one_of(
-        st.builds(AddColumn, specs()),
-        st.builds(DropColumn, COLUMNS),
-        st.builds(RenameColumn, COLUMNS, COLUMNS),
-        column_alterations(),
-        st.builds(
-            AddConstraint, st.builds(ConstraintSpec, names, st.just("check"), st.just("CHECK (1)"))
-        ),
-        st.builds(DropConstraint, names),
-    )
+@st.composite
+def actions(draw: st.DrawFn, table: Table, what: str) -> Action:
+    """One action of an ALTER TABLE upon what the table has."""
+    column = draw(st.sampled_from(table.columns))
+    match what:
+        case "alter column":
+            return draw(column_alterations(column))
+        case "drop column":
+            return DropColumn(column.name)
+        case "rename column":
+            return RenameColumn(column.name, draw(NAMES))
+        case "add constraint":
+            name = draw(st.sampled_from(["k", "l"]))
+            return AddConstraint(ConstraintSpec(name, "check", "CHECK (1 > 0)"))
+        case "drop constraint" if table.constraints:
+            return DropConstraint(draw(st.sampled_from(table.constraints)).name)
+        case _:
+            return AddColumn(draw(specs()))
 
 
-def statements() -> st.SearchStrategy[Statement]:
-    """Any statement on few names, so that they meet; many of them will be refused."""
-    key = ColumnSpec("id", ColumnType("INTEGER"))
-    made = st.lists(specs(), max_size=3, unique_by=lambda spec: spec.name)
-    return st.one_of(
-        st.builds(CreateTable, TABLES, made.map(lambda found: (key, *found)), key=st.just(("id",))),
-        st.builds(DropTable, TABLES),
-        st.builds(RenameTable, TABLES, TABLES),
-        st.builds(AlterTable, TABLES, st.lists(actions(), min_size=1, max_size=3).map(tuple)),
-        st.builds(AlterTable, TABLES, actions().map(lambda action: (action,))),
-        st.builds(AlterTable, TABLES, actions().map(lambda action: (action,))),
-        st.builds(CreateIndex, st.sampled_from("ij"), TABLES, COLUMNS.map(lambda name: (name,))),
-        st.builds(DropIndex, st.sampled_from("ij")),
-        st.builds(CreateView, st.just("w"), st.just("SELECT"), TABLES.map(lambda name: (name,))),
-        st.builds(DropView, st.just("w")),
-    )
+@st.composite
+def statements(draw: st.DrawFn, snapshot: Snapshot) -> Statement:
+    """Any statement upon what there is; some of them will be refused."""
+    what = draw(WORTH)
+    tables = snapshot.tables()
+    if what == "create table" or not tables:
+        made = draw(st.lists(specs(), max_size=3, unique_by=lambda spec: spec.name))
+        return CreateTable(draw(st.sampled_from(["t", "u", "v"])), (KEY, *made), ("id",))
+    table = draw(st.sampled_from(tables))
+    match what:
+        case "drop table":
+            return DropTable(table.name)
+        case "rename table":
+            return RenameTable(table.name, draw(st.sampled_from(["t", "u", "v"])))
+        case "create index":
+            columns = (draw(st.sampled_from(table.columns)).name,)
+            return CreateIndex(
+                draw(st.sampled_from("ij")), table.name, columns, draw(st.booleans())
+            )
+        case "drop index":
+            return DropIndex(draw(st.sampled_from("ij")))
+        case "create view":
+            return CreateView("w", "SELECT 1", (table.name,))
+        case "drop view":
+            return DropView("w")
+        case "several":
+            kinds = draw(st.lists(WORTH, min_size=2, max_size=3))
+            return AlterTable(table.name, tuple(draw(actions(table, kind)) for kind in kinds))
+        case _:
+            return AlterTable(table.name, (draw(actions(table, what)),))
 
 
 START = CreateTable(
     "t",
     (
-        ColumnSpec("id", ColumnType("INTEGER")),
+        KEY,
         ColumnSpec("a", ColumnType("INTEGER"), has_default=True, default=5),
-        ColumnSpec("b", ColumnType("VARCHAR", length=4)),
+        ColumnSpec("b", ColumnType("VARCHAR", length=4), nullable=False),
     ),
     ("id",),
 )
 
 
 @st.composite
-def migrations(draw: st.DrawFn, size: int = 14) -> list[Built]:
+def migrations(draw: st.DrawFn, size: int = 12) -> list[Built]:
     """What is carried out of a random sequence of statements that begins with a table."""
-    snapshot, built = Snapshot(), []
-    for asked in [START, *draw(st.lists(statements(), max_size=size))]:
-        snapshot, outcome = grown(snapshot, asked)
+    snapshot, outcome = grown(Snapshot(), START)
+    assert isinstance(outcome, Built)
+    built = [outcome]
+    for _ in range(draw(st.integers(size // 3, size))):
+        snapshot, outcome = grown(snapshot, draw(statements(snapshot)))
         if isinstance(outcome, Built):
             built.append(outcome)
     return built

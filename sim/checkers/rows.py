@@ -105,15 +105,22 @@ def is_legal(row: Cells, table: Table) -> str | None:
 
 
 def fits(row: Cells | None, source: Table, older: Table) -> bool:
-    """Whether a row of a newer schema, downgraded, is one that the older schema could have had."""
+    """Whether a row of a newer schema, downgraded, is one that the older schema could have had.
+
+    Only columns that differ between the two can make it another.
+    """
     if row is None:
         return True
     cells = dict(row)
-    present = {column.id for column in source.columns}
-    return all(
-        column.id in present and _fits_column(cells.get(column.id), column)
-        for column in older.columns
-    )
+    present = {column.id: column for column in source.columns}
+    for column in older.columns:
+        newer = present.get(column.id)
+        if newer is None:
+            return False
+        same = (newer.type, newer.nullable) == (column.type, column.nullable)
+        if not same and not _fits_column(cells.get(column.id), column):
+            return False
+    return True
 
 
 def _fits_column(value: Value, column: Column) -> bool:

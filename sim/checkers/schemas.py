@@ -40,6 +40,8 @@ class SchemaLog:
         for position, update in logged:
             self._catalog.setdefault(update.catalog_version, update)
             self._add(position, update)
+        for versions in self._versions.values():
+            versions.sort(key=lambda one: one.version)
         self._timeline = {
             object_id: sorted(versions, key=lambda one: (one.activation_ts, one.version))
             for object_id, versions in self._versions.items()
@@ -90,7 +92,7 @@ class SchemaLog:
         return None if found is None else found.definition
 
     def after(self, object_id: int, version: int) -> SchemaVersion | None:
-        """The version that ended this one: the next in the order of the log."""
+        """The version that ended this one: the next by number, which is the order of the log."""
         for one in self._versions.get(object_id, ()):
             if one.version > version:
                 return one

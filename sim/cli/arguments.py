@@ -228,7 +228,8 @@ def seed(text: str) -> int:
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}") from None
     if not 0 <= value <= MOST:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to {MOST}, not {text}")
+        what = "from 0 up" if value < 0 else f"up to {MOST}"
+        raise argparse.ArgumentTypeError(f"expected a number {what}, not {text}")
     return value
 
 

@@ -11,7 +11,7 @@ from sim.world.expectation import Sum
 class Report(NamedTuple):
     """The result of a run: its sum, the figures of all seeds together, and what was found once.
 
-    `command` repeats the first failed run, or the first one. `kept` are the files that `--out` took.
+    `command` repeats the first failed run, or the first one. `kept` are the files of `--out`.
     """
 
     scenario: str

@@ -1,50 +1,27 @@
 """A result for people: the verdict, the figures, the arguments, what was reached, how to repeat."""
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rich import box
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from analysis.aggregate import Found
-from sim.checkers.outcome import Outcome
+from sim.cli import view_figures
 from sim.cli.report import Report
-from sim.history.figures import Durations, Figures
+from sim.cli.words import COLOURS, INDENT, command, labelled, say, verdict
+from sim.world import findings as findings_known
 from sim.world.campaign import RunRow
 
-COLOURS: Final = {
-    Outcome.OK: "bold green",
-    Outcome.VACUOUS: "bold yellow",
-    Outcome.UNKNOWN: "bold yellow",
-    Outcome.STUCK: "bold red",
-    Outcome.VIOLATED: "bold red",
-    Outcome.CRASHED: "bold magenta",
-}
 STATUS: Final = {
     "violation": "VIOLATION",
     "out_of_assumption": "out of assumption",
     "accepted": "accepted",
 }
-WIDTH_AWAY: Final = 80
-WIDTH_MOST: Final = 100
-TOLD_IN_FULL: Final = 5
 LISTED: Final = 12
-
-
-def console() -> Console:
-    """Where text goes: as wide as the terminal, 80 columns and no colour where there is none."""
-    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ
-    width = WIDTH_AWAY
-    if sys.stdout.isatty():
-        width = min(os.get_terminal_size(sys.stdout.fileno()).columns, WIDTH_MOST)
-    return Console(
-        file=sys.stdout, width=width, no_color=plain, highlight=False, markup=False, emoji=False
-    )
+ALSO: Final = 2
+TOLD_ELSEWHERE: Final = "abort-"
+"""Probes that the figures show already, as reasons."""
 
 
 def show(report: Report, to: Console) -> None:
@@ -52,35 +29,37 @@ def show(report: Report, to: Console) -> None:
     _verdict(report, to)
     if report.figures is not None:
         to.print()
-        figures(report.figures, to)
+        view_figures.show(report.figures, to)
     findings(report.found, len(report.seeds), to)
-    _troubles(report, to)
-    to.print()
+    troubles(report.sum.runs, to)
     _probes(report, to)
     if report.kept:
-        _labelled("kept", some(report.kept), to)
+        labelled("kept", some(report.kept), to)
     to.print()
-    to.print(Text("repeat: ") + Text(report.command, "bold"), soft_wrap=True)
+    command(report.command, to)
 
 
 def _verdict(report: Report, to: Console) -> None:
-    outcome = report.sum.outcome
     seeds = report.seeds
     many = len(seeds) > 1
     when = f"seeds {seeds[0]}..{seeds[-1]}" if many else f"seed {seeds[0]}"
-    to.print(Text(outcome.word.upper(), COLOURS[outcome]) + Text(f"  {report.scenario}, {when}"))
-    if report.title:
-        to.print(Text(report.title))
+    verdict(report.sum.outcome, f"{report.scenario}, {when}", to)
+    say(report.title, to)
     design = report.strategy if report.mutant is None else f"{report.strategy} + {report.mutant}"
-    to.print(Text(f"design {design}") + Text(_fingerprint(report)))
+    say(f"design {design}{_fingerprint(report)}", to)
     if many:
-        to.print(Text(_tally(report.sum.runs)))
+        say(_tally(report.sum.runs), to)
     if report.sum.as_expected:
-        to.print(Text("as the scenario expects"))
-    for line in report.sum.unexpected[:LISTED]:
-        to.print(Text("not as the scenario expects: ", "yellow") + Text(line))
-    if len(report.sum.unexpected) > LISTED:
-        to.print(Text(f"... and {len(report.sum.unexpected) - LISTED} more"))
+        say("as the scenario expects", to)
+    _cut([f"not as the scenario expects: {line}" for line in report.sum.unexpected], to, "yellow")
+
+
+def _cut(lines: Sequence[str], to: Console, style: str = "") -> None:
+    """Some lines, as long as they are few."""
+    for line in lines[:LISTED]:
+        say(line, to, style)
+    if len(lines) > LISTED:
+        say(f"... and {len(lines) - LISTED} more", to)
 
 
 def _fingerprint(report: Report) -> str:
@@ -103,97 +82,77 @@ def some(names: Sequence[str]) -> str:
     return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
 
 
-# --- figures ---------------------------------------------------------------------------------------
+# --- what was found ------------------------------------------------------------------------------
 
 
-def figures(taken: Figures, to: Console) -> None:
-    """Two small tables, and a line for what does not fit into them."""
-    counts = _table("transactions", "attempts", "committed", "aborted", "unknown", "schema aborts")
-    counts.add_row(
-        "",
-        f"{taken.attempts:,}",
-        f"{taken.committed:,}",
-        f"{sum(taken.aborted.values()):,}",
-        f"{taken.unknown:,}",
-        f"{100 * taken.schema_abort_rate:.2f} %",
-    )
-    to.print(counts)
-    if taken.aborted:
-        by_count = sorted(taken.aborted.items(), key=lambda item: (-item[1], item[0]))
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in by_count)
-        _labelled("aborted for", reasons, to)
-    to.print()
-    spans = _table("milliseconds", "count", "above 0", "mean", "p50", "p99", "max")
-    for name, span in (
-        ("DDL latency", taken.ddl_latency_ms),
-        ("DML latency", taken.dml_latency_ms),
-        ("schema wait", taken.schema_wait_ms),
-    ):
-        spans.add_row(name, *_cells(span))
-    to.print(spans)
-    _labelled("simulated", f"{taken.simulated_ms:,.0f} ms, {taken.events:,} events", to)
+def findings(found: Sequence[Found], runs: int, to: Console, *, all_in_full: bool = False) -> None:
+    """Each kind once: the first of its structures in full if it is grave, the rest in a line."""
+    kinds: dict[tuple[str, str, str], list[Found]] = {}
+    for one in found:
+        kinds.setdefault(one.kind, []).append(one)
+    calm = False
+    for (status, _, _), members in kinds.items():
+        if all_in_full or status == "violation" or status.startswith("finding"):
+            to.print()
+            to.print(_headline(members, runs), soft_wrap=True)
+            _members(members, to, all_in_full=all_in_full)
+            continue
+        if not calm:
+            to.print()
+        calm = True
+        to.print(_headline(members, runs), soft_wrap=True)
+        say(members[0].example.because, to, "dim", INDENT)
 
 
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
-    table.add_column(first, width=13)
-    for name in others:
-        table.add_column(name, justify="right", min_width=8)
-    return table
+def _members(members: Sequence[Found], to: Console, *, all_in_full: bool) -> None:
+    """The structures of one kind: the first, or all of them, with what shows them."""
+    told = len(members) if all_in_full else 1
+    finding = members[0].example.status.partition(":")[2]
+    say(findings_known.title(finding), to, "bold", INDENT)
+    for one in members[:told]:
+        say(one.example.summary, to, indent=INDENT)
+        to.print(Text(one.argument), soft_wrap=True)
+        if not finding:
+            say(one.example.because, to, "dim", INDENT)
+    for one in members[told : told + ALSO]:
+        say(f"also: {one.example.summary} (seed {one.seeds[0]})", to, indent=INDENT)
+    if len(members) > told + ALSO:
+        say(f"... and {len(members) - told - ALSO} other shapes", to, indent=INDENT)
 
 
-def _cells(span: Durations) -> Iterable[str]:
-    yield f"{span.count:,}"
-    yield f"{span.waited:,}"
-    for value in (span.mean, span.p50, span.p99, span.max):
-        yield "-" if value is None else f"{value:,.2f}"
-
-
-# --- what was found --------------------------------------------------------------------------------
-
-
-def findings(found: Sequence[Found], runs: int, to: Console) -> None:
-    """Each structure once: the gravest in full, the others in a line."""
-    for place, one in enumerate(found):
-        grave = one.example.status == "violation" or one.example.status.startswith("finding")
-        to.print()
-        _headline(one, runs, to)
-        if grave and place < TOLD_IN_FULL:
-            to.print(Padding(Text(one.argument), (0, 0, 0, 2)))
-        else:
-            to.print(Padding(Text(one.example.summary), (0, 0, 0, 2)))
-        if one.example.because:
-            to.print(Padding(Text(one.example.because, "dim"), (0, 0, 0, 2)))
-
-
-def _headline(one: Found, runs: int, to: Console) -> None:
-    example = one.example
+def _headline(members: Sequence[Found], runs: int) -> Text:
+    """What it counts as, what it is, and how often it was seen."""
+    example = members[0].example
     kind, _, number = example.status.partition(":")
-    status = f"finding {number}" if number else STATUS[kind]
+    status = f"FINDING {number}" if number else STATUS[kind]
     colour = "bold red" if kind == "violation" else "bold yellow"
-    what = f" {example.invariant} {example.checker}: {example.kind}"
-    where = f", {one.times} times"
+    times = sum(one.times for one in members)
+    often = "once" if times == 1 else f"{times:,} times"
     if runs > 1:
-        where = f", in {one.seeds} of {runs} runs, first in seed {one.first}"
-    elif one.times == 1:
-        where = ""
-    to.print(Text(status, colour) + Text(what + where))
+        seeds = sorted({seed for one in members for seed in one.seeds})
+        often = f"in {len(seeds)} of {runs} runs, first in seed {seeds[0]}"
+    strict = ", strict graph only" if example.strict_only else ""
+    what = f" {example.invariant} {example.checker}: {example.kind}{strict}; {often}"
+    return Text(status, colour) + Text(what)
 
 
-def _troubles(report: Report, to: Console) -> None:
+def troubles(rows: Iterable[RunRow], to: Console) -> None:
     """Crashes, operations that never ended, and invariants that could not be judged."""
+    crashes: dict[str, list[int]] = {}
     lines = []
-    for row in report.sum.runs:
+    for row in rows:
         if row.crash is not None:
-            lines.append(f"seed {row.seed} crashed: {row.crash} (DDLSIM_DEBUG=1 shows where)")
+            crashes.setdefault(row.crash, []).append(row.seed)
         lines += [f"seed {row.seed}: {line}" for line in row.stuck]
         lines += [f"seed {row.seed}: {name} could not be judged" for name in row.unjudged]
-    if lines:
+    crashed = [
+        f"{len(seeds)} crashed, first seed {seeds[0]}: {what} (DDLSIM_DEBUG=1 shows where)"
+        for what, seeds in crashes.items()
+    ]
+    if crashed or lines:
         to.print()
-    for line in lines[:LISTED]:
-        to.print(Text(line))
-    if len(lines) > LISTED:
-        to.print(Text(f"... and {len(lines) - LISTED} more"))
+    _cut(crashed, to)
+    _cut(lines, to)
 
 
 def _probes(report: Report, to: Console) -> None:
@@ -204,24 +163,18 @@ def _probes(report: Report, to: Console) -> None:
         for probe, count in row.reached.items():
             counts[probe] = counts.get(probe, 0) + count
     wanted = report.sum.reached
+    if counts:
+        to.print()
     if met := [probe for probe, times in wanted.items() if times]:
         how = [
             f"{probe} {counts[probe]:,}"
             + (f" ({wanted[probe]} of {runs} runs)" if runs > 1 else "")
             for probe in met
         ]
-        _labelled("reached", ", ".join(how), to)
+        labelled("reached", ", ".join(how), to)
     if never := report.sum.never_reached:
-        _labelled("NEVER reached", ", ".join(never), to, "bold yellow")
+        labelled("NEVER reached", ", ".join(never), to, "bold yellow")
     others = sorted(probe for probe, count in counts.items() if count and probe not in wanted)
+    others = [probe for probe in others if not probe.startswith(TOLD_ELSEWHERE)]
     if others:
-        _labelled("also met", ", ".join(f"{probe} {counts[probe]:,}" for probe in others), to)
-
-
-def _labelled(label: str, text: str, to: Console, style: str = "") -> None:
-    """A label in the first column, the text wrapped beside it."""
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=13)
-    grid.add_column()
-    grid.add_row(Text(label, style), Text(text))
-    to.print(grid)
+        labelled("also met", ", ".join(f"{probe} {counts[probe]:,}" for probe in others), to)

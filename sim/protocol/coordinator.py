@@ -175,8 +175,11 @@ class Coordinator:
         tx.outstanding += 1
         reply = await self._enlist_and_send(tx, request)
         tx.operation_ended()
-        if type(reply) is Refusal and tx.state is State.ACTIVE:
-            self._abort(tx, reply.reason)
+        if type(reply) is Refusal:
+            if tx.state is State.ACTIVE:
+                self._abort(tx, reply.reason)
+            elif tx.state is State.COMMITTING and tx.reason is None:
+                tx.reason = reply.reason  # the commit waits for this operation, and finds it
         return reply
 
     async def _enlist_and_send(self, tx: Transaction, request: ClientOperation) -> Reply:
@@ -312,6 +315,8 @@ class Coordinator:
     async def _commit(self, tx: Transaction) -> Reason | None:
         """Fix commit_ts, validate, store the outcome; None if committed, else the reason why not."""
         node, strategy = self.node, self.strategy
+        if tx.state is not State.ACTIVE:  # rolled back since its operation
+            return tx.reason or Reason.TX_FINISHED
         tx.state = State.COMMITTING
         await strategy.before_commit_ts(self, tx)
         waiting = node.pause_at("before-commit-ts", tx.id.label)

@@ -183,6 +183,11 @@ class CatalogUpdate(Record, frozen=True):
     delay_duration_ms: int
     objects: tuple[ObjectChange, ...]
 
+    @property
+    def op(self) -> str:
+        """The client's operation; `command_id` is this and the number of the attempt."""
+        return self.command_id.rpartition("/")[0]
+
 
 class SafeTimeCommand(Record, frozen=True):
     """An idle safe-time command: nothing but its message_ts [98.safe.3]."""

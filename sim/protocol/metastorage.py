@@ -261,7 +261,7 @@ class MetaStorage:
             UpdateLogged(
                 self.node.elapsed_us(),
                 self.node.name,
-                update.command_id,
+                update.op,
                 index,
                 version,
                 message_ts,

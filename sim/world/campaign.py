@@ -4,13 +4,15 @@ The same job and seed give the same row in any process.
 """
 
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import field
 
 from sim.checkers.base import Anomaly, Violation, judge
-from sim.checkers.explain import explain
+from sim.checkers.case import Case
+from sim.checkers.explain import cycle, timeline
 from sim.checkers.findings import Finding, Signature, signature
 from sim.checkers.outcome import Outcome
 from sim.history import codec
@@ -138,12 +140,13 @@ def row_of(
     """Judge a history; its row."""
     verdict = judge(history, strict=strict, all_claims=all_claims, findings=known)
     taken = samples(history)
-    arguments: dict[int, str] = field(default_factory=dict)
-    told: dict[Structure, None] = field(default_factory=dict)
+    case = Case(history)
+    arguments: dict[int, str] = {}
+    told: dict[Structure, None] = {}
     for place, violation in enumerate(verdict.violations):
         if structure(violation) not in told:
             told[structure(violation)] = None
-            arguments[place] = explain(history, violation)
+            arguments[place] = "\n".join(_steps(case, violation))
     return RunRow(
         scenario=history.header.scenario,
         strategy=history.header.design.name,
@@ -171,6 +174,13 @@ def row_of(
             "schema_wait_ms": bucketed(taken.wait_us),
         },
     )
+
+
+def _steps(case: Case, violation: Violation) -> Iterator[str]:
+    """What shows a violation, step by step: around its cycle, or through its events."""
+    if violation.steps:
+        return cycle(case, violation.steps, violation.witness)
+    return timeline(violation.witness)
 
 
 def _crashed(scenario: Scenario, seed: int, error: Exception) -> RunRow:

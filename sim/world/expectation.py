@@ -14,7 +14,8 @@ from sim.world.campaign import RunRow
 class Sum(Record, frozen=True):
     """The outcome of several runs; `runs` are their rows, each vacuous only if all are.
 
-    `reached` tells, for each probe that the scenario asks for, in how many runs it was met.
+    `reached` tells, for each probe that the scenario asks for, in how many of the runs that did
+    not crash it was met.
     `unexpected` says in words what is not as the scenario expects.
     """
 
@@ -42,9 +43,11 @@ class Sum(Record, frozen=True):
 def sum_of(rows: Sequence[RunRow], *, reaches: Sequence[str], expect: Any) -> Sum:
     """What the runs come to: a probe counts as reached when any of them has reached it."""
     finished = [row for row in rows if row.outcome is not Outcome.CRASHED]
-    reached = {probe: sum(row.reached.get(probe, 0) > 0 for row in finished) for probe in reaches}
-    vacuous = bool(finished) and not all(reached.values())
-    calm = Outcome.VACUOUS if vacuous else Outcome.OK
+    reached = {
+        probe: sum(row.reached.get(probe, 0) > 0 for row in finished)
+        for probe in (reaches if finished else ())
+    }
+    calm = Outcome.OK if all(reached.values()) else Outcome.VACUOUS
     runs = tuple(_with(row, calm) for row in rows)
     outcome = worst(row.outcome for row in runs)
     return Sum(outcome, runs, reached, tuple(_unexpected(outcome, runs, expect)))

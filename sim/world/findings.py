@@ -18,15 +18,25 @@ from sim.world.tables import FindingTable
 FOLDER: Final = "findings/"
 
 
-@cache
 def known() -> tuple[Finding, ...]:
-    """Every known finding, in the order of the numbers in their ids."""
+    """Every known finding, as judges recognise it."""
+    return tuple(Finding(table.id, table.breaks, table.signature) for table in described())
+
+
+def title(number: str) -> str:
+    """What a finding says, in one sentence; nothing for one that is not known."""
+    return next((table.title for table in described() if table.id == number), "")
+
+
+@cache
+def described() -> tuple[FindingTable, ...]:
+    """Every `[finding]` table, in the order of the numbers in their ids."""
     tables = [read(path, name) for name, path in shipped().items() if name.startswith(FOLDER)]
     ordered = sorted(tables, key=lambda table: int(table.id.removeprefix("F-")))
     for before, table in pairwise(ordered):
         if before.id == table.id:
             raise ScenarioError(f"two findings are called {table.id}")
-    return tuple(Finding(table.id, table.breaks, table.signature) for table in ordered)
+    return tuple(ordered)
 
 
 def read(path: Path, name: str) -> FindingTable:

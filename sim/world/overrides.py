@@ -28,9 +28,10 @@ def read_setting(text: str) -> tuple[str, Any]:
     if _BARE_WORD.fullmatch(value) and value not in {"true", "false", "inf", "nan"}:
         return path.strip(), value
     try:
-        return path.strip(), tomllib.loads(f"value = {value}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+        (only,) = tomllib.loads(f"value = {value}").values()
+    except ValueError:  # not TOML, or more than one value
         raise ScenarioError(f"--set {text}: {value!r} is not a TOML value") from None
+    return path.strip(), only
 
 
 def paths_of(overrides: Mapping[str, Any]) -> dict[Path, Any]:
@@ -46,15 +47,14 @@ def paths_of(overrides: Mapping[str, Any]) -> dict[Path, Any]:
 
 
 def apply_overrides(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """A scenario's data with every override in it; tables that are not there yet are made."""
-    changed: dict[str, Any] = json_like(data)
+    """Put every override into a scenario's data; tables that are not there yet are made."""
     for path, value in paths_of(overrides).items():
-        _put(changed, path, value)
+        _put(data, path, _copy(value))
     if MIGRATION in overrides:
-        first: dict[str, Any] = next(iter(changed.get("migration", [])), {})
+        first: dict[str, Any] = next(iter(data.get("migration", [])), {})
         pace = {key: first[key] for key in ("at_ms", "node", "every_ms") if key in first}
-        changed["migration"] = [{**pace, "file": overrides[MIGRATION]}]
-    return changed
+        data["migration"] = [{**pace, "file": overrides[MIGRATION]}]
+    return data
 
 
 def _put(data: Any, path: Path, value: Any) -> None:
@@ -62,7 +62,7 @@ def _put(data: Any, path: Path, value: Any) -> None:
     here = data
     for depth, part in enumerate(path[:-1]):
         if isinstance(here, dict) and isinstance(part, str):
-            here = here.setdefault(part, {})
+            here = here.setdefault(part, [] if isinstance(path[depth + 1], int) else {})
         else:
             here = here[_index(here, path, depth)]
     last = path[-1]
@@ -85,11 +85,11 @@ def _index(here: Any, path: Path, depth: int) -> int:
     return part
 
 
-def json_like(data: Any) -> Any:
-    """A deep copy of tables and lists."""
-    if isinstance(data, dict):
-        return {key: json_like(value) for key, value in data.items()}
-    return [json_like(value) for value in data] if isinstance(data, list) else data
+def _copy(value: Any) -> Any:
+    """A deep copy of tables and lists: a later override may reach into an earlier one's value."""
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def repeat_options(overrides: Mapping[str, Any]) -> list[str]:

@@ -11,13 +11,22 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from typing import Final
 
 from sim.world.campaign import Job, Runner, RunRow
 
 ALONE_S: Final = 1.0
-CHUNK_MOST: Final = 32
+CHUNK_MOST: Final = 8
 CHUNKS_EACH: Final = 8
+
+
+class ProcessDiedError(RuntimeError):
+    """A process that ran seeds is gone, without a word of Python."""
+
+    def __str__(self) -> str:
+        return "a process that ran seeds died, perhaps for want of memory; try --jobs 1"
+
 
 Watch = Callable[[Sequence[RunRow]], None]
 """Told of every few rows as they come in, in no particular order."""
@@ -65,10 +74,12 @@ def _in_processes(job: Job, seeds: Sequence[int], processes: int, watch: Watch) 
         for done in as_completed([pool.submit(_chunk, chunk) for chunk in chunks]):
             rows += done.result()
             watch(done.result())
-    except BaseException:
+    except BaseException as error:
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
+        if isinstance(error, BrokenProcessPool):
+            raise ProcessDiedError from None
         raise
     pool.shutdown()
     return rows

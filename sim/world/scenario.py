@@ -177,7 +177,14 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     later = [line for entry in migrations for line in entry.statements]
     names = names_of([*schema, *later, *reader.ddl])
     reader.check_names(names)
-    check_script(table, origin, nodes=nodes, voters=voters, names=names, steps=steps)
+    check_script(
+        table,
+        origin,
+        nodes=nodes,
+        voters=voters,
+        tables=names_of(list(schema)),
+        steps=steps,
+    )
     return Scenario(
         name=given.name,
         table=table,

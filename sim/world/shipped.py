@@ -1,12 +1,13 @@
 """Scenarios by name: those that travel with the program, and those in files."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import sim
 from sim.world.files import reason
-from sim.world.problems import ScenarioError, near
+from sim.world.problems import ScenarioError
 from sim.world.scenario import Scenario, read
 
 
@@ -49,10 +50,11 @@ def load(path_or_name: str | Path, overrides: Mapping[str, Any] | None = None) -
 
 
 def _near(name: str) -> str:
+    """A remedy: the names that look like it, or where to find all of them."""
     known = shipped()
-    if not known:
-        return ""
-    return f"; {near(name, [*known, *(full.rpartition('/')[2] for full in known)])}"
+    names = dict.fromkeys([*known, *(full.rpartition("/")[2] for full in known)])
+    found = get_close_matches(name, names, n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(found)}?" if found else "; see ddlsim list scenarios"
 
 
 def _load(file: Path, name: str, overrides: Mapping[str, Any] | None) -> Scenario:

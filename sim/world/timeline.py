@@ -40,7 +40,7 @@ class StepHold(Hold):
 def operation_of(payload: object) -> str | None:
     """The operation that a message was sent for, if it says so."""
     if type(payload) is Submit:
-        return payload.update.command_id.rpartition("/")[0]
+        return payload.update.op
     op: str | None = getattr(payload, "op", None)
     return op
 

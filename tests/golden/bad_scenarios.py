@@ -1,6 +1,6 @@
 """Scenario files that cannot be run, and the one line that each is answered with.
 
-    python -m tests.golden.bad_scenarios --write     renews the lines; review the difference
+python -m tests.golden.bad_scenarios --write     renews the lines; review the difference
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""For all migrations: ids are unique, changes lead to definitions, steps compose, `at` is a floor."""
+"""For all migrations: ids are unique, changes make definitions, steps compose, `at` is a floor."""
 
 from collections import Counter
 

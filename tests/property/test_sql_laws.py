@@ -23,13 +23,15 @@ def reads(text: str) -> bool:
     """Whether a text is readable; an error must lie within it."""
     try:
         parse(text)
-    except SqlError as error:
-        lines = text.split("\n")
-        assert 1 <= error.line <= len(lines)
-        assert 1 <= error.column <= len(lines[error.line - 1]) + 1
-        assert error.expected
-        return False
-    return True
+    except SqlError as caught:
+        error = caught
+    else:
+        return True
+    lines = text.split("\n")
+    assert 1 <= error.line <= len(lines)
+    assert 1 <= error.column <= len(lines[error.line - 1]) + 1
+    assert error.expected
+    return False
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join))

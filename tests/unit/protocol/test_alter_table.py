@@ -97,6 +97,11 @@ def test_constraints_come_and_go() -> None:
     assert table_of(T + "ALTER TABLE t DROP CONSTRAINT c").constraints == ()
 
 
+def test_constraints_of_one_statement_have_ids_of_their_own() -> None:
+    table = table_of(T + "ALTER TABLE t ADD CHECK (v < 9), ADD CHECK (v < 8)")
+    assert [one.id for one in table.constraints] == [2, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("actions", "reason", "message"),
     [

@@ -64,7 +64,7 @@ LINES: list[tuple[Path, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "line"), LINES, ids=lambda value: str(value))
+@pytest.mark.parametrize(("path", "line"), LINES, ids=str)
 def test_a_key_is_found_on_its_line(path: Path, line: int) -> None:
     assert Positions(TEXT).line(path) == line
 

@@ -1,0 +1,101 @@
+"""Reads that no order of transactions can explain, checked one by one.
+
+G1a: the writer was aborted, or never committed. G1b: the version read was not the writer's last of
+that key. A read of what nobody wrote. And within one transaction: it reads its own last write, and
+without one of its own it finds the same version each time.
+"""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import Anomaly
+from sim.checkers.case import Case, Transaction
+from sim.checkers.rows import differences
+from sim.checkers.writes import Item, Write, Writes
+from sim.history.events import AnyEvent, ReadExecuted, RowRead
+
+
+def dirty_reads(case: Case, writes: Writes) -> Iterator[Anomaly]:
+    """Of every committed transaction, in the order of commit_ts."""
+    for tx in case.committed:
+        first: dict[Item, tuple[str | None, ReadExecuted]] = {}
+        for position, read in tx.reads:
+            for row in read.rows:
+                item = (read.object_id, row.key)
+                own = _before(writes.of.get((tx.name, item), []), position)
+                if own or row.writer == tx.name:
+                    yield from _own(tx, own, read, row)
+                    continue
+                writer, earlier = first.setdefault(item, (row.writer, read))
+                if writer != row.writer:
+                    yield _unrepeatable(tx, row, writer, earlier, read)
+                if row.writer is not None:
+                    yield from _of_another(case, writes, position, read, row)
+
+
+def _own(tx: Transaction, own: list[Write], read: ReadExecuted, row: RowRead) -> Iterator[Anomaly]:
+    if row.writer == tx.name and own:
+        return
+    found = "nothing" if row.writer is None else f"the version of {row.writer}"
+    said = "had written it before" if own else "had not written it"
+    witness: tuple[AnyEvent, ...] = (own[-1].event, read) if own else (read,)
+    yield Anomaly(
+        "internal", f"{tx.name} read {row.key!r} and found {found}, but it {said}", witness
+    )
+
+
+def _unrepeatable(
+    tx: Transaction, row: RowRead, writer: str | None, earlier: ReadExecuted, read: ReadExecuted
+) -> Anomaly:
+    return Anomaly(
+        "non-repeatable-read",
+        f"{tx.name} read {row.key!r} twice, first as left by {writer or 'nobody'}, then as left "
+        f"by {row.writer or 'nobody'}",
+        (earlier, read),
+    )
+
+
+def _of_another(
+    case: Case, writes: Writes, position: int, read: ReadExecuted, row: RowRead
+) -> Iterator[Anomaly]:
+    assert row.writer is not None, row
+    item = (read.object_id, row.key)
+    candidates = writes.of.get((row.writer, item), [])
+    earlier = _before(candidates, position)
+    where = f"{read.tx} read {row.key!r} as written by {row.writer}"
+    if not earlier:
+        yield Anomaly("garbage-read", f"{where}, who had not written it", (read,))
+        return
+    writer = case.transactions[row.writer]
+    last = earlier[-1].event
+    if writer.committed is None:
+        ended = "is not committed" if writer.aborted is None else "was aborted"
+        witness: tuple[AnyEvent, ...] = (last, read)
+        if writer.aborted is not None:
+            witness = (*witness, writer.aborted)
+        yield Anomaly("G1a", f"{where}, which {ended}", witness)
+    elif len(earlier) < len(candidates) or _is_intermediate(writes, earlier, read, row):
+        yield Anomaly("G1b", f"{where}, but that was not the last it wrote there", (last, read))
+
+
+def _is_intermediate(
+    writes: Writes, candidates: list[Write], read: ReadExecuted, row: RowRead
+) -> bool:
+    """Whether a row is one that its writer had overwritten itself, told by its values."""
+    *overwritten, last = candidates
+    return (
+        bool(overwritten)
+        and not _is_row_of(writes, last, read, row)
+        and any(_is_row_of(writes, write, read, row) for write in overwritten)
+    )
+
+
+def _is_row_of(writes: Writes, write: Write, read: ReadExecuted, row: RowRead) -> bool:
+    source = writes.table(read.object_id, write.meant_version)
+    target = writes.table(read.object_id, read.version)
+    if source is None or target is None:
+        return False
+    return not differences(write.meant, source, row.row, target)
+
+
+def _before(writes: list[Write], position: int) -> list[Write]:
+    return [write for write in writes if write.position < position]

@@ -1,0 +1,123 @@
+"""The argument in words: each violation with its cycle or its witnesses, and why it counts."""
+
+from collections.abc import Iterator
+from textwrap import wrap
+
+from sim.checkers.base import Step, Verdict, Violation
+from sim.checkers.case import Case
+from sim.history.events import AnyEvent, SchemaResolved, UpdateLogged
+from sim.history.history import Header, History
+from sim.units import Timestamp, show
+
+WIDTH = 80
+STATUS_WORDS = {
+    "violation": "VIOLATION",
+    "out_of_assumption": "out of assumption",
+    "accepted": "accepted",
+}
+
+
+def explain(history: History, verdict: Verdict) -> str:
+    """What the judges found in a history and how they argue, as plain text."""
+    case = Case(history)
+    header = history.header
+    lines = [f"{_title(header)}: {verdict.outcome.word}"]
+    for violation in verdict.violations:
+        lines += ["", *argument(case, violation)]
+    for kind, count in verdict.omitted.items():
+        lines += ["", f"and {count} more: {kind}"]
+    for event in verdict.stuck:
+        lines.append(
+            f"{event.op} of {event.client} never completed: it waits for {event.waits_for}"
+        )
+    unmet = [probe for probe, count in verdict.reached.items() if not count]
+    lines += [f"never reached: {', '.join(unmet)}"] if unmet else []
+    if verdict.unjudged:
+        lines.append(f"not judged, for want of the witness's voice: {', '.join(verdict.unjudged)}")
+    return "\n".join(lines) + "\n"
+
+
+def _title(header: Header) -> str:
+    mutant = f", mutant {header.mutant}" if header.mutant else ""
+    scenario = header.scenario or "history"
+    return f"{scenario}, seed {header.seed}, strategy {header.design.name}{mutant}"
+
+
+def argument(case: Case, violation: Violation) -> Iterator[str]:
+    """One violation: what it is, the steps or the events that show it, why it does not count."""
+    status = STATUS_WORDS.get(violation.status, violation.status.replace("finding:", "finding "))
+    strict = ", strict graph only" if violation.strict_only else ""
+    name = f"{violation.invariant} {violation.checker}"
+    yield from _wrapped(f"{status}: {name} ({violation.kind}{strict}): {violation.summary}", "")
+    if violation.because:
+        yield from _wrapped(violation.because, "  ")
+    if violation.steps:
+        yield from cycle(case, violation.steps, violation.witness)
+        return
+    yield from timeline(violation.witness)
+
+
+def cycle(case: Case, steps: tuple[Step, ...], witness: tuple[AnyEvent, ...] = ()) -> Iterator[str]:
+    """`T1 < D2, because …; D2 < T2, because …; T2 < T1, because …: a cycle`."""
+    for event in witness:
+        if isinstance(event, UpdateLogged):
+            statement = case.statement(event.op) or _changed(event)
+            active = f"Tm = {show(Timestamp(event.message_ts))}"
+            active += f", Tu = {show(Timestamp(event.activation_ts))}"
+            yield from _wrapped(f"D{event.catalog_version}: {statement} ({active})", "  ")
+    for at, step in enumerate(steps, 1):
+        end = ": a cycle" if at == len(steps) else ";"
+        arrow = f"{step.source} < {step.target} ({step.edge})"
+        yield from _wrapped(f"{arrow}, because {step.because}{end}", "  ")
+
+
+def timeline(witness: tuple[AnyEvent, ...]) -> Iterator[str]:
+    """The events that show it, by their instants."""
+    for event in sorted(witness, key=lambda one: one.at_us):
+        yield from _wrapped(f"{event.at_us / 1000:10.3f} ms  {describe(event)}", "  ")
+
+
+def describe(event: AnyEvent) -> str:
+    """One event in one line: who, what, and its fields as they are named in the history."""
+    if isinstance(event, UpdateLogged):
+        return (
+            f"update {event.catalog_version} logged by {event.node}: {_changed(event)}, "
+            f"Tm = {show(Timestamp(event.message_ts))}, Tu = {show(Timestamp(event.activation_ts))}"
+        )
+    if isinstance(event, SchemaResolved):
+        return (
+            f"{event.node} resolved object {event.object_id} for {event.tx} ({event.purpose}) at "
+            f"{show(Timestamp(event.ts))}: version {event.version}"
+        )
+    shown = [
+        f"{name} {_value(name, getattr(event, name))}"
+        for name in event.__struct_fields__
+        if name not in {"at_us", "rows"} and getattr(event, name) is not None
+    ]
+    return f"{type(event).__name__}: {', '.join(shown)}"
+
+
+def _changed(event: UpdateLogged) -> str:
+    tags = [
+        f"{change.name} {one.__struct_config__.tag}"
+        for change in event.objects
+        for one in change.changes
+    ]
+    return ", ".join(tags) or "nothing"
+
+
+def _value(name: str, value: object) -> str:
+    if name.endswith("_ts") and isinstance(value, int):
+        return show(Timestamp(value))
+    return f"{value}"
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + "    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

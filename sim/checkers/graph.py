@@ -1,0 +1,243 @@
+"""The direct serialization graph of committed transactions and DDLs (protocol.md section 8).
+
+A table's schema is one item with many versions: the DDL D_v writes version v, whoever runs an
+operation under v reads it. Hence D_v -> T (wr), T -> D_{v+1} (rw) and D_v -> D_{v+1} (ww), beside
+the ordinary edges on rows (in the order of commit_ts, since writers hold strict locks) and on what
+scans did not find. Every transaction that is stored as committed is a node, whatever its client
+knows; so is every logged DDL.
+
+Nodes are numbered by rank, commit_ts or activation_ts; where they tie, a DDL comes first, since at
+commit_ts = Tu the new version counts already. In a run without surprises every edge goes up.
+
+An edge T -> D_{v+1} that the relaxed graph drops is kept for the strict one. What it implied is not
+lost: T then precedes the next DDL on that table that it may *not* be taken to have seen.
+"""
+
+from bisect import bisect_right
+
+from sim.checkers.backward import Backward
+from sim.checkers.case import Case, Transaction
+from sim.checkers.edges import (
+    RW,
+    WR,
+    WW,
+    Edge,
+    InstalledThenReplaced,
+    InstalledThenUsed,
+    Node,
+    Overwritten,
+    ReadFrom,
+    ReadThenOverwritten,
+    SchemaUse,
+    UsedThenReplaced,
+    as_use,
+    kind_of,
+)
+from sim.checkers.schemas import SchemaVersion
+from sim.checkers.writes import Item, Version, Writes
+from sim.history.events import ReadExecuted, RowRead
+
+
+class Graph:
+    """Nodes by rank, and the edges between them but for real time, which spans give."""
+
+    def __init__(self, case: Case, writes: Writes) -> None:
+        self._case = case
+        self._writes = writes
+        self._backward = Backward(case, writes)
+        self.nodes = sorted([*_transactions(case), *_ddls(case)], key=_rank)
+        self.edges: list[Edge] = []
+        self._of_tx: dict[str, int] = {}
+        self._of_version: dict[tuple[int, int], int] = {}
+        for number, node in enumerate(self.nodes):
+            if node.tx is not None:
+                self._of_tx[node.tx.name] = number
+            elif node.update is not None:
+                for change in node.update.objects:
+                    self._of_version.setdefault((change.object_id, change.version), number)
+        self._ranks: dict[Item, list[int]] = {
+            item: [self._of_tx[version.write.tx] for version in versions]
+            for item, versions in writes.versions.items()
+        }
+        self._schema_versions()
+        self._row_versions()
+        for number, node in enumerate(self.nodes):
+            if node.tx is not None:
+                self._schema_uses(number, node.tx)
+                self._reads(number, node.tx)
+
+    def _add(self, edge: Edge) -> None:
+        if edge.source != edge.target:
+            self.edges.append(edge)
+
+    # --- the schema as an item -------------------------------------------------------------------
+
+    def _schema_versions(self) -> None:
+        for (object_id, version), target in self._of_version.items():
+            after = self._case.schemas.version(object_id, version)
+            before = self._before(object_id, version)
+            if before is None or after is None:
+                continue
+            source = self._of_version[object_id, before.version]
+            self._add(Edge(source, target, WW, InstalledThenReplaced(before, after)))
+
+    def _before(self, object_id: int, version: int) -> SchemaVersion | None:
+        steps = self._case.schemas.steps(object_id, -1, version - 1)
+        return steps[-1] if steps else None
+
+    def _schema_uses(self, number: int, tx: Transaction) -> None:
+        """One wr and one rw for each version of each object that a transaction used."""
+        uses: dict[tuple[int, int], SchemaUse] = {}
+        for used in tx.uses():
+            uses.setdefault((used.object_id, used.version), as_use(used))
+        for _, enlisted in tx.enlisted if uses else ():
+            newest = self._case.schemas.newest(enlisted.object_id)
+            if newest is not None and newest.kind == "view":
+                key = (enlisted.object_id, enlisted.version)
+                uses.setdefault(key, SchemaUse(*key, enlisted))
+        for (object_id, version), use in uses.items():
+            source = self._of_version.get((object_id, version))
+            if source is not None:
+                self._add(Edge(source, number, WR, InstalledThenUsed(use)))
+            self._replaced(number, tx, use)
+
+    def _replaced(self, number: int, tx: Transaction, use: SchemaUse) -> None:
+        """T -> D_{v+1}; where the relaxed graph drops it, the edge that it leaves there."""
+        step = self._case.schemas.after(use.object_id, use.version)
+        dropped = False
+        while step is not None:
+            hold = self._backward.hold(tx, use.version, step)
+            if hold is not None or not dropped:
+                target = self._of_version[step.object_id, step.version]
+                reason = UsedThenReplaced(use, step, hold)
+                self._add(Edge(number, target, RW, reason, strict_only=hold is None))
+            if hold is not None:
+                return
+            dropped = True
+            step = self._case.schemas.after(step.object_id, step.version)
+
+    # --- rows ------------------------------------------------------------------------------------
+
+    def _row_versions(self) -> None:
+        for item, versions in self._writes.versions.items():
+            ranks = self._ranks[item]
+            for at in range(1, len(versions)):
+                reason = Overwritten(versions[at - 1].write, versions[at].write)
+                self._add(Edge(ranks[at - 1], ranks[at], WW, reason))
+
+    def _reads(self, number: int, tx: Transaction) -> None:
+        for position, read in tx.reads:
+            for row in read.rows:
+                item = (read.object_id, row.key)
+                if row.writer is None:
+                    self._next(number, read, item, row, -1)
+                    continue
+                place = self._writes.order.get((row.writer, item))
+                if place is not None and row.writer != tx.name:
+                    version = self._writes.versions[item][place]
+                    reason = ReadFrom(version.write, read, row)
+                    self._add(Edge(self._of_tx[row.writer], number, WR, reason))
+                    self._next(number, read, item, row, place)
+            if read.predicate:
+                self._not_found(number, tx, position, read)
+
+    def _next(
+        self, number: int, read: ReadExecuted, item: Item, row: RowRead | None, place: int
+    ) -> None:
+        """rw to the writer of the version after the one that was read."""
+        versions = self._writes.versions.get(item, [])
+        if place + 1 < len(versions):
+            target = self._ranks[item][place + 1]
+            reason = ReadThenOverwritten(read, item, row, versions[place + 1].write)
+            self._add(Edge(number, target, RW, reason))
+
+    def _not_found(self, number: int, tx: Transaction, position: int, read: ReadExecuted) -> None:
+        """Keys of the partition that a scan did not mention: it read their absence.
+
+        Whose deletion it saw is not told; it is taken to be the last one stored before the scan.
+        """
+        keys = self._writes.partitions.get((read.object_id, read.partition), {})
+        found = {row.key: None for row in read.rows}
+        if len(found) == len(keys) and all(key in found for key in keys):
+            return
+        for key in keys:
+            item = (read.object_id, key)
+            if key in found or _wrote_before(self._writes, tx, item, position):
+                continue
+            versions = self._writes.versions[item]
+            place = _last_deletion(versions, position)
+            if place >= 0:
+                reason = ReadFrom(versions[place].write, read, None)
+                self._add(Edge(self._ranks[item][place], number, WR, reason))
+            self._next(number, read, item, None, place)
+
+    # --- real time -------------------------------------------------------------------------------
+
+    def back_in_time(self) -> list[tuple[int, int]]:
+        """(begun, ended): a node, and the highest-ranked one above it that had ended before."""
+        ended = sorted(
+            (node.ends_at, number)
+            for number, node in enumerate(self.nodes)
+            if node.ends_at is not None
+        )
+        instants = [at for at, _ in ended]
+        highest: list[int] = []
+        for _, number in ended:
+            highest.append(max(number, highest[-1]) if highest else number)
+        found: list[tuple[int, int]] = []
+        for number, node in enumerate(self.nodes):
+            if node.begins_at is None:
+                continue
+            before = bisect_right(instants, node.begins_at)
+            if before and highest[before - 1] > number:
+                found.append((number, highest[before - 1]))
+        return found
+
+
+def _transactions(case: Case) -> list[Node]:
+    return [
+        Node(tx.name, "T", tx.committed.commit_ts, tx.begins_at, tx.ends_at, tx, None)
+        for tx in case.committed
+        if tx.committed is not None
+    ]
+
+
+def _ddls(case: Case) -> list[Node]:
+    found: list[Node] = []
+    for _, update in case.schemas.updates:
+        operation = None if update.op is None else case.operations.get(update.op)
+        begins_at = None if operation is None else operation.invoked_at
+        ends_at = None if operation is None else operation.answered_at
+        changes = tuple(change for one in update.objects for change in one.changes)
+        found.append(
+            Node(
+                f"D{update.catalog_version}",
+                kind_of(changes),
+                update.activation_ts,
+                begins_at,
+                ends_at,
+                None,
+                update,
+            )
+        )
+    return found
+
+
+def _rank(node: Node) -> tuple[int, int, int]:
+    if node.update is not None:
+        return (node.ts, 0, node.update.catalog_version)
+    assert node.tx is not None, node.label
+    return (node.ts, 1, node.tx.committed_at)
+
+
+def _wrote_before(writes: Writes, tx: Transaction, item: Item, position: int) -> bool:
+    return any(write.position < position for write in writes.of.get((tx.name, item), ()))
+
+
+def _last_deletion(versions: list[Version], position: int) -> int:
+    """The place of the last deletion that was stored before a scan; -1 for none."""
+    place = -1
+    for at, version in enumerate(versions):
+        if version.write.event.row is None and version.committed_at < position:
+            place = at
+    return place

@@ -1,0 +1,67 @@
+"""The directory of `--out`: histories and summary.json, and nothing overwritten that is not ours.
+
+A directory is ours if it is new, empty, or holds a summary.json that we wrote; in it, the files
+called `seed-N.jsonl` and summary.json are ours. Whatever else lies there is left alone.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from sim.cli.documents import text
+from sim.cli.problems import InputError
+
+SUMMARY: Final = "summary.json"
+WRITER: Final = "ddlsim"
+OURS: Final = re.compile(r"^seed-\d+\.jsonl(\.partial)?$")
+
+
+def claim(directory: str) -> None:
+    """Make the directory ours and empty of earlier results, or refuse before anything is run."""
+    path = Path(directory)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"--out {directory}: it is a file; name a directory")
+    try:
+        if path.is_dir():
+            _clear(path, directory)
+        path.mkdir(parents=True, exist_ok=True)
+        (path / SUMMARY).write_text(text({"writer": WRITER, "finished": False}) + "\n", "utf-8")
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise InputError(f"--out {directory}: {why}; name another directory") from None
+
+
+def _clear(path: Path, directory: str) -> None:
+    names = sorted(entry.name for entry in path.iterdir())
+    if names and not _is_ours(path / SUMMARY):
+        raise InputError(
+            f"--out {directory}: holds {names[0]}, which ddlsim did not write; "
+            "name a new or empty directory"
+        )
+    for name in names:
+        if OURS.match(name):
+            (path / name).unlink()
+
+
+def _is_ours(summary: Path) -> bool:
+    try:
+        found = json.loads(summary.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("writer") == WRITER
+
+
+def histories(directory: str) -> tuple[str, ...]:
+    """The histories in a directory of ours, by their seeds."""
+    names = [e.name for e in Path(directory).iterdir() if OURS.match(e.name)]
+    ordered = sorted(names, key=lambda name: int(name.partition("-")[2].partition(".")[0]))
+    return tuple((Path(directory) / name).as_posix() for name in ordered)
+
+
+def finish(directory: str, document: dict[str, Any]) -> None:
+    """Write the summary: the document that `--output json` prints, signed."""
+    signed = {"writer": WRITER, "finished": True, **document}
+    partial = Path(directory, SUMMARY + ".partial")
+    partial.write_text(text(signed) + "\n", "utf-8")
+    partial.replace(Path(directory, SUMMARY))

@@ -1,0 +1,152 @@
+"""`ddlsim run`: plans, runs and judges a scenario for one seed or many."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from analysis import aggregate
+from sim.checkers.outcome import Outcome
+from sim.cli import documents, environment, folder, junit, repeat
+from sim.cli.problems import note
+from sim.cli.progress import Progress
+from sim.cli.report import Report
+from sim.registry import load_file
+from sim.world.campaign import Job, RunRow
+from sim.world.expectation import Sum, sum_of
+from sim.world.overrides import read_setting
+from sim.world.parallel import run_seeds
+from sim.world.plan import plan
+from sim.world.run import design
+from sim.world.scenario import Scenario, with_migration
+from sim.world.shipped import load
+
+FIRST_SEED = 0
+AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Run, print, and tell the exit code."""
+    for file in options.load:
+        load_file(file)
+    scenario = scenario_of(options)
+    seeds = seeds_of(options)
+    settings = checked(scenario, seeds[0])
+    if options.out is not None:
+        folder.claim(options.out)
+    with Progress(len(seeds)) as progress:
+        rows = run_seeds(
+            job(options, scenario, seeds), seeds, jobs=options.jobs, watch=progress.watch
+        )
+    result = report(options, scenario, seeds, settings, rows)
+    if options.out is not None:
+        folder.finish(options.out, documents.run(result))
+        result = result._replace(kept=folder.histories(options.out))
+    crashes(result.sum)
+    show(options, result)
+    return exit_code(options, result.sum)
+
+
+def scenario_of(options: argparse.Namespace) -> Scenario:
+    """The scenario, with everything that the command line sets over it."""
+    overrides = dict(read_setting(setting) for setting in options.set)
+    for flag, key in (("strategy", "strategy.name"), ("mutant", "strategy.mutant")):
+        if getattr(options, flag) is not None:
+            overrides[key] = getattr(options, flag)
+    scenario = load(options.scenario, overrides)
+    return scenario if options.migration is None else with_migration(scenario, options.migration)
+
+
+def seeds_of(options: argparse.Namespace) -> Sequence[int]:
+    """One seed or several."""
+    if options.seeds is not None:
+        seeds: range = options.seeds
+        return seeds
+    return (FIRST_SEED if options.seed is None else options.seed,)
+
+
+def checked(scenario: Scenario, seed: int) -> dict[str, dict[str, int]]:
+    """Plan the first run and make its design, so that what is wrong is told before anything runs.
+
+    Returns the numbers of the protocol, of the cluster (`""`) and of each node.
+    """
+    planned = plan(scenario, seed)
+    design(planned)
+    return {
+        "": dict(planned.cluster_settings),
+        **{node.name: dict(node.settings) for node in planned.nodes},
+    }
+
+
+def job(options: argparse.Namespace, scenario: Scenario, seeds: Sequence[int]) -> Job:
+    """What every process must know."""
+    return Job(
+        name=scenario.name,
+        text=scenario.text,
+        overrides=scenario.overrides,
+        loads=tuple(options.load),
+        strict=options.strict,
+        all_claims=options.all_claims,
+        trace=options.trace,
+        keep=options.out,
+        first=seeds[0],
+    )
+
+
+def report(
+    options: argparse.Namespace,
+    scenario: Scenario,
+    seeds: Sequence[int],
+    settings: Mapping[str, Any],
+    rows: Sequence[RunRow],
+) -> Report:
+    """Everything that there is to tell."""
+    total = sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
+    first = total.first_failed or total.runs[0]
+    return Report(
+        scenario=scenario.name,
+        title=scenario.title,
+        strategy=scenario.strategy,
+        mutant=scenario.mutant,
+        settings=dict(settings),
+        expect=scenario.expect,
+        seeds=seeds,
+        sum=total,
+        figures=aggregate.total(rows) if len(rows) > 1 else rows[0].figures,
+        found=aggregate.found(total.runs),
+        command=repeat.of_options(options, first.seed),
+    )
+
+
+def crashes(total: Sum) -> None:
+    """Where a crash came from, for those who asked for it."""
+    crashed = [row for row in total.runs if row.outcome is Outcome.CRASHED]
+    if crashed and environment.debugging():
+        note(f"seed {crashed[0].seed} crashed:\n{crashed[0].origin}")
+
+
+def show(options: argparse.Namespace, result: Report) -> None:
+    """Print the result in the form that was asked for."""
+    if options.output == "json":
+        print(documents.text(documents.run(result)))
+    elif options.output == "junit":
+        print(junit_of(options, result))
+    else:
+        from sim.cli import view, words
+
+        view.show(result, words.console())
+
+
+def junit_of(options: argparse.Namespace, result: Report) -> str:
+    """One test for each run, or, with `--expect`, one for all of them."""
+    if options.expect:
+        cases = [junit.unexpected(result.sum.unexpected)]
+    else:
+        cases = [junit.of_run(row, f"seed {row.seed}") for row in result.sum.runs]
+    return junit.text("ddlsim run", result.scenario, cases)
+
+
+def exit_code(options: argparse.Namespace, total: Sum) -> int:
+    """The outcome's code; with `--expect` whether it is as expected."""
+    if options.expect:
+        return AS_EXPECTED if total.as_expected else NOT_AS_EXPECTED
+    return total.outcome.exit_code

@@ -1,0 +1,73 @@
+"""Words on a terminal: as wide as it is, wrapped, in colour where there is one."""
+
+import os
+import sys
+import textwrap
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from sim.checkers.outcome import Outcome
+
+COLOURS: Final = {
+    Outcome.OK: "bold green",
+    Outcome.VACUOUS: "bold yellow",
+    Outcome.UNKNOWN: "bold yellow",
+    Outcome.STUCK: "bold red",
+    Outcome.VIOLATED: "bold red",
+    Outcome.CRASHED: "bold magenta",
+}
+WIDTH_AWAY: Final = 80
+WIDTH_MOST: Final = 100
+LABEL: Final = 14
+INDENT: Final = "  "
+
+
+def console() -> Console:
+    """Where text goes: as wide as the terminal, 80 columns and no colour where there is none."""
+    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ
+    width = WIDTH_AWAY
+    if sys.stdout.isatty():
+        width = min(os.get_terminal_size(sys.stdout.fileno()).columns, WIDTH_MOST)
+    return Console(
+        file=sys.stdout, width=width, no_color=plain, highlight=False, markup=False, emoji=False
+    )
+
+
+def verdict(outcome: Outcome, of: str, to: Console) -> None:
+    """The first line of any result."""
+    to.print(Text(outcome.word.upper(), COLOURS[outcome]) + Text(f"  {of}"), soft_wrap=True)
+
+
+def say(text: str, to: Console, style: str = "", indent: str = "") -> None:
+    """A text, wrapped; lines after its first are as far to the right as the first."""
+    wrapped = textwrap.wrap(
+        text,
+        to.width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    if wrapped:
+        to.print(Text("\n".join(wrapped), style), soft_wrap=True)
+
+
+def command(words: str, to: Console) -> None:
+    """The last line: a command that can be copied."""
+    to.print(Text("repeat: ") + Text(words, "bold"), soft_wrap=True)
+
+
+def labelled(label: str, text: str, to: Console, style: str = "") -> None:
+    """A label in the first column, the text wrapped beside it."""
+    lines = textwrap.wrap(text, to.width - LABEL, break_on_hyphens=False) or [""]
+    for place, line in enumerate(lines):
+        head = label if not place else ""
+        to.print(Text(head.ljust(LABEL), style) + Text(line))
+
+
+def block(text: str, to: Console, style: str = "") -> None:
+    """A text of several lines, indented, each of its lines wrapped below its own beginning."""
+    for line in text.splitlines():
+        say(line.strip(), to, style, INDENT + " " * (len(line) - len(line.lstrip())))

@@ -1,0 +1,23 @@
+"""What the tests of the judges ask of them."""
+
+from sim.checkers.base import CHECKERS, Anomaly
+from sim.checkers.case import Case
+from tests.helpers_history import Story
+
+
+def anomalies(checker: str, story: Story) -> list[Anomaly]:
+    """All that one checker finds in a history."""
+    return list(CHECKERS.get(checker).check(Case(story.history())))
+
+
+def found(story: Story, *, strict: bool = False) -> list[Anomaly]:
+    """What I3 finds, with the relaxed graph only or with the strict one too."""
+    return [one for one in anomalies("serializability", story) if strict or not one.strict_only]
+
+
+def cycles(story: Story, *, strict: bool = False) -> list[str]:
+    return [one.summary.removeprefix("a cycle: ") for one in found(story, strict=strict)]
+
+
+def kinds(story: Story, *, strict: bool = False) -> list[str]:
+    return [one.kind for one in found(story, strict=strict)]

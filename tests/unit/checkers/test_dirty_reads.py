@@ -1,0 +1,92 @@
+"""Reads that no order explains: aborted, intermediate, internal, unrepeatable, garbage."""
+
+from tests.helpers_history import Story
+from tests.unit.checkers.judging import kinds
+
+
+def test_a_read_from_an_aborted_transaction_is_g1a() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.read("T2", t, "x", 12, "T1")
+    story.abort("T1", 14)
+    story.commit("T2", 20)
+    assert kinds(story) == ["G1a"]
+
+
+def test_a_read_from_a_transaction_that_never_ended_is_g1a() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.read("T2", t, "x", 12, "T1")
+    story.commit("T2", 20)
+    assert kinds(story) == ["G1a"]
+
+
+def test_an_aborted_reader_is_not_judged() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.read("T2", t, "x", 12, "T1")
+    story.abort("T1", 14)
+    story.abort("T2", 20)
+    assert kinds(story) == []
+
+
+def test_a_read_of_an_overwritten_version_is_g1b() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.read("T2", t, "x", 12, "T1")
+    story.write("T1", t, "x", 14)
+    story.commit("T1", 15)
+    story.commit("T2", 20)
+    assert kinds(story) == ["G1b"]
+
+
+def test_an_intermediate_version_is_known_by_its_values_too() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    first = story.found(t, "x", "T1", 1)
+    story.write("T1", t, "x", 11)
+    story.commit("T1", 15)
+    story.read("T2", t, "x", 17, "T1", row=first)
+    story.commit("T2", 20)
+    assert kinds(story) == ["G1b"]
+
+
+def test_a_transaction_reads_its_own_writes() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.read("T1", t, "x", 11, "T1")
+    story.commit("T1", 12)
+    assert kinds(story) == []
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.read("T1", t, "x", 11, None)
+    story.commit("T1", 12)
+    assert kinds(story) == ["internal"]
+
+
+def test_a_read_that_changes_is_not_repeatable() -> None:
+    story = Story()
+    t = story.table()
+    story.read("T1", t, "x", 10, None)
+    story.write("T2", t, "x", 11)
+    story.commit("T2", 12)
+    story.read("T1", t, "x", 13, "T2")
+    story.commit("T1", 14)
+    assert kinds(story) == ["non-repeatable-read", "G-single"]
+
+
+def test_a_read_of_what_nobody_wrote_is_garbage() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "y", 5)
+    story.commit("T1", 6)
+    story.read("T2", t, "x", 10, "T1")
+    story.commit("T2", 12)
+    assert kinds(story) == ["garbage-read"]

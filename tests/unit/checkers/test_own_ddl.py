@@ -1,0 +1,150 @@
+"""I4: after the acknowledgement of a DDL everyone sees it."""
+
+import pytest
+
+from sim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
+from tests.helpers_history import Story, add_column, ts
+from tests.unit.checkers.judging import anomalies
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("own_ddl", story)]
+
+
+def after(top: int, *, invoked: float = 475, ack: float | None = 470, **end: object) -> Story:
+    """A8-T2: D has Tu = 500 and is acknowledged at 470; a later operation resolves at `top`."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=500, submit=1, ack=ack, **end)
+    op = story.write("T", t, "x", invoked, version=1 if top < 500 else 2)
+    story.resolve("T", t, top, 1 if top < 500 else 2, at=invoked, op=op)
+    story.commit("T", invoked + 10)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("top", "kind"),
+    [
+        (445, ["resolved-too-early", "ddl-not-seen"]),
+        (499, ["resolved-too-early", "ddl-not-seen"]),
+        (500, []),
+        (501, []),
+    ],
+)
+def test_it_resolves_at_the_activation_or_later(top: int, kind: list[str]) -> None:
+    """A8-T1 to T3: Top = Tu sees the update."""
+    assert kinds(after(top)) == kind
+
+
+def test_what_was_invoked_before_the_acknowledgement_is_free() -> None:
+    assert kinds(after(445, invoked=469)) == []
+
+
+def test_the_order_of_the_history_decides_within_one_instant() -> None:
+    """With zero latency the answer and the next request fall on one microsecond."""
+    assert kinds(after(445, invoked=470)) == ["resolved-too-early", "ddl-not-seen"]
+
+
+def test_without_an_answer_nothing_was_promised() -> None:
+    assert kinds(after(445, ack=None)) == []
+    assert kinds(after(445, end=Unknown, reason=("NODE_UNREACHABLE",))) == []
+
+
+@pytest.mark.parametrize("outcome", ["noop", "refused"])
+@pytest.mark.parametrize(("top", "kind"), [(499, ["resolved-too-early"]), (500, [])])
+def test_a_noop_and_a_refusal_promise_what_they_rest_on(
+    outcome: str, top: int, kind: list[str]
+) -> None:
+    """IGNITE-21776: "already exists" came before the table could be seen."""
+    story = Story()
+    story.table()
+    created = story.created("D", "u", tu=500, submit=1, ack=1000)
+    story.add(10, Invoked, "c2", "E", None, "n2", "ddl", sql="CREATE TABLE u")
+    story.add(10, DdlDecided, "n2", "E", outcome, 2, ts(500), ts(500))
+    story.add(20, Ok if outcome == "noop" else Failed, "c2", "E", *_reason(outcome))
+    story.add(30, Invoked, "c2", "get", None, "n2", "get", table="u")
+    found = (created, 1) if top >= 500 else (0, 0)
+    story.resolve("T", found[0], top, found[1], at=30, op="get", purpose="enlist", name="u")
+    assert kinds(story) == kind
+
+
+def _reason(outcome: str) -> tuple[str, ...]:
+    return () if outcome == "noop" else ("OBJECT_EXISTS",)
+
+
+def test_the_largest_promise_so_far_counts() -> None:
+    """A second statement, of smaller Tu, does not take back the promise of the first."""
+    story = Story()
+    t, u = story.table("t"), story.table("u")
+    story.ddl("D", t, add_column(2, "w"), tu=500, submit=1, ack=510)
+    story.ddl("E", u, add_column(2, "w"), tu=400, submit=2, ack=520)
+    op = story.write("T", t, "x", 530, version=1)
+    story.resolve("T", t, 450, 1, at=530, op=op)
+    assert kinds(story) == ["resolved-too-early", "ddl-not-seen"]
+
+
+def old_transaction(version: int, *, arrival: int = 530) -> Story:
+    """T enlisted the table before D was acknowledged and uses it again afterwards."""
+    story = Story()
+    t = story.table()
+    story.begin("T", 5)
+    first = story.write("T", t, "x", 10)
+    story.resolve("T", t, 10, 1, op=first, purpose="enlist", name="t")
+    story.ddl("D", t, add_column(2, "w"), tu=500, submit=400, ack=520)
+    op = story.write("T", t, "y", 530, version=version, initial=1)
+    story.resolve("T", t, arrival, 2, at=530, op=op)
+    return story
+
+
+def test_an_operation_under_the_old_version_does_not_see_the_ddl() -> None:
+    """B2-T1: option 2 hides the DDL from the one who issued it."""
+    assert kinds(old_transaction(1)) == ["ddl-not-seen"]
+
+
+def test_an_old_enlistment_is_no_breach_by_itself() -> None:
+    assert kinds(old_transaction(2)) == []
+
+
+def begin_base(*, arrived: bool, began: float) -> Story:
+    """A design that resolves at begin_ts: the enlistment lies before Tu."""
+    story = Story()
+    t = story.table()
+    u = story.table("u")
+    story.begin("T", began)
+    story.ddl("D", t, add_column(2, "w"), tu=500, submit=400, ack=520)
+    op = story.write("T", u, "x", 530)
+    story.resolve("T", u, 300, 1, at=530, op=op, purpose="enlist", name="u")
+    if arrived:
+        story.resolve("T", u, 530, 1, op=op)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("arrived", "began", "kind"),
+    [
+        (True, 300, []),
+        (False, 300, ["resolved-too-early"]),
+        (True, 525, ["resolved-too-early"]),
+    ],
+)
+def test_an_enlistment_counts_where_it_is_the_last_word(
+    arrived: bool, began: float, kind: list[str]
+) -> None:
+    assert kinds(begin_base(arrived=arrived, began=began)) == kind
+
+
+def test_a_commit_may_take_effect_before_a_ddl_that_was_acknowledged_before_it() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, add_column(2, "w"), tu=500, submit=400, ack=520)
+    story.resolve("T", t, 499, 1, at=530, op="T.commit", purpose="commit")
+    story.commit("T", 530, commit_ts=499)
+    assert kinds(story) == []
+
+
+def test_the_words_name_the_statement_and_both_instants() -> None:
+    [early, _] = anomalies("own_ddl", after(445))
+    assert "D (ALTER D) was acknowledged at 470 ms, with Tu = 500" in early.summary
+    assert "invoked later at 475 ms" in early.summary
+    assert "at 445, before that" in early.summary

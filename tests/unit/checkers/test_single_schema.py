@@ -1,0 +1,83 @@
+"""I5: one version of a table, and one table under a name, as far as a transaction can see."""
+
+from sim.model import ddl
+from tests.helpers_history import Story, add_column, drop_constraint
+from tests.unit.checkers.judging import anomalies
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("single_schema", story)]
+
+
+def test_two_writes_under_two_versions() -> None:
+    """B1-T1: what only the strict graph shows of I3."""
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, drop_constraint(), tu=20)
+    story.write("T", t, "y", 30, version=2)
+    story.commit("T", 40)
+    assert kinds(story) == ["two-versions"]
+
+
+def test_an_aborted_transaction_has_seen_it_too() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, drop_constraint(), tu=20)
+    story.read("T", t, "y", 30, None, version=2)
+    story.abort("T", 40)
+    assert kinds(story) == ["two-versions"]
+
+
+def test_operations_after_a_ddl_under_the_old_version_are_one_schema() -> None:
+    """B11-T1: only a metadata query could reveal the switch."""
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, add_column(2, "w"), tu=20)
+    story.write("T", t, "y", 30)
+    story.commit("T", 40)
+    assert kinds(story) == []
+
+
+def test_two_lists_of_columns_that_differ() -> None:
+    """B11-T3"""
+    story = Story()
+    t = story.table()
+    story.metadata("T", t, 12)
+    story.ddl("D", t, add_column(2, "w"), tu=20)
+    story.metadata("T", t, 32, version=2)
+    [anomaly] = anomalies("single_schema", story)
+    assert "was shown the columns (id, v) of t version 1" in anomaly.summary
+
+
+def test_two_transactions_may_see_two_versions() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, add_column(2, "w"), tu=20)
+    story.write("U", t, "y", 30, version=2)
+    assert kinds(story) == []
+
+
+def renamed(*, used: bool) -> Story:
+    """B5-T4: a means the old table at 10; RENAME a TO b, CREATE a; then a means the new one."""
+    story = Story()
+    old = story.table("a")
+    op = story.write("T", old, "x", 10)
+    story.resolve("T", old, 10, 1, op=op, purpose="enlist", name="a")
+    story.ddl("D", old, ddl.ObjectRenamed("a", "b"), tu=15)
+    new = story.created("E", "a", tu=17, submit=16, ack=18)
+    story.resolve("T", new, 20, 1, purpose="enlist", name="a")
+    if used:
+        story.write("T", new, "y", 20)
+    return story
+
+
+def test_two_tables_under_one_name() -> None:
+    assert kinds(renamed(used=True)) == ["two-tables"]
+
+
+def test_a_table_that_was_never_used_is_not_observed() -> None:
+    assert kinds(renamed(used=False)) == []

@@ -1,0 +1,77 @@
+"""I2: one version per table on all nodes, and rows that may exist at commit_ts."""
+
+from typing import Any
+
+import pytest
+
+from sim.model import ddl
+from sim.model.schema import Column
+from tests.helpers_history import INT, Story, add_column
+from tests.unit.checkers.judging import anomalies
+
+INCOMPATIBLE = ddl.ColumnDropped(Column(1, "v", INT))
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("uniform_commit", story)]
+
+
+def test_two_nodes_on_two_versions_are_a_mixed_commit() -> None:
+    """A0-T1, with a change that is forward-compatible in itself."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=5)
+    story.write("T", t, "x", 10, node="A", version=2)
+    story.write("T", t, "y", 12, node="B", version=1)
+    story.commit("T", 15)
+    [anomaly] = anomalies("uniform_commit", story)
+    assert anomaly.kind == "mixed-commit"
+    assert "version 2 on node A" in anomaly.summary
+    assert "version 1 on node B" in anomaly.summary
+
+
+def test_what_did_not_commit_is_not_judged() -> None:
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=5)
+    story.write("T", t, "x", 10, version=2)
+    story.write("T", t, "y", 12, version=1)
+    story.abort("T", 15)
+    assert kinds(story) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "commit", "kind"),
+    [
+        (INCOMPATIBLE, 19, []),
+        (INCOMPATIBLE, 20, ["inconsistent-row"]),
+        (add_column(2, "w"), 40, []),
+        (ddl.ObjectDropped(), 40, ["inconsistent-row"]),
+    ],
+)
+def test_a_row_may_exist_at_its_commit_ts_or_not(change: Any, commit: int, kind: list[str]) -> None:
+    """commit_ts = Tu: the row already counts under the new schema."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, change, tu=20)
+    story.write("T", t, "x", 10)
+    story.commit("T", commit)
+    assert kinds(story) == kind
+
+
+def test_a_row_of_a_version_that_is_not_active_yet_is_inconsistent() -> None:
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=20, submit=1)
+    story.write("T", t, "x", 10, version=2)
+    story.commit("T", 19)
+    assert kinds(story) == ["inconsistent-row"]
+
+
+def test_reading_alone_leaves_no_row() -> None:
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, INCOMPATIBLE, tu=20)
+    story.read("T", t, "x", 10, None)
+    story.commit("T", 40)
+    assert kinds(story) == []

@@ -1,0 +1,107 @@
+"""Hybrid clocks: `now` ticks, `current` looks, `update` merges, and nothing goes back."""
+
+from sim.model.hlc import HybridClock
+from sim.units import LOGICAL_MASK, timestamp
+
+
+class Hand:
+    """A physical clock moved by hand."""
+
+    def __init__(self, ms: int = 0) -> None:
+        self.ms = ms
+        self.clock = HybridClock(lambda: self.ms)
+
+
+def test_the_first_timestamp_is_the_physical_time() -> None:
+    """Without a counter, also where the node's clock is behind the start."""
+    assert Hand(7).clock.now() == timestamp(7)
+    assert Hand(-7).clock.now() == timestamp(-7)
+
+
+def test_within_one_millisecond_the_counter_ticks() -> None:
+    """And starts again with the next millisecond."""
+    hand = Hand(7)
+    assert [hand.clock.now() for _ in range(3)] == [timestamp(7, n) for n in range(3)]
+    hand.ms = 8
+    assert hand.clock.now() == timestamp(8)
+
+
+def test_a_physical_clock_that_steps_back_is_not_followed() -> None:
+    """The hybrid clock stays where it is and counts until it is caught up with."""
+    hand = Hand(7)
+    hand.clock.now()
+    hand.ms = 3
+    assert hand.clock.now() == timestamp(7, 1)
+    hand.ms = 7
+    assert hand.clock.now() == timestamp(7, 2)
+    hand.ms = 8
+    assert hand.clock.now() == timestamp(8)
+
+
+def test_looking_does_not_tick() -> None:
+    """It shows the physical time, or what was given or merged last if that is larger."""
+    hand = Hand(7)
+    hand.clock.now()
+    assert [hand.clock.current(), hand.clock.current()] == [timestamp(7), timestamp(7)]
+    hand.clock.now()
+    assert hand.clock.current() == timestamp(7, 1)
+    hand.ms = 9
+    assert hand.clock.current() == timestamp(9)
+    assert hand.clock.now() == timestamp(9)
+
+
+def test_what_is_merged_lies_before_whatever_comes_next() -> None:
+    """Also if the physical clock is behind it."""
+    hand = Hand(7)
+    hand.clock.update(timestamp(20, 5))
+    assert hand.clock.current() == timestamp(20, 5)
+    assert hand.clock.now() == timestamp(20, 6)
+    hand.ms = 21
+    assert hand.clock.now() == timestamp(21)
+
+
+def test_what_is_past_changes_nothing() -> None:
+    """Nor does what was given last."""
+    hand = Hand(7)
+    last = hand.clock.now()
+    hand.clock.update(timestamp(6, 9))
+    hand.clock.update(last)
+    assert hand.clock.now() == timestamp(7, 1)
+
+
+def test_a_merge_counts_even_if_it_lies_before_the_physical_time() -> None:
+    """Then the physical time is what comes next."""
+    hand = Hand(7)
+    hand.clock.update(timestamp(5))
+    assert hand.clock.now() == timestamp(7)
+
+
+def test_a_full_counter_runs_into_the_next_millisecond() -> None:
+    """Timestamps go on rising, ahead of the physical clock."""
+    hand = Hand(7)
+    hand.clock.update(timestamp(7, LOGICAL_MASK))
+    assert hand.clock.now() == timestamp(8)
+    assert hand.clock.now() == timestamp(8, 1)
+
+
+def test_a_clock_can_begin_where_another_ended() -> None:
+    """What it gives lies after what was given before."""
+    assert HybridClock(lambda: 7, last=timestamp(9)).now() == timestamp(9, 1)
+
+
+def test_who_listens_hears_of_merges_that_move_the_clock_only() -> None:
+    """Not of ticks, not of merges that change nothing; and can stop listening."""
+    hand, heard = Hand(7), [0]
+
+    def hear() -> None:
+        heard[0] += 1
+
+    hand.clock.on_jump(hear)
+    hand.clock.now()
+    hand.clock.update(timestamp(7))
+    assert heard == [0]
+    hand.clock.update(timestamp(7, 1))
+    assert heard == [1]
+    hand.clock.on_jump(None)
+    hand.clock.update(timestamp(8))
+    assert heard == [1]

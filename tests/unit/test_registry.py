@@ -1,0 +1,143 @@
+"""Plug-ins are found by name: those of the tree, those of entry points, those of loaded files."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import sim.registry
+from sim.registry import BadPluginError, Registry, UnknownPluginError, load_file
+
+FOUND: list[str] = []
+"""What the plug-in files of these tests ran, in order."""
+
+
+class Point(NamedTuple):
+    """An entry point."""
+
+    name: str
+
+    def load(self) -> None:
+        FOUND.append(self.name)
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """No test sees what another one imported."""
+    FOUND.clear()
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith(("plugs_for_test", "ddlsim_loaded_")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[int]:
+    """A registry over a package of two modules, and no entry points."""
+    package = tmp_path / "plugs_for_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    for name in ("zebra", "ant"):
+        (package / f"{name}.py").write_text(
+            f"from {__name__} import FOUND\nFOUND.append({name!r})\n"
+        )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sim.registry, "entry_points", lambda **_: [])
+    return Registry("strategy", "plugs_for_test")
+
+
+def test_it_adds(registry: Registry[int]) -> None:
+    """And gives back what it was given, so that it can be used as a decorator."""
+    assert registry.add("b", 7) == 7
+    registry.add("a", 8)
+    assert registry.get("b") == 7
+    assert "a" in registry
+    assert "c" not in registry
+
+
+def test_names_come_in_order_whatever_the_order_of_adding(registry: Registry[int]) -> None:
+    """A listing does not depend on who was imported first."""
+    for name in ("c", "a", "b"):
+        registry.add(name, ord(name))
+    assert list(registry) == ["a", "b", "c"]
+    assert registry.items() == [("a", 97), ("b", 98), ("c", 99)]
+
+
+def test_a_name_is_taken_once(registry: Registry[int]) -> None:
+    """The second plug-in is refused and does not replace the first."""
+    registry.add("a", 1)
+    with pytest.raises(BadPluginError, match="two strategy plug-ins are called 'a'"):
+        registry.add("a", 2)
+    assert registry.get("a") == 1
+
+
+def test_an_unknown_name_is_answered_with_the_near_ones(registry: Registry[int]) -> None:
+    """Or with all of them where none is near."""
+    registry.add("a5_safetime", 1)
+    registry.add("iep", 2)
+    with pytest.raises(UnknownPluginError, match=r"called 'a5_safetim'; did you mean a5_safetime"):
+        registry.get("a5_safetim")
+    with pytest.raises(UnknownPluginError, match="known: a5_safetime, iep"):
+        registry.get("xyzzy")
+
+
+def test_every_module_of_the_package_is_imported_in_order_once(registry: Registry[int]) -> None:
+    """A directory is the list."""
+    list(registry)
+    registry.discover()
+    assert FOUND == ["ant", "zebra"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "group"), [("strategy", "ddlsim.strategies"), ("workload", "ddlsim.workloads")]
+)
+def test_entry_points_of_the_kind_are_loaded_in_order(
+    kind: str, group: str, registry: Registry[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the plural of the kind, in the order of their names."""
+    del registry
+    points = {group: [Point("late"), Point("early")]}
+    monkeypatch.setattr(sim.registry, "entry_points", lambda group: points.get(group, []))
+    Registry[Any](kind, "plugs_for_test").discover()
+    assert FOUND == ["ant", "zebra", "early", "late"]
+
+
+def plugin(tmp_path: Path, text: str) -> str:
+    """A plug-in file from outside the tree."""
+    file = tmp_path / "mine.py"
+    file.write_text(f"from {__name__} import FOUND\n{text}")
+    return str(file)
+
+
+def test_a_file_is_run_once(registry: Registry[int], tmp_path: Path) -> None:
+    """What it registers is then known; naming it twice is no error."""
+    del registry
+    file = plugin(tmp_path, "FOUND.append('mine')\n")
+    load_file(file)
+    load_file(file)
+    assert FOUND == ["mine"]
+
+
+def test_a_file_that_fails_says_why_and_can_be_tried_again(
+    registry: Registry[int], tmp_path: Path
+) -> None:
+    """A half-run module is not left behind."""
+    del registry
+    file = plugin(tmp_path, "FOUND.append(1 // (len(FOUND)))\n")
+    with pytest.raises(BadPluginError, match=r"mine\.py: ZeroDivisionError"):
+        load_file(file)
+    FOUND.append("x")
+    load_file(file)
+    assert FOUND == ["x", 1]
+
+
+def test_a_file_must_be_there_and_be_python(tmp_path: Path) -> None:
+    """Each mistake has its own sentence."""
+    with pytest.raises(BadPluginError, match="no such plug-in file"):
+        load_file(str(tmp_path / "none.py"))
+    (tmp_path / "notes.txt").write_text("x = 1")
+    with pytest.raises(BadPluginError, match=r"not a Python file; give a file that ends in \.py"):
+        load_file(str(tmp_path / "notes.txt"))
