@@ -75,8 +75,6 @@ class Client:
         reply: Any = None
         label = zlib.crc32(op.encode()) << 8
         for refresh in range(REFRESHES):
-            if implicit and refresh:
-                tx = f"{tx}m{refresh}"  # the transaction that met the mismatch is over
             table = self.tables.get(do.table)
             row = self._encoded(op, do, table)
             if isinstance(row, BadRow):

@@ -71,6 +71,7 @@ class Coordinator:
         self._default_partitions = default_partitions
         self._transactions: dict[str, Transaction] = {}
         self._aborted: dict[str, Reason] = {}
+        self._refreshing: dict[str, tuple[Transaction, int]] = {}
         node.on(ClientBegin, self.begin)
         node.on(ClientOperation, self.operate)
         node.on(ClientCommit, self.commit)
@@ -149,14 +150,19 @@ class Coordinator:
         return tx
 
     async def _operate_implicitly(self, request: ClientOperation) -> Reply:
-        """Begin, operate, commit; what is retriable is retried here and not by the client."""
-        reply: Reply = self._refusal(Reason.TX_FINISHED)
-        for attempt in range(IMPLICIT_ATTEMPTS):
+        """Begin, operate, commit; what is retriable is retried here and not by the client.
+
+        A client that has to encode anew finds its transaction where it was [110.flow.2].
+        """
+        refreshed, first = self._refreshing.pop(request.tx, (None, 0))
+        reply: Reply | None = None
+        for attempt in range(first, IMPLICIT_ATTEMPTS):
             label = f"{request.tx}r{attempt}" if attempt else request.tx
-            tx = self._begin(label, implicit=True)
+            tx = refreshed or self._begin(label, implicit=True)
+            refreshed = None
             reply = await self._operate(tx, request)
             if type(reply) is Mismatch:
-                self._abort(tx, Reason.ROLLED_BACK)
+                self._refreshing[request.tx] = (tx, attempt)
                 return reply
             if type(reply) is Answer:
                 reason = await self._commit(tx)
@@ -167,6 +173,7 @@ class Coordinator:
             if not reply.reason.retriable:
                 return reply
             self.node.probe("implicit-retry")
+        assert reply is not None, f"{request.tx} was not tried at all"
         return reply
 
     # --- one operation -------------------------------------------------------------------------------

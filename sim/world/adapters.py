@@ -26,7 +26,7 @@ class Recorder:
         self.record: Callable[[Any], None] = history.events.append if recording else _forget
         self._once: dict[object, None] = {}
 
-    def record_once(self, key: object, event: Any) -> None:  # noqa: ANN401 - any event
+    def record_once(self, key: object, event: Any) -> None:
         """Write an event that any node may report, the first time only."""
         if key not in self._once:
             self._once[key] = None

@@ -9,9 +9,8 @@ from typing import Any
 
 from sim.history.events import Cells, Failed, Invoked, Ok, Unknown
 from sim.kernel.clock import PhysicalClock
-from sim.kernel.future import Future
 from sim.kernel.host import Host
-from sim.model.ops import Begin, Commit, DataOperation, Ddl, Delete, Get, Key, Put, Rollback, Scan
+from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Put, Rollback, Scan
 from sim.model.ports import NO_REPLY
 from sim.model.programs import DdlItem, Program, TransactionItem
 from sim.model.reasons import Reason
@@ -61,7 +60,7 @@ class ClientHost:
 
     async def perform(
         self, op: str, tx: str | None, node: str, do: Any, *, begins: bool = False
-    ) -> Outcome:  # noqa: ANN401 - any operation in, any answer out
+    ) -> Outcome:
         """Ask for one operation and write down what came of it."""
         self.invoked(op, tx, node, do)
         reply = await self._asked(op, tx, node, do, begins=begins)
@@ -70,7 +69,7 @@ class ClientHost:
 
     async def _asked(
         self, op: str, tx: str | None, node: str, do: Any, *, begins: bool
-    ) -> Outcome:  # noqa: ANN401
+    ) -> Outcome:
         token = self.client.token_ts if self.session else None
         match do:
             case Get() | Put() | Delete() | Scan():
@@ -90,7 +89,7 @@ class ClientHost:
 
     # --- the client's voice ---------------------------------------------------------------------------
 
-    def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:  # noqa: ANN401
+    def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:
         """Write down that the client asks for something."""
         kind = do.__struct_config__.tag
         self.open[op] = f"an answer to {kind} from {node}"
@@ -110,7 +109,7 @@ class ClientHost:
                 )
             )
 
-    def completed(self, op: str, do: Any, reply: Outcome) -> None:  # noqa: ANN401
+    def completed(self, op: str, do: Any, reply: Outcome) -> None:
         """Write down what the client was told."""
         del self.open[op]
         if not self.recording:
@@ -123,7 +122,7 @@ class ClientHost:
         else:
             self.record(Unknown(now, self.name, op, Reason.NODE_UNREACHABLE.name))
 
-    def _shown(self, do: Any, reply: Answer) -> Any:  # noqa: ANN401
+    def _shown(self, do: Any, reply: Answer) -> Any:
         """What the client shows its user: a row, rows, or nothing."""
         rows: tuple[tuple[Key, Cells], ...] = reply.rows
         if isinstance(do, Get):

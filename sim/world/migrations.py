@@ -7,6 +7,7 @@ from sim.model.records import Record
 from sim.units import Micros, ms
 from sim.world import checks, config
 from sim.world.files import Files
+from sim.world.first_schema import check_schema
 from sim.world.positions import Path
 from sim.world.problems import Origin
 from sim.world.sqltext import SqlLine, read_ddl, read_file
@@ -35,7 +36,9 @@ def read_schema(table: config.Schema, origin: Origin, files: Files) -> tuple[Sql
         raise origin.error(("schema", "file"), "sql and file both; keep one of them")
     if table.sql is None and table.file is None:
         return ()
-    return _statements(table, origin, files, ("schema",))
+    lines = _statements(table, origin, files, ("schema",))
+    check_schema(lines, origin, ("schema", "sql" if table.file is None else "file"))
+    return lines
 
 
 def read_migrations(

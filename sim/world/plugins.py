@@ -51,7 +51,7 @@ def read_workloads(tables: list[dict[str, Any]], origin: Origin) -> tuple[Worklo
 def read_faults(
     tables: list[dict[str, Any]], nodes: tuple[str, ...], names: list[str], origin: Origin
 ) -> tuple[FaultEntry, ...]:
-    """Every fault; whatever it names must exist: a node, or a role on a known table."""
+    """Every fault; what it names must exist: a node, or a role on a table of the schema."""
     entries = []
     for index, table in enumerate(tables):
         path: Path = ("faults", index)

@@ -21,7 +21,8 @@ from sim.kernel.envelope import TracedEnvelope
 from sim.model.schema import Table
 from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault
-from sim.protocol import flows, strategy as joints
+from sim.protocol import flows
+from sim.protocol import strategy as joints
 from sim.protocol.rows import decode
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy

@@ -10,6 +10,7 @@ from sim.model.programs import Step
 from sim.model.records import Record
 from sim.world import checks, config
 from sim.world.files import Files, reason
+from sim.world.first_schema import tables_at_start
 from sim.world.migrations import MigrationEntry, read_migrations, read_schema
 from sim.world.overrides import (
     EMBEDDED,
@@ -182,7 +183,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         origin,
         nodes=nodes,
         voters=voters,
-        tables=names_of(list(schema)),
+        tables=list(tables_at_start(schema)),
         steps=steps,
     )
     return Scenario(
@@ -201,7 +202,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         schema=schema,
         migrations=migrations,
         workloads=read_workloads(table.workload, origin),
-        faults=read_faults(table.faults, nodes, names, origin),
+        faults=read_faults(table.faults, nodes, list(tables_at_start(schema)), origin),
         steps=steps,
         text=given.text,
         overrides={**given.overrides, **files.overrides()},

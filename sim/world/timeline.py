@@ -30,7 +30,7 @@ class StepHold(Hold):
         super().__init__(hold.sender, hold.to, hold.kind)
         self._step = hold.label
 
-    def matches(self, envelope: Any) -> bool:  # noqa: ANN401 - an envelope with any payload
+    def matches(self, envelope: Any) -> bool:
         """Whether the message was sent for the step."""
         if self._step is None:
             return super().matches(envelope)

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from sim.model.ddl import CreateTable
 from sim.workload.base import PlannedDdl, WorkloadWorld
+from sim.world.first_schema import tables_at_start
 from sim.world.migrations import paced
 
 if TYPE_CHECKING:
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 def workload_world(scenario: "Scenario", label: str) -> WorkloadWorld:
     """Nodes, tables at the start, and the DDL whose instants are known."""
-    statements = [line.statement for line in scenario.schema]
     planned = [
         PlannedDdl(at_us, line.statement, line.sql)
         for _, at_us, line in paced(scenario.migrations)
@@ -21,7 +20,7 @@ def workload_world(scenario: "Scenario", label: str) -> WorkloadWorld:
     return WorkloadWorld(
         label=label,
         nodes=scenario.nodes,
-        tables=tuple(each for each in statements if isinstance(each, CreateTable)),
+        tables=tuple(tables_at_start(scenario.schema).values()),
         planned_ddl=tuple(sorted(planned, key=lambda ddl: ddl.at_us)),
         delay_duration_ms=scenario.largest_delay_ms,
     )

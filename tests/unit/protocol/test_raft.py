@@ -3,7 +3,7 @@
 import pytest
 
 from sim.protocol.raft import AppendEntries, AppendReply, Entry, Member
-from tests.raft_group import Group
+from tests.helpers_raft import Group
 
 
 def commands(member: Member) -> list[object]:
@@ -279,9 +279,12 @@ def test_a_learner_that_is_behind_is_sent_to_again_as_well() -> None:
     group = Group(learners=("d",))
     group.propose("x")
     group.lose("d")
+    for name in ("b", "a"):
+        group.deliver_to(name)
+    group.lose("d")
     group.settle()
     assert group.resend()
-    group.resend()
+    assert group.resend()
     assert [letter.to for letter in group.on_the_way] == ["d"]
     group.settle()
     assert group.applied["d"] == ["x"]

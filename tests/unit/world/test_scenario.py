@@ -167,7 +167,7 @@ def test_tables_that_come_later_may_be_named() -> None:
             step(id='"d"', client='"c"', node='"n1"', ddl='"ALTER TABLE t RENAME TO u"'),
             step(id='"a"', client='"c"', node='"n1"', do='["get", "u", 1]'),
             step(id='"b"', client='"c"', node='"n1"', do='["get", "m", 1]'),
-            '[[faults]]\nname = "pause"\nnode = "primary of m/0"\n',
+            '[[faults]]\nname = "pause"\nnode = "primary of t/0"\n',
         ]
     )
     assert [each.id for each in scenario(text).steps] == ["d", "a", "b"]

@@ -1,0 +1,129 @@
+"""Golden texts of the command line: results made by hand, as people read them at 80 columns.
+
+python -m tests.golden.cli --write     renews the texts; review the difference
+"""
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sim.checkers.outcome import Outcome
+from sim.cli import documents, junit, verb_list, view, view_compat
+from sim.cli.report import Report
+from sim.cli.words import console
+from sim.world import compat
+from tests.unit.cli.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
+
+FOLDER = Path(__file__).parent / "cli"
+SCHEMA = "CREATE TABLE orders (id INT PRIMARY KEY, v INT, w VARCHAR(10)); CREATE TABLE c (id INT PRIMARY KEY)"
+MIGRATION = """ALTER TABLE orders ADD COLUMN note VARCHAR;
+ALTER TABLE orders DROP COLUMN v;
+ALTER TABLE nobody DROP COLUMN v;
+ALTER TABLE orders ALTER COLUMN w SET DATA TYPE VARCHAR(20)"""
+
+
+def ok() -> Report:
+    return a_report(a_row(), reaches=("completeness-wait",))
+
+
+def violated() -> Report:
+    return a_report(a_row(7, a_violation(), a_cycle("accepted", because="nobody claims it")))
+
+
+def many() -> Report:
+    """Several seeds: what is the same is told once."""
+    other = a_cycle(kind="G2", summary="another cycle")
+    clean = [a_row(seed) for seed in range(20, 40)]
+    return a_report(
+        a_row(3, a_violation(), a_violation(summary="the same of T2"), a_cycle()),
+        a_row(4, a_cycle(), other),
+        a_row(5, a_cycle("finding:F-1", because="explained by F-1")),
+        a_row(6, a_violation(status="out_of_assumption", because="the skew was more than CSmax")),
+        *clean,
+        expect={"violated": ["I1", "I8"]},
+        reaches=("completeness-wait", "leader-changed"),
+    )
+
+
+def troubled() -> Report:
+    """Crashes, operations that never end, steps that are missed."""
+    stuck = "c1.3 of c1 never ended: it waits for an answer to commit from n2"
+    missed = "step r1 (line 12): expected ok, got SCHEMA_CHANGED"
+    return a_report(
+        a_crash(1),
+        a_crash(2),
+        a_row(3, outcome=Outcome.STUCK, stuck=(stuck,)),
+        a_row(4, missed=(missed,)),
+        a_row(5, outcome=Outcome.UNKNOWN, unjudged=("I1",)),
+    )
+
+
+def vacuous() -> Report:
+    return a_report(a_row(), reaches=("leader-changed", "completeness-wait"))
+
+
+def large() -> Report:
+    """Numbers that still fit."""
+    figures = some_figures(attempts=12_345_678, committed=11_000_000, events=9_876_543_210)
+    return a_report(a_row())._replace(figures=figures)
+
+
+def text(report: Report) -> str:
+    return printed(lambda: view.show(report, console()))
+
+
+def printed(tell: Callable[[], Any]) -> str:
+    """What is written to stdout where that is no terminal."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        tell()
+    return out.getvalue()
+
+
+def linted() -> str:
+    report = compat.lint(SCHEMA, MIGRATION)
+    report = compat.with_rates(report, ddl_rate=0.1, tx_length=2)
+    return printed(lambda: view_compat.show(report, "migration.sql", console()))
+
+
+def cases() -> str:
+    report = troubled()
+    return junit.text(
+        "ddlsim run", "smoke", [junit.of_run(r, f"seed {r.seed}") for r in report.sum.runs]
+    )
+
+
+STORIES: dict[str, Callable[[], str]] = {
+    "run_ok.txt": lambda: text(ok()),
+    "run_violated.txt": lambda: text(violated()),
+    "run_many.txt": lambda: text(many()),
+    "run_troubled.txt": lambda: text(troubled()),
+    "run_vacuous.txt": lambda: text(vacuous()),
+    "run_large.txt": lambda: text(large()),
+    "run_violated.json": lambda: documents.text(documents.run(violated())) + "\n",
+    "run_troubled.xml": lambda: cases() + "\n",
+    "compat.txt": linted,
+    "list_reasons.txt": lambda: "\n".join(verb_list.lines(verb_list.reasons(), 80)) + "\n",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Renew what differs, or only tell."""
+    different = [name for name in STORIES if not same(name)]
+    for name in different:
+        if "--write" in arguments:
+            (FOLDER / name).write_text(STORIES[name](), "utf-8")
+        sys.stdout.write(f"{name}\n")
+    return 1 if different and "--write" not in arguments else 0
+
+
+def same(name: str) -> bool:
+    """Whether a story reads as it was reviewed."""
+    path = FOLDER / name
+    return path.exists() and path.read_text("utf-8") == STORIES[name]()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
