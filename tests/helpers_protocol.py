@@ -106,7 +106,7 @@ class FakeNode:
         self._requests = 0
         wire.nodes[name] = self
 
-    # --- messages ----------------------------------------------------------------------------------
+    # --- messages --------------------------------------------------------------------------------
 
     def on(self, payload_type: type, handler: Handler) -> None:
         assert payload_type not in self.handlers, f"two handlers of {payload_type.__name__}"
@@ -149,7 +149,7 @@ class FakeNode:
         if future is not None:
             future.set(value)
 
-    # --- tasks and time ----------------------------------------------------------------------------
+    # --- tasks and time --------------------------------------------------------------------------
 
     def spawn(self, task: Coroutine[Any, Any, Any]) -> None:
         self.loop.spawn(task)
@@ -170,7 +170,7 @@ class FakeNode:
     def elapsed_us(self) -> Micros:
         return Micros(self.loop.now_us)
 
-    # --- the record --------------------------------------------------------------------------------
+    # --- the record ------------------------------------------------------------------------------
 
     def record(self, event: object) -> None:
         self.events.append(event)
@@ -246,7 +246,7 @@ def change(catalog: Catalog, asked: str, activation_ts: Timestamp) -> AppliedUpd
     return AppliedUpdate(activation_ts, activation_ts, version, update)
 
 
-# --- nodes that serve transactions -----------------------------------------------------------------
+# --- nodes that serve transactions ---------------------------------------------------------------
 
 
 class Member:

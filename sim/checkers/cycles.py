@@ -37,9 +37,13 @@ SEARCH_BUDGET: Final = 3_000_000
 
 
 class Cycle(NamedTuple):
-    """A cycle of edges between nodes; `needs_ddl_time` where it rests on a DDL's real time."""
+    """A cycle of edges between nodes; `needs_ddl_time` where it rests on a DDL's real time.
+
+    Of cycles through the same nodes in the same order the one of least `weight` is told.
+    """
 
     edges: tuple[Edge, ...]
+    weight: int
     needs_ddl_time: bool
     strict_only: bool
 
@@ -86,8 +90,9 @@ def find(graph: Graph, *, strict: bool) -> Search:
             found, left = _search(component, chains, strict=strict)
             unexamined += left
             for cycle in found:
-                key = tuple(sorted(edge.source for edge in cycle.edges))
-                cycles.setdefault(key, cycle)
+                key = tuple(edge.source for edge in cycle.edges)
+                if key not in cycles or cycle.weight < cycles[key].weight:
+                    cycles[key] = cycle
     return Search(tuple(cycles.values()), unexamined)
 
 
@@ -250,9 +255,10 @@ def _cycle(way: list[int], component: Any, chains: _Chains) -> Cycle:
     first = min(range(len(way)), key=lambda at: (chains.is_instant(way[at]), way[at]))
     way = way[first:] + way[:first]
     edges: list[Edge] = []
-    source = way[0]
+    source, weight = way[0], 0
     for here, there in zip(way, way[1:] + way[:1], strict=True):
         edge: Edge | None = component[here][there]["edge"]
+        weight += component[here][there]["weight"]
         if edge is not None:
             edges.append(edge)
         elif not chains.is_instant(there):
@@ -260,4 +266,4 @@ def _cycle(way: list[int], component: Any, chains: _Chains) -> Cycle:
         if not chains.is_instant(there):
             source = there
     needs_ddl_time = any(edge.kind == RT and chains.is_ddl(edge.source) for edge in edges)
-    return Cycle(tuple(edges), needs_ddl_time, any(edge.strict_only for edge in edges))
+    return Cycle(tuple(edges), weight, needs_ddl_time, any(edge.strict_only for edge in edges))

@@ -70,16 +70,14 @@ def is_same_value(value: Value, source: ColumnType, shown: Value) -> bool:
 
 
 def _is_same_number(value: float, shown: Value) -> bool:
+    """An integer has one text; a floating-point value is what its text is read back as."""
     if isinstance(shown, bool) or shown is None:
         return False
+    if isinstance(value, int) and isinstance(shown, str):
+        return shown == str(value)
     if isinstance(shown, str):
-        return _decimal(shown) is not None and float(shown) == float(value) and _exact(value, shown)
+        return _decimal(shown) is not None and float(shown) == value
     return shown == value
-
-
-def _exact(value: float, shown: str) -> bool:
-    """Integers keep each digit; a floating-point value is what its text is read back as."""
-    return not isinstance(value, int) or _decimal(shown) == value
 
 
 def _decimal(text: str) -> Decimal | None:

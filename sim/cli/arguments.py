@@ -27,6 +27,7 @@ LISTS: Final = (
     "reasons",
 )
 OUTPUTS: Final = ("text", "json", "junit")
+TOP_FLAGS: Final = ("-h", "--help", "--version")
 MOST: Final = 2**63 - 1
 EPILOG: Final = """\
 exit codes:
@@ -59,19 +60,20 @@ def parse(
     argv: Sequence[str], variables: dict[str, str], top: Parser, verbs: dict[str, Parser]
 ) -> argparse.Namespace:
     """The verb with its options; what is not given is taken from the environment."""
-    verb = next((word for word in argv if not word.startswith("-")), None)
-    if verb is not None and verb not in VERBS:
+    verb = argv[0]
+    if verb.startswith("-") and verb not in TOP_FLAGS:
+        raise InputError(f"{verb.partition('=')[0]}: the verb comes first; see ddlsim --help")
+    if verb not in VERBS and verb not in TOP_FLAGS:
         raise InputError(f"no verb is called {verb!r}; {near(verb, list(VERBS))}")
-    chosen = verbs.get(verb or "")
+    chosen = verbs.get(verb)
     given: dict[str, object] = {}
     if chosen is not None:
         given = environment.defaults(chosen, variables)
         chosen.set_defaults(**given)
     options, rest = top.parse_known_args(argv)
-    if rest and chosen is not None:
-        raise InputError(f"{verb}: {_unknown(rest[0], chosen)}")
     if rest:
-        raise InputError(_unknown(rest[0], top))
+        assert chosen is not None, rest
+        raise InputError(f"{verb}: {_unknown(rest[0], chosen)}")
     if verb == "run":
         _one_kind_of_seed(options, given)
     return options

@@ -44,8 +44,6 @@ def _run(words: list[str]) -> int:
         return 0
     variables = dict(os.environ)
     options = arguments.parse(words, variables, top, verbs)
-    if options.verb is None:
-        raise InputError("a verb is missing; see ddlsim --help")
     environment.doubtful(variables, list(verbs.values()))
     return _execute(options)
 

@@ -22,13 +22,15 @@ def near(name: str, known: list[str]) -> str:
 
 def is_bad_input(error: Exception) -> bool:
     """Whether an exception says that the input cannot be used, as against a defect of ours."""
+    if isinstance(error, InputError):
+        return True
     from sim.history.codec import BadHistory
     from sim.registry import BadPluginError, UnknownPluginError
     from sim.world.problems import ScenarioError
     from sim.world.run import BadDesign
 
     kinds = (ScenarioError, BadDesign, BadHistory, BadPluginError, UnknownPluginError)
-    return isinstance(error, (InputError, *kinds))
+    return isinstance(error, kinds)
 
 
 def note(text: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from analysis import aggregate
 from sim.checkers.base import Violation
-from sim.checkers.outcome import Outcome
+from sim.checkers.outcome import Outcome, worst
 from sim.cli import documents, junit
 from sim.history import codec
 from sim.history.history import FORMAT
@@ -52,7 +52,7 @@ def execute(options: argparse.Namespace) -> int:
         print(junit.text("ddlsim check", "histories", cases))
     else:
         show(judged)
-    return sum_of([one.row for one in judged], reaches=(), expect="ok").outcome.exit_code
+    return worst(one.row.outcome for one in judged).exit_code
 
 
 def judge(options: argparse.Namespace, file: str) -> Judged:

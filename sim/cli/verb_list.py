@@ -16,6 +16,8 @@ from sim.registry import load_file
 Entry = dict[str, Any]
 WIDTH_AWAY: Final = 80
 NAME_MOST: Final = 26
+OURS: Final = "ours"
+"""The source of what no document names."""
 REMARK: Final = "remark"
 """Not in the JSON: what the text says of an entry besides its summary."""
 
@@ -125,7 +127,7 @@ def workloads() -> list[Entry]:
 
 
 def _plain(name: str, item: Any) -> Entry:
-    return {"name": name, "summary": item.summary, "source": item.source}
+    return {"name": name, "summary": item.summary, "source": item.source or OURS}
 
 
 def checkers() -> list[Entry]:

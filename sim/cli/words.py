@@ -61,7 +61,9 @@ def command(words: str, to: Console) -> None:
 
 def labelled(label: str, text: str, to: Console, style: str = "") -> None:
     """A label in the first column, the text wrapped beside it."""
-    lines = textwrap.wrap(text, to.width - LABEL, break_on_hyphens=False) or [""]
+    lines = textwrap.wrap(
+        text, to.width - LABEL, break_long_words=False, break_on_hyphens=False
+    ) or [""]
     for place, line in enumerate(lines):
         head = label if not place else ""
         to.print(Text(head.ljust(LABEL), style) + Text(line))

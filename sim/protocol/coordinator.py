@@ -199,7 +199,7 @@ class Coordinator:
         if not strategy.check_client_version(request.client_version, table.version):
             self.node.probe("client-version-refreshed")
             return Mismatch(self.node.clock.now(), table)
-        if tx.state is not State.ACTIVE:
+        if tx.state is State.ABORTED or tx.state is State.COMMITTED:
             return self._refusal(tx.reason or Reason.TX_FINISHED)
         if request.action == "scan":
             return await self._scan(tx, request, enlistment)
@@ -257,6 +257,7 @@ class Coordinator:
     def _shown_columns(self, tx: Transaction, op: str, table: Table) -> tuple[str, ...]:
         """The columns that `SELECT *` shows: those of the enlisted version."""
         node = self.node
+        tx.shown[table.id] = None
         columns = tuple(column.name for column in table.columns)
         if node.recording:
             node.record(

@@ -110,6 +110,22 @@ async def schema_at_commit_ts(
     return verdict, tuple(tables)
 
 
+async def schema_at_commit_ts_exact_if_shown(
+    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
+) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]]:
+    """As the default, and no change at all of a table whose columns the transaction was shown.
+
+    Closes finding F-1: nobody can tell from a transaction's tuples that it ran on the old schema of
+    a forward-compatible change, but it can tell itself if it looked [110.valid.1].
+    """
+    verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
+    if verdict is None and any(
+        object_id in tx.shown and initial != current for object_id, initial, current in tables
+    ):
+        verdict = Reason.SCHEMA_INCOMPATIBLE
+    return verdict, tables
+
+
 async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:
     """Mark what can no longer commit, and roll it back once the update is active [110.valid.3].
 

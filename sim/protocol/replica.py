@@ -62,7 +62,7 @@ class Replica:
         self.sync = sync
         self.locks = locks
         self.partitions: dict[tuple[int, int], Partition] = {}
-        self._written: dict[TxId, dict[tuple[int, int, Key], None]] = {}
+        self._written: dict[TxId, dict[tuple[int, int, Key], tuple[str, ...]]] = {}
         self._ended: dict[TxId, Timestamp | None] = {}
         self._outcomes: dict[TxId, Timestamp] = {}
         node.on(Operate, self.operate)
@@ -261,12 +261,15 @@ class Replica:
         node, tx, key = self.node, request.tx, request.key
         place = (request.table_id, request.partition, key)
         assert self.locks.holds(tx, place) & X, f"{tx.label} writes {key!r} without a lock"
-        rows = self.partition(request.table_id, request.partition)
-        rows.write(tx, key, run_version, request.row)
         written = self._written.get(tx)
         if written is None:
             written = self._written[tx] = {}
-        written[place] = None
+        earlier = written.get(place, ())
+        if request.op in earlier:  # a copy of the message: it must not undo a later write
+            return
+        written[place] = (*earlier, request.op)
+        rows = self.partition(request.table_id, request.partition)
+        rows.write(tx, key, run_version, request.row)
         if node.recording:
             cells: Cells | None = None
             if request.row is not None:

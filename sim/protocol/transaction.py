@@ -11,7 +11,7 @@ from typing import Any
 from sim.model.ports import Future
 from sim.model.reasons import Reason
 from sim.model.records import Record
-from sim.model.schema import Table, View
+from sim.model.schema import Table
 from sim.protocol.messages import TxId
 from sim.units import Timestamp
 
@@ -53,6 +53,7 @@ class Transaction:
         "outstanding",
         "participants",
         "reason",
+        "shown",
         "state",
     )
 
@@ -63,6 +64,7 @@ class Transaction:
         self.by_name: dict[str, Enlistment] = {}
         self.by_id: dict[int, Enlistment] = {}
         self.participants: dict[str, None] = {}
+        self.shown: dict[int, None] = {}
         self.commit_partition: str | None = None
         self.bound_ts: Timestamp | None = None
         self.outstanding = 0
@@ -81,8 +83,3 @@ class Transaction:
         if not self.outstanding and self.idle is not None:
             idle, self.idle = self.idle, None
             idle.set(None)
-
-
-def is_readable(found: object) -> bool:
-    """Whether rows can be read through a catalog object."""
-    return isinstance(found, Table | View)

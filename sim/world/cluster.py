@@ -43,6 +43,7 @@ class Cluster:
         for node in plan.nodes:
             self._add_host(node)
         schema = initial_schema(plan.schema_sql)
+        self._table_ids = {each.name: each.object_id for objects in schema for each in objects}
         config = self._config(schema)
         self.placement = Placement(config.nodes, config.placed)
         for name, port in self.ports.items():
@@ -56,12 +57,8 @@ class Cluster:
         return self.plan.meta_leader
 
     def primary_of(self, table_name: str, partition: int = 0) -> str:
-        """The primary of a table's partition, by the table's present name on the leader."""
-        catalog = self.servers[self.leader].catalog
-        found = catalog.latest().by_name(table_name)
-        if found is None:
-            raise LookupError(f"no table is called {table_name!r}")
-        return self.placement.primary(found.id, partition)
+        """The primary of a partition of the table that had this name when the run began."""
+        return self.placement.primary(self._table_ids[table_name], partition)
 
     def step_clock(self, node: str, by_us: int) -> None:
         """A node's physical clock jumps."""
@@ -103,7 +100,7 @@ class Cluster:
             voters=tuple(node.name for node in plan.nodes if node.voter),
             leader=plan.meta_leader,
             partitions=plan.partitions,
-            placed=self._placed(schema),
+            placed=self._placed(),
             initial_schema=schema,
             boot_ts=BOOT_TS,
             start_ts=Timestamp(self.ports[plan.meta_leader].clock.now()),
@@ -111,16 +108,13 @@ class Cluster:
             idle_ticks=plan.idle_ticks,
         )
 
-    def _placed(
-        self, schema: tuple[tuple[ObjectChange, ...], ...]
-    ) -> dict[tuple[int, int], str]:
+    def _placed(self) -> dict[tuple[int, int], str]:
         """Primaries that the scenario names, by (table id, partition)."""
-        ids = {change.name: change.object_id for objects in schema for change in objects}
         placed: dict[tuple[int, int], str] = {}
         for entry in self.plan.leaders:
             table, _, partition = entry.group.partition("/")
             if entry.group != "meta":
-                placed[ids[table], int(partition)] = entry.node
+                placed[self._table_ids[table], int(partition)] = entry.node
         return placed
 
     def _slow_stages(self) -> None:

@@ -9,7 +9,7 @@ from sim.workload.base import WORKLOADS, Workload
 from sim.world.checks import check_latency
 from sim.world.config import Ms, Spread, TableRecord
 from sim.world.positions import Path
-from sim.world.problems import Origin, convert, near, unknown_key
+from sim.world.problems import Origin, convert, fields_of, near, unknown_key
 from sim.world.vocabulary import check_kind
 
 
@@ -83,8 +83,8 @@ def _plugin(registry: Registry[Any], table: dict[str, Any], origin: Origin, path
 
 
 def _fault(fields: dict[str, Any], kind: type[Fault], origin: Origin, path: Path) -> Fault:
+    known = [*fields_of(kind), "from_ms", "for_ms"]
     for key in fields:
-        known = [*kind.__dataclass_fields__, "from_ms", "for_ms"]
         if key not in known:
             raise origin.error((*path, key), unknown_key(key, known))
     made: Fault = convert(fields, kind, origin, path)

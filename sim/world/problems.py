@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
@@ -95,7 +96,7 @@ _STEP: Final = re.compile(r"\.([A-Za-z0-9_]+)|\[(\d+)\]")
 
 def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:
     """Data as a record of this kind; what does not fit is told with its path below `prefix`."""
-    if hasattr(kind, "__dataclass_fields__"):
+    if is_dataclass(kind):
         known = fields_of(kind)
         for name in data:
             if name not in known:
@@ -203,8 +204,8 @@ def fields_of(kind: Any) -> dict[str, Any]:
         written = {field.encode_name: hints[field.name] for field in msgspec.structs.fields(kind)}
         tag = kind.__struct_config__.tag_field
         return {**written, tag: str} if tag else written
-    if hasattr(kind, "__dataclass_fields__"):
-        return {name: hints[name] for name in kind.__dataclass_fields__}
+    if is_dataclass(kind):
+        return {field.name: hints[field.name] for field in fields(kind)}
     return {}
 
 

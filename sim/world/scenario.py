@@ -159,6 +159,7 @@ def _parse(text: str, name: str) -> dict[str, Any]:
 def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -> Scenario:
     """Every check that looks at more than one key, in the order of the file."""
     expect = checks.read_expect(table.expect, origin)
+    checks.check_finding(table, expect, origin)
     checks.check_reaches(table.reaches, origin)
     check_clauses(table.clauses, origin)
     strategy, fields, mutant = _strategy(table.strategy, origin)

@@ -18,7 +18,8 @@ from sim.world import compat
 from tests.unit.cli.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
 
 FOLDER = Path(__file__).parent / "cli"
-SCHEMA = "CREATE TABLE orders (id INT PRIMARY KEY, v INT, w VARCHAR(10)); CREATE TABLE c (id INT PRIMARY KEY)"
+SCHEMA = """CREATE TABLE orders (id INT PRIMARY KEY, v INT, w VARCHAR(10));
+CREATE TABLE c (id INT PRIMARY KEY)"""
 MIGRATION = """ALTER TABLE orders ADD COLUMN note VARCHAR;
 ALTER TABLE orders DROP COLUMN v;
 ALTER TABLE nobody DROP COLUMN v;
@@ -40,7 +41,7 @@ def many() -> Report:
     return a_report(
         a_row(3, a_violation(), a_violation(summary="the same of T2"), a_cycle()),
         a_row(4, a_cycle(), other),
-        a_row(5, a_cycle("finding:F-1", because="explained by F-1")),
+        a_row(5, a_cycle("finding:F-99", because="explained by F-99")),
         a_row(6, a_violation(status="out_of_assumption", because="the skew was more than CSmax")),
         *clean,
         expect={"violated": ["I1", "I8"]},

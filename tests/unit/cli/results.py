@@ -54,15 +54,15 @@ def a_cycle(status: str = "violation", **changes: Any) -> Violation:
         Step("T2", "T1", "T", "wr-row", "T1 read t[1] of T2"),
         Step("T1", "D3", "T", "rw-schema", "T1 ran under version 1"),
     )
-    return a_violation(
-        invariant="I3",
-        checker="serializability",
-        kind="G-single",
-        status=status,
-        summary="a cycle: D3 < T2 < T1 < D3",
-        steps=steps,
-        **changes,
-    )
+    fields: dict[str, Any] = {
+        "invariant": "I3",
+        "checker": "serializability",
+        "kind": "G-single",
+        "status": status,
+        "summary": "a cycle: D3 < T2 < T1 < D3",
+        "steps": steps,
+    }
+    return a_violation(**{**fields, **changes})
 
 
 def a_row(seed: int = 0, *found: Violation, **changes: Any) -> RunRow:

@@ -37,7 +37,7 @@ def answer(member: Member, message: AppendEntries) -> AppendReply:
     return reply
 
 
-# --- committing ------------------------------------------------------------------------------------
+# --- committing ----------------------------------------------------------------------------------
 
 
 def test_an_entry_is_committed_once_a_majority_stores_it() -> None:
@@ -126,7 +126,7 @@ def test_an_entry_of_an_older_term_is_not_committed_by_counting() -> None:
     assert [entry.command for _, entry in leader.committed] == ["old", "new"]
 
 
-# --- log matching ----------------------------------------------------------------------------------
+# --- log matching --------------------------------------------------------------------------------
 
 
 def test_what_follows_a_gap_is_refused() -> None:
@@ -222,7 +222,7 @@ def test_each_proposal_sends_only_what_is_new() -> None:
     assert [(m.prev_index, len(m.entries)) for m in sent] == [(0, 1), (1, 1)]
 
 
-# --- terms -----------------------------------------------------------------------------------------
+# --- terms ---------------------------------------------------------------------------------------
 
 
 def test_what_a_former_leader_sends_is_ignored() -> None:
@@ -248,7 +248,7 @@ def test_a_follower_takes_over_the_leaders_term() -> None:
     assert member.term == 3
 
 
-# --- resending -------------------------------------------------------------------------------------
+# --- resending -----------------------------------------------------------------------------------
 
 
 def test_what_was_sent_just_now_is_given_time() -> None:
@@ -304,7 +304,7 @@ def test_only_what_is_not_confirmed_is_sent_again() -> None:
     assert [entry.command for entry in letter.message.entries] == ["y", "z"]
 
 
-# --- roles -----------------------------------------------------------------------------------------
+# --- roles ---------------------------------------------------------------------------------------
 
 
 def test_the_leader_votes_and_only_the_leader_proposes() -> None:

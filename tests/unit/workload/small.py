@@ -4,6 +4,7 @@ from typing import Any
 
 from sim.kernel.rng import Streams
 from sim.model.ddl import CreateTable
+from sim.model.ops import Get, Scan
 from sim.model.programs import Program, Step
 from sim.sql import parse
 from sim.units import Micros
@@ -20,9 +21,10 @@ def world(sql: str = TABLES, ddl: dict[int, str] | None = None, **changes: Any) 
     """Three nodes, the tables of a text, and DDL planned at instants in milliseconds."""
     tables = [parsed.statement for parsed in parse(sql)]
     planned = [
-        PlannedDdl(Micros(at_ms * 1000), parsed.statement, parsed.sql)  # type: ignore[arg-type]  # no queries here
+        PlannedDdl(Micros(at_ms * 1000), parsed.statement, parsed.sql)
         for at_ms, text in (ddl or {}).items()
         for parsed in parse(text)
+        if not isinstance(parsed.statement, Get | Scan)
     ]
     known: dict[str, Any] = {
         "label": "w",

@@ -1,0 +1,64 @@
+"""Many runs taken together: totals, pooled durations, and what was found, told once."""
+
+from analysis.aggregate import found, total
+from sim.history.figures import durations
+from tests.unit.cli.results import (
+    WAITS_US,
+    a_crash,
+    a_cycle,
+    a_row,
+    a_violation,
+    some_figures,
+)
+
+
+def test_totals_are_sums_and_rates_are_of_the_sums() -> None:
+    more = some_figures(committed=10, aborted={"SCHEMA_CHANGED": 10}, attempts=20)
+    taken = total([a_row(0), a_row(1, figures=more)])
+    assert taken is not None
+    assert (taken.committed, taken.attempts, taken.unknown) == (100, 120, 2)
+    assert taken.aborted == {"LOCK_CONFLICT": 6, "SCHEMA_CHANGED": 13}
+    assert taken.schema_abort_rate == round(13 / 120, 6)
+    assert (taken.simulated_ms, taken.events) == (6200.0, 2 * 8605)
+
+
+def test_durations_are_pooled_not_averaged() -> None:
+    taken = total([a_row(0), a_row(1)])
+    assert taken is not None
+    exact = durations(WAITS_US * 2)
+    assert (taken.dml_latency_ms.count, taken.dml_latency_ms.max) == (exact.count, exact.max)
+    assert taken.dml_latency_ms.mean == exact.mean
+
+
+def test_crashed_runs_have_no_figures() -> None:
+    alone, with_crash = total([a_row(0)]), total([a_crash(1), a_row(0)])
+    assert with_crash == alone
+    assert total([a_crash(0)]) is None
+
+
+def test_the_same_structure_is_told_once() -> None:
+    rows = [
+        a_row(3, a_violation(), a_violation(summary="of another transaction")),
+        a_row(5, a_violation(), a_cycle()),
+    ]
+    wrong, cycle = found(rows)
+    assert (wrong.seeds, wrong.times) == ((3, 5), 3)
+    assert wrong.example.summary.startswith("node n3")
+    assert wrong.argument == "  the argument of 3.0"
+    assert (cycle.seeds, cycle.times) == ((5,), 1)
+    assert cycle.argument == "  the argument of 5.1"
+
+
+def test_the_same_cycle_under_another_status_is_another_thing() -> None:
+    rows = [a_row(0, a_cycle("accepted"), a_cycle("finding:F-1"), a_cycle())]
+    statuses = [one.example.status for one in found(rows)]
+    assert statuses == ["violation", "finding:F-1", "accepted"]
+
+
+def test_the_more_frequent_comes_first() -> None:
+    rows = [a_row(0, a_violation()), a_row(1, a_cycle()), a_row(2, a_cycle())]
+    assert [one.example.invariant for one in found(rows)] == ["I3", "I1"]
+
+
+def test_nothing_found_is_nothing_told() -> None:
+    assert found([a_row(0), a_crash(1)]) == []

@@ -1,0 +1,90 @@
+"""The true skew of the clocks and the true delay of updates, as the history tells them."""
+
+import pytest
+
+from sim.checkers.assumptions import Clocks, delay_beyond_bound, skew_beyond_bound
+from sim.checkers.case import Case
+from tests.helpers_history import Story, add_column
+
+
+def skew_us(story: Story, end_ms: int = 100) -> int:
+    history = story.history()
+    history.end_us = end_ms * 1000
+    return Clocks(Case(history)).largest_skew()[0]
+
+
+def clocks(**nodes: float) -> Story:
+    story = Story(settings={"": {"max_clock_skew_ms": 10}, "n1": {}, "n2": {}})
+    for node, offset_ms in nodes.items():
+        story.clock(node, offset_ms)
+    return story
+
+
+def test_the_largest_difference_of_any_two_clocks() -> None:
+    assert skew_us(clocks(n1=-3, n2=4, n3=5)) == 8_000
+
+
+def test_a_node_without_a_clock_event_shows_true_time() -> None:
+    assert skew_us(clocks(n2=4)) == 4_000
+    assert skew_us(clocks()) == 0
+
+
+def test_a_step_ends_the_piece_before_it() -> None:
+    story = clocks(n1=0, n2=6)
+    story.clock("n2", -2, at=50)
+    assert skew_us(story) == 6_000
+    story.clock("n2", -9, at=60)
+    assert skew_us(story) == 9_000
+
+
+def test_two_steps_at_one_instant_are_one() -> None:
+    """Both clocks jump together: they were never apart."""
+    story = clocks()
+    story.clock("n1", 20, at=50)
+    story.clock("n2", 20, at=50)
+    assert skew_us(story) == 0
+
+
+def test_a_drift_counts_up_to_its_end() -> None:
+    story = clocks(n1=0)
+    story.clock("n2", 1, at=0, drift_ppm=100_000)
+    assert skew_us(story, end_ms=100) == 11_000
+    story.clock("n2", 0, at=50)
+    assert skew_us(story, end_ms=100) == 6_000
+
+
+@pytest.mark.parametrize(("offset_ms", "broken"), [(10, False), (10.001, True), (-10.001, True)])
+def test_the_bound_is_within_the_assumption(offset_ms: float, broken: bool) -> None:
+    told = skew_beyond_bound(Case(clocks(n1=0, n2=offset_ms).history()))
+    assert (told is not None) == broken
+
+
+def test_the_smallest_bound_that_is_configured_anywhere_counts() -> None:
+    story = Story(settings={"": {"max_clock_skew_ms": 10}, "n1": {"max_clock_skew_ms": 3}})
+    story.clock("n2", 5)
+    assert skew_beyond_bound(Case(story.history()))
+
+
+def test_without_a_bound_nothing_is_beyond_it() -> None:
+    story = Story(settings={})
+    story.clock("n2", 5_000)
+    assert skew_beyond_bound(Case(story.history())) is None
+
+
+def applied(at_ms: float, *, offset_ms: float = 0) -> str | None:
+    story = clocks(n2=offset_ms)
+    t = story.table()
+    story.applied("n3", 0, 1, 0)
+    story.ddl("D", t, add_column(2, "w"), tu=20, submit=5)
+    story.applied("n3", at_ms, 2, 20)
+    return delay_beyond_bound(Case(story.history()))
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "offset_ms", "late"),
+    [(20.9, 0, False), (21, 0, True), (15.9, 5, False), (16, 5, True), (16, -5, False)],
+)
+def test_an_update_is_late_when_a_clock_already_shows_more_than_its_activation(
+    at_ms: float, offset_ms: float, late: bool
+) -> None:
+    assert (applied(at_ms, offset_ms=offset_ms) is not None) == late

@@ -1,0 +1,65 @@
+"""What makes two anomalies the same finding, and what does not."""
+
+from sim.checkers.base import Anomaly, Step
+from sim.checkers.findings import Finding, explained_by, signature
+
+
+def cycle(*pairs: tuple[str, str]) -> Anomaly:
+    steps = tuple(Step("a", "b", kind, edge, "so") for kind, edge in pairs)
+    return Anomaly("G-single", "a cycle", steps=steps)
+
+
+F1 = (("D(column-added)", "wr-schema"), ("T", "wr-row"), ("T", "rw-schema[metadata]"))
+LONGER = (F1[0], ("T", "rt"), ("T", "wr-row"), F1[1], F1[2])
+
+
+def test_where_a_cycle_is_entered_does_not_matter() -> None:
+    for at in range(3):
+        assert signature(cycle(*F1[at:], *F1[:at])) == signature(cycle(*F1))
+
+
+def test_a_way_past_no_ddl_is_one_edge_that_names_its_kinds() -> None:
+    assert signature(cycle(*F1))[2:4] == ("T", "via(wr-row)")
+    assert signature(cycle(*LONGER))[2:4] == ("T", "via(rt, wr-row)")
+    assert signature(cycle(*F1[:2], F1[1], F1[2])) == signature(cycle(*F1))
+
+
+def test_a_cycle_without_a_ddl_stays_as_it_is() -> None:
+    found = signature(cycle(("T", "rw-row"), ("T", "rw-row"), ("T", "wr-row")))
+    assert found == ("T", "rw-row", "T", "rw-row", "T", "wr-row")
+
+
+def test_a_ddl_of_another_kind_is_another_finding() -> None:
+    other = (("D(column-dropped)", "wr-schema"), *F1[1:])
+    assert signature(cycle(*other)) != signature(cycle(*F1))
+
+
+def test_one_transaction_between_two_edges_of_a_ddl() -> None:
+    both = cycle(("D(column-added)", "wr-schema"), ("T", "rw-schema[newer-row]"))
+    assert signature(both) == ("D(column-added)", "wr-schema", "T", "rw-schema[newer-row]")
+
+
+def test_anything_else_is_known_by_its_kind_and_clauses() -> None:
+    anomaly = Anomaly("incompatible-commit", "T did", clauses=("110.valid.1", "110.column.drop"))
+    assert signature(anomaly) == ("incompatible-commit", "110.valid.1", "110.column.drop")
+
+
+def test_a_finding_may_leave_parts_open() -> None:
+    pattern = ("D(*)", "wr-schema", "T", "via(*)", "T", "rw-schema[metadata]")
+    known = [Finding("F-1", "I3", pattern)]
+    assert explained_by("I3", cycle(*F1), known) == "F-1"
+    assert explained_by("I3", cycle(*LONGER), known) == "F-1"
+    assert explained_by("I5", cycle(*F1), known) is None
+    other = (*F1[:2], ("T", "rw-schema[newer-row]"))
+    assert explained_by("I3", cycle(*other), known) is None
+
+
+def test_brackets_in_a_finding_are_no_pattern() -> None:
+    known = [Finding("F-1", "I3", ("D(column-added)", "wr-schema", "T", "rw-schema[m]"))]
+    assert explained_by("I3", cycle(F1[0], ("T", "rw-schemam")), known) is None
+    assert explained_by("I3", cycle(F1[0], ("T", "rw-schema[m]")), known) == "F-1"
+
+
+def test_a_pattern_matches_wherever_the_cycle_begins() -> None:
+    pattern = ("T", "rw-schema[metadata]", "D(*)", "wr-schema", "T", "via(*)")
+    assert explained_by("I3", cycle(*F1), [Finding("F-1", "I3", pattern)]) == "F-1"

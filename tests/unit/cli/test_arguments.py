@@ -1,0 +1,169 @@
+"""Flags, their values and their variables: whatever is mistyped is told in one line."""
+
+import re
+
+import pytest
+
+from sim.cli import arguments, environment
+from sim.cli.arguments import VERBS, parsers, seed, seeds
+from sim.cli.problems import InputError
+from tests.unit.cli.command import ddlsim
+
+MISTYPED = [
+    ("rnu smoke", "no verb is called 'rnu'; did you mean run?"),
+    ("nonsense", "no verb is called 'nonsense'; known: run, check, explain, compat, list"),
+    ("--seed 3 run smoke", "--seed: the verb comes first; see ddlsim --help"),
+    ("--verbose=1", "--verbose: the verb comes first; see ddlsim --help"),
+    ("run", "run: SCENARIO is missing"),
+    ("run smoke more", "run: unexpected argument 'more'; see --help"),
+    ("run smoke --sede 3", "run: unknown flag --sede; did you mean --seed or --seeds or --set?"),
+    ("run smoke --see 3", "run: unknown flag --see; did you mean --seed or --seeds or --set?"),
+    ("run smoke --seed", "run: --seed: a value is missing"),
+    ("run smoke --seed x", "run: --seed: expected a whole number, not 'x'"),
+    ("run smoke --seed=-1", "run: --seed: expected a number from 0 up, not -1"),
+    ("run smoke --seeds 3", "run: --seeds: expected A..B, such as 0..99, not '3'"),
+    ("run smoke --seeds 3..1", "run: --seeds: 3..1 is empty; say 1..3"),
+    ("run smoke --seeds 3..x", "run: --seeds: expected a whole number, not 'x'"),
+    (
+        "run smoke --seed 1 --seeds 1..2",
+        "run: --seed and --seeds exclude each other; keep one of them",
+    ),
+    ("run smoke --jobs 0", "run: --jobs: expected a number from 1 up"),
+    ("run smoke --output xml", "run: --output: unknown 'xml'; known: text, json, junit"),
+    ("run smoke --output jason", "run: --output: unknown 'jason'; did you mean json?"),
+    ("check", "check: FILE is missing"),
+    ("check x --input elle", "check: --input: unknown 'elle'; known: auto, native"),
+    ("explain", "explain: HISTORY is missing"),
+    ("list", "list: WHAT is missing"),
+    ("list scenario", "list: WHAT: unknown 'scenario'; did you mean scenarios?"),
+    ("compat", "compat: SCHEMA.sql is missing; or say --from-scratch FILE.sql"),
+    ("compat a.sql", "compat: MIGRATION.sql is missing; or say --from-scratch FILE.sql"),
+    (
+        "compat a.sql --from-scratch b.sql",
+        "compat: --from-scratch takes the place of SCHEMA.sql; keep one of them",
+    ),
+    ("compat a b --ddl-rate 1", "compat: --tx-length is missing; the two go together"),
+    ("compat a b --ddl-rate x", "compat: --ddl-rate: expected a number from 0 up, not 'x'"),
+    ("compat a b --baseline mysql", "compat: --baseline: unknown 'mysql'; known: iep, ignite3"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), MISTYPED, ids=[words for words, _ in MISTYPED])
+def test_a_slip_is_told_in_one_line(words: str, told: str) -> None:
+    done = ddlsim(*words.split())
+    assert done == (2, "", f"ddlsim: {told}\n")
+
+
+def test_alone_it_prints_help() -> None:
+    alone, asked = ddlsim(), ddlsim_help()
+    assert alone.code == 0
+    assert alone.out == asked
+    assert all(f"    {verb} " in alone.out for verb in VERBS)
+    assert "exit codes" in alone.out
+
+
+def ddlsim_help(*words: str) -> str:
+    """argparse leaves by itself when it is asked for help."""
+    with pytest.raises(SystemExit) as left:
+        ddlsim(*words, "--help")
+    assert left.value.code == 0
+    return parsers()[0].format_help() if not words else parsers()[1][words[0]].format_help()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_names_the_variable_of_each_flag(verb: str) -> None:
+    told = ddlsim_help(verb)
+    flags = re.findall(r"^  (--[a-z-]+)", told, re.MULTILINE)
+    assert flags
+    for flag in flags:
+        name = "DDLSIM_" + flag[2:].replace("-", "_").upper()
+        assert re.search(rf"^  {name} +{flag}\b", told, re.MULTILINE), flag
+
+
+def test_no_flag_of_a_later_day_is_offered() -> None:
+    told = "".join(ddlsim_help(verb) for verb in VERBS)
+    for flag in ("--swarm", "--html", "--svg", "--trace-out", "--likelihood", "--model", "--depth"):
+        assert flag not in told
+    assert not re.search("jepsen|witness", told)
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "value"), [("0", 0), ("17", 17), ("007", 7), ("0x5eed", 24301)])
+def test_seeds_may_be_written_in_hex(text: str, value: int) -> None:
+    assert seed(text) == value
+
+
+def test_both_ends_of_a_range_are_in_it() -> None:
+    assert list(seeds("3..5")) == [3, 4, 5]
+    assert list(seeds("4..4")) == [4]
+
+
+# --- variables ------------------------------------------------------------------------------------
+
+
+def options(words: str, **variables: str) -> object:
+    top, verbs = parsers()
+    return arguments.parse(words.split(), variables, top, verbs)
+
+
+def of(words: str, name: str, **variables: str) -> object:
+    return getattr(options(words, **variables), name)
+
+
+def test_a_variable_stands_for_a_flag() -> None:
+    assert of("run s", "seed", DDLSIM_SEED="7") == 7
+    assert of("run s", "output", DDLSIM_OUTPUT="json") == "json"
+    assert of("run s", "all_claims", DDLSIM_ALL_CLAIMS="1") is True
+    assert of("run s", "all_claims", DDLSIM_ALL_CLAIMS="no") is False
+    assert of("compat --from-scratch a", "baseline", DDLSIM_BASELINE="ignite3") == "ignite3"
+
+
+def test_the_command_line_has_the_last_word() -> None:
+    assert of("run s --seed 8", "seed", DDLSIM_SEED="7") == 8
+
+
+def test_an_empty_variable_says_nothing() -> None:
+    assert of("run s", "seed", DDLSIM_SEED="") is None
+
+
+def test_several_values_are_words_as_in_a_shell() -> None:
+    variables = {"DDLSIM_SET": "a=1 'schema.sql=CREATE TABLE t'"}
+    assert of("run s --set b=2", "set", **variables) == ["a=1", "schema.sql=CREATE TABLE t", "b=2"]
+    assert of("run s", "set") == []
+
+
+def test_a_seed_on_the_command_line_sends_away_seeds_of_the_environment() -> None:
+    assert of("run s --seed 8", "seeds", DDLSIM_SEEDS="0..9") is None
+    assert of("run s --seeds 0..9", "seed", DDLSIM_SEED="8") is None
+
+
+def test_a_variable_of_another_verb_does_not_matter() -> None:
+    assert ddlsim("list", "reasons", DDLSIM_SEED="x").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("SEED", "x", "expected a whole number, not 'x'"),
+        ("STRICT", "maybe", "expected 1 or 0, not 'maybe'"),
+        ("OUTPUT", "xml", "unknown 'xml'; known: text, json, junit"),
+        ("SET", "'a=1", "a quotation mark is not closed"),
+    ],
+)
+def test_a_bad_variable_is_named(name: str, value: str, told: str) -> None:
+    done = ddlsim("run", "smoke", **{f"DDLSIM_{name}": value})
+    assert done == (2, "", f"ddlsim: DDLSIM_{name}: {told}\n")
+
+
+def test_a_slip_in_a_variables_name_is_noted() -> None:
+    done = ddlsim("list", "reasons", DDLSIM_OUTPT="json", DDLSIM_ELSEWHERE="1")
+    assert done.err == "ddlsim: DDLSIM_OUTPT is not used; did you mean DDLSIM_OUTPUT?\n"
+    assert done.code == 0
+
+
+def test_a_value_is_checked_as_on_the_command_line() -> None:
+    _, verbs = parsers()
+    with pytest.raises(InputError, match="DDLSIM_JOBS: expected a number from 1 up"):
+        environment.defaults(verbs["run"], {"DDLSIM_JOBS": "0"})

@@ -1,0 +1,87 @@
+"""`ddlsim list`: every kind as objects with name, summary and source; as text at 80 columns."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.cli.arguments import LISTS
+from sim.cli.verb_list import lines
+from sim.model.clauses import CLAUSES
+from sim.model.reasons import Reason
+from tests.unit.cli.command import ddlsim
+
+
+def listed(what: str, *more: str) -> dict[str, dict[str, object]]:
+    entries = json.loads(ddlsim("list", what, "--output", "json", *more).out)
+    assert len({entry["name"] for entry in entries}) == len(entries)
+    return {entry["name"]: entry for entry in entries}
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_an_entry_has_a_name_a_summary_and_a_source(what: str) -> None:
+    entries = listed(what)
+    assert entries
+    for name, entry in entries.items():
+        assert name
+        assert entry["summary"], name
+        assert entry["source"], name
+        assert "remark" not in entry
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_the_text_names_every_entry_and_fits(what: str) -> None:
+    done = ddlsim("list", what)
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 80
+    first = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
+    assert first == list(listed(what))
+
+
+def test_known_things_are_there() -> None:
+    assert "smoke" in listed("scenarios")
+    assert {"iep", "iep_literal"} <= set(listed("strategies"))
+    assert listed("mutants")["no_completeness_wait"]["breaks"] == "98.past.3"
+    assert "learner_lag" in listed("faults")
+    assert "mixed" in listed("workloads")
+    assert listed("checkers")["atomicity"]["invariant"] == "I1"
+    assert list(listed("reasons")) == [reason.name for reason in Reason]
+
+
+def test_clauses_come_in_order_and_then_the_pause_points() -> None:
+    entries = listed("clauses")
+    assert list(entries)[: len(CLAUSES)] == [clause.id for clause in CLAUSES]
+    assert entries["98.past.3"]["must"] is True
+    points = [name for name, entry in entries.items() if entry["kind"] == "pause point"]
+    assert points == ["after-arrival-check", "before-commit-ts", "after-commit-check"]
+
+
+def test_a_plugin_is_listed_with_the_others(tmp_path: Path) -> None:
+    plugin = tmp_path / "listed_fault.py"
+    plugin.write_text(
+        '"""A fault from outside."""\n'
+        "from dataclasses import dataclass\n"
+        "from typing import ClassVar\n"
+        "from sim.nemesis.base import Fault, fault\n"
+        "@fault\n"
+        "@dataclass(frozen=True, kw_only=True)\n"
+        "class Listed(Fault):\n"
+        '    name: ClassVar[str] = "listed_fault"\n'
+        '    summary: ClassVar[str] = "does nothing"\n'
+        '    source: ClassVar[str] = "a test"\n'
+        "    def begin(self, levers): pass\n",
+        "utf-8",
+    )
+    assert listed("faults", "--load", str(plugin))["listed_fault"]["summary"] == "does nothing"
+
+
+def test_a_long_name_has_a_line_of_its_own() -> None:
+    entries = [
+        {"name": "short", "summary": "one"},
+        {"name": "n" * 40, "summary": "two", "remark": "must"},
+    ]
+    assert lines(entries, 80) == [
+        "short".ljust(28) + "one",
+        "n" * 40,
+        " " * 28 + "two (must)",
+    ]

@@ -1,0 +1,367 @@
+"""`ddlsim run`: outcomes and exit codes, forms of output, what is kept, how to repeat it."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from sim.history.figures import Figures
+from tests.unit.cli.command import ddlsim, process, tiny
+
+NEGATIVE = "negative/reads_newer_rows"
+HELD = """
+[run]
+load_ms = 1000
+drain_ms = 300
+
+[[hold]]
+from = "n1"
+until_ms = 90000
+
+[[hold]]
+to = "n1"
+until_ms = 90000
+"""
+CRASHING = '''
+"""A design whose activation breaks an assertion of the simulator's code."""
+from dataclasses import replace
+from sim.model.design import DesignHeader
+from sim.strategies.base import strategy
+from sim.strategies.iep import IEP
+
+def broken(message_ts, delay_duration_ms):
+    raise AssertionError(f"{delay_duration_ms} is planted")
+
+strategy(replace(IEP, header=DesignHeader("broken", "", "", "ignite", ()), activation_ts=broken))
+'''
+VIOLATION = {
+    "invariant",
+    "checker",
+    "kind",
+    "class",
+    "status",
+    "strict_only",
+    "summary",
+    "witness",
+}
+
+
+def document(*words: str) -> Any:
+    """What `--output json` prints, which is one JSON document and nothing else."""
+    done = ddlsim("run", *words, "--output", "json")
+    return json.loads(done.out)
+
+
+def flat(text: str) -> str:
+    """A text as if it had never been wrapped."""
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def stuck(tmp_path: Path) -> str:
+    path = Path(tiny(tmp_path, **{'reaches = ["ddl-installed"]\n': ""}))
+    path.write_text(path.read_text("utf-8") + HELD, "utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def crashing(tmp_path: Path) -> tuple[str, ...]:
+    """A run of the tiny scenario under a design that breaks an assertion."""
+    plugin = tmp_path / f"broken_{tmp_path.name}.py"
+    plugin.write_text(CRASHING.replace('"broken"', f'"{plugin.stem}"'), "utf-8")
+    return (tiny(tmp_path), "--load", str(plugin), "--strategy", plugin.stem)
+
+
+# --- outcomes and exit codes ----------------------------------------------------------------------
+
+
+def test_ok_is_0(tmp_path: Path) -> None:
+    done = ddlsim("run", tiny(tmp_path))
+    assert done.code == 0
+    assert done.out.startswith("OK  ")
+    assert done.err == ""
+
+
+def test_violated_is_1() -> None:
+    done = ddlsim("run", NEGATIVE)
+    assert done.code == 1
+    assert done.out.startswith(f"VIOLATED  {NEGATIVE}, seed 0\n")
+    assert "VIOLATION I3 serializability: " in done.out
+
+
+def test_stuck_is_3(stuck: str) -> None:
+    done = ddlsim("run", stuck)
+    assert done.code == 3
+    assert "d of c2 never ended: it waits for" in done.out
+
+
+def test_crashed_is_4_with_the_seed_and_the_command(crashing: tuple[str, ...]) -> None:
+    done = ddlsim("run", *crashing, "--seed", "3")
+    assert done.code == 4
+    assert "1 crashed, first seed 3: SimulationCrashed: " in done.out
+    assert "100 is planted" in flat(done.out)
+    assert done.out.splitlines()[-1] == "repeat: " + shlex.join(
+        ["ddlsim", "run", crashing[0], "--seed", "3", *crashing[3:], *crashing[1:3]]
+    )
+    assert "Traceback" not in done.out + done.err
+
+
+def test_a_crash_shows_where_on_demand(crashing: tuple[str, ...]) -> None:
+    done = ddlsim("run", *crashing, DDLSIM_DEBUG="1")
+    assert "Traceback" in done.err
+    assert "in broken" in done.err
+
+
+def test_a_crash_is_told_in_json_too(crashing: tuple[str, ...]) -> None:
+    told = document(*crashing)
+    [row] = told["runs"]
+    assert (told["outcome"], row["outcome"]) == ("crashed", "crashed")
+    assert (row["fingerprint"], row["figures"], row["violations"]) == (None, None, [])
+    assert "100 is planted" in row["crash"]
+
+
+def test_vacuous_is_5(tmp_path: Path) -> None:
+    done = ddlsim("run", tiny(tmp_path, **{'"ddl-installed"': '"leader-changed"'}))
+    assert done.code == 5
+    assert "NEVER reached leader-changed" in done.out
+
+
+def test_the_worst_of_several_seeds_counts() -> None:
+    told = document("negative/no_commit_check", "--seeds", "0..4")
+    outcomes = [row["outcome"] for row in told["runs"]]
+    assert told["outcome"] == ("violated" if "violated" in outcomes else "ok")
+    assert [row["seed"] for row in told["runs"]] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("expect", "code"),
+    [
+        ('{ violated = ["I3"] }', 0),
+        ('{ violated = ["serializability"] }', 0),
+        ('{ violated = ["I3", "I4"] }', 1),
+        ('"ok"', 1),
+        ('"stuck"', 1),
+    ],
+)
+def test_with_expect_the_scenario_decides(expect: str, code: int) -> None:
+    done = ddlsim("run", NEGATIVE, "--expect", "--set", f"expect={expect}")
+    assert done.code == code
+    assert ("as the scenario expects" in done.out.splitlines()) == (code == 0)
+
+
+def test_a_step_that_ends_otherwise_is_not_as_expected(tmp_path: Path) -> None:
+    path = tiny(tmp_path, **{'expect = "ok"\n\n[[step]]': 'expect = "unknown"\n\n[[step]]'})
+    done = ddlsim("run", path, "--expect")
+    assert done.code == 1
+    assert "step w (line 14): expected unknown, got ok" in flat(done.out)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+BAD = [
+    ("smok", "smok: neither a file nor a shipped scenario; did you mean smoke?"),
+    ("zzzzz", "zzzzz: neither a file nor a shipped scenario; see ddlsim list scenarios"),
+    ("nope.toml", "nope.toml: no such file; see ddlsim list scenarios"),
+    ("smoke --strategy iepp", "no strategy is called 'iepp'; did you mean iep?"),
+    (
+        "smoke --mutant no_completness_wait",
+        (
+            "no mutant is called 'no_completness_wait'; "
+            "did you mean no_completeness_wait or noop_without_wait?"
+        ),
+    ),
+    ("smoke --set nonsense", "--set nonsense: expected path=value"),
+    (
+        "smoke --set protocol.dely_duration_ms=3",
+        "smoke.toml: --set protocol.dely_duration_ms: unknown key; did you mean delay_duration_ms?",
+    ),
+    (
+        "smoke --set protocol.delay_duration_ms=-3",
+        "smoke.toml: --set protocol.delay_duration_ms: must be at least 0, not -3",
+    ),
+    (
+        "smoke --set strategy.check_commit=foo",
+        "strategy.check_commit: no rule of the protocol is called 'foo'",
+    ),
+    ("smoke --migration nope.sql", "--migration nope.sql: No such file or directory"),
+    ("smoke --load nope.py", "nope.py: no such plug-in file"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), BAD, ids=[words for words, _ in BAD])
+def test_bad_input_is_one_line_and_exit_2(words: str, told: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = ddlsim("run", *words.split(), "--out", str(out))
+    assert done == (2, "", f"ddlsim: {told}\n")
+    assert not out.exists()
+
+
+def test_a_bad_file_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tiny(tmp_path, **{"nodes = 3": "nods = 3"})
+    done = ddlsim("run", path)
+    assert done == (2, "", f"ddlsim: {path}:9: cluster.nods: unknown key; did you mean nodes?\n")
+
+
+def test_a_bad_plugin_is_told_with_its_fault(tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text("1 / 0", "utf-8")
+    done = ddlsim("run", "smoke", "--load", str(plugin))
+    assert done == (2, "", f"ddlsim: {plugin}: ZeroDivisionError: division by zero\n")
+
+
+# --- forms of output ------------------------------------------------------------------------------
+
+
+def test_json_has_the_shape_of_the_interface() -> None:
+    told = document(NEGATIVE, "--seed", "5")
+    assert told["format"] == 1
+    assert told["scenario"] == NEGATIVE
+    assert told["strategy"].startswith("iep")
+    assert told["mutant"] == "reads_newer_rows"
+    assert told["settings"][""]["delay_duration_ms"] == told["settings"]["n1"]["delay_duration_ms"]
+    assert (told["outcome"], told["as_expected"]) == ("violated", True)
+    assert told["expected"] == {"violated": ["serializability"]}
+    assert told["command"] == f"ddlsim run {NEGATIVE} --seed 5"
+    [row] = told["runs"]
+    assert (row["seed"], row["outcome"], len(row["fingerprint"])) == (5, "violated", 16)
+    assert all(isinstance(count, int) for count in row["reached"].values())
+    assert set(row["violations"][0]) >= VIOLATION
+    assert row["violations"][0]["class"] == "safety"
+    assert set(row["figures"]) == set(Figures.__struct_fields__)
+    spread = {"count", "waited", "mean", "p50", "p99", "max"}
+    assert all(
+        set(row["figures"][f"{name}_ms"]) == spread
+        for name in ("ddl_latency", "dml_latency", "schema_wait")
+    )
+
+
+def test_notes_of_many_runs_go_to_stderr(tmp_path: Path) -> None:
+    done = ddlsim("run", tiny(tmp_path), "--seeds", "0..2", "--output", "json")
+    assert len(json.loads(done.out)["runs"]) == 3
+    assert done.err.startswith("ddlsim: 3 runs in ")
+
+
+def test_junit_has_a_test_for_each_run() -> None:
+    done = ddlsim("run", NEGATIVE, "--seeds", "0..1", "--output", "junit")
+    assert done.code == 1
+    [suite] = ElementTree.fromstring(done.out)
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
+    assert [case.get("name") for case in suite] == ["seed 0", "seed 1"]
+    assert "I3 serializability" in (suite[0][0].get("message") or "")
+
+
+def test_junit_with_expect_has_the_one_test_that_counts() -> None:
+    done = ddlsim("run", NEGATIVE, "--seeds", "0..1", "--output", "junit", "--expect")
+    assert done.code == 0
+    [suite] = ElementTree.fromstring(done.out)
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
+
+
+def test_nothing_told_is_an_absolute_path() -> None:
+    for form in ("text", "json", "junit"):
+        assert not any(
+            root in ddlsim("run", NEGATIVE, "--output", form).out for root in ("/work", "/home/")
+        )
+
+
+# --- how to repeat it -----------------------------------------------------------------------------
+
+WAYS = [
+    ("smoke", "--seed 4"),
+    ("smoke", "--seeds 3..5 --strategy a5_safetime"),
+    ("smoke", "--mutant no_completeness_wait --seed 0x10"),
+    ("smoke", "--set protocol.delay_duration_ms=80 --set network.latency_ms=2"),
+    ("smoke", "--trace --strict --all-claims"),
+    ("negative/no_commit_check", "--seeds 0..3"),
+]
+
+
+@pytest.mark.parametrize(("scenario", "flags"), WAYS)
+def test_the_command_really_repeats_the_run(scenario: str, flags: str) -> None:
+    told = document(scenario, *flags.split())
+    command = shlex.split(told["command"])
+    assert command[:3] == ["ddlsim", "run", scenario]
+    again = document(*command[2:])
+    [row] = again["runs"]
+    [same] = [one for one in told["runs"] if one["seed"] == row["seed"]]
+    assert {**row, "outcome": 0} == {**same, "outcome": 0}
+    failed = [one["seed"] for one in told["runs"] if one["outcome"] not in ("ok", "vacuous")]
+    assert row["seed"] == (failed or [told["runs"][0]["seed"]])[0]
+    assert again["command"] == told["command"]
+
+
+def test_a_migration_and_settings_with_spaces_are_repeated_too(tmp_path: Path) -> None:
+    migration = tmp_path / "a migration.sql"
+    migration.write_text("ALTER TABLE t ADD COLUMN more INT", "utf-8")
+    flags = ("--migration", str(migration), "--set", 'title = "two words"')
+    told = document("smoke", *flags)
+    again = document(*shlex.split(told["command"])[2:])
+    assert again["runs"] == told["runs"]
+    assert again["runs"][0]["fingerprint"] != document("smoke")["runs"][0]["fingerprint"]
+
+
+def test_a_command_from_the_environment_is_spelled_out(tmp_path: Path) -> None:
+    done = ddlsim("run", tiny(tmp_path), DDLSIM_SEED="6", DDLSIM_STRATEGY="iep_literal")
+    assert done.out.endswith("tiny.toml --seed 6 --strategy iep_literal\n")
+
+
+def test_another_process_gives_the_same_run() -> None:
+    here, there = ddlsim("run", "smoke", "--seed", "2"), process("run", "smoke", "--seed", "2")
+    assert here == there
+    other = process("run", "smoke", "--seed", "2", PYTHONHASHSEED="7")
+    assert other == there
+
+
+# --- what is kept ---------------------------------------------------------------------------------
+
+
+def test_one_seed_leaves_its_history_and_a_summary(tmp_path: Path) -> None:
+    out = tmp_path / "a" / "b"
+    done = ddlsim("run", "smoke", "--seed", "3", "--out", str(out))
+    assert {path.name for path in out.iterdir()} == {"seed-3.jsonl", "summary.json"}
+    summary = json.loads((out / "summary.json").read_text("utf-8"))
+    assert (summary["writer"], summary["finished"]) == ("ddlsim", True)
+    assert {**summary, **document("smoke", "--seed", "3")} == summary
+    assert str(out / "seed-3.jsonl") in done.out
+
+
+def test_many_seeds_leave_the_first_and_those_that_failed(tmp_path: Path) -> None:
+    told = document("negative/no_commit_check", "--seeds", "0..9", "--out", str(tmp_path))
+    failed = {row["seed"] for row in told["runs"] if row["outcome"] == "violated"}
+    kept = {path.name for path in tmp_path.iterdir()} - {"summary.json"}
+    assert kept == {f"seed-{seed}.jsonl" for seed in failed | {0}}
+    assert 0 < len(kept) <= 10
+
+
+def test_a_later_run_replaces_an_earlier_one_and_nothing_else(tmp_path: Path) -> None:
+    for seed in ("3", "4"):
+        assert ddlsim("run", "smoke", "--seed", seed, "--out", str(tmp_path)).code == 0
+        (tmp_path / "notes").write_text("mine", "utf-8")
+    assert {path.name for path in tmp_path.iterdir()} == {"seed-4.jsonl", "summary.json", "notes"}
+
+
+def test_what_is_not_ours_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "seed-0.jsonl").write_text("mine", "utf-8")
+    done = ddlsim("run", "smoke", "--out", str(tmp_path))
+    assert done.code == 2
+    assert done.err == (
+        f"ddlsim: --out {tmp_path}: holds seed-0.jsonl, which ddlsim did not write; "
+        "name a new or empty directory\n"
+    )
+    assert (tmp_path / "seed-0.jsonl").read_text("utf-8") == "mine"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_summary_of_somebody_else_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text('{"format": 1}', "utf-8")
+    assert ddlsim("run", "smoke", "--out", str(tmp_path)).code == 2
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("", "utf-8")
+    done = ddlsim("run", "smoke", "--out", str(path))
+    assert done.err == f"ddlsim: --out {path}: it is a file; name a directory\n"

@@ -1,0 +1,165 @@
+"""A history survives its file, and a file that is not whole is refused with a remedy."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.history.codec import BadHistory, load, save
+from sim.history.events import Invoked, LockWaited, RowRead
+from sim.history.history import History
+from sim.model import ddl
+from sim.model.schema import Column
+from tests.helpers_history import BIGINT, INT, Story, add_column
+
+
+def told() -> History:
+    story = Story(reaches=("rare",))
+    t = story.table()
+    story.write("T", t, (1, "a"), 10, row=((0, 1), (1, "T:op1")))
+    story.scan("T", t, 11, {(1, "a"): "T"})
+    before, after = Column(1, "v", INT), Column(1, "v", BIGINT)
+    story.ddl("D", t, add_column(2, "w", default=1.5), ddl.ColumnAltered(before, after), tu=20)
+    story.add(21, LockWaited, "n1", "T", "op", t, (1, "a"), 5, granted=True)
+    story.add(22, Invoked, "c", "x", None, "n1", "get", table="t", key="ü\n")
+    story.commit("T", 40)
+    story.kept(t, (1, "a"), "T", 40, 50)
+    history = story.history()
+    history.probes["rare"] = 3
+    history.executed_events = 17
+    return history
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "out" / "h.jsonl"
+    save(told(), path)
+    return path
+
+
+def test_what_was_saved_is_loaded(saved: Path) -> None:
+    before, after = told(), load(saved)
+    assert after.events == before.events
+    assert after.header == before.header
+    assert after.probes == before.probes
+    assert (after.end_us, after.executed_events) == (before.end_us, before.executed_events)
+    assert after.fingerprint() == before.fingerprint()
+
+
+def test_composite_keys_are_tuples_again(saved: Path) -> None:
+    events = load(saved).events
+    keys = [event.key for event in events if hasattr(event, "key") and event.key is not None]
+    assert {type(key) for key in keys} == {tuple, str}
+    rows: list[RowRead] = [row for event in events for row in getattr(event, "rows", ())]
+    assert rows[0].key == (1, "a")
+
+
+def test_saving_again_gives_the_same_bytes(saved: Path, tmp_path: Path) -> None:
+    save(load(saved), tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == saved.read_bytes()
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def refused(path: Path, lines: list[bytes]) -> BadHistory:
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(BadHistory) as caught:
+        load(path)
+    assert caught.value.path == str(path)
+    return caught.value
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_a_file_that_was_cut_off_at_a_line(saved: Path) -> None:
+    lines = lines_of(saved)
+    for kept in range(1, len(lines)):
+        error = refused(saved, lines[:kept])
+        assert "cut off" in error.message
+        assert error.line == kept
+
+
+def test_a_file_that_was_cut_off_within_a_line(saved: Path) -> None:
+    lines = lines_of(saved)
+    assert "cut off" in refused(saved, [*lines[:-1], lines[-1][:20]]).message
+    assert "cut off" in refused(saved, [*lines[:4], lines[4][:20]]).message
+
+
+def test_a_value_that_was_changed_by_hand(saved: Path) -> None:
+    lines = lines_of(saved)
+    at = next(i for i, line in enumerate(lines) if b"WriteExecuted" in line)
+    error = refused(saved, [*lines[:at], lines[at].replace(b"T:op1", b"T:op9"), *lines[at + 1 :]])
+    assert "fingerprint" in error.message
+    assert "run the scenario again" in error.message
+
+
+def test_a_line_that_was_removed_doubled_or_moved(saved: Path) -> None:
+    lines = lines_of(saved)
+    assert "fingerprint" in refused(saved, [*lines[:4], *lines[5:]]).message
+    assert "fingerprint" in refused(saved, [*lines[:4], lines[4], *lines[4:]]).message
+    assert "fingerprint" in refused(saved, [*lines[:4], lines[5], lines[4], *lines[6:]]).message
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"event":"Nonsense","at_us":1}\n', "Nonsense"),
+        (b'{"event":"Ok","at_us":"soon","client":"c","op":"o"}\n', "at_us"),
+        (b"not json\n", "malformed"),
+        (b"\n", "cannot be understood"),
+        (b'{"event":"Header"}\n', "Header"),
+    ],
+)
+def test_a_line_that_is_no_event(saved: Path, line: bytes, said: str) -> None:
+    lines = lines_of(saved)
+    error = refused(saved, [*lines[:3], line, *lines[3:]])
+    assert error.line == 4
+    assert said in str(error)
+    assert "run the scenario again" in error.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b'{"process":0,"type":"invoke","f":"txn"}\n', b"# notes\n", b"[1,2]\n", b"\xff\xfe\x00\n"],
+)
+def test_a_foreign_file(tmp_path: Path, text: bytes) -> None:
+    error = refused(tmp_path / "x.jsonl", [text, text])
+    assert error.line == 1
+    assert "not a history of this program" in error.message
+    assert "--input" in error.message
+
+
+def test_another_format(saved: Path) -> None:
+    lines = lines_of(saved)
+    lines[0] = lines[0].replace(b'"format":1', b'"format":2')
+    assert "has format 2, this program reads 1" in refused(saved, lines).message
+
+
+def test_a_damaged_header(saved: Path) -> None:
+    lines = lines_of(saved)
+    lines[0] = lines[0].replace(b'"seed":1', b'"seed":"one"')
+    error = refused(saved, lines)
+    assert error.line == 1
+    assert "seed" in error.message
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n"])
+def test_an_empty_file(tmp_path: Path, content: bytes) -> None:
+    assert "is empty" in refused(tmp_path / "x.jsonl", [content]).message
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(BadHistory, match="cannot be read"):
+        load(tmp_path / "none.jsonl")
+    with pytest.raises(BadHistory, match="cannot be read"):
+        load(tmp_path)
+
+
+def test_two_equal_histories_have_one_fingerprint_and_other_ones_another() -> None:
+    one, other = told(), told()
+    assert one.fingerprint() == other.fingerprint()
+    dropped: Any = other.events.pop()
+    assert one.fingerprint() != other.fingerprint()
+    other.events.append(dropped)
+    assert one.fingerprint() == other.fingerprint()

@@ -1,0 +1,96 @@
+"""A meta storage group: voters and learners on a wire, each with a catalog and a safe time."""
+
+from typing import Any
+
+from sim.kernel.loop import Loop
+from sim.model.ddl import ObjectChange
+from sim.protocol.catalog import Catalog
+from sim.protocol.ddl import Built, build
+from sim.protocol.messages import CatalogUpdate, Submitted
+from sim.protocol.metastorage import MetaStorage, Stamped
+from sim.protocol.raft import Member
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import Strategy
+from sim.strategies.iep import IEP
+from tests.helpers_protocol import ADD, LONG_AGO_MS, FakeNode, T, Wire, catalog_of, run_until
+from tests.schemas import statement
+
+INITIAL = catalog_of((T, LONG_AGO_MS))
+
+
+class Part:
+    """One node's meta storage with what it stands on."""
+
+    def __init__(self, wire: Wire, name: str, voters: str, learners: str, group: "Group") -> None:
+        self.node = FakeNode(name, wire, **group.changes)
+        self.catalog: Catalog = catalog_of((T, LONG_AGO_MS))
+        self.sync = SchemaSync(self.node, group.strategy, self.catalog)
+        member = Member(name, tuple(voters), tuple(learners), voters[0])
+        self.meta = MetaStorage(
+            self.node,
+            member,
+            group.strategy,
+            self.catalog,
+            self.sync,
+            cluster_delay_ms=group.cluster_delay_ms,
+            idle_ticks=group.idle_ticks,
+        )
+
+    @property
+    def log(self) -> list[Stamped]:
+        return [entry.command for entry in self.meta.member.log]
+
+
+class Group:
+    """Voters and learners on a wire that takes 1 ms; the first voter leads. No idle ticks."""
+
+    def __init__(
+        self,
+        voters: str = "abc",
+        learners: str = "",
+        *,
+        strategy: Strategy = IEP,
+        idle_ticks: bool = False,
+        cluster_delay_ms: int = 100,
+        **changes: Any,
+    ) -> None:
+        self.strategy, self.idle_ticks, self.changes = strategy, idle_ticks, changes
+        self.cluster_delay_ms = cluster_delay_ms
+        self.loop = Loop()
+        self.wire = Wire(self.loop)
+        self.wire.fate = lambda sent: (0 if sent.sender == sent.to else 1000,)
+        self.parts = {
+            name: Part(self.wire, name, voters, learners, self) for name in voters + learners
+        }
+
+    def __getitem__(self, name: str) -> Part:
+        return self.parts[name]
+
+    def submit(self, name: str, update: CatalogUpdate) -> list[Submitted]:
+        """Have a node submit an update; the answer is put into the list."""
+        answers: list[Submitted] = []
+
+        async def submitted() -> None:
+            answers.append(await self.parts[name].meta.submit(update))
+
+        self.parts[name].node.spawn(submitted())
+        return answers
+
+    def until(self, at_ms: float) -> None:
+        run_until(self.loop, at_ms)
+
+    def of(self, kind: type) -> list[Any]:
+        """What all nodes recorded of one kind, in order."""
+        return [event for part in self.parts.values() for event in part.node.of(kind)]
+
+
+def objects(asked: str = ADD) -> tuple[ObjectChange, ...]:
+    """What a statement makes of the initial schema."""
+    built = build(statement(asked), INITIAL.latest(), INITIAL.latest().next_object_id)
+    assert isinstance(built, Built)
+    return built.objects
+
+
+def update(op: str = "d", *, expected: int = 1, delay_ms: int = 100) -> CatalogUpdate:
+    """An update that was built against a catalog version."""
+    return CatalogUpdate(f"{op}/0", expected, delay_ms, objects())

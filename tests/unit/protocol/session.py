@@ -1,0 +1,77 @@
+"""A client's side of a stage: what it can ask of the coordinator, in few words."""
+
+from typing import Any
+
+from sim.kernel.loop import Future
+from sim.model.ops import Key
+from sim.protocol.messages import (
+    Answer,
+    ClientBegin,
+    ClientCommit,
+    ClientOperation,
+    ClientRollback,
+)
+from sim.units import Timestamp
+from tests.helpers_protocol import Stage
+
+EVEN, ODD = 2, 1
+"""A key that n2 serves, and one that n1 serves, which is the coordinator's own node."""
+
+
+class Session(Stage):
+    """A stage whose client speaks to n1; by default it knows version 1 of table t."""
+
+    def __init__(self, *args: Any, **changes: Any) -> None:
+        super().__init__(*args, **changes)
+        self.node = self["n1"].node
+        self.coordinator = self["n1"].coordinator
+        self._ops = 0
+
+    def begin(self, *txs: str) -> None:
+        for tx in txs:
+            assert type(self.asked(ClientBegin(f"{tx}.b", tx))) is Answer
+
+    def operation(
+        self, tx: str, action: str, key: Key = ODD, value: Any = None, **more: Any
+    ) -> ClientOperation:
+        """A request; its fields can be set by name."""
+        self._ops += 1
+        fields: dict[str, Any] = {
+            "op": f"op{self._ops}",
+            "tx": tx,
+            "action": action,
+            "table": "t",
+            "key": key,
+            "row": (key, value) if action == "put" else None,
+            "client_version": 1,
+        }
+        return ClientOperation(**(fields | more))
+
+    def send(self, tx: str, action: str, key: Key = ODD, value: Any = None, **more: Any) -> Future:
+        """Ask; the answer is for later."""
+        return self.ask(self.operation(tx, action, key, value, **more))
+
+    def do(self, tx: str, action: str, key: Key = ODD, value: Any = None, **more: Any) -> Any:
+        """Ask and wait for the answer."""
+        return self.asked(self.operation(tx, action, key, value, **more))
+
+    def put(self, tx: str, key: Key = ODD, value: Any = 5, **more: Any) -> Any:
+        return self.do(tx, "put", key, value, **more)
+
+    def commit(self, tx: str, session_ts: Timestamp | None = None) -> Any:
+        """Where a session timestamp is given, commit_ts is the next one after it."""
+        return self.asked(ClientCommit(f"{tx}.c", tx, session_ts))
+
+    def roll_back(self, tx: str) -> Any:
+        return self.asked(ClientRollback(f"{tx}.r", tx))
+
+    def stored(self, key: Key, name: str | None = None) -> list[Any]:
+        """The committed rows under a key, oldest first."""
+        name = name or ("n2" if key == EVEN else "n1")
+        partition = self[name].replica.partition(1, int(key or 0) % self.partitions)
+        return [version.row for version in partition.rows.get(key, [])]
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no node has anything open."""
+        return not any(member.replica.has_open_work for member in self.members.values())

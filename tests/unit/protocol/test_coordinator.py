@@ -1,0 +1,411 @@
+"""The coordinator: enlist, route, validate, commit or abort; and what becomes of its transactions."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sim.history.events import Enlisted, MetadataRead, SchemaResolved, TxAborted, TxBegan, TxCommitted
+from sim.model.reasons import Reason
+from sim.protocol.flows import stamp_at_once
+from sim.protocol.messages import (
+    Answer,
+    Cleanup,
+    ClientRollback,
+    Finish,
+    Finished,
+    Mismatch,
+    Operate,
+    Operated,
+    Refusal,
+)
+from sim.strategies.iep import IEP
+from sim.units import Timestamp, timestamp
+from tests.helpers_protocol import ADD, DROP, LONG_AGO_MS, T, catalog_of, table_t, two_versions
+from tests.unit.protocol.session import EVEN, ODD, Session
+
+VIEW = "CREATE VIEW w AS SELECT id FROM t"
+
+
+def reason_of(reply: Any) -> Reason | None:
+    """Why it was refused; None if it was answered."""
+    assert type(reply) in (Answer, Refusal), reply
+    return getattr(reply, "reason", None)
+
+
+@pytest.fixture
+def session() -> Session:
+    """Table t in one version; transaction t1 has begun."""
+    session = Session()
+    session.begin("t1")
+    return session
+
+
+# --- a transaction's life ------------------------------------------------------------------------
+
+
+def test_a_transaction_writes_reads_and_commits(session: Session) -> None:
+    """On whichever nodes its rows are."""
+    session.put("t1", ODD)
+    session.put("t1", EVEN)
+    assert session.do("t1", "get", EVEN).rows == ((EVEN, ((1, EVEN), (2, 5))),)
+    assert type(session.commit("t1")) is Answer
+    assert (session.stored(ODD), session.stored(EVEN)) == ([(ODD, 5)], [(EVEN, 5)])
+    assert session.at_rest
+
+
+def test_it_began_when_its_coordinator_says_so(session: Session) -> None:
+    """Its begin timestamp is in its id, so that others can tell which is older."""
+    session.put("t1", EVEN)
+    [began] = session.of(TxBegan)
+    [operate] = session.wire.payloads(Operate)
+    assert (began.tx, began.node, began.implicit) == ("t1", "n1", False)
+    assert operate.tx == (began.begin_ts, 0, "t1")
+
+
+def test_its_first_operation_may_begin_it() -> None:
+    """One message less."""
+    session = Session()
+    assert type(session.put("t1", begins=True)) is Answer
+    assert type(session.put("t1", EVEN)) is Answer
+    assert type(session.commit("t1")) is Answer
+    assert session.stored(EVEN) == [(EVEN, 5)]
+
+
+def test_a_rollback_leaves_nothing_behind(session: Session) -> None:
+    """Neither rows nor locks, here or elsewhere; the transaction is over."""
+    session.put("t1", ODD)
+    session.put("t1", EVEN)
+    assert type(session.roll_back("t1")) is Answer
+    assert (session.stored(ODD), session.stored(EVEN), session.at_rest) == ([], [], True)
+    assert [aborted.reason for aborted in session.of(TxAborted)] == ["ROLLED_BACK"]
+
+
+def test_the_participants_hear_of_a_rollback_until_they_confirm(session: Session) -> None:
+    """Messages may get lost."""
+    session.put("t1", EVEN)
+    session.wire.fate = lambda sent: () if type(sent.payload) is Cleanup else (0,)
+    session.roll_back("t1")
+    session.later(50)
+    assert not session.at_rest
+    session.wire.fate = lambda _: (0,)
+    session.later(50)
+    assert session.at_rest
+
+
+def test_a_transaction_that_is_over_is_over(session: Session) -> None:
+    """However it ended; who asks again is told why, and of one that never was, that it is over."""
+    session.begin("t2", "t3")
+    session.put("t1", ODD)
+    session.commit("t1")
+    session.roll_back("t2")
+    session.do("t3", "get", table="nowhere")
+    told = {"t1": "TX_FINISHED", "t2": "ROLLED_BACK", "t3": "TABLE_NOT_FOUND", "x": "TX_FINISHED"}
+    for tx, reason in told.items():
+        replies = [session.put(tx), session.commit(tx), session.roll_back(tx)]
+        assert [reason_of(reply) for reply in replies] == [Reason[reason]] * 3
+    assert session.stored(ODD) == [(ODD, 5)]
+
+
+def test_an_empty_transaction_commits(session: Session) -> None:
+    """There is nobody to tell."""
+    assert type(session.commit("t1")) is Answer
+    assert session.wire.payloads(Finish) == []
+    assert [committed.tx for committed in session.of(TxCommitted)] == ["t1"]
+
+
+def test_the_token_of_a_session_is_merged(session: Session) -> None:
+    """By every request; and answers carry a later one."""
+    for number, ask in enumerate((session.put, session.commit)):
+        at = timestamp(500 + number)
+        reply = ask("t1", session_ts=at)
+        assert reply.token_ts > at
+
+
+# --- enlistment ----------------------------------------------------------------------------------
+
+
+def test_a_table_is_enlisted_once_with_the_version_of_its_first_use(session: Session) -> None:
+    """Cached per table and transaction [110.flow.2, 110.flow.4]."""
+    session.put("t1", ODD)
+    session.put("t1", EVEN)
+    [enlisted] = session.of(Enlisted)
+    assert (enlisted.tx, enlisted.object_id, enlisted.name, enlisted.version) == ("t1", 1, "t", 1)
+    [resolved] = [e for e in session.of(SchemaResolved) if e.purpose == "enlist"]
+    assert resolved.ts == enlisted.enlist_ts
+    assert {operate.initial for operate in session.wire.payloads(Operate)} == {1}
+
+
+@pytest.mark.parametrize(
+    ("activation_ts", "version"),
+    [(timestamp(60, 1), 2), (timestamp(60, 2), 1)],
+)
+def test_the_version_is_that_of_the_first_use_not_of_the_begin(
+    session: Session, activation_ts: Timestamp, version: int
+) -> None:
+    """At Tu itself it is the new one; the first use here is at (60, 1) [110.req.3]."""
+    session.alter(ADD, activation_ts)
+    reply = session.do("t1", "get", session_ts=timestamp(60), client_version=0)
+    assert type(reply) is Mismatch
+    assert reply.table == table_t(session.catalog, version)
+
+
+@pytest.mark.parametrize(("client_version", "kind"), [(1, Mismatch), (2, Answer), (3, Mismatch)])
+def test_a_row_in_another_version_is_sent_back(client_version: int, kind: type) -> None:
+    """An older one, or a newer one: with the schema to encode with."""
+    session = Session(two_versions(at_ms=LONG_AGO_MS))
+    session.begin("t1")
+    reply = session.put("t1", client_version=client_version)
+    assert type(reply) is kind
+    assert getattr(reply, "table", None) == (table_t(session.catalog, 2) if kind is Mismatch else None)
+    assert session.node.probes["client-version-refreshed"] == (kind is Mismatch)
+
+
+def test_a_transaction_lives_on_after_a_mismatch(session: Session) -> None:
+    """With the version that it was told, even if the table changes in between."""
+    assert type(session.put("t1", client_version=0)) is Mismatch
+    assert type(session.put("t1", client_version=1)) is Answer
+    assert type(session.commit("t1")) is Answer
+    assert session.wire.payloads(Operate)[0].row == (ODD, 5)
+
+
+def test_a_name_without_a_table_ends_the_transaction(session: Session) -> None:
+    """The client must not retry: nothing of the name ever was."""
+    reply = session.do("t1", "get", table="nowhere")
+    assert reply.reason is Reason.TABLE_NOT_FOUND
+    assert not reply.reason.retriable
+    assert [aborted.reason for aborted in session.of(TxAborted)] == ["TABLE_NOT_FOUND"]
+
+
+def test_a_name_keeps_its_meaning(session: Session) -> None:
+    """Whatever is renamed or created meanwhile [110.simple]."""
+    session.put("t1", ODD)
+    session.alter("ALTER TABLE t RENAME TO u", timestamp(20))
+    session.alter(T, timestamp(30))
+    session.later(40)
+    assert reason_of(session.do("t1", "get")) is Reason.SCHEMA_CHANGED
+    assert {operate.table_id for operate in session.wire.payloads(Operate)} == {1}
+
+
+def test_a_table_met_under_two_names_keeps_its_first_version(session: Session) -> None:
+    """So the operation check ends the transaction: the rename is a newer version."""
+    session.put("t1", ODD)
+    session.alter("ALTER TABLE t RENAME TO u", timestamp(20))
+    session.later(30)
+    assert reason_of(session.do("t1", "get", table="u")) is Reason.SCHEMA_CHANGED
+    assert [operate.initial for operate in session.wire.payloads(Operate)] == [1, 1]
+    assert session.node.probes["enlisted-under-two-names"] == 1
+
+
+def test_a_view_is_enlisted_beside_the_table_that_it_reads() -> None:
+    """Both are judged at the commit [110.view]; views of views too."""
+    second = "CREATE VIEW x AS SELECT id FROM w"
+    session = Session(
+        catalog_of((T, LONG_AGO_MS), (VIEW, LONG_AGO_MS), (second, LONG_AGO_MS)), partitions=1
+    )
+    session.begin("t1")
+    assert type(session.do("t1", "scan", None, table="x")) is Answer
+    assert [(e.object_id, e.version) for e in session.of(Enlisted)] == [(3, 1), (2, 1), (1, 1)]
+    [operate] = session.wire.payloads(Operate)
+    assert (operate.table_id, operate.views) == (1, ((3, 1), (2, 1)))
+    session.commit("t1")
+    [committed] = session.of(TxCommitted)
+    assert committed.tables == ((3, 1, 1), (2, 1, 1), (1, 1, 1))
+
+
+def test_a_table_lies_in_the_partitions_of_its_zone() -> None:
+    """Not in the default number."""
+    zone = "CREATE ZONE z WITH PARTITIONS=5"
+    session = Session(
+        catalog_of((zone, LONG_AGO_MS), (f"{T} ZONE z", LONG_AGO_MS)), partitions=2
+    )
+    session.begin("t1")
+    session.put("t1", 8)
+    session.do("t1", "scan", None)
+    partitions = [operate.partition for operate in session.wire.payloads(Operate)]
+    assert partitions == [3, 0, 1, 2, 3, 4]
+
+
+# --- operations ----------------------------------------------------------------------------------
+
+
+def test_a_scan_asks_every_partition_and_gathers_the_rows(session: Session) -> None:
+    """In the order of the partitions."""
+    for key in (4, 3, 2, 1):
+        session.put("t1", key)
+    reply = session.do("t1", "scan", None)
+    assert [key for key, _ in reply.rows] == [4, 2, 3, 1]
+    assert reply.columns is None
+
+
+def test_a_metadata_query_shows_the_columns_of_the_enlisted_version(session: Session) -> None:
+    """And the history knows that it did, once they are shown."""
+    reply = session.do("t1", "scan", None, metadata=True)
+    assert reply.columns == ("id", "v")
+    [read] = session.of(MetadataRead)
+    assert (read.tx, read.object_id, read.version, read.columns) == ("t1", 1, 1, ("id", "v"))
+
+
+def test_one_partition_that_refuses_ends_the_transaction(session: Session) -> None:
+    """Whichever it is; what the others did is undone."""
+    session.begin("t2")
+    session.put("t1", EVEN)
+    assert reason_of(session.do("t2", "scan", None)) is Reason.LOCK_CONFLICT
+    assert type(session.commit("t1")) is Answer
+    session.later(50)
+    assert session.at_rest
+
+
+def test_a_primary_that_does_not_answer_ends_the_transaction(session: Session) -> None:
+    """After the operation's timeout; and it is told so, for whenever it hears again."""
+    session.put("t1", EVEN)
+    session.wire.fate = lambda sent: () if sent.to == "n2" else (0,)
+    reply = session.put("t1", EVEN)
+    assert session.loop.now_us == 400_000
+    assert reply.reason is Reason.NODE_UNREACHABLE
+    assert reply.reason.retriable
+    session.wire.fate = lambda _: (0,)
+    session.later(50)
+    assert session.at_rest
+
+
+def test_an_answer_that_comes_twice_counts_once(session: Session) -> None:
+    """Answers, confirmations, all of them."""
+    session.wire.fate = lambda sent: (0, 100) if sent.exchange < 0 else (0,)
+    session.put("t1", EVEN)
+    session.put("t1", ODD)
+    assert type(session.commit("t1")) is Answer
+    session.later(10)
+    assert session.stored(EVEN) == [(EVEN, 5)]
+    assert session.at_rest
+
+
+def test_requests_between_nodes_may_come_twice(session: Session) -> None:
+    """Operations, finishes, cleanups: what they do is done once."""
+    nodes = ("n1", "n2")
+    session.wire.fate = lambda sent: (0, 700) if sent.sender in nodes and sent.to in nodes else (0,)
+    for tx, end in (("t1", session.commit), ("t2", session.roll_back), ("t3", session.commit)):
+        if tx != "t1":
+            session.begin(tx)
+        for key, value in ((EVEN, 5), (ODD, 6), (EVEN, 7)):
+            assert type(session.put(tx, key, value)) is Answer
+        assert type(end(tx)) is Answer
+        session.later(10)
+        assert session.at_rest
+    assert session.stored(EVEN) == [(EVEN, 7), (EVEN, 7)]
+    assert [committed.tx for committed in session.of(TxCommitted)] == ["t1", "t3"]
+
+
+# --- the commit ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "activation_ts", "reason"),
+    [
+        (DROP, timestamp(60, 1), Reason.ROLLBACK_ONLY),
+        (DROP, timestamp(60, 2), None),
+        (ADD, timestamp(60, 1), None),
+    ],
+)
+def test_a_commit_is_judged_by_the_schema_at_its_own_timestamp(
+    session: Session, asked: str, activation_ts: Timestamp, reason: Reason | None
+) -> None:
+    """At Tu itself by the new one [98.def.1]; commit_ts here is (60, 1)."""
+    session.put("t1", EVEN)
+    session.alter(asked, activation_ts)
+    assert reason_of(session.commit("t1", timestamp(60))) is reason
+    assert session.stored(EVEN) == ([] if reason else [(EVEN, 5)])
+
+
+def test_without_marks_the_outcome_is_the_same(session: Session) -> None:
+    """Only the reason differs: nobody is marked who had not enlisted the table when it changed."""
+    session.alter(DROP, timestamp(60, 1))
+    session.put("t1", EVEN)
+    assert reason_of(session.commit("t1", timestamp(60))) is Reason.SCHEMA_INCOMPATIBLE
+
+
+def test_a_commit_is_recorded_with_the_versions_that_it_was_judged_by(session: Session) -> None:
+    """Object, initial version, version at commit_ts."""
+    session.put("t1", EVEN)
+    session.alter(ADD, timestamp(60))
+    session.commit("t1", timestamp(60))
+    [committed] = session.of(TxCommitted)
+    assert (committed.tables, committed.node) == (((1, 1, 2),), "n2")
+    assert committed.commit_ts == timestamp(60, 1)
+    assert session.node.probes["transborder-commit"] == 1
+
+
+def test_a_commit_lies_after_every_operation(session: Session) -> None:
+    """Also after those of a primary whose clock is ahead [110.x.2]."""
+    session["n2"].node.ahead_ms = 70
+    session.put("t1", EVEN)
+    session.commit("t1")
+    [operated] = session.wire.payloads(Operated)
+    [finish] = session.wire.payloads(Finish)
+    assert timestamp(70) <= operated.op_ts < finish.commit_ts
+
+
+def test_a_commit_waits_for_the_operations_under_way(session: Session) -> None:
+    """Then it lies after them, and commits them too [110.x.2]."""
+    until = session["n2"].node.pauses["after-arrival-check"] = session.loop.future()
+    session.send("t1", "put", EVEN, 5)
+    session.later(10)
+    session.loop.call_later(20_000, until.set, None)
+    assert type(session.commit("t1")) is Answer
+    [operated], [finish] = session.wire.payloads(Operated), session.wire.payloads(Finish)
+    assert operated.op_ts < finish.commit_ts
+    assert session.stored(EVEN) == [(EVEN, 5)]
+
+
+def test_the_text_alone_does_not_wait_for_them() -> None:
+    """Then an operation under way comes too late."""
+    session = Session(strategy=replace(IEP, before_commit_ts=stamp_at_once))
+    session.begin("t1")
+    session.put("t1", EVEN)
+    until = session["n2"].node.pauses["after-arrival-check"] = session.loop.future()
+    waiting = session.send("t1", "put", EVEN, 6)
+    session.later(10)
+    assert type(session.commit("t1")) is Answer
+    until.set(None)
+    session.later(10)
+    assert waiting.value.reason is Reason.TX_FINISHED
+    assert session.stored(EVEN) == [(EVEN, 5)]
+
+
+def test_an_operation_that_fails_while_the_commit_waits_fails_the_commit(session: Session) -> None:
+    """Else the client would be told that an operation failed of a transaction that commits."""
+    session.begin("t2")
+    session.put("t1", EVEN)
+    waiting = session.send("t2", "put", EVEN, 6)
+    session.later(1)
+    assert reason_of(session.commit("t2")) is Reason.LOCK_CONFLICT
+    assert reason_of(waiting.value) is Reason.LOCK_CONFLICT
+    assert [aborted.tx for aborted in session.of(TxAborted)] == ["t2"]
+
+
+def test_a_finish_is_repeated_until_it_is_confirmed(session: Session) -> None:
+    """With the same commit timestamp; whether it was lost or its confirmation."""
+    for number, lost in enumerate((Finish, Finished)):
+        tx = f"x{number}"
+        session.begin(tx)
+        session.put(tx, EVEN)
+        session.wire.fate = lambda sent, lost=lost: () if type(sent.payload) is lost else (0,)
+        session.loop.call_later(50_000, setattr, session.wire, "fate", lambda _: (0,))
+        said = len(session.wire.payloads(Finish))
+        assert type(session.commit(tx)) is Answer
+        repeated = session.wire.payloads(Finish)[said:]
+        assert len(repeated) == 4
+        assert len({finish.commit_ts for finish in repeated}) == 1
+    assert [committed.tx for committed in session.of(TxCommitted)] == ["x0", "x1"]
+    assert session.node.probes["finish-resent"] == 6
+
+
+def test_what_the_client_asks_while_a_commit_is_under_way_comes_too_late(session: Session) -> None:
+    """It neither joins the transaction nor undoes it."""
+    session.put("t1", EVEN)
+    until = session.node.pauses["after-commit-check"] = session.loop.future()
+    session.loop.call_later(10_000, until.set, None)
+    late = [session.send("t1", "put", ODD, 6), session.ask(ClientRollback("r", "t1"))]
+    del late
+    commit = session.commit("t1")
+    assert reason_of(commit) in (None, Reason.ROLLED_BACK)

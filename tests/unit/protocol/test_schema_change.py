@@ -1,0 +1,280 @@
+"""How a statement is installed and when it is acknowledged; one node that is its own log."""
+
+from typing import Any
+
+import pytest
+
+from sim.history.events import DdlDecided, UpdateLogged
+from sim.kernel.loop import Loop
+from sim.model.reasons import Reason
+from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal, Submit
+from sim.protocol.metastorage import MetaStorage
+from sim.protocol.raft import Member
+from sim.protocol.schema_change import SchemaChange
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import Strategy
+from sim.strategies.iep import IEP, IEP_LITERAL
+from sim.units import Timestamp, logical, physical_ms, timestamp
+from tests.helpers_protocol import ADD, LONG_AGO_MS, FakeNode, T, Wire, catalog_of, run_until
+from tests.schemas import statement
+
+AGAIN = "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY)"
+TAKEN = "CREATE TABLE t (id INT PRIMARY KEY)"
+
+
+class Server:
+    """A node that takes statements; n1 leads the log. DD is 100 ms, CSmax 10 ms."""
+
+    def __init__(self, name: str, wire: Wire, strategy: Strategy, changes: dict[str, Any]) -> None:
+        self.node = FakeNode(name, wire, **changes)
+        self.catalog = catalog_of((T, LONG_AGO_MS))
+        sync = SchemaSync(self.node, strategy, self.catalog)
+        member = Member(name, ("n1",), ("n2",), "n1")
+        self.meta = MetaStorage(
+            self.node, member, strategy, self.catalog, sync, cluster_delay_ms=100, idle_ticks=False
+        )
+        SchemaChange(self.node, strategy, self.catalog, self.meta)
+
+
+class Change:
+    """Two such nodes on a wire that takes 1 ms, and a client that writes down its answers."""
+
+    def __init__(self, strategy: Strategy = IEP, **changes: Any) -> None:
+        self.loop = Loop()
+        wire = self.wire = Wire(self.loop)
+        wire.fate = lambda sent: (0 if sent.sender == sent.to else 1000,)
+        self.n1, self.n2 = (Server(name, wire, strategy, changes) for name in ("n1", "n2"))
+        self.client = FakeNode("c", wire)
+        self.answers: list[tuple[str, float, Any]] = []
+
+    def ask(self, op: str, sql: str, to: str = "n1", session_ts: Timestamp | None = None) -> None:
+        """Send a statement; its answer is written down with its instant."""
+
+        async def asked() -> None:
+            request = ClientDdl(op, statement(sql), session_ts)
+            reply = await self.client.request(to, request, 10_000_000)
+            self.answers.append((op, self.loop.now_us / 1000, reply))
+
+        self.client.spawn(asked())
+
+    def until(self, at_ms: float) -> None:
+        run_until(self.loop, at_ms)
+
+    @property
+    def instants(self) -> list[tuple[str, float]]:
+        """Which statement was answered when."""
+        return [(op, at_ms) for op, at_ms, _ in self.answers]
+
+    @property
+    def replies(self) -> list[Any]:
+        return [reply for _, _, reply in self.answers]
+
+    def decided(self) -> list[DdlDecided]:
+        return [*self.n1.node.of(DdlDecided), *self.n2.node.of(DdlDecided)]
+
+
+def stamp(change: Change) -> Timestamp:
+    """Tm of the first update."""
+    first = change.n1.meta.member.log[0].command.message_ts
+    assert isinstance(first, int)
+    return Timestamp(first)
+
+
+# --- when it is acknowledged ---------------------------------------------------------------------
+
+
+def test_an_update_is_acknowledged_when_it_is_effective_everywhere() -> None:
+    """When now >= Tu + CSmax [98.flow.4]; here Tm is a whole tick, and nothing is rounded."""
+    change = Change()
+    change.ask("d", ADD, to="n2")
+    change.until(500)
+    assert stamp(change) == timestamp(2)  # 1 ms to n2, 1 ms from there to the leader
+    assert change.instants == [("d", 2 + 100 + 10 + 1)]
+    [decided] = change.decided()
+    assert decided == DdlDecided(3_000, "n2", "d", "installed", 2, timestamp(102), timestamp(112))
+
+
+def test_a_logical_part_counts_as_one_tick_more() -> None:
+    """It is worth nothing on another node."""
+    change = Change()
+    change.ask("d", ADD, to="n1")
+    change.until(500)
+    assert (physical_ms(stamp(change)), logical(stamp(change)) > 0) == (1, True)
+    assert change.instants == [("d", 1 + 100 + 10 + 1 + 1)]
+
+
+def test_the_letter_of_the_text_does_not_round() -> None:
+    """It acknowledges one tick earlier then: at the first whole tick that is past all parts."""
+    change = Change(IEP_LITERAL)
+    change.ask("d", ADD, to="n1")
+    change.until(500)
+    [decided] = change.decided()
+    assert decided.acknowledge_ts == stamp(change) + timestamp(110)
+
+
+def test_the_wait_is_by_the_nodes_own_clock() -> None:
+    """One that is ahead is done with it earlier."""
+    change = Change()
+    change.n2.node.ahead_ms = 8
+    change.ask("d", ADD, to="n2")
+    change.until(500)
+    assert stamp(change) == timestamp(9, 1)
+    assert change.instants == [("d", 9 + 110 + 1 - 8 + 1)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "outcome", "reason"),
+    [(AGAIN, "noop", None), (TAKEN, "refused", Reason.OBJECT_EXISTS)],
+)
+def test_what_changes_nothing_waits_for_what_it_rests_on(
+    asked: str, outcome: str, reason: Reason | None
+) -> None:
+    """Otherwise "it exists already" could be said before it can be found."""
+    change = Change()
+    change.ask("d1", "CREATE TABLE u (id INT PRIMARY KEY)", to="n2")
+    change.until(20)
+    change.ask("d2", asked, to="n2")
+    change.until(500)
+    assert change.instants == [("d1", 113), ("d2", 113)]
+    decided = change.decided()[1]
+    assert (decided.outcome, decided.catalog_version) == (outcome, 2)
+    assert decided.acknowledge_ts == timestamp(112)
+    assert getattr(change.replies[1], "reason", None) is reason
+    assert change.n1.catalog.version == 2
+
+
+@pytest.mark.parametrize("asked", [AGAIN, TAKEN])
+def test_on_what_is_old_it_rests_without_a_wait(asked: str) -> None:
+    """It is effective everywhere already."""
+    change = Change()
+    change.ask("d", asked)
+    change.until(500)
+    assert change.instants == [("d", 2)]
+
+
+def test_the_letter_of_the_text_says_nothing_of_no_ops() -> None:
+    """It answers them at once."""
+    change = Change(IEP_LITERAL)
+    change.ask("d1", "CREATE TABLE u (id INT PRIMARY KEY)", to="n2")
+    change.until(20)
+    change.ask("d2", "CREATE TABLE IF NOT EXISTS u (id INT PRIMARY KEY)", to="n2")
+    change.until(500)
+    assert change.instants[0] == ("d2", 22)
+
+
+# --- what is answered ----------------------------------------------------------------------------
+
+
+def test_the_answer_carries_the_nodes_time() -> None:
+    """A session that merges it sees the update wherever it goes; so does a refusal."""
+    change = Change()
+    change.ask("d1", ADD, to="n2")
+    change.ask("d2", TAKEN, to="n2")
+    change.until(500)
+    first, second = change.replies
+    assert type(first) is Answer
+    assert first.token_ts >= timestamp(112)
+    assert type(second) is Refusal
+    assert second.token_ts >= timestamp(112)
+    assert "'t'" in second.message
+
+
+def test_the_token_of_a_session_is_merged() -> None:
+    """What the client has seen lies before what it asks for."""
+    change = Change()
+    change.ask("d", ADD, session_ts=timestamp(700))
+    change.until(1500)
+    assert stamp(change) > timestamp(700)
+
+
+def test_the_log_tells_which_operation_asked() -> None:
+    """By the operation's own name, at whichever attempt."""
+    change = Change()
+    change.ask("c1.d1", ADD)
+    change.until(500)
+    [logged] = change.n1.node.of(UpdateLogged)
+    assert logged.op == "c1.d1"
+
+
+# --- several statements --------------------------------------------------------------------------
+
+
+def test_statements_at_one_node_are_installed_one_after_another() -> None:
+    """Each upon the one before, without waiting for its acknowledgement; none is tried twice."""
+    change = Change()
+    for number, sql in enumerate(
+        ("ALTER TABLE t ADD COLUMN a INT", "ALTER TABLE t RENAME COLUMN a TO b", "DROP TABLE t")
+    ):
+        change.ask(f"d{number}", sql, to="n2")
+    change.until(20)
+    assert change.n2.catalog.version == 4
+    assert [update.command_id for update in submitted(change)] == ["d0/0", "d1/0", "d2/0"]
+    change.until(500)
+    assert [op for op, _ in change.instants] == ["d0", "d1", "d2"]
+    assert all(type(reply) is Answer for reply in change.replies)
+
+
+def submitted(change: Change) -> list[CatalogUpdate]:
+    """What was sent to the log."""
+    return [request.update for request in change.wire.payloads(Submit)]
+
+
+def test_a_refusal_lets_the_next_statement_begin() -> None:
+    """So does a no-op, while its author still waits."""
+    change = Change()
+    for number, sql in enumerate((ADD, "DROP TABLE nowhere", AGAIN, "DROP TABLE t")):
+        change.ask(f"d{number}", sql)
+    change.until(20)
+    assert change.n1.catalog.version == 3
+    change.until(500)
+    reasons = [getattr(reply, "reason", None) for reply in change.replies]
+    assert reasons == [None, Reason.OBJECT_NOT_FOUND, None, None]
+
+
+def test_who_loses_to_another_node_builds_again_on_what_has_won() -> None:
+    """Once that is known here."""
+    change = Change()
+    change.ask("d1", "ALTER TABLE t ADD COLUMN a INT", to="n1")
+    change.ask("d2", "ALTER TABLE t ADD COLUMN b INT", to="n2")
+    change.until(500)
+    assert [type(reply) for reply in change.replies] == [Answer, Answer]
+    assert [update.command_id for update in submitted(change)] == ["d1/0", "d2/0", "d2/1"]
+    table = change.n2.catalog.latest().by_name("t")
+    assert table is not None
+    assert [column.name for column in getattr(table, "columns", ())] == ["id", "v", "a", "b"]
+    assert [logged.op for logged in change.n1.node.of(UpdateLogged)] == ["d1", "d2"]
+
+
+def test_the_loser_may_find_that_nothing_is_left_to_do() -> None:
+    """The winner has done it; the wait is for the winner's activation."""
+    change = Change()
+    change.ask("d1", "DROP TABLE t", to="n1")
+    change.ask("d2", "DROP TABLE IF EXISTS t", to="n2")
+    change.until(500)
+    assert [type(reply) for reply in change.replies] == [Answer, Answer]
+    assert [decided.outcome for decided in change.decided()] == ["installed", "noop"]
+    assert {decided.catalog_version for decided in change.decided()} == {2}
+
+
+def test_after_the_last_attempt_the_client_is_told_to_try_again() -> None:
+    """And the node is free for the next statement."""
+    change = Change(ddl_attempts=1)
+    change.ask("d1", "ALTER TABLE t ADD COLUMN a INT", to="n1")
+    change.ask("d2", "ALTER TABLE t ADD COLUMN b INT", to="n2")
+    change.ask("d3", "ALTER TABLE t ADD COLUMN c INT", to="n2")
+    change.until(500)
+    by_op = {op: reply for op, _, reply in change.answers}
+    assert by_op["d2"].reason is Reason.DDL_CONFLICT
+    assert by_op["d2"].reason.retriable
+    assert [type(by_op[op]) for op in ("d1", "d3")] == [Answer, Answer]
+    assert change.n2.node.probes["ddl-attempts-exhausted"] == 1
+
+
+def test_a_statement_that_comes_twice_takes_effect_once() -> None:
+    """The client hears the first answer first."""
+    change = Change()
+    change.wire.fate = lambda sent: (1000, 1000) if type(sent.payload) is ClientDdl else (0,)
+    change.ask("d", "ALTER TABLE t DROP COLUMN v, ADD COLUMN v INT")
+    change.until(500)
+    assert [type(reply) for reply in change.replies] == [Answer]
+    assert change.n1.catalog.version == 2
