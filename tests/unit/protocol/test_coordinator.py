@@ -7,11 +7,11 @@ import pytest
 
 from sim.history.events import Enlisted, MetadataRead, SchemaResolved, TxAborted, TxBegan, TxCommitted
 from sim.model.reasons import Reason
-from sim.protocol.flows import stamp_at_once
+from sim.protocol.flows import leave_unmarked, stamp_at_once
 from sim.protocol.messages import (
     Answer,
     Cleanup,
-    ClientRollback,
+    ClientCommit,
     Finish,
     Finished,
     Mismatch,
@@ -177,8 +177,17 @@ def test_a_name_without_a_table_ends_the_transaction(session: Session) -> None:
     assert [aborted.reason for aborted in session.of(TxAborted)] == ["TABLE_NOT_FOUND"]
 
 
-def test_a_name_keeps_its_meaning(session: Session) -> None:
+@pytest.fixture
+def unmarked() -> Session:
+    """The same where nobody is rolled back by an activation."""
+    session = Session(strategy=replace(IEP, on_activated=leave_unmarked))
+    session.begin("t1")
+    return session
+
+
+def test_a_name_keeps_its_meaning(unmarked: Session) -> None:
     """Whatever is renamed or created meanwhile [110.simple]."""
+    session = unmarked
     session.put("t1", ODD)
     session.alter("ALTER TABLE t RENAME TO u", timestamp(20))
     session.alter(T, timestamp(30))
@@ -187,8 +196,9 @@ def test_a_name_keeps_its_meaning(session: Session) -> None:
     assert {operate.table_id for operate in session.wire.payloads(Operate)} == {1}
 
 
-def test_a_table_met_under_two_names_keeps_its_first_version(session: Session) -> None:
+def test_a_table_met_under_two_names_keeps_its_first_version(unmarked: Session) -> None:
     """So the operation check ends the transaction: the rename is a newer version."""
+    session = unmarked
     session.put("t1", ODD)
     session.alter("ALTER TABLE t RENAME TO u", timestamp(20))
     session.later(30)
@@ -404,8 +414,26 @@ def test_what_the_client_asks_while_a_commit_is_under_way_comes_too_late(session
     """It neither joins the transaction nor undoes it."""
     session.put("t1", EVEN)
     until = session.node.pauses["after-commit-check"] = session.loop.future()
-    session.loop.call_later(10_000, until.set, None)
-    late = [session.send("t1", "put", ODD, 6), session.ask(ClientRollback("r", "t1"))]
-    del late
-    commit = session.commit("t1")
-    assert reason_of(commit) in (None, Reason.ROLLED_BACK)
+    commit = session.ask(ClientCommit("c", "t1"))
+    session.later(1)
+    replies = [session.put("t1", ODD), session.roll_back("t1"), session.commit("t1")]
+    assert [reason_of(reply) for reply in replies] == [Reason.TX_FINISHED] * 3
+    until.set(None)
+    session.later(1)
+    assert type(commit.value) is Answer
+    assert (session.stored(EVEN), session.stored(ODD)) == ([(EVEN, 5)], [])
+
+
+def test_who_is_rolled_back_while_its_commit_waits_does_not_commit(session: Session) -> None:
+    """At the point before commit_ts it can still be marked; then the mark counts."""
+    session.put("t1", EVEN)
+    until = session.node.pauses["before-commit-ts"] = session.loop.future()
+    commit = session.ask(ClientCommit("c", "t1"))
+    session.later(1)
+    session.alter(DROP, timestamp(20))
+    session.later(30)
+    assert not commit.done
+    until.set(None)
+    session.later(1)
+    assert reason_of(commit.value) is Reason.ROLLBACK_ONLY
+    assert session.stored(EVEN) == []

@@ -1,0 +1,210 @@
+"""Each rule of the judges is planted broken once, and a schedule of the other tests notices."""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sim.checkers import cycles, own_ddl, rows, schemas, spec
+from sim.checkers.backward import Backward, Hold
+from sim.checkers.graph import Graph
+from sim.checkers.spec import Ruling
+from sim.model import ddl
+from tests.helpers_history import Story, add_column
+from tests.unit.checkers import (
+    test_atomicity,
+    test_data_matches_schema,
+    test_forward_compatible,
+    test_graph,
+    test_own_ddl,
+    test_serializability,
+)
+from tests.unit.checkers.judging import anomalies, found
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """What a rule does that is left out."""
+
+
+def put(place: Any, name: str, value: Any) -> Patch:
+    return lambda monkeypatch: monkeypatch.setattr(place, name, value)
+
+
+def write_skew() -> Story:
+    story = Story()
+    t = story.table()
+    story.read("T1", t, "x", 10, None)
+    story.read("T2", t, "y", 11, None)
+    story.write("T1", t, "y", 12)
+    story.write("T2", t, "x", 13)
+    story.commit("T1", 20)
+    story.commit("T2", 21)
+    return story
+
+
+def missed_insert() -> Story:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.commit("T1", 12)
+    story.scan("T2", t, 20, {})
+    story.commit("T2", 22)
+    return story
+
+
+def circle_of_reads() -> Story:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.write("T2", t, "y", 10)
+    story.read("T1", t, "y", 12, "T2")
+    story.read("T2", t, "x", 12, "T1")
+    story.commit("T1", 20)
+    story.commit("T2", 21)
+    return story
+
+
+def graph(story: Callable[[], Story]) -> Callable[[], list[Any]]:
+    """What I3 says: kind, what it assumes, whether only the strict graph shows it."""
+    return lambda: [(one.kind, one.assumes, one.strict_only) for one in found(story(), strict=True)]
+
+
+def judged(checker: str, story: Callable[[], Story]) -> Callable[[], list[Any]]:
+    return lambda: [one.kind for one in anomalies(checker, story())]
+
+
+def boundary(top: int, version: int) -> Callable[[], list[Any]]:
+    def story() -> Story:
+        made, table = test_atomicity.altered()
+        made.resolve("T", table, top, version)
+        return made
+
+    return judged("atomicity", story)
+
+
+def later_than(positions: list[int], position: int) -> int:
+    """`bisect_right` that takes what comes just after for what comes before."""
+    return bisect_left(positions, position - 1)
+
+
+def old_default(row: Any, source: Any, target: Any) -> Any:
+    cells = dict(row)
+    return tuple((c.id, cells.get(c.id, c.default)) for c in target.columns)
+
+
+def changed_default() -> Story:
+    """Rows from before ADD COLUMN show its first default, whatever it is changed to later."""
+    from sim.history.events import RowRead
+    from sim.model.schema import Column
+    from tests.helpers_history import INT
+
+    story = Story()
+    t = story.table()
+    story.write("T", t, 7, 1, row=((0, 7), (1, 70)))
+    story.commit("T", 2)
+    added = add_column(2, "w", default=9)
+    later = Column(2, "w", INT, default=8, initial_default=9)
+    story.ddl("D", t, added, tu=5)
+    story.ddl("E", t, ddl.ColumnAltered(added.column, later), tu=6)
+    story.read("U", t, 7, 10, "T", version=3, row=RowRead(7, "T", 1, 1, ((0, 7), (1, 70), (2, 9))))
+    story.commit("U", 20)
+    return story
+
+
+def lenient(_self: Any, tx: Any, version: int, step: Any) -> Hold | None:
+    del tx, version, step
+    return None
+
+
+def unmoved(self: Any, number: int, tx: Any, use: Any) -> None:
+    """Drops T -> D_{v+1} and forgets the DDL behind it."""
+    step = self._case.schemas.after(use.object_id, use.version)
+    if step is not None and self._backward.hold(tx, use.version, step) is not None:
+        _replaced(self, number, tx, use)
+
+
+_replaced = Graph._replaced
+DROPPED_IS_FINE = {ddl.ColumnDropped: Ruling(compatible=True, clause="", reason="")}
+
+
+def behind() -> Story:
+    """An incompatible DDL behind a compatible one that is passed over."""
+    story = Story()
+    a, b = story.table("a"), story.table("b")
+    story.write("T", a, "x", 10)
+    story.ddl("D", a, add_column(2, "w"), tu=20)
+    story.ddl("E", a, test_serializability.INCOMPATIBLE, tu=22)
+    story.write("T2", a, "z", 26, version=3)
+    story.write("T2", b, "k", 27)
+    story.commit("T2", 28)
+    story.read("T", b, "k", 30, "T2")
+    story.commit("T", 40)
+    return story
+
+
+def with_query() -> Story:
+    return test_serializability.across_tables(add_column(2, "w"), query=True)
+
+
+def either_way() -> Story:
+    """D < T2 by the schema and in real time: the argument without an assumption is to be told."""
+    return test_serializability.b2_t2(test_serializability.INCOMPATIBLE)
+
+
+FAULTS: dict[str, tuple[Patch, Callable[[], list[Any]]]] = {
+    "no rw on rows": (put(Graph, "_next", nothing), graph(write_skew)),
+    "no wr on rows": (put(Graph, "_reads", nothing), graph(circle_of_reads)),
+    "no rw to DDLs": (put(Graph, "_replaced", nothing), graph(either_way)),
+    "no predicates": (put(Graph, "_not_found", nothing), graph(missed_insert)),
+    "no chain of instants": (put(cycles._Chains, "_chain", nothing), graph(test_graph.stale)),
+    "no real time in the certificate": (
+        put(Graph, "back_in_time", lambda _: []),
+        graph(test_graph.stale),
+    ),
+    "the real time of DDLs costs nothing": (
+        put(cycles, "DDL_REAL_TIME", -1),
+        graph(either_way),
+    ),
+    "every step is passed over": (put(Backward, "hold", lenient), graph(either_way)),
+    "queries show nothing": (put(Backward, "noticed", nothing), graph(with_query)),
+    "a dropped step forgets the next": (put(Graph, "_replaced", unmoved), graph(behind)),
+    "effective after Tu only": (put(schemas, "bisect_right", bisect_left), boundary(1100, 2)),
+    "dropped columns are compatible": (
+        lambda monkeypatch: monkeypatch.setattr(spec, "_BY_KIND", spec._BY_KIND | DROPPED_IS_FINE),
+        judged(
+            "forward_compatible",
+            lambda: test_forward_compatible.crossing((test_serializability.INCOMPATIBLE,)),
+        ),
+    ),
+    "an acknowledgement comes early": (
+        put(own_ddl, "bisect_right", later_than),
+        judged("own_ddl", lambda: test_own_ddl.after(445, invoked=470)),
+    ),
+    "what an operation ran under does not matter": (
+        put(own_ddl, "_unseen", lambda *_: ()),
+        judged("own_ddl", lambda: test_own_ddl.old_transaction(1)),
+    ),
+    "old rows show the new default": (
+        put(rows, "upgraded", old_default),
+        judged("data_matches_schema", changed_default),
+    ),
+    "a read may miss anything": (
+        put(
+            __import__("sim.checkers.data_matches_schema", fromlist=["x"]),
+            "_is_older",
+            lambda *_: False,
+        ),
+        judged("data_matches_schema", test_data_matches_schema.missed),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_changes_a_verdict(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant, verdict = FAULTS[fault]
+    sound = verdict()
+    plant(monkeypatch)
+    assert verdict() != sound
