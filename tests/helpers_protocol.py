@@ -269,8 +269,8 @@ class Member:
             stage.strategy,
             self.sync,
             self.replica,
-            placement,
-            stage.partitions,
+            placement=placement,
+            default_partitions=stage.partitions,
         )
 
 

@@ -27,9 +27,9 @@ def is_bad_input(error: Exception) -> bool:
     from sim.history.codec import BadHistory
     from sim.registry import BadPluginError, UnknownPluginError
     from sim.world.problems import ScenarioError
-    from sim.world.run import BadDesign
+    from sim.world.run import BadDesignError
 
-    kinds = (ScenarioError, BadDesign, BadHistory, BadPluginError, UnknownPluginError)
+    kinds = (ScenarioError, BadDesignError, BadHistory, BadPluginError, UnknownPluginError)
     return isinstance(error, kinds)
 
 

@@ -54,8 +54,8 @@ class Progress:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.description}"),
-            TextColumn("left"),
             TimeRemainingColumn(),
+            TextColumn("left"),
             console=Console(file=sys.stderr),
             transient=True,
         )

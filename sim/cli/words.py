@@ -1,6 +1,7 @@
 """Words on a terminal: as wide as it is, wrapped, in colour where there is one."""
 
 import os
+import shutil
 import sys
 import textwrap
 from typing import Final
@@ -20,6 +21,7 @@ COLOURS: Final = {
 }
 WIDTH_AWAY: Final = 80
 WIDTH_MOST: Final = 100
+WIDTH_LEAST: Final = 60
 LABEL: Final = 14
 INDENT: Final = "  "
 
@@ -27,12 +29,16 @@ INDENT: Final = "  "
 def console() -> Console:
     """Where text goes: as wide as the terminal, 80 columns and no colour where there is none."""
     plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ
-    width = WIDTH_AWAY
-    if sys.stdout.isatty():
-        width = min(os.get_terminal_size(sys.stdout.fileno()).columns, WIDTH_MOST)
     return Console(
-        file=sys.stdout, width=width, no_color=plain, highlight=False, markup=False, emoji=False
+        file=sys.stdout, width=width(), no_color=plain, highlight=False, markup=False, emoji=False
     )
+
+
+def width() -> int:
+    """The columns of the terminal, within reason; 80 where there is none."""
+    if not sys.stdout.isatty():
+        return WIDTH_AWAY
+    return min(max(shutil.get_terminal_size().columns, WIDTH_LEAST), WIDTH_MOST)
 
 
 def verdict(outcome: Outcome, of: str, to: Console) -> None:

@@ -81,7 +81,7 @@ class Unknown(Event, frozen=True):
     reason: str
 
 
-# --- the witness's voice: schema -------------------------------------------------------------------
+# --- the witness's voice: schema ------------------------------------------------------------------
 
 
 class UpdateLogged(Event, frozen=True):
@@ -149,7 +149,7 @@ class SchemaResolved(Event, frozen=True):
     waited_us: int
 
 
-# --- the witness's voice: transactions ---------------------------------------------------------------
+# --- the witness's voice: transactions ------------------------------------------------------------
 
 
 class TxBegan(Event, frozen=True):
@@ -273,11 +273,11 @@ class RowFinal(Event, frozen=True):
     row: Cells | None
 
 
-# --- the witness's voice: the world ------------------------------------------------------------------
+# --- the witness's voice: the world ---------------------------------------------------------------
 
 
 class ClockSet(Event, frozen=True):
-    """From now on a node's physical clock is `offset_us` from true time and drifts by `drift_ppm`."""
+    """A node's physical clock is now `offset_us` from true time and drifts by `drift_ppm`."""
 
     node: str
     offset_us: int

@@ -83,7 +83,8 @@ IEP_110: Final = (
         "110.flow.1", "the client sends with each request the schema version that it encoded with"
     ),
     _rule(
-        "110.flow.2", "the coordinator resolves the version at baseTs; another clientSV is sent back"
+        "110.flow.2",
+        "the coordinator resolves the version at baseTs, any other clientSV is refused",
     ),
     _rule("110.flow.3", "the coordinator sends the enlisted version to the primary"),
     _rule("110.flow.4", "one table has one enlisted version for the whole transaction"),

@@ -34,7 +34,7 @@ class HybridClock:
     def current(self) -> Timestamp:
         """What the clock shows, without ticking."""
         physical = self._physical_ms() << LOGICAL_BITS
-        return Timestamp(physical if physical > self._last else self._last)
+        return Timestamp(max(self._last, physical))
 
     def update(self, ts: Timestamp) -> None:
         """Merge a timestamp from elsewhere: later timestamps of this clock are larger."""

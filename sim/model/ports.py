@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 from sim.model.hlc import HybridClock
 from sim.units import Micros, Timestamp
 
-T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class NoReplyType:
@@ -66,17 +66,17 @@ class Settings:
         self.lock_retries = lock_retries
 
 
-class Future(Protocol[T]):
+class Future(Protocol[T_contra]):
     """A value that some task will be given."""
 
     @property
     def done(self) -> bool:
         """Whether the value is there."""
 
-    def set(self, value: T) -> None:
+    def set(self, value: T_contra) -> None:
         """Give the value; whoever awaits it runs after the present task has come to its await."""
 
-    def __await__(self) -> Any:  # noqa: ANN401, PLC2801 - the awaitable protocol's own signature
+    def __await__(self) -> Any:
         """Wait for the value."""
 
 
@@ -99,7 +99,6 @@ class Node(Protocol):
     settings: Settings
     disk: dict[str, Any]
     recording: bool
-    tracing: bool
 
     def on(self, payload_type: type, handler: Handler) -> None:
         """Handle messages whose payload is of this type."""

@@ -102,7 +102,7 @@ mutant(
 mutant(
     Mutant(
         name="appends_past_gaps",
-        summary="a member of the meta storage group accepts entries though earlier ones are missing",
+        summary="a member of the log's group accepts entries though earlier ones are missing",
         breaks="98.def.3",
         caught_by="atomicity",
         parts={"member": GapMember},

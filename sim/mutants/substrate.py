@@ -1,7 +1,7 @@
 """The transaction substrate with one rule missing each."""
 
-from sim.mutants.base import Mutant, mutant
 from sim.model.ports import Future
+from sim.mutants.base import Mutant, mutant
 from sim.protocol.locks import LockTable, Resource, S
 from sim.protocol.messages import TxId
 from sim.protocol.replica import Replica

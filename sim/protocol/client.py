@@ -17,7 +17,14 @@ from sim.history.events import Cells, Encoded
 from sim.model.ops import DataOperation, Key, Put, Scan
 from sim.model.reasons import Reason
 from sim.model.schema import Column, Table, Value
-from sim.protocol.messages import Answer, ClientOperation, Mismatch, Refusal, Tuple
+from sim.protocol.messages import (
+    Answer,
+    ClientOperation,
+    ClientRollback,
+    Mismatch,
+    Refusal,
+    Tuple,
+)
 from sim.protocol.rows import BadRow, decode, encode
 from sim.units import Micros, Timestamp
 
@@ -55,7 +62,7 @@ class Client:
         self._timeout_us = timeout_us
         self._session = session
 
-    async def ask(self, node: str, request: object) -> Any:  # noqa: ANN401 - the reply's own type
+    async def ask(self, node: str, request: object) -> Any:
         """Send a request that needs no encoding, and keep the session's token."""
         reply = await self._connection.request(node, request, self._timeout_us)
         self._keep_token(reply)
@@ -70,7 +77,7 @@ class Client:
         *,
         begins: bool = False,
         implicit: bool = False,
-    ) -> Any:  # noqa: ANN401 - Answer, Refusal or NO_REPLY
+    ) -> Any:
         """Run one operation, encoding anew for as long as the coordinator asks for it."""
         reply: Any = None
         label = zlib.crc32(op.encode()) << 8
@@ -78,7 +85,8 @@ class Client:
             table = self.tables.get(do.table)
             row = self._encoded(op, do, table)
             if isinstance(row, BadRow):
-                return Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
+                refusal = Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
+                return await self._given_up(node, op, tx, refusal, begun=not (begins or implicit))
             request = self._request(
                 op, tx, do, table, row, label + refresh, begins=begins, implicit=implicit
             )
@@ -88,7 +96,17 @@ class Client:
                 return reply
             self.tables[do.table] = reply.table
             begins = False
-        return Refusal(reply.token_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
+        refusal = Refusal(reply.token_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
+        return await self._given_up(node, op, tx, refusal, begun=not implicit)
+
+    async def _given_up(
+        self, node: str, op: str, tx: str, refusal: Refusal, *, begun: bool
+    ) -> Refusal:
+        """End the transaction at its coordinator too, where its locks are: here it is over."""
+        if begun:
+            token = self.token_ts if self._session else None
+            await self.ask(node, ClientRollback(f"{op}.rb", tx, token))
+        return refusal
 
     def _request(
         self,
@@ -186,7 +204,7 @@ def _other_value(seed: int, column: Column) -> Value:
         return bool(seed & 1)
     if name == "DECIMAL":
         digits = (column.type.precision or 1) - (column.type.scale or 0)
-        return str(seed % 10 ** max(digits, 1))
+        return str(seed % 10**digits)
     if name == "VARBINARY":
         return f"{seed:08x}"[: 2 * (column.type.length or 1)]
     if name == "UUID":

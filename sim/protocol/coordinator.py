@@ -7,8 +7,8 @@ gets tableEnlistSV back, encodes anew and tries again; the transaction lives on.
 goes with I to the primary, which judges it at its own timestamp [110.flow.3, 110.flow.5].
 
 At commit the coordinator takes commit_ts, resolves every enlisted table there, and commits only if
-I is forward-compatible with it [110.flow.6, 110.valid.1]. What commits strictly before Tu belongs to
-the old schema, what commits from Tu on to the new one, on whichever nodes it ran [98.one].
+I is forward-compatible with it [110.flow.6, 110.valid.1]. What commits strictly before Tu belongs
+to the old schema, what commits from Tu on to the new one, on whichever nodes it ran [98.one].
 
 Any failure ends the transaction: its intents are dropped, its locks released, and the client gets
 a code that tells whether to retry [110.flow.7].
@@ -58,6 +58,7 @@ class Coordinator:
         strategy: Strategy,
         sync: SchemaSync,
         replica: Replica,
+        *,
         placement: Placement,
         default_partitions: int,
     ) -> None:
@@ -77,7 +78,7 @@ class Coordinator:
         node.on(ClientCommit, self.commit)
         node.on(ClientRollback, self.roll_back)
 
-    # --- what clients ask ----------------------------------------------------------------------------
+    # --- what clients ask -------------------------------------------------------------------------
 
     def begin(self, sender: str, request: ClientBegin) -> Answer:
         """Begin an explicit transaction."""
@@ -176,7 +177,7 @@ class Coordinator:
         assert reply is not None, f"{request.tx} was not tried at all"
         return reply
 
-    # --- one operation -------------------------------------------------------------------------------
+    # --- one operation ----------------------------------------------------------------------------
 
     async def _operate(self, tx: Transaction, request: ClientOperation) -> Reply:
         tx.outstanding += 1
@@ -267,7 +268,7 @@ class Coordinator:
             )
         return columns
 
-    # --- enlistment ----------------------------------------------------------------------------------
+    # --- enlistment -------------------------------------------------------------------------------
 
     def enlisted(
         self, tx: Transaction, name: str, found: SchemaObject, enlist_ts: Timestamp
@@ -318,10 +319,10 @@ class Coordinator:
             )
         return enlistment
 
-    # --- the end of a transaction ----------------------------------------------------------------------
+    # --- the end of a transaction -----------------------------------------------------------------
 
     async def _commit(self, tx: Transaction) -> Reason | None:
-        """Fix commit_ts, validate, store the outcome; None if committed, else the reason why not."""
+        """Fix commit_ts, validate, store the outcome; None, or the reason why it is aborted."""
         node, strategy = self.node, self.strategy
         if tx.state is not State.ACTIVE:  # rolled back since its operation
             return tx.reason or Reason.TX_FINISHED
@@ -386,7 +387,7 @@ class Coordinator:
             node.spawn(self._replica.clean_up_at(list(tx.participants), tx.id, None))
         return reason
 
-    # --- rollback-only marks [110.valid.3] ---------------------------------------------------------------
+    # --- rollback-only marks [110.valid.3] --------------------------------------------------------
 
     def watch(self, applied: AppliedUpdate) -> None:
         """A schema update became known on this node."""

@@ -7,12 +7,12 @@ session carries a causal token. Raft's appends carry none either.
 
 from typing import NamedTuple
 
+from sim.history.events import Cells
 from sim.model.ddl import ObjectChange, Statement
 from sim.model.ops import Key
 from sim.model.reasons import Reason
 from sim.model.records import Record
 from sim.model.schema import Table, Value
-from sim.history.events import Cells
 from sim.units import Timestamp
 
 Tuple = tuple[Value, ...]
@@ -27,7 +27,7 @@ class TxId(NamedTuple):
     label: str
 
 
-# --- client to coordinator -------------------------------------------------------------------------
+# --- client to coordinator ------------------------------------------------------------------------
 
 
 class ClientBegin(Record, frozen=True):
@@ -109,7 +109,7 @@ class Refusal(Record, frozen=True):
     message: str = ""
 
 
-# --- coordinator to primary --------------------------------------------------------------------------
+# --- coordinator to primary -----------------------------------------------------------------------
 
 
 class Operate(Record, frozen=True):
@@ -169,7 +169,7 @@ class Cleaned(Record, frozen=True):
     sent_ts: Timestamp
 
 
-# --- any node to the meta storage leader -------------------------------------------------------------
+# --- any node to the meta storage leader ----------------------------------------------------------
 
 
 class CatalogUpdate(Record, frozen=True):

@@ -69,6 +69,7 @@ class MetaStorage:
         strategy: Strategy,
         catalog: Catalog,
         sync: SchemaSync,
+        *,
         cluster_delay_ms: int,
         idle_ticks: bool,
     ) -> None:
@@ -96,7 +97,7 @@ class MetaStorage:
         node.on(Submit, self._on_submit)
         self._arm_idle_timer()
 
-    # --- submitting --------------------------------------------------------------------------------
+    # --- submitting -------------------------------------------------------------------------------
 
     async def submit(self, update: CatalogUpdate) -> Submitted:
         """Run a command through the log; resent until answered, applied at most once."""
@@ -123,7 +124,7 @@ class MetaStorage:
             self._propose(Stamped(message_ts, SafeTimeCommand()))
             self.node.probe("idle-tick")
 
-    # --- the leader's side -------------------------------------------------------------------------
+    # --- the leader's side ------------------------------------------------------------------------
 
     async def _on_submit(self, sender: str, request: Submit) -> Submitted:
         """Stamp, replicate, apply, answer.
@@ -191,7 +192,7 @@ class MetaStorage:
         if behind:
             self._arm_resend()
 
-    # --- every member's side -----------------------------------------------------------------------
+    # --- every member's side ----------------------------------------------------------------------
 
     def _on_append(self, sender: str, message: AppendEntries | AppendReply) -> None:
         self.member.step(sender, message)
@@ -272,7 +273,7 @@ class MetaStorage:
         )
         return AppliedUpdate(message_ts, activation_ts, version, update)
 
-    # --- the catalog listeners ---------------------------------------------------------------------
+    # --- the catalog listeners --------------------------------------------------------------------
 
     def _run_catalog_stage(self) -> None:
         while self._catalog_stage and not self._catalog_busy:

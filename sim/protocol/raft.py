@@ -152,7 +152,7 @@ class Member:
             sent = progress.next_index - 1
             self.outbox.append((peer, self._append(sent, ())))
 
-    # --- every member's side ------------------------------------------------------------------------
+    # --- every member's side ----------------------------------------------------------------------
 
     def _take_append(self, sender: str, append: AppendEntries) -> None:
         self.term = append.term

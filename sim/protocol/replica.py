@@ -74,7 +74,7 @@ class Replica:
         """Whether some transaction still has intents or locks here."""
         return bool(self._written) or self.locks.any_held
 
-    # --- one operation -----------------------------------------------------------------------------
+    # --- one operation ----------------------------------------------------------------------------
 
     async def operate(self, sender: str, request: Operate) -> Operated:
         """Check, lock, check again, execute."""
@@ -128,7 +128,7 @@ class Replica:
             reason = strategy.check_operation(initial, current, steps)
         return current, reason
 
-    # --- locks --------------------------------------------------------------------------------------
+    # --- locks ------------------------------------------------------------------------------------
 
     async def _locked(self, request: Operate) -> Reason | None:
         """Get the operation's locks, or the reason why not."""
@@ -184,7 +184,7 @@ class Replica:
         node.probe("wait-die-abort")
         return Reason.LOCK_CONFLICT
 
-    # --- reads and writes -----------------------------------------------------------------------------
+    # --- reads and writes -------------------------------------------------------------------------
 
     def partition(self, table_id: int, partition: int) -> Partition:
         """The rows of a partition, empty at first."""
@@ -289,7 +289,7 @@ class Replica:
                 )
             )
 
-    # --- the end of a transaction ---------------------------------------------------------------------
+    # --- the end of a transaction -----------------------------------------------------------------
 
     def finish(self, sender: str, request: Finish) -> Finished:
         """Store the outcome, the commit point; clean up here and, in the background, elsewhere.

@@ -16,7 +16,6 @@ from collections import deque
 from typing import Any
 
 from sim.history.events import DdlDecided
-from sim.model.ddl import Statement
 from sim.model.ports import Future, Node
 from sim.model.reasons import Reason
 from sim.model.records import Record

@@ -1,7 +1,7 @@
 """Puts a node together: which class plays which part, wired in the order in which they depend.
 
 `Parts` names the classes of the machinery, so that a mutant can replace one of them (a lock table
-that grants too much, a catalog with the wrong boundary) where a field of the strategy cannot say it.
+that grants too much, a catalog with the wrong boundary) where no field of the strategy says it.
 """
 
 from collections.abc import Mapping
@@ -72,8 +72,8 @@ class Server:
             strategy,
             self.catalog,
             self.sync,
-            config.cluster_delay_ms,
-            config.idle_ticks,
+            cluster_delay_ms=config.cluster_delay_ms,
+            idle_ticks=config.idle_ticks,
         )
         self.schema_change = SchemaChange(node, strategy, self.catalog, self.metastorage)
         locks = parts.locks(node.future)
@@ -81,6 +81,12 @@ class Server:
         placement = Placement(config.nodes, config.placed)
         ordinal = config.nodes.index(node.name)
         self.coordinator = Coordinator(
-            node, ordinal, strategy, self.sync, self.replica, placement, config.partitions
+            node,
+            ordinal,
+            strategy,
+            self.sync,
+            self.replica,
+            placement=placement,
+            default_partitions=config.partitions,
         )
         self.metastorage.on_activation = self.coordinator.watch

@@ -28,7 +28,7 @@ Steps = tuple[ObjectChange, ...]
 """The changes of one object between two of its versions, in order."""
 Flow = Callable[..., Coroutine[Any, Any, Any]]
 
-# --- numbers: when an update activates, how long a reader waits, when a DDL is acknowledged --------
+# --- numbers: when an update activates, how long a reader waits, when a DDL is acknowledged -------
 
 
 def at_message_plus_delay(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
@@ -141,7 +141,7 @@ def under_initial(initial_version: int, current_version: int) -> int:
     return initial_version
 
 
-# --- judgements: None to proceed, or the reason to abort for ---------------------------------------
+# --- judgements: None to proceed, or the reason to abort for --------------------------------------
 
 
 def must_equal_enlisted(client_version: int, enlist_version: int) -> bool:
@@ -156,12 +156,12 @@ def must_be_same_schema(initial: int, current: int, steps: Steps) -> Reason | No
 
 
 def must_exist(current: int) -> Reason | None:
-    """A table that does not exist at opTs fails the operation now, not at commit [110.table.exists]."""
+    """A missing table fails the operation at opTs, not at commit [110.table.exists]."""
     return None if current else Reason.TABLE_DROPPED
 
 
 def each_step_forward_compatible(steps: Steps) -> Reason | None:
-    """Every step from I to C is forward-compatible, in sequence [110.valid.1] [110.compat.steps]."""
+    """Every step from I to C is forward-compatible, in order [110.valid.1, 110.compat.steps]."""
     for step in steps:
         if not is_forward_compatible(step):
             return Reason.SCHEMA_INCOMPATIBLE

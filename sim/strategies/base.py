@@ -21,7 +21,7 @@ FULL_CLAIMS: Final = (
     Claim("I7"),
     Claim("I8"),
 )
-"""What the documents promise: only "the client sees its own DDL" needs a bound on clocks [98.own]."""
+"""What the documents promise; only that clients see their own DDL needs bounded clocks [98.own]."""
 
 
 def strategy(design: Strategy) -> Strategy:

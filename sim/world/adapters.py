@@ -111,9 +111,7 @@ class Pauses:
 class NodePort:
     """A node as the protocol sees it, on a simulated host."""
 
-    def __init__(
-        self, host: Host, settings: Settings, recorder: Recorder, pauses: Pauses
-    ) -> None:
+    def __init__(self, host: Host, settings: Settings, recorder: Recorder, pauses: Pauses) -> None:
         self.name = host.name
         self.settings = settings
         self.disk = host.disk

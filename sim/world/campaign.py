@@ -24,10 +24,10 @@ from sim.registry import UnknownPluginError, load_file
 from sim.world import findings
 from sim.world.plan import plan
 from sim.world.problems import ScenarioError
-from sim.world.run import BadDesign, run
+from sim.world.run import BadDesignError, run
 from sim.world.scenario import Scenario, read
 
-BAD_INPUT: Final = (ScenarioError, BadDesign, UnknownPluginError)
+BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
 """What is wrong with what was asked for, as against what went wrong in a run."""
 
 

@@ -56,7 +56,7 @@ class ClientHost:
         """The present instant."""
         return Micros(self.cluster.loop.now_us)
 
-    # --- one operation, with its invocation and its completion -----------------------------------------
+    # --- one operation, with its invocation and its completion ------------------------------------
 
     async def perform(
         self, op: str, tx: str | None, node: str, do: Any, *, begins: bool = False
@@ -67,9 +67,7 @@ class ClientHost:
         self.completed(op, do, reply)
         return reply
 
-    async def _asked(
-        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool
-    ) -> Outcome:
+    async def _asked(self, op: str, tx: str | None, node: str, do: Any, *, begins: bool) -> Outcome:
         token = self.client.token_ts if self.session else None
         match do:
             case Get() | Put() | Delete() | Scan():
@@ -84,10 +82,11 @@ class ClientHost:
                 return await self.client.ask(node, ClientRollback(op, tx or op, token))
             case Ddl(sql=sql):
                 (parsed,) = parse(sql)
+                assert not isinstance(parsed.statement, Get | Scan), f"not a DDL: {sql}"
                 return await self.client.ask(node, ClientDdl(op, parsed.statement, token))
         raise AssertionError(f"no such operation: {do!r}")
 
-    # --- the client's voice ---------------------------------------------------------------------------
+    # --- the client's voice -----------------------------------------------------------------------
 
     def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:
         """Write down that the client asks for something."""
@@ -160,7 +159,7 @@ class ProgramRunner:
         self.finished = True
 
     async def _transaction(self, item: TransactionItem) -> None:
-        """One transaction, and again as a new one while it fails in a retriable way [110.flow.8]."""
+        """One transaction, and again as a new one while the failure is retriable [110.flow.8]."""
         if item.fresh:
             self.client.client.tables.clear()
         for attempt in range(item.retries + 1):
@@ -196,5 +195,3 @@ def _reason(reply: Outcome) -> Reason | None:
     if type(reply) is Refusal:
         return reply.reason
     return None
-
-

@@ -12,6 +12,7 @@ from sim.kernel.loop import Loop
 from sim.kernel.network import Network
 from sim.kernel.rng import Constant, quantiles
 from sim.model.ddl import ObjectChange
+from sim.model.ops import Get, Scan
 from sim.model.ports import Settings
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
@@ -125,9 +126,7 @@ class Cluster:
         """The initial schema and the clocks, as the history's first events."""
         record = self.recorder.record
         for version, objects in enumerate(schema, start=1):
-            record(
-                UpdateLogged(0, self.leader, None, 0, version, BOOT_TS, BOOT_TS, 0, objects)
-            )
+            record(UpdateLogged(0, self.leader, None, 0, version, BOOT_TS, BOOT_TS, 0, objects))
         for node in self.plan.nodes:
             record(ClockSet(0, node.name, node.clock_offset_us, node.clock_drift_ppm))
 
@@ -152,6 +151,7 @@ def initial_schema(sql: str) -> tuple[tuple[ObjectChange, ...], ...]:
     versions: list[tuple[ObjectChange, ...]] = []
     for parsed in parse(sql):
         snapshot = catalog.latest()
+        assert not isinstance(parsed.statement, Get | Scan), "the scenario's schema was checked"
         built = build(parsed.statement, snapshot, snapshot.next_object_id)
         assert isinstance(built, Built), f"the scenario's schema was checked, yet: {built}"
         catalog.apply(len(versions) + 1, BOOT_TS, BOOT_TS, built.objects)

@@ -38,7 +38,7 @@ SLICE_US: Final = 50_000
 """How often, in simulated time, the drain looks whether everything has ended."""
 
 
-class BadDesign(ValueError):
+class BadDesignError(ValueError):
     """A strategy, a field of one, or a mutant that does not exist or does not fit."""
 
 
@@ -61,10 +61,10 @@ def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
     known = [field.name for field in fields(Strategy) if field.name != "header"]
     for name, value in settings.items():
         if name not in known:
-            raise BadDesign(f"strategy.{name}: no such field; known: {', '.join(known)}")
+            raise BadDesignError(f"strategy.{name}: no such field; known: {', '.join(known)}")
         function = getattr(joints, str(value), None) or getattr(flows, str(value), None)
         if function is None or str(value).startswith("_"):
-            raise BadDesign(f"strategy.{name}: no rule of the protocol is called {value!r}")
+            raise BadDesignError(f"strategy.{name}: no rule of the protocol is called {value!r}")
         chosen = replace(chosen, **{name: function})
     return chosen
 
@@ -98,7 +98,7 @@ class Run:
         self.history.executed_events = self.loop.events
         return self.history
 
-    # --- set up --------------------------------------------------------------------------------------
+    # --- set up -----------------------------------------------------------------------------------
 
     def _set_up(self) -> None:
         plan = self.plan
@@ -136,7 +136,7 @@ class Run:
             shown_us = self.cluster.hosts[change.node].clock.read_us()
             self.cluster.step_clock(change.node, self.loop.now_us + change.offset_us - shown_us)
 
-    # --- faults ---------------------------------------------------------------------------------------
+    # --- faults -----------------------------------------------------------------------------------
 
     def _begin_fault(self, number: int) -> None:
         fault, levers, planned = self._faults[number]
@@ -156,7 +156,7 @@ class Run:
             if planned.from_us <= self.loop.now_us:
                 self._heal_fault(number)
 
-    # --- drain and read back -----------------------------------------------------------------------------
+    # --- drain and read back ----------------------------------------------------------------------
 
     def _drain(self) -> None:
         """Let everything end; what has not by then never will."""
@@ -197,7 +197,7 @@ class Run:
                         )
                     )
 
-    # --- the history's header, the trace -------------------------------------------------------------------
+    # --- the history's header, the trace ----------------------------------------------------------
 
     def _header(self, chosen: Strategy) -> Header:
         plan = self.plan

@@ -127,7 +127,7 @@ class Timeline:
         self._begun[step.tx] = None
         return not isinstance(step.do, Begin)
 
-    # --- what was expected ------------------------------------------------------------------------------
+    # --- what was expected ------------------------------------------------------------------------
 
     def _missed(self, step: Step, reply: Outcome) -> str | None:
         """What came instead of what the step expects; None if it is as expected."""
@@ -139,7 +139,7 @@ class Timeline:
         for form in ("aborts", "fails"):
             if form in expect:
                 return None if got == expect[form] else got
-        if got != "ok":
+        if type(reply) is not Answer:
             return got
         if "rows" in expect:
             return self._missed_rows(step, expect["rows"], reply)

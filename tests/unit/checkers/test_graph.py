@@ -110,6 +110,21 @@ def test_a_stale_read_is_a_cycle_with_real_time() -> None:
     assert kinds(stale()) == ["G-single-realtime"]
 
 
+def test_real_time_counts_where_timestamps_run_against_it() -> None:
+    """T1 has the larger commit_ts: only real time goes down in rank."""
+    assert kinds(stale(commit_ts=30)) == ["G-single-realtime"]
+
+
+def test_timestamps_against_real_time_are_no_anomaly_in_themselves() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.commit("T1", 12, commit_ts=30)
+    story.write("T2", t, "y", 20)
+    story.commit("T2", 22)
+    assert found(story, strict=True) == []
+
+
 def test_without_an_answer_there_is_no_real_time_after_it() -> None:
     assert found(stale(outcome=Unknown)) == []
     assert found(stale(outcome=None)) == []

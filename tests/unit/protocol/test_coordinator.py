@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import Enlisted, MetadataRead, SchemaResolved, TxAborted, TxBegan, TxCommitted
+from sim.history.events import (
+    Enlisted,
+    MetadataRead,
+    SchemaResolved,
+    TxAborted,
+    TxBegan,
+    TxCommitted,
+)
 from sim.model.reasons import Reason
 from sim.protocol.flows import leave_unmarked, stamp_at_once
 from sim.protocol.messages import (
@@ -77,6 +84,7 @@ def test_a_rollback_leaves_nothing_behind(session: Session) -> None:
     session.put("t1", ODD)
     session.put("t1", EVEN)
     assert type(session.roll_back("t1")) is Answer
+    session.later(1)
     assert (session.stored(ODD), session.stored(EVEN), session.at_rest) == ([], [], True)
     assert [aborted.reason for aborted in session.of(TxAborted)] == ["ROLLED_BACK"]
 
@@ -157,7 +165,9 @@ def test_a_row_in_another_version_is_sent_back(client_version: int, kind: type) 
     session.begin("t1")
     reply = session.put("t1", client_version=client_version)
     assert type(reply) is kind
-    assert getattr(reply, "table", None) == (table_t(session.catalog, 2) if kind is Mismatch else None)
+    assert getattr(reply, "table", None) == (
+        table_t(session.catalog, 2) if kind is Mismatch else None
+    )
     assert session.node.probes["client-version-refreshed"] == (kind is Mismatch)
 
 
@@ -226,9 +236,7 @@ def test_a_view_is_enlisted_beside_the_table_that_it_reads() -> None:
 def test_a_table_lies_in_the_partitions_of_its_zone() -> None:
     """Not in the default number."""
     zone = "CREATE ZONE z WITH PARTITIONS=5"
-    session = Session(
-        catalog_of((zone, LONG_AGO_MS), (f"{T} ZONE z", LONG_AGO_MS)), partitions=2
-    )
+    session = Session(catalog_of((zone, LONG_AGO_MS), (f"{T} ZONE z", LONG_AGO_MS)), partitions=2)
     session.begin("t1")
     session.put("t1", 8)
     session.do("t1", "scan", None)

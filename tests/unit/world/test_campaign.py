@@ -6,6 +6,7 @@ import pickle
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,9 @@ from sim.world.shipped import load
 from tests.unit.cli.command import TINY
 
 
-def job(name: str = "smoke", **rest: object) -> Job:
+def job(name: str = "smoke", **rest: Any) -> Job:
     scenario = load(name)
-    return Job(scenario.name, scenario.text, scenario.overrides, **rest)  # type: ignore[arg-type]  # by name
+    return Job(scenario.name, scenario.text, scenario.overrides, **rest)
 
 
 # --- one seed -------------------------------------------------------------------------------------

@@ -1,0 +1,69 @@
+"""The argument in words, as a person reads it."""
+
+from sim.checkers.base import judge
+from sim.checkers.explain import describe, explain
+from sim.history.events import NeverCompleted
+from tests.helpers_history import Story, add_column
+from tests.unit.checkers.test_serializability import b2_t2
+
+CYCLE = """\
+hand-made, seed 1, strategy hand-made: violated
+VIOLATION: I3 serializability (G-single): a cycle: D2 < T2 < T < D2
+D2: ALTER D (Tm = 20, Tu = 20)
+D2 < T2 (wr-schema), because T2 wrote 'z' under t version 2 at 26 on n1, which D2 had installed;
+T2 < T (wr-row), because T read t['z'] = ('z', 'T2:op2.1', 'T2:op2.2') of T2 at 30 on n1;
+T < D2 (rw-schema[newer-row]), because T wrote 'x' under t version 1 at 10 on n1, and D2
+replaced it by version 2 at 20 (T read 'z' as written under version 2, which the rule
+forbid_all does not allow): a cycle
+"""
+
+
+def words(text: str) -> str:
+    """A text whatever its lines."""
+    return " ".join(text.split())
+
+
+def test_a_cycle_is_argued_step_by_step() -> None:
+    history = b2_t2(add_column(2, "w")).history()
+    assert words(explain(history, judge(history))).startswith(words(CYCLE))
+
+
+def test_an_answer_that_was_wrong_is_told_with_its_events() -> None:
+    story = Story(("I1",))
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=1100, submit=1000, tm=1000)
+    story.resolve("T", t, 1155, 1, node="B")
+    history = story.history()
+    said = words(explain(history, judge(history)))
+    assert "VIOLATION: I1 atomicity (wrong-version): node B, resolving object 1 for T" in said
+    assert "1000.000 ms update 2 logged by n1: t column-added, Tm = 1000, Tu = 1100" in said
+    assert "1155.000 ms B resolved object 1 for T (arrival) at 1155: version 1" in said
+
+
+def test_what_does_not_count_says_why() -> None:
+    history = b2_t2(add_column(2, "w"), claims=()).history()
+    said = words(explain(history, judge(history)))
+    assert said.startswith("hand-made, seed 1, strategy hand-made: ok ")
+    assert "accepted: I3 serializability" in said
+    assert "the design does not claim I3" in said
+
+
+def test_what_is_stuck_unreached_and_left_out_is_told() -> None:
+    story = Story(("I1",), reaches=("rare",))
+    t = story.table()
+    for at in range(25):
+        story.resolve(f"T{at}", t, 10 + at, 2)
+    story.add(99, NeverCompleted, "c", "op1", "the lock of T")
+    history = story.history()
+    said = words(explain(history, judge(history)))
+    assert "and 5 more: atomicity wrong-version violation" in said
+    assert "op1 of c never completed: it waits for the lock of T" in said
+    assert "never reached: rare" in said
+
+
+def test_every_line_fits_and_every_event_has_words() -> None:
+    history = b2_t2(add_column(2, "w")).history()
+    said = explain(history, judge(history))
+    assert max(len(line) for line in said.splitlines()) <= 100
+    for event in history.events:
+        assert describe(event)

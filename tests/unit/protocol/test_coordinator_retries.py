@@ -1,0 +1,227 @@
+"""The coordinator: implicit transactions, and the marks that an activation leaves."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sim.history.events import TxAborted, TxBegan, TxCommitted
+from sim.model.reasons import Reason
+from sim.protocol.coordinator import IMPLICIT_ATTEMPTS
+from sim.protocol.flows import leave_unmarked
+from sim.protocol.messages import Answer, ClientCommit, Mismatch, Operate, Refusal
+from sim.strategies.iep import IEP
+from sim.units import timestamp
+from tests.helpers_protocol import ADD, DROP, LONG_AGO_MS, two_versions
+from tests.unit.protocol.session import EVEN, ODD, Session
+
+
+@pytest.fixture
+def session() -> Session:
+    """Table t in one version, and nothing begun."""
+    return Session()
+
+
+def reason_of(reply: Any) -> Reason | None:
+    """Why it was refused; None if it was answered."""
+    assert type(reply) in (Answer, Refusal), reply
+    return getattr(reply, "reason", None)
+
+
+# --- implicit transactions -------------------------------------------------------------------------
+
+
+def test_an_implicit_transaction_is_one_operation_that_commits(session: Session) -> None:
+    """The answer tells the rows, and under which name it committed."""
+    session.put("a", EVEN, implicit=True)
+    reply = session.do("b", "get", EVEN, implicit=True)
+    assert (reply.rows, reply.tx) == (((EVEN, ((1, EVEN), (2, 5))),), "b")
+    assert [(e.tx, e.implicit) for e in session.of(TxBegan)] == [("a", True), ("b", True)]
+    assert sorted(e.tx for e in session.of(TxCommitted)) == ["a", "b"]
+    session.later(50)
+    assert session.at_rest
+
+
+def test_what_is_retriable_is_tried_again_as_another_transaction(session: Session) -> None:
+    """Without bothering the client: a younger one, under another name."""
+    session.begin("t1")
+    session.put("t1", EVEN)
+    session.loop.call_later(25_000, session.ask, ClientCommit("c", "t1"))
+    reply = session.put("a", EVEN, 6, implicit=True)
+    assert reply.tx == "ar2"
+    assert [e.tx for e in session.of(TxAborted)] == ["a", "ar1"]
+    assert {e.reason for e in session.of(TxAborted)} == {"LOCK_CONFLICT"}
+    assert session.stored(EVEN) == [(EVEN, 5), (EVEN, 6)]
+    begins = [e.begin_ts for e in session.of(TxBegan)]
+    assert begins == sorted(set(begins))
+
+
+def test_after_the_last_attempt_the_client_hears_of_the_failure() -> None:
+    """It may retry then, as it likes."""
+    session = Session(lock_retries=0)
+    session.begin("t1")
+    session.put("t1", EVEN)
+    reply = session.put("a", EVEN, 6, implicit=True)
+    assert reply.reason is Reason.LOCK_CONFLICT
+    assert IMPLICIT_ATTEMPTS == 10
+    assert [e.tx for e in session.of(TxAborted)] == ["a", *(f"ar{n}" for n in range(1, 10))]
+    assert session.node.probes["implicit-retry"] == IMPLICIT_ATTEMPTS
+
+
+def test_what_is_not_retriable_is_told_at_once(session: Session) -> None:
+    """It would only happen again."""
+    reply = session.do("a", "get", table="nowhere", implicit=True)
+    assert reply.reason is Reason.TABLE_NOT_FOUND
+    assert len(session.of(TxBegan)) == 1
+
+
+def test_an_implicit_transaction_lives_on_after_a_mismatch(session: Session) -> None:
+    """It keeps the version that its client was told, whatever happens meanwhile [110.flow.2]."""
+    assert type(session.put("a", EVEN, client_version=0, implicit=True)) is Mismatch
+    session.later(10)
+    assert type(session.put("a", EVEN, implicit=True)) is Answer
+    assert [e.tx for e in session.of(TxBegan)] == ["a"]
+    assert [e.tx for e in session.of(TxCommitted)] == ["a"]
+
+
+def test_a_commit_that_fails_is_retried_as_well() -> None:
+    """The change is incompatible; the next transaction enlists the new version."""
+    session = Session(strategy=replace(IEP, on_activated=leave_unmarked))
+    until = session.node.pauses["before-commit-ts"] = session.loop.future()
+    waiting = session.send("a", "put", EVEN, 5, implicit=True)
+    session.later(1)
+    session.alter(DROP, timestamp(5))
+    session.later(10)
+    until.set(None)
+    session.later(10)
+    assert type(waiting.value) is Mismatch
+    assert waiting.value.table.version == 2
+    assert [e.reason for e in session.of(TxAborted)] == ["SCHEMA_INCOMPATIBLE"]
+    reply = session.put("a", EVEN, client_version=2, row=(EVEN,), implicit=True)
+    assert reply.tx == "ar1"
+    assert session.stored(EVEN) == [(EVEN,)]
+
+
+def test_who_is_rolled_back_during_a_refresh_is_tried_again(session: Session) -> None:
+    """The version that it told its client is no more."""
+    assert type(session.put("a", EVEN, client_version=0, implicit=True)) is Mismatch
+    session.alter(DROP, timestamp(20))
+    session.later(30)
+    assert [e.reason for e in session.of(TxAborted)] == ["ROLLBACK_ONLY"]
+    reply = session.put("a", EVEN, client_version=1, implicit=True)
+    assert type(reply) is Mismatch
+    reply = session.put("a", EVEN, client_version=2, row=(EVEN,), implicit=True)
+    assert reply.tx == "ar1"
+
+
+# --- rollback-only marks [110.valid.3] -------------------------------------------------------------
+
+
+def test_an_activation_rolls_back_what_it_dooms(session: Session) -> None:
+    """When the coordinator's clock has passed it; until then the transaction goes on."""
+    session.begin("t1")
+    session.put("t1", EVEN)
+    session.alter(DROP, timestamp(20))
+    session.later(19)
+    assert type(session.put("t1", ODD)) is Answer
+    session.later(2)
+    assert [(e.tx, e.reason) for e in session.of(TxAborted)] == [("t1", "ROLLBACK_ONLY")]
+    assert session.at_rest
+    assert reason_of(session.commit("t1")) is Reason.ROLLBACK_ONLY
+    assert session.node.probes["marked-rollback"] == 1
+
+
+def test_a_transaction_that_commits_before_the_activation_is_not_touched(session: Session) -> None:
+    """A mark is a bound on commit_ts and nothing else."""
+    session.begin("t1")
+    session.put("t1", EVEN)
+    session.alter(DROP, timestamp(20))
+    assert type(session.commit("t1")) is Answer
+    session.later(30)
+    assert session.of(TxAborted) == []
+
+
+def test_a_commit_timestamp_that_is_fixed_is_never_undone(session: Session) -> None:
+    """Though the activation passes while the commit is under way."""
+    session.begin("t1")
+    session.put("t1", EVEN)
+    session.alter(DROP, timestamp(20))
+    until = session.node.pauses["after-commit-check"] = session.loop.future()
+    commit = session.ask(ClientCommit("c", "t1"))
+    session.later(50)
+    until.set(None)
+    session.later(1)
+    assert type(commit.value) is Answer
+    assert session.stored(EVEN) == [(EVEN, 5)]
+
+
+@pytest.mark.parametrize(
+    "asked", [ADD, "CREATE TABLE u (id INT PRIMARY KEY)", "CREATE INDEX i ON t (v)"]
+)
+def test_what_dooms_nobody_marks_nobody(asked: str, session: Session) -> None:
+    """Compatible changes, changes of other tables."""
+    session.begin("t1")
+    session.put("t1", EVEN)
+    session.alter(asked, timestamp(20))
+    session.later(30)
+    assert session.of(TxAborted) == []
+    assert type(session.commit("t1")) is Answer
+
+
+def test_who_enlisted_the_new_version_is_not_marked() -> None:
+    """The change is no change for it; the catalog knew it before."""
+    session = Session(two_versions(DROP, LONG_AGO_MS))
+    session.begin("t1", "t2")
+    session.put("t1", EVEN, row=(EVEN,), client_version=2)
+    session.alter("CREATE UNIQUE INDEX i ON t (id)", timestamp(20))
+    session.later(30)
+    assert [e.tx for e in session.of(TxAborted)] == ["t1"]
+    session.put("t2", EVEN, row=(EVEN,), client_version=3)
+    session.later(30)
+    assert type(session.commit("t2")) is Answer
+
+
+def test_of_two_activations_the_first_is_the_bound(session: Session) -> None:
+    """In whichever order they become known."""
+    session.begin("t1")
+    session.put("t1", EVEN)
+    session.alter(DROP, timestamp(60))
+    session.alter("DROP TABLE t", timestamp(40))
+    assert reason_of(session.commit("t1", timestamp(45))) is Reason.ROLLBACK_ONLY
+
+
+def test_operations_under_way_are_told_that_their_transaction_is_over(session: Session) -> None:
+    """One that waits for a lock gets none."""
+    session.begin("t1", "t2")
+    session.put("t2", EVEN)
+    waiting = session.send("t1", "put", EVEN, 6)
+    session.later(10)
+    assert not waiting.done
+    session.put("t1", ODD)
+    session.alter("CREATE UNIQUE INDEX i ON t (id)", timestamp(20))
+    session.later(30)
+    assert reason_of(waiting.value) is Reason.TX_FINISHED
+    assert session.at_rest
+
+
+def test_a_message_on_its_way_finds_its_transaction_over(session: Session) -> None:
+    """It takes no locks then."""
+    session.begin("t1")
+    session.put("t1", ODD)
+    session.wire.fate = lambda sent: (30_000,) if type(sent.payload) is Operate else (0,)
+    waiting = session.send("t1", "put", EVEN, 6)
+    session.alter(DROP, timestamp(20))
+    session.later(50)
+    assert reason_of(waiting.value) in (Reason.TX_FINISHED, Reason.SCHEMA_CHANGED)
+    assert session.at_rest
+
+
+def test_without_marks_transactions_find_out_by_themselves() -> None:
+    """At the commit, with the same outcome."""
+    session = Session(strategy=replace(IEP, on_activated=leave_unmarked))
+    session.begin("t1")
+    session.put("t1", EVEN)
+    session.alter(DROP, timestamp(20))
+    session.later(30)
+    assert session.of(TxAborted) == []
+    assert reason_of(session.commit("t1")) is Reason.SCHEMA_INCOMPATIBLE
