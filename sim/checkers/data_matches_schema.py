@@ -192,6 +192,7 @@ def _final(case: Case, writes: Writes) -> Iterator[Anomaly]:
     kept = {(event.object_id, event.key): event for _, event in case.of(RowFinal)}
     if not kept or case.of(NeverCompleted):
         return
+    yield from _uncommitted(case, kept)
     for item, versions in writes.versions.items():
         newest = case.schemas.newest(item[0])
         if newest is None or newest.definition is None:
@@ -203,6 +204,21 @@ def _final(case: Case, writes: Writes) -> Iterator[Anomaly]:
             yield from _not_kept(case, due, found, what)
             continue
         yield from _kept_wrongly(case, writes, due, found, what)
+
+
+def _uncommitted(case: Case, kept: dict[Item, RowFinal]) -> Iterator[Anomaly]:
+    """Rows that storage held as committed though their writer is not."""
+    for event in kept.values():
+        writer = case.transactions.get(event.writer)
+        if writer is None or writer.committed is not None:
+            continue
+        what = _what(case, event.object_id, event.key, event.version)
+        aborted = () if writer.aborted is None else (writer.aborted,)
+        yield Anomaly(
+            "uncommitted-row",
+            f"in the end storage held {what} as {event.writer} had left it, which is not committed",
+            (*aborted, event),
+        )
 
 
 def _not_kept(case: Case, due: Version, found: RowFinal | None, what: str) -> Iterator[Anomaly]:

@@ -1,4 +1,7 @@
-"""I5: no transaction observes two versions of one table, or two tables under one name."""
+"""I5: no transaction observes two versions of one table, or two tables under one name.
+
+[110.req.1]
+"""
 
 from collections.abc import Iterator
 

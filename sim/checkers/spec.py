@@ -3,7 +3,9 @@
 Written from the document alone, as a second reading beside the protocol's. Initial schema I is
 forward-compatible with commit schema C if a tuple of I may exist under C, if upgrading it loses
 nothing, and if nobody who reads it under C can tell that it was written under I [110.fwd.1-3]. Only
-the kind of a change is considered, never what a transaction wrote.
+the kind of a change is considered, never what a transaction wrote. The text is silent on new
+constraints and indexes: [110.ours.constraint.add] and [110.ours.index.unique] are "no",
+[110.ours.index.create], while it is only registered, and [110.ours.index.drop] are "yes".
 
 Backward compatibility is what the design's `backward` rule lets a reader on an older schema meet:
 `forbid_all` lets it meet nothing, and so does `off`, for a design that has switched its check off
@@ -62,9 +64,9 @@ _BY_KIND: Final[dict[type, Ruling]] = {
     ObjectRenamed: _no("110.table.rename", "its name does not exist in the commit schema"),
     ColumnDropped: _no("110.column.drop", "an upgraded tuple holds less than the one written"),
     ColumnRenamed: _yes("110.column.rename", "columns are known by their ids"),
-    ConstraintAdded: _no("110.constraint.add", "an old tuple may break the new constraint"),
+    ConstraintAdded: _no("110.ours.constraint.add", "an old tuple may break the new constraint"),
     ConstraintDropped: _yes("110.constraint.drop", "what obeyed it may exist without it"),
-    IndexDropped: _yes("110.index.drop", "an index holds nothing that the table does not"),
+    IndexDropped: _yes("110.ours.index.drop", "an index holds nothing that the table does not"),
     ZoneAltered: _yes("110.zone", "it affects no tuple"),
 }
 """The rules that ask for nothing but the kind of the change."""
@@ -116,8 +118,8 @@ def _added(column: Column) -> Ruling:
 
 def _indexed(change: IndexCreated) -> Ruling:
     if change.index.unique:
-        return _no("110.index.create", "old tuples may break the uniqueness")
-    return _yes("110.index.create", "it is only registered, and no reader uses it yet")
+        return _no("110.ours.index.unique", "old tuples may break the uniqueness")
+    return _yes("110.ours.index.create", "it is only registered, and no reader uses it yet")
 
 
 def _altered(before: Column, after: Column) -> list[Ruling]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
 from sim.checkers.forward_compatible import first_incompatible
-from sim.history.events import ReadExecuted, WriteExecuted
+from sim.history.events import ReadExecuted, RowFinal, TxCommitted, WriteExecuted
 from sim.units import Timestamp, show
 
 
@@ -14,7 +14,9 @@ class UniformCommit:
 
     A row is consistent with the schema at its commit_ts if it was written under that version, or
     under one from which every step to it is forward-compatible [98.one] [110.valid.1]. What a
-    transaction only read is not judged here but in I8.
+    transaction only read is not judged here but in I8. All participants commit at one commit_ts, as
+    far as the rows tell that storage held in the end: only this checker sees a participant that
+    stamps its own. The other breaches are of the kind that I5 or I8 see from their side.
     """
 
     name = "uniform_commit"
@@ -24,10 +26,11 @@ class UniformCommit:
     voices = WITNESS
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """Transactions that committed on several versions, then rows of a schema of no use."""
+        """Transactions on several versions, rows of no use at commit_ts, several commit_ts."""
         for tx in case.committed:
             yield from _several_versions(case, tx)
             yield from _rows(case, tx)
+        yield from _several_timestamps(case)
 
 
 def _several_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
@@ -84,6 +87,25 @@ def _inconsistent(case: Case, write: WriteExecuted, upto: int) -> str | None:
         return None
     step, ruling = found
     return f"version {step.version} is no forward-compatible step: {ruling.reason}"
+
+
+def _several_timestamps(case: Case) -> Iterator[Anomaly]:
+    """A commit stored twice, or kept by a participant, with another commit_ts than the first."""
+    stamped: list[tuple[str, int, TxCommitted | RowFinal]] = [
+        (event.tx, event.commit_ts, event) for _, event in case.of(TxCommitted)
+    ]
+    stamped += [(event.writer, event.commit_ts, event) for _, event in case.of(RowFinal)]
+    for name, commit_ts, event in stamped:
+        tx = case.transactions.get(name)
+        first = None if tx is None else tx.committed
+        if first is not None and first.commit_ts != commit_ts:
+            yield Anomaly(
+                "several-commit-timestamps",
+                f"{name} committed at {show(Timestamp(first.commit_ts))} on node {first.node}, and "
+                f"at {show(Timestamp(commit_ts))} on node {event.node}",
+                (first, event),
+                clauses=("98.one",),
+            )
 
 
 CHECKERS.add("uniform_commit", UniformCommit())

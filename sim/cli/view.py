@@ -133,7 +133,7 @@ def _headline(members: Sequence[Found], runs: int) -> Text:
         often = f"in {len(seeds)} of {runs} runs, first in seed {seeds[0]}"
     strict = ", strict graph only" if example.strict_only else ""
     what = f" {example.invariant} {example.checker}: {example.kind}{strict}; {often}"
-    return Text(status, colour) + Text(what)
+    return Text.assemble((status, colour), what)
 
 
 def troubles(rows: Iterable[RunRow], to: Console) -> None:

@@ -16,8 +16,9 @@ def show(report: dict[str, Any], migration: str, to: Console) -> None:
     statements = report["statements"]
     bad = sum(statement["forward_compatible"] is not True for statement in statements)
     count = f"{len(statements)} statement{'' if len(statements) == 1 else 's'}"
-    head = Text("COMPATIBLE" if not bad else "NOT COMPATIBLE", GOOD if not bad else BAD)
-    to.print(head + Text(f"  {migration}, {count}, {bad} not; rules of {report['baseline']}"))
+    head = ("COMPATIBLE", GOOD) if not bad else ("NOT COMPATIBLE", BAD)
+    rest = f"  {migration}, {count}, {bad} not; rules of {report['baseline']}"
+    to.print(Text.assemble(head, rest), soft_wrap=True)
     for statement in statements:
         to.print()
         _statement(statement, to)
@@ -31,7 +32,7 @@ def _statement(statement: dict[str, Any], to: Console) -> None:
     word, style = VERDICTS[statement["forward_compatible"]]
     first = " ".join(statement["sql"].split())
     told = "refused" if word == "REFUSED" else f"transactions {word}"
-    to.print(Text(f"line {statement['line']}: ") + Text(told, style))
+    to.print(Text.assemble(f"line {statement['line']}: ", (told, style)))
     block(first, to)
     for rule in statement["rules"]:
         column = f"{rule['column']}: " if rule["column"] else ""
@@ -53,7 +54,7 @@ def _tables(report: dict[str, Any], to: Console) -> None:
         because = ""
         if verdict["because"] is not None:
             because = f", because of line {report['statements'][verdict['because']]['line']}"
-        to.print(Text(line) + Text(f"{word}s".lower(), style) + Text(because), soft_wrap=True)
+        to.print(Text.assemble(line, (f"{word}s".lower(), style), because), soft_wrap=True)
 
 
 def _rates(shares: dict[str, Any], to: Console) -> None:

@@ -28,7 +28,7 @@ INDENT: Final = "  "
 
 def console() -> Console:
     """Where text goes: as wide as the terminal, 80 columns and no colour where there is none."""
-    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ
+    plain = not sys.stdout.isatty() or bool(os.environ.get("NO_COLOR"))
     return Console(
         file=sys.stdout, width=width(), no_color=plain, highlight=False, markup=False, emoji=False
     )
@@ -43,7 +43,7 @@ def width() -> int:
 
 def verdict(outcome: Outcome, of: str, to: Console) -> None:
     """The first line of any result."""
-    to.print(Text(outcome.word.upper(), COLOURS[outcome]) + Text(f"  {of}"), soft_wrap=True)
+    to.print(Text.assemble((outcome.word.upper(), COLOURS[outcome]), f"  {of}"), soft_wrap=True)
 
 
 def say(text: str, to: Console, style: str = "", indent: str = "") -> None:
@@ -62,7 +62,7 @@ def say(text: str, to: Console, style: str = "", indent: str = "") -> None:
 
 def command(words: str, to: Console) -> None:
     """The last line: a command that can be copied."""
-    to.print(Text("repeat: ") + Text(words, "bold"), soft_wrap=True)
+    to.print(Text.assemble("repeat: ", (words, "bold")), soft_wrap=True)
 
 
 def labelled(label: str, text: str, to: Console, style: str = "") -> None:
@@ -72,7 +72,7 @@ def labelled(label: str, text: str, to: Console, style: str = "") -> None:
     ) or [""]
     for place, line in enumerate(lines):
         head = label if not place else ""
-        to.print(Text(head.ljust(LABEL), style) + Text(line))
+        to.print(Text.assemble((head.ljust(LABEL), style), line))
 
 
 def block(text: str, to: Console, style: str = "") -> None:

@@ -120,7 +120,6 @@ class Client:
         begins: bool,
         implicit: bool,
     ) -> ClientOperation:
-        scan = isinstance(do, Scan)
         return ClientOperation(
             op,
             tx,
@@ -132,11 +131,11 @@ class Client:
             label,
             begins,
             implicit,
-            scan and do.metadata,
+            isinstance(do, Scan) and do.metadata,
             self.token_ts if self._session else None,
         )
 
-    def _encoded(self, op: str, do: DataOperation, table: Table | None) -> Tuple | None | BadRow:
+    def _encoded(self, op: str, do: DataOperation, table: Table | None) -> Tuple | BadRow | None:
         """The row of a put under the cached schema; None for other operations, or if unknown."""
         if not isinstance(do, Put) or table is None:
             return None

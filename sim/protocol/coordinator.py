@@ -343,8 +343,8 @@ class Coordinator:
         waiting = node.pause_at("after-commit-check", tx.id.label)
         if waiting is not None:
             await waiting
+        tx.state = State.COMMITTED  # from here on nobody else may join it
         await self._finish(tx, commit_ts, tables)
-        tx.state = State.COMMITTED
         del self._transactions[tx.id.label]
         return None
 

@@ -4,6 +4,8 @@ The cluster is the one owner of everything that lives in a run. It also finds wh
 ("the meta storage leader", "primary of t") for the faults.
 """
 
+from collections import Counter
+
 from sim.history.events import ClockSet, UpdateLogged
 from sim.kernel.clock import PhysicalClock
 from sim.kernel.envelope import Weather
@@ -40,6 +42,7 @@ class Cluster:
         self.hosts: dict[str, Host] = {}
         self.ports: dict[str, NodePort] = {}
         self.servers: dict[str, Server] = {}
+        self._paused: Counter[str] = Counter()
         self._weather()
         for node in plan.nodes:
             self._add_host(node)
@@ -60,6 +63,17 @@ class Cluster:
     def primary_of(self, table_name: str, partition: int = 0) -> str:
         """The primary of a partition of the table that had this name when the run began."""
         return self.placement.primary(self._table_ids[table_name], partition)
+
+    def pause(self, node: str) -> None:
+        """A node stands still until it was resumed as often as it was paused."""
+        self._paused[node] += 1
+        self.hosts[node].pause()
+
+    def resume(self, node: str) -> None:
+        """A node goes on, unless somebody else still pauses it."""
+        self._paused[node] -= 1
+        if not self._paused[node]:
+            self.hosts[node].resume()
 
     def step_clock(self, node: str, by_us: int) -> None:
         """A node's physical clock jumps."""

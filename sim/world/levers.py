@@ -1,6 +1,7 @@
 """What faults may touch, answered by the cluster; every fault has levers of its own.
 
-What a fault does through its levers is remembered, and `release` undoes just that, latest first.
+What a fault does through its levers is remembered, and `release` undoes just that, latest first,
+and leaves alone what other faults do at the same time.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,23 +77,28 @@ class ClusterLevers:
             self._undo.append(lambda: self._cluster.step_clock(node, -by_us))
 
     def clock_drift(self, node: str, ppm: int) -> None:
-        """A node's clock runs at another rate; `release` gives it its old rate back."""
-        before = self._cluster.hosts[node].clock.pieces[-1].drift_ppm
+        """A node's clock runs at another rate; `release` takes the difference back."""
+        more = ppm - self._drift(node)
         self._cluster.set_drift(node, ppm)
-        self._undo.append(lambda: self._cluster.set_drift(node, before))
+        self._undo.append(lambda: self._cluster.set_drift(node, self._drift(node) - more))
+
+    def _drift(self, node: str) -> int:
+        return self._cluster.hosts[node].clock.pieces[-1].drift_ppm
 
     def pause(self, node: str) -> None:
         """A node stands still; `release` lets it go on."""
-        host = self._cluster.hosts[node]
-        host.pause()
-        self._undo.append(host.resume)
+        self._cluster.pause(node)
+        self._undo.append(lambda: self._cluster.resume(node))
 
     def slow_apply(self, node: str, stage: str, delay_us: Micros) -> None:
         """A node applies the meta storage more slowly, at stage `log`, `catalog` or `listener`."""
+        self._slower(node, stage, delay_us)
+        self._undo.append(lambda: self._slower(node, stage, -delay_us))
+
+    def _slower(self, node: str, stage: str, by_us: int) -> None:
+        """Differences, so that faults that overlap can end in any order."""
         delays = self._cluster.servers[node].metastorage.delays
-        before = getattr(delays, stage)
-        setattr(delays, stage, delay_us)
-        self._undo.append(lambda: setattr(delays, stage, before))
+        setattr(delays, stage, getattr(delays, stage) + by_us)
 
     def release(self) -> None:
         """Undo what was done through these levers, latest first."""

@@ -139,6 +139,8 @@ class Run:
     # --- faults -----------------------------------------------------------------------------------
 
     def _begin_fault(self, number: int) -> None:
+        if number in self._healed:
+            return
         fault, levers, planned = self._faults[number]
         self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named))
         fault.begin(levers)
@@ -152,9 +154,11 @@ class Run:
         self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named))
 
     def _heal_all(self) -> None:
+        """Heal what has begun; a fault whose instant was drawn too late never begins."""
         for number, (_, _, planned) in enumerate(self._faults):
             if planned.from_us <= self.loop.now_us:
                 self._heal_fault(number)
+            self._healed[number] = None
 
     # --- drain and read back ----------------------------------------------------------------------
 
@@ -167,6 +171,10 @@ class Run:
             for op, waits_for in client.open.items():
                 event = NeverCompleted(self.loop.now_us, client.name, op, waits_for)
                 self._recorder.record(event)
+        for step in self._steps.never_begun:
+            waits_for = f"its moment, {step.after}"
+            event = NeverCompleted(self.loop.now_us, step.client, step.id, waits_for)
+            self._recorder.record(event)
 
     def _at_rest(self) -> bool:
         """Whether every client is done and no transaction has left anything behind."""

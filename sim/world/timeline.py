@@ -67,6 +67,12 @@ class Timeline:
             self._loop.spawn(self._run(step, before.get(step.client)))
             before[step.client] = step.id
 
+    @property
+    def never_begun(self) -> list[Step]:
+        """The steps whose moment has not come."""
+        steps = self._cluster.plan.steps
+        return [step for step in steps if not self._event(f"{step.id}.invoked").done]
+
     def _event(self, name: str) -> Future[Any]:
         """What the event of a step sets: `r1.ok`, `.failed`, `.done`, `.invoked`."""
         found = self._events.get(name)

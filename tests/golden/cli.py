@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.checkers.outcome import Outcome
-from sim.cli import documents, junit, verb_list, view, view_compat
+from sim.cli import documents, junit, view, view_compat
 from sim.cli.report import Report
 from sim.cli.words import console
 from sim.world import compat
@@ -106,7 +106,6 @@ STORIES: dict[str, Callable[[], str]] = {
     "run_violated.json": lambda: documents.text(documents.run(violated())) + "\n",
     "run_troubled.xml": lambda: cases() + "\n",
     "compat.txt": linted,
-    "list_reasons.txt": lambda: "\n".join(verb_list.lines(verb_list.reasons(), 80)) + "\n",
 }
 
 

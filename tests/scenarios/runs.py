@@ -21,16 +21,21 @@ def names(*folders: str) -> list[str]:
     return [name for name in shipped() if not name.startswith(NEGATIVE)]
 
 
-def rows_of(scenario: Scenario, seeds: Sequence[int]) -> list[RunRow]:
-    """The row of each seed."""
-    runner = Runner(Job(scenario.name, scenario.text, scenario.overrides))
-    return [runner.row(seed) for seed in seeds]
+def runner_of(scenario: Scenario) -> Runner:
+    """What plans, runs and judges the seeds of a scenario."""
+    return Runner(Job(scenario.name, scenario.text, scenario.overrides))
+
+
+def compared(scenario: Scenario, rows: Sequence[RunRow]) -> Sum:
+    """What runs come to, compared with what their scenario expects."""
+    return sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
 
 
 def summed(scenario: Scenario) -> Sum:
-    """What all of a scenario's runs come to, compared with what it expects."""
-    rows = rows_of(scenario, SEEDS[:1] if scenario.scripted else SEEDS)
-    return sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
+    """What all runs of a scenario come to."""
+    runner = runner_of(scenario)
+    seeds = SEEDS[:1] if scenario.scripted else SEEDS
+    return compared(scenario, [runner.row(seed) for seed in seeds])
 
 
 @cache
@@ -39,6 +44,17 @@ def result(name: str) -> Sum:
     return summed(load(name))
 
 
+@cache
+def under_mutant(name: str, mutant: str) -> Sum:
+    """What it comes to with a rule broken."""
+    return overridden(name, {"strategy.mutant": mutant})
+
+
 def overridden(name: str, overrides: Mapping[str, Any]) -> Sum:
-    """The same with other values: `{"strategy.mutant": "no_commit_check"}`."""
+    """What it comes to with other values: `{"protocol.max_clock_skew_ms": 60}`."""
     return summed(load(name, overrides))
+
+
+def convicted_by(row: RunRow) -> frozenset[str]:
+    """The checkers that found a claim broken under its assumptions."""
+    return frozenset(each.checker for each in row.violations if each.status == "violation")

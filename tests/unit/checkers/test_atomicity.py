@@ -1,4 +1,4 @@
-"""I1: what a node resolved against the complete log, and what it applied too late."""
+"""I1: what a node resolved against the complete log, and what it applied too late. [98.ap]"""
 
 import pytest
 

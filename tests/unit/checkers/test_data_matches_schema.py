@@ -254,6 +254,15 @@ def test_a_key_that_nobody_kept_is_lost() -> None:
     assert kinds(story) == ["lost-write"]
 
 
+def test_a_row_of_an_aborted_transaction_must_not_stay() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, 7, 10)
+    story.abort("T1", 12)
+    story.kept(t, 7, "T1", 12, 100)
+    assert kinds(story) == ["uncommitted-row"]
+
+
 def test_an_empty_final_state_says_nothing() -> None:
     story = Story()
     t = story.table()

@@ -1,4 +1,4 @@
-"""I8: from I to C, step by step at commit_ts."""
+"""I8: from I to C, step by step at commit_ts. [110.valid.1] [110.compat.steps]"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""I4: after the acknowledgement of a DDL everyone sees it."""
+"""I4: after the acknowledgement of a DDL everyone sees it. [98.own]"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""I3: the schedules of strategies.md that must be convicted, and those that must not."""
+"""I3: the schedules of strategies.md that must be convicted, and those that must not.
+
+[110.lin] [110.border]
+"""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,7 @@
-"""I5: one version of a table, and one table under a name, as far as a transaction can see."""
+"""I5: one version of a table, and one table under a name, as far as a transaction can see.
+
+[110.req.1]
+"""
 
 from sim.model import ddl
 from tests.helpers_history import Story, add_column, drop_constraint

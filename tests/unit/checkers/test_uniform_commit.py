@@ -1,4 +1,4 @@
-"""I2: one version per table on all nodes, and rows that may exist at commit_ts."""
+"""I2: one version per table on all nodes, and rows that may exist at commit_ts. [98.one]"""
 
 from typing import Any
 
@@ -75,3 +75,26 @@ def test_reading_alone_leaves_no_row() -> None:
     story.read("T", t, "x", 10, None)
     story.commit("T", 40)
     assert kinds(story) == []
+
+
+def test_a_participant_that_stamps_its_own_commit_ts() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.write("T", t, "y", 10)
+    story.commit("T", 12)
+    story.kept(t, "x", "T", 12, 100)
+    assert kinds(story) == []
+    story.kept(t, "y", "T", 13, 100)
+    assert kinds(story) == ["several-commit-timestamps"]
+
+
+def test_a_commit_that_is_stored_again_with_another_commit_ts() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.commit("T", 12)
+    story.commit("T", 14, commit_ts=12, op="again")
+    assert kinds(story) == []
+    story.commit("T", 16, op="third")
+    assert kinds(story) == ["several-commit-timestamps"]

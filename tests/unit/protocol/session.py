@@ -4,18 +4,26 @@ from typing import Any
 
 from sim.kernel.loop import Future
 from sim.model.ops import Key
+from sim.model.reasons import Reason
 from sim.protocol.messages import (
     Answer,
     ClientBegin,
     ClientCommit,
     ClientOperation,
     ClientRollback,
+    Refusal,
 )
 from sim.units import Timestamp
 from tests.helpers_protocol import Stage
 
 EVEN, ODD = 2, 1
 """A key that n2 serves, and one that n1 serves, which is the coordinator's own node."""
+
+
+def reason_of(reply: Any) -> Reason | None:
+    """Why it was refused; None if it was answered."""
+    assert type(reply) in (Answer, Refusal), reply
+    return getattr(reply, "reason", None)
 
 
 class Session(Stage):

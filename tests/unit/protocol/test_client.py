@@ -13,8 +13,14 @@ from sim.model.reasons import Reason
 from sim.model.schema import Column, ColumnType, Table, Value
 from sim.protocol.client import REFRESHES, Client, key_values, unique_value
 from sim.protocol.column_types import Misfit, fit
-from sim.protocol.messages import Answer, ClientCommit, ClientOperation, ClientRollback, Mismatch
-from sim.protocol.messages import Refusal
+from sim.protocol.messages import (
+    Answer,
+    ClientCommit,
+    ClientOperation,
+    ClientRollback,
+    Mismatch,
+    Refusal,
+)
 from sim.units import Micros, Timestamp
 from tests.helpers_protocol import T, result_of
 from tests.schemas import table_of

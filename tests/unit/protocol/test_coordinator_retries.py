@@ -1,7 +1,6 @@
 """The coordinator: implicit transactions, and the marks that an activation leaves."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -9,11 +8,11 @@ from sim.history.events import TxAborted, TxBegan, TxCommitted
 from sim.model.reasons import Reason
 from sim.protocol.coordinator import IMPLICIT_ATTEMPTS
 from sim.protocol.flows import leave_unmarked
-from sim.protocol.messages import Answer, ClientCommit, Mismatch, Operate, Refusal
+from sim.protocol.messages import Answer, ClientCommit, Mismatch, Operate
 from sim.strategies.iep import IEP
 from sim.units import timestamp
 from tests.helpers_protocol import ADD, DROP, LONG_AGO_MS, two_versions
-from tests.unit.protocol.session import EVEN, ODD, Session
+from tests.unit.protocol.session import EVEN, ODD, Session, reason_of
 
 
 @pytest.fixture
@@ -22,13 +21,7 @@ def session() -> Session:
     return Session()
 
 
-def reason_of(reply: Any) -> Reason | None:
-    """Why it was refused; None if it was answered."""
-    assert type(reply) in (Answer, Refusal), reply
-    return getattr(reply, "reason", None)
-
-
-# --- implicit transactions -------------------------------------------------------------------------
+# --- implicit transactions -----------------------------------------------------------------------
 
 
 def test_an_implicit_transaction_is_one_operation_that_commits(session: Session) -> None:
@@ -114,7 +107,7 @@ def test_who_is_rolled_back_during_a_refresh_is_tried_again(session: Session) ->
     assert reply.tx == "ar1"
 
 
-# --- rollback-only marks [110.valid.3] -------------------------------------------------------------
+# --- rollback-only marks [110.valid.3] -----------------------------------------------------------
 
 
 def test_an_activation_rolls_back_what_it_dooms(session: Session) -> None:

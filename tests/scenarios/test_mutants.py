@@ -1,0 +1,83 @@
+"""Every mutant is convicted by its judge, its scenario is innocent, and no judge is superfluous."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from msgspec import structs
+
+from sim.checkers.base import CHECKERS
+from sim.model.clauses import CLAUSES
+from sim.mutants.base import MUTANTS
+from sim.world.campaign import RunRow
+from sim.world.shipped import load, shipped
+from tests.scenarios.runs import NEGATIVE, compared, convicted_by, runner_of, under_mutant
+from tests.scenarios.test_scenarios import BY_MUTANT
+
+NAMES = [name for name, _ in MUTANTS.items()]
+MOST_SEEDS = 50
+
+
+@cache
+def first_conviction(name: str) -> RunRow:
+    """The run of the first seed in which a mutant's own judge convicts it."""
+    runner, judge_of_it = runner_of(load(f"{NEGATIVE}{name}")), MUTANTS.get(name).caught_by
+    for seed in range(1, MOST_SEEDS + 1):
+        row = runner.row(seed)
+        assert row.crash is None
+        if judge_of_it in convicted_by(row):
+            return row
+    return pytest.fail(f"{judge_of_it} does not convict {name} in {MOST_SEEDS} seeds")
+
+
+def test_every_mutant_has_its_scenario() -> None:
+    """And every negative scenario its mutant, of the same name."""
+    found = [name.removeprefix(NEGATIVE) for name in shipped() if name.startswith(NEGATIVE)]
+    assert sorted(found) == sorted(NAMES)
+    assert [load(f"{NEGATIVE}{name}").mutant for name in NAMES] == NAMES
+
+
+def test_every_rule_has_its_mutant() -> None:
+    """A clause that says must is broken by some mutant."""
+    rules = {clause.id for clause in CLAUSES if clause.must}
+    assert rules <= {mutant.breaks for _, mutant in MUTANTS.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_judge_convicts_it(name: str) -> None:
+    """Within 50 seeds, and that run is all that its scenario says: the judge, steps, probes."""
+    scenario, mutant = load(f"{NEGATIVE}{name}"), MUTANTS.get(name)
+    assert mutant.breaks in scenario.clauses
+    assert scenario.expect == {"violated": [mutant.caught_by]}
+    found = compared(scenario, [first_conviction(name)])
+    assert found.unexpected == ()
+    assert found.never_reached == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_scenario_is_innocent_without_it(name: str) -> None:
+    """The same runs of the design as it is: nothing is violated or stuck, and the probes are met."""
+    runner = runner_of(load(f"{NEGATIVE}{name}"))
+    runner.scenario = structs.replace(runner.scenario, mutant=None)
+    rows = [runner.row(seed) for seed in range(1, first_conviction(name).seed + 1)]
+    found = compared(runner.scenario, rows)
+    assert found.outcome.word in {"ok", "vacuous"}
+    assert not any(convicted_by(row) for row in rows)
+    # only the broken commit check lets a transaction pass this border
+    assert set(found.never_reached) <= {"transborder-commit"}
+
+
+def convictions() -> Iterator[frozenset[str]]:
+    """Who convicts, for each mutant in its own scenario and in one of the documents'."""
+    for name in NAMES:
+        yield convicted_by(first_conviction(name))
+    for name, mutant in BY_MUTANT.items():
+        yield from map(convicted_by, under_mutant(name, mutant).runs)
+
+
+@pytest.mark.parametrize("checker", [name for name, _ in CHECKERS.items()])
+def test_no_judge_is_superfluous(checker: str) -> None:
+    """Some run of some mutant is convicted by it alone, or its docstring says that it never is."""
+    alone = any(found == {checker} for found in convictions())
+    confessed = "never alone" in (type(CHECKERS.get(checker)).__doc__ or "")
+    assert alone != confessed

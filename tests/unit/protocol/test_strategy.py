@@ -1,0 +1,137 @@
+"""Every choice of the protocol is one named function; the defaults are the documents' formulas."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from sim.model.ddl import ObjectChange
+from sim.model.hlc import HybridClock
+from sim.model.reasons import Reason
+from sim.protocol import flows, strategy
+from sim.protocol.strategy import Strategy
+from sim.strategies.iep import IEP, IEP_LITERAL
+from sim.units import MIN_TIMESTAMP, timestamp
+from tests.helpers_protocol import ADD, DROP, T
+from tests.schemas import change_of
+
+TS, LOGICAL = timestamp(1000), timestamp(1000, 3)
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments", "result"),
+    [
+        (strategy.at_message_plus_delay, (LOGICAL, 100), timestamp(1100, 3)),
+        (strategy.at_message, (LOGICAL, 100), LOGICAL),
+        (strategy.operation_less_delay, (LOGICAL, 100, 7), timestamp(900, 3)),
+        (strategy.at_operation, (LOGICAL, 100, 7), LOGICAL),
+        (strategy.operation_plus_skew, (LOGICAL, 100, 7), timestamp(1007, 3)),
+        (strategy.never_waits, (LOGICAL, 100, 7), MIN_TIMESTAMP),
+        (strategy.looked_up_at_operation, (LOGICAL, 100), LOGICAL),
+        (strategy.activation_plus_skew_rounded, (TS, 7), timestamp(1007)),
+        (strategy.activation_plus_skew_rounded, (LOGICAL, 7), timestamp(1008)),
+        (strategy.activation_plus_skew_rounded, (LOGICAL, 0), timestamp(1001)),
+        (strategy.activation_plus_skew, (LOGICAL, 7), timestamp(1007, 3)),
+        (strategy.at_once, (LOGICAL, 7), MIN_TIMESTAMP),
+        (strategy.at_enlistment, (timestamp(3), timestamp(2), timestamp(1)), timestamp(3)),
+        (strategy.largest_delay, (40, 100), 100),
+        (strategy.largest_delay, (160, 100), 160),
+        (strategy.own_delay, (40, 100), 40),
+        (strategy.as_written, (1, 2), 1),
+        (strategy.as_enlisted, (1, 2), 1),
+        (strategy.under_initial, (1, 2), 1),
+    ],
+)
+def test_numbers(rule: Any, arguments: tuple[int, ...], result: int) -> None:
+    """Each formula by an example: IEP-98's first, then IEP-110's."""
+    assert rule(*arguments) == result
+
+
+def test_a_tick_may_tick_the_clock_or_only_look_at_it() -> None:
+    """The second can tie with what comes after it [98.x.2]."""
+    clock = HybridClock(lambda: 1000)
+    assert strategy.tick_with_current_time(clock) == strategy.tick_with_new_timestamp(clock) == TS
+    assert strategy.tick_with_current_time(clock) == TS
+    assert strategy.tick_with_new_timestamp(clock) == timestamp(1000, 1)
+
+
+def test_a_clients_version_must_be_the_enlisted_one() -> None:
+    """Neither older nor newer [110.flow.2]."""
+    verdicts = [strategy.must_equal_enlisted(version, 2) for version in (0, 1, 2, 3)]
+    assert verdicts == [False, False, True, False]
+
+
+def step(asked: str) -> ObjectChange:
+    return change_of(T, asked)
+
+
+def test_an_operation_needs_the_initial_schema() -> None:
+    """Whatever the change was [110.valid.2]; and the table must exist [110.table.exists]."""
+    assert strategy.must_be_same_schema(2, 2, ()) is None
+    assert strategy.must_be_same_schema(1, 2, (step(ADD),)) is Reason.SCHEMA_CHANGED
+    assert strategy.must_exist(1) is None
+    assert strategy.must_exist(0) is Reason.TABLE_DROPPED
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ((), None),
+        ((ADD,), None),
+        ((ADD, "ALTER TABLE t RENAME COLUMN v TO w"), None),
+        ((DROP,), Reason.SCHEMA_INCOMPATIBLE),
+        ((DROP, ADD), Reason.SCHEMA_INCOMPATIBLE),
+        ((ADD, DROP), Reason.SCHEMA_INCOMPATIBLE),
+    ],
+)
+def test_a_commit_needs_every_step_to_be_compatible(
+    steps: tuple[str, ...], reason: Reason | None
+) -> None:
+    """The first, the last, and those between [110.compat.steps]."""
+    assert strategy.each_step_forward_compatible(tuple(map(step, steps))) is reason
+
+
+def test_a_row_must_not_be_newer_than_the_initial_schema() -> None:
+    """One that was never written has version 0 [110.back]."""
+    verdicts = [strategy.not_newer_than_initial(version, 2) for version in (0, 1, 2, 3)]
+    assert verdicts == [None, None, None, Reason.NEWER_ROW_VERSION]
+
+
+def test_the_default_design_is_the_documents() -> None:
+    """With the clauses that their proofs need."""
+    design = Strategy(header=IEP.header)
+    assert design == IEP
+    assert (design.name, design.header.plane) == ("iep", "ignite")
+    assert design.activation_ts is strategy.at_message_plus_delay
+    assert design.completeness_ts is strategy.operation_less_delay
+    assert design.acknowledge_ts is strategy.activation_plus_skew_rounded
+    assert design.check_operation_when == strategy.ARRIVAL_AND_AFTER_LOCKS
+    assert design.publish_safe_time.after_catalog_listeners
+    assert design.on_activated is flows.mark_at_activation
+
+
+def test_the_letter_of_the_text_lacks_the_clauses_under_x() -> None:
+    """And nothing else."""
+    differing = {
+        field.name
+        for field in fields(Strategy)
+        if getattr(IEP, field.name) != getattr(IEP_LITERAL, field.name)
+    }
+    assert differing == {
+        "header",
+        "acknowledge_ts",
+        "acknowledge_known_ts",
+        "message_delay",
+        "tick_ts",
+        "publish_safe_time",
+        "check_operation_when",
+        "before_commit_ts",
+    }
+    assert not IEP_LITERAL.check_operation_when.after_locks
+    assert IEP_LITERAL.check_operation_when.on_arrival
+
+
+def test_every_field_but_the_header_has_a_default() -> None:
+    """A design is what differs from the documents."""
+    design = Strategy(header=IEP.header)
+    assert all(getattr(design, field.name) is not None for field in fields(Strategy))
