@@ -6,6 +6,7 @@ from sim.model.ddl import ColumnAdded, ColumnDropped
 from sim.model.reasons import Reason
 from sim.mutants.base import Mutant, mutant
 from sim.protocol.coordinator import Coordinator
+from sim.protocol.enlistment import enlisted
 from sim.protocol.strategy import ARRIVAL_ONLY, Steps, each_step_forward_compatible
 from sim.protocol.transaction import Enlistment, Transaction
 from sim.units import Timestamp
@@ -84,7 +85,7 @@ async def enlist_every_time(
     if found is None:
         return Reason.TABLE_NOT_FOUND
     tx.by_id.pop(found.id, None)
-    return coordinator.enlisted(tx, name, found, base_ts)
+    return enlisted(coordinator, tx, name, found, base_ts)
 
 
 async def schema_at_enlistment(

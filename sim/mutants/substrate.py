@@ -31,6 +31,16 @@ class ForgetfulReplica(Replica):
         super().end(tx, commit_ts if committed_here else None)
 
 
+class StampingReplica(Replica):
+    """A participant that commits what it holds at a timestamp of its own."""
+
+    def end(self, tx: TxId, commit_ts: Timestamp | None) -> None:
+        """Stamp anew what was committed elsewhere; a cleanup that is sent again changes nothing."""
+        if commit_ts is not None and tx not in self._outcomes:
+            commit_ts = self._ended.get(tx) or self.node.clock.now()
+        super().end(tx, commit_ts)
+
+
 mutant(
     Mutant(
         name="readers_ignore_locks",
@@ -47,5 +57,14 @@ mutant(
         breaks="98.one",
         caught_by="data_matches_schema",
         parts={"replica": ForgetfulReplica},
+    )
+)
+mutant(
+    Mutant(
+        name="participant_stamps_its_own",
+        summary="each participant commits at a timestamp of its own instead of at commit_ts",
+        breaks="98.one",
+        caught_by="uniform_commit",
+        parts={"replica": StampingReplica},
     )
 )

@@ -17,11 +17,11 @@ a code that tells whether to retry [110.flow.7].
 from collections.abc import Awaitable
 from typing import Any
 
-from sim.history.events import Cells, Enlisted, MetadataRead, TxAborted, TxBegan, TxCommitted
+from sim.history.events import Cells, MetadataRead, TxAborted, TxBegan, TxCommitted
 from sim.model.ops import Key
 from sim.model.ports import NO_REPLY, Node
 from sim.model.reasons import Reason
-from sim.model.schema import SchemaObject, Table, View
+from sim.model.schema import Table
 from sim.protocol.catalog import Catalog
 from sim.protocol.messages import (
     Answer,
@@ -267,57 +267,6 @@ class Coordinator:
                 )
             )
         return columns
-
-    # --- enlistment -------------------------------------------------------------------------------
-
-    def enlisted(
-        self, tx: Transaction, name: str, found: SchemaObject, enlist_ts: Timestamp
-    ) -> Enlistment | Reason:
-        """Put a table, or a view and the table it reads, into the transaction [110.flow.4]."""
-        views: list[tuple[int, int]] = []
-        while isinstance(found, View):
-            kept = self._enlist_object(tx, found, enlist_ts)
-            views.append((kept.object_id, kept.version))
-            base = self._catalog.at(enlist_ts).by_id(found.tables[0])
-            if base is None:
-                return Reason.TABLE_NOT_FOUND
-            found = base
-        if not isinstance(found, Table):
-            return Reason.TABLE_NOT_FOUND
-        base_enlistment = self._enlist_object(tx, found, enlist_ts)
-        enlistment = base_enlistment
-        if views:
-            enlistment = Enlistment(
-                views[0][0], name, enlist_ts, views[0][1], base_enlistment.table, tuple(views)
-            )
-        tx.by_name[name] = enlistment
-        return enlistment
-
-    def _enlist_object(
-        self, tx: Transaction, found: Table | View, enlist_ts: Timestamp
-    ) -> Enlistment:
-        """One enlistment per object: known under another name, it keeps its first version."""
-        known = tx.by_id.get(found.id)
-        if known is not None:
-            self.node.probe("enlisted-under-two-names")
-            return known
-        table: Any = found
-        enlistment = Enlistment(found.id, found.name, enlist_ts, found.version, table)
-        tx.by_id[found.id] = enlistment
-        node = self.node
-        if node.recording:
-            node.record(
-                Enlisted(
-                    node.elapsed_us(),
-                    tx.id.label,
-                    node.name,
-                    found.id,
-                    found.name,
-                    enlist_ts,
-                    found.version,
-                )
-            )
-        return enlistment
 
     # --- the end of a transaction -----------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sim.model.reasons import Reason
 from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import NoOp, Refused, build
+from sim.protocol.enlistment import enlisted
 from sim.units import Timestamp
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ async def enlist_once(
     found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)
     if found is None:
         return Reason.TABLE_NOT_FOUND
-    return coordinator.enlisted(tx, name, found, base_ts)
+    return enlisted(coordinator, tx, name, found, base_ts)
 
 
 async def await_outstanding_operations(coordinator: "Coordinator", tx: "Transaction") -> None:

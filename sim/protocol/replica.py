@@ -196,7 +196,7 @@ class Replica:
 
     def _execute(self, request: Operate, op_ts: Timestamp, run_version: int) -> Operated:
         action = request.action
-        if action == "get" or action == "scan":
+        if action in {"get", "scan"}:
             return self._read(request, op_ts, run_version)
         self._write(request, op_ts, run_version)
         return Operated(self.node.clock.now(), op_ts, None)

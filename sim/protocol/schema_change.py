@@ -6,6 +6,9 @@ node, and is acknowledged only when Now >= Tu + CSmax [98.flow.4]: physical cloc
 CSmax, so by then Tu has become non-future everywhere and whoever the client talks to next sees the
 update without carrying any token [98.own].
 
+A statement waits for no transaction, and no transaction for a statement [110.req.0]: what crosses
+an activation and cannot go on aborts.
+
 Statements that arrive at one node are installed one after another: they would only lose the
 compare-and-set to each other. Were the acknowledgement sent earlier, a client could issue ALTER
 TABLE, be told that it is done, and not find its column. That remains true for a client that dies

@@ -9,6 +9,8 @@ Waiting for safeTime >= Top would cost the propagation delay on every operation.
 the delay duration DD: an update activates DD *after* its message (Tu = Tm + DD, [98.past.2]), so a
 reader need only wait for safeTime >= Top - DD [98.past.3]; most of the time that is already so. The
 subtraction affects only the wait: the version that is then looked up is the one effective at Top.
+How large DD should be is a matter of waits, not of safety: propagation, H and skew together
+[98.past.1].
 
 Why no clock assumption is needed: an update that this node has not seen has Tm > safeTime, so
 Tu = Tm + DD > safeTime + DD >= Top. It is not effective at Top, whatever anybody's clock says. The

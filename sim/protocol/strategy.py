@@ -97,7 +97,11 @@ def at_once(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
 
 
 def at_enlistment(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Timestamp:
-    """baseTs = tableEnlistTs: the coordinator's now at the table's first use [110.flow.2]."""
+    """baseTs = tableEnlistTs: the coordinator's now at the table's first use [110.flow.2].
+
+    So a table that was created after the transaction began can be used [110.req.2], and an ALTER
+    between begin and first use does no harm [110.req.3].
+    """
     del begin_ts, created_ts
     return now
 

@@ -56,7 +56,7 @@ def test_its_judge_convicts_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_scenario_is_innocent_without_it(name: str) -> None:
-    """The same runs of the design as it is: nothing is violated or stuck, and the probes are met."""
+    """The same runs of the design as it is: nothing violated or stuck, and the probes are met."""
     runner = runner_of(load(f"{NEGATIVE}{name}"))
     runner.scenario = structs.replace(runner.scenario, mutant=None)
     rows = [runner.row(seed) for seed in range(1, first_conviction(name).seed + 1)]

@@ -78,23 +78,23 @@ def test_every_clause_that_is_modelled_is_shown() -> None:
 # --- breaches that are no violations -------------------------------------------------------------
 
 BREACHES = {
-    "iep98/naive_future": {"I1": "out_of_assumption"},
-    "iep98/naive_future_skew": {"I1": "out_of_assumption"},
-    "iep98/skew_beyond_csmax": {"I4": "out_of_assumption", "I3": "accepted"},
-    "iep110/option_1_switch": {"I2": "violation", "I5": "violation", "I3": "accepted"},
-    "iep110/option_2_keep": {"I4": "violation"},
+    "iep98/naive_future": {("I1", "out_of_assumption")},
+    "iep98/naive_future_skew": {("I1", "out_of_assumption")},
+    "iep98/skew_beyond_csmax": {("I4", "out_of_assumption"), ("I3", "accepted")},
+    "iep110/option_1_switch": {("I2", "violation"), ("I5", "violation"), ("I3", "accepted")},
+    "iep110/option_2_keep": {("I4", "violation")},
 }
 """What the judges find in the scenarios of the documents; in all others nothing at all."""
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_nothing_is_found_but_what_the_text_warns_of(name: str) -> None:
-    """ "ok" allows breaches out of assumption: here they are all named. Delay and skew break AP
-    where nobody waits for safe time; skew beyond CSmax breaks the client's view of its own DDL
-    and, even then, never AP."""
+    """Breaches out of assumption leave the outcome alone, so they are all named here. Delay and
+    skew break AP where nobody waits for safe time; skew beyond CSmax breaks the client's view of
+    its own DDL and, even then, never AP."""
     (row,) = result(name).runs
-    found = {violation.invariant: violation.status for violation in row.violations}
-    assert found == BREACHES.get(name, {})
+    found = {(violation.invariant, violation.status) for violation in row.violations}
+    assert found == BREACHES.get(name, set())
 
 
 # --- planted faults ------------------------------------------------------------------------------

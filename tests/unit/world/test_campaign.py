@@ -4,15 +4,19 @@ import multiprocessing
 import os
 import pickle
 import signal
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from sim.checkers.outcome import Outcome
 from sim.history import codec
-from sim.history.events import StepMissed
+from sim.history.events import MessageDelivered, MessageSent, StepMissed
+from sim.strategies.base import STRATEGIES, strategy
 from sim.world import campaign, parallel
 from sim.world.campaign import Job, Runner, RunRow, structure
 from sim.world.parallel import ProcessDiedError, run_seeds
@@ -101,6 +105,37 @@ def test_histories_of_the_first_and_of_failed_runs_are_kept(tmp_path: Path) -> N
     assert (tmp_path / "seed-7.jsonl").exists()
 
 
+def test_a_trace_is_kept_when_it_is_asked_for(tmp_path: Path) -> None:
+    plain, traced = Runner(job()).row(0), Runner(job(trace=True, keep=str(tmp_path))).row(0)
+    assert plain.fingerprint != traced.fingerprint
+    history = codec.load(tmp_path / "seed-0.jsonl")
+    assert history.of(MessageSent)
+    assert history.of(MessageDelivered)
+
+
+def test_strict_judges_by_the_strict_graph() -> None:
+    name = "negative/no_completeness_wait"
+    relaxed, strict = Runner(job(name)).row(0), Runner(job(name, strict=True)).row(0)
+    assert strict.fingerprint == relaxed.fingerprint
+
+    def counted(row: RunRow) -> bool:
+        return any(one.status == "violation" and one.strict_only for one in row.violations)
+
+    assert counted(strict)
+    assert not counted(relaxed)
+
+
+def test_all_claims_judges_what_nobody_claimed() -> None:
+    scenario = load("negative/no_completeness_wait", {"strategy.name": "far_less"})
+    header = structs.replace(STRATEGIES.get("iep").header, name="far_less", claims=())
+    if "far_less" not in STRATEGIES:
+        strategy(replace(STRATEGIES.get("iep"), header=header))
+    mild = Runner(Job(scenario.name, scenario.text, scenario.overrides)).row(0)
+    severe = Runner(Job(scenario.name, scenario.text, scenario.overrides, all_claims=True)).row(0)
+    assert {one.status for one in mild.violations} == {"accepted"}
+    assert "violation" in {one.status for one in severe.violations}
+
+
 def test_a_job_and_a_row_can_travel() -> None:
     sent = job("negative/reads_newer_rows")
     row = Runner(sent).row(0)
@@ -180,6 +215,7 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
     before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt):
         run_seeds(job(), range(400), jobs=2, alone_s=0, watch=watch)
-    for child in set(multiprocessing.active_children()) - before:
-        child.join(10)
-        assert not child.is_alive()
+    until = time.monotonic() + 10
+    while set(multiprocessing.active_children()) - before:
+        assert time.monotonic() < until, "processes are still there"
+        time.sleep(0.02)

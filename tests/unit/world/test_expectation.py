@@ -79,6 +79,7 @@ EXPECTED: list[tuple[Any, list[RunRow], bool]] = [
     ({"violated": ["I1"]}, [a_row(0, a_violation(), a_cycle())], True),
     ({"violated": ["I1"]}, [a_row(0)], False),
     ({"violated": ["I1"]}, [a_row(0, a_violation(status="accepted"))], False),
+    ({"violated": ["I1"]}, [a_row(0, a_violation(status="accepted"), a_cycle())], False),
     ({"violated": ["I1"]}, [a_row(0, a_violation()), a_crash(1)], False),
     ({"finding": "F-1"}, [a_row(0), a_row(1, FINDING)], True),
     ({"finding": "F-2"}, [a_row(0, FINDING)], False),

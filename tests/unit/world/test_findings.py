@@ -33,6 +33,29 @@ def test_every_shipped_finding_is_known_and_shows_itself() -> None:
     assert findings.title("F-0") == ""
 
 
+def test_findings_come_in_the_order_of_their_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {}
+    for number in ("F-10", "F-9", "F-2"):
+        files[f"findings/{number}"] = tmp_path / f"{number}.toml"
+        files[f"findings/{number}"].write_text(TEXT.replace("F-7", number), "utf-8")
+    monkeypatch.setattr(findings, "shipped", lambda: {"smoke": tmp_path, **files})
+    monkeypatch.setattr(findings, "described", findings.described.__wrapped__)
+    assert [finding.id for finding in findings.known()] == ["F-2", "F-9", "F-10"]
+    assert findings.title("F-9") == "it commits although it saw"
+
+
+def test_two_findings_of_one_number_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "F-7.toml"
+    path.write_text(TEXT, "utf-8")
+    monkeypatch.setattr(findings, "shipped", lambda: {"findings/a": path, "findings/b": path})
+    with pytest.raises(ScenarioError, match="two findings are called F-7"):
+        findings.described.__wrapped__()
+
+
 def test_a_file_is_a_scenario_with_one_table_more(tmp_path: Path) -> None:
     path = tmp_path / "F-7.toml"
     path.write_text(TEXT, "utf-8")

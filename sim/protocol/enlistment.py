@@ -1,0 +1,79 @@
+"""How a table or a view comes into a transaction under its initial schema I.
+
+For each table of each transaction there is one enlistment, with the timestamp at which the table
+was first used and the version that held then, tableEnlistSV [110.flow.4]. Whatever name a later
+operation uses for it, that version stays: were it resolved anew, one transaction could run on two
+schemas of a table [110.req.1].
+
+A view is enlisted beside the table that it reads; changes of either concern the transaction
+[110.view].
+"""
+
+from typing import TYPE_CHECKING
+
+from sim.history.events import Enlisted
+from sim.model.reasons import Reason
+from sim.model.schema import SchemaObject, Table, View
+from sim.protocol.transaction import Enlistment, Transaction
+from sim.units import Timestamp
+
+if TYPE_CHECKING:
+    from sim.protocol.coordinator import Coordinator
+
+
+def enlisted(
+    coordinator: "Coordinator",
+    tx: Transaction,
+    name: str,
+    found: SchemaObject,
+    enlist_ts: Timestamp,
+) -> Enlistment | Reason:
+    """Put what the name meant at `enlist_ts` into the transaction, and what a view reads."""
+    snapshot = coordinator.sync.catalog.at(enlist_ts)
+    passed: list[View] = []
+    base: SchemaObject | None = found
+    while isinstance(base, View):
+        passed.append(base)
+        base = snapshot.by_id(base.tables[0])
+    if not isinstance(base, Table):
+        return Reason.TABLE_NOT_FOUND
+    enlistment = _one(coordinator, tx, base, base, enlist_ts)
+    if passed:
+        kept = [_one(coordinator, tx, view, enlistment.table, enlist_ts) for view in passed]
+        views = tuple((view.object_id, view.version) for view in kept)
+        first = kept[0]
+        enlistment = Enlistment(
+            first.object_id, name, first.enlist_ts, first.version, enlistment.table, views
+        )
+    tx.by_name[name] = enlistment
+    return enlistment
+
+
+def _one(
+    coordinator: "Coordinator",
+    tx: Transaction,
+    found: Table | View,
+    table: Table,
+    enlist_ts: Timestamp,
+) -> Enlistment:
+    """One enlistment per object: known under another name, it keeps its first version."""
+    node = coordinator.node
+    known = tx.by_id.get(found.id)
+    if known is not None:
+        node.probe("enlisted-under-two-names")
+        return known
+    enlistment = Enlistment(found.id, found.name, enlist_ts, found.version, table)
+    tx.by_id[found.id] = enlistment
+    if node.recording:
+        node.record(
+            Enlisted(
+                node.elapsed_us(),
+                tx.id.label,
+                node.name,
+                found.id,
+                found.name,
+                enlist_ts,
+                found.version,
+            )
+        )
+    return enlistment
