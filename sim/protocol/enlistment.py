@@ -37,9 +37,11 @@ def enlisted(
         base = snapshot.by_id(base.tables[0])
     if not isinstance(base, Table):
         return Reason.TABLE_NOT_FOUND
-    enlistment = _one(coordinator, tx, base, base, enlist_ts)
-    if passed:
-        kept = [_one(coordinator, tx, view, enlistment.table, enlist_ts) for view in passed]
+    known = tx.by_id.get(base.id)
+    table = base if known is None else known.table
+    kept = [_one(coordinator, tx, view, table, enlist_ts) for view in passed]
+    enlistment = _one(coordinator, tx, base, table, enlist_ts)
+    if kept:
         views = tuple((view.object_id, view.version) for view in kept)
         first = kept[0]
         enlistment = Enlistment(
