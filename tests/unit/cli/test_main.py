@@ -1,10 +1,10 @@
 """The command as its user meets it: quick to help, quiet about its insides, clear about trouble."""
 
+import shutil
 import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -75,11 +75,11 @@ def test_an_interrupt_is_one_line_and_exit_130() -> None:
     assert done == (130, "", "ddlsim: interrupted\n")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a reader that goes away")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell with pipes")
 def test_a_reader_that_goes_away_is_no_trouble() -> None:
-    command = f"{sys.executable} -m sim list clauses | head -1"
+    command = f"set -o pipefail; {sys.executable} -m sim list clauses | true"
     done = subprocess.run(
-        ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True
+        ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
-    assert done.stdout.startswith("98.def.1")
+    assert done.returncode == 141

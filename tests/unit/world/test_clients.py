@@ -2,11 +2,21 @@
 
 from typing import Any
 
-from sim.history.events import Encoded, Failed, Invoked, Ok, TxAborted, TxBegan, TxCommitted, Unknown
+from sim.history.events import (
+    Encoded,
+    Failed,
+    Invoked,
+    Ok,
+    TxAborted,
+    TxBegan,
+    TxCommitted,
+    Unknown,
+)
 from sim.history.history import History
 from sim.model.ops import Delete, Get, Put, Rollback, Scan
 from sim.model.programs import Program
 from sim.units import ms
+from sim.world.plan_records import HoldPlan
 from tests.unit.world.worlds import program, ran, statement, transaction
 
 PUT, GET = Put("t", 1, {"v": 5}), Get("t", 1)
@@ -112,31 +122,37 @@ def test_nothing_is_begun_once_the_load_is_over() -> None:
 
 # --- failures ------------------------------------------------------------------------------------
 
-BLOCKED = program(
-    transaction(PUT, GET, gap_us=ms(200)),
-    client="old",
-)
+OLD = program(transaction(PUT, GET, gap_us=ms(200)), client="old")
+"""Keeps row 1 for itself for 200 ms."""
+AT_ONCE = "lock_retries = 0\n"
+"""Then the younger one dies at once, else after three tries in 15 ms."""
+
+
+def young(**more: Any) -> Program:
+    """Wants row 1 as well, a little later."""
+    return program(transaction(PUT, pause_us=ms(1), **more), client="young")
+
+
+def refused(history: History) -> list[str]:
+    """The operations that were refused a lock."""
+    return [op for op, _, ended in said(history) if ended == "LOCK_CONFLICT"]
 
 
 def test_a_retriable_failure_is_repeated_as_a_new_transaction() -> None:
     """As often as the item says, and not after the load [110.flow.8]."""
-    young = program(transaction(PUT, pause_us=ms(1), retries=2), client="young")
-    history = run(BLOCKED, young, text="[protocol]\nlock_retries = 0\n".replace("[protocol]\n", ""))
-    failed = [op for op, _, ended in said(history) if ended == "LOCK_CONFLICT"]
-    assert failed == ["young.1.0", "young.2.0", "young.3.0"]
-    young = program(transaction(PUT, pause_us=ms(1), retries=20), client="young")
-    history = run(BLOCKED, young, load_ms=30)
-    failed = [op for op, _, ended in said(history) if ended == "LOCK_CONFLICT"]
-    assert failed == ["young.1.0", "young.2.0"]
+    history = run(OLD, young(retries=2), text=AT_ONCE)
+    assert refused(history) == ["young.1.0", "young.2.0", "young.3.0"]
+    assert [event.tx for event in history.of(TxBegan)][1:] == ["young.1", "young.2", "young.3"]
+    assert refused(run(OLD, young(retries=0), text=AT_ONCE)) == ["young.1.0"]
+    assert refused(run(OLD, young(retries=20), load_ms=30)) == ["young.1.0", "young.2.0"]
 
 
 def test_a_retry_may_succeed() -> None:
     """Then there is no other."""
-    young = program(transaction(PUT, pause_us=ms(1), retries=50), client="young")
-    history = run(BLOCKED, young)
-    committed = [event.tx for event in history.of(TxCommitted) if event.tx.startswith("young")]
-    assert len(committed) == 1
-    assert len([op for op, _, ended in said(history) if ended == "LOCK_CONFLICT"]) > 5
+    history = run(OLD, young(retries=50))
+    committed = [event.tx for event in history.of(TxCommitted)]
+    assert committed == ["old.1", f"young.{len(refused(history)) + 1}"]
+    assert len(refused(history)) > 5
 
 
 def test_what_is_not_retriable_is_not_repeated() -> None:
@@ -147,23 +163,56 @@ def test_what_is_not_retriable_is_not_repeated() -> None:
 
 
 def test_an_outcome_that_nobody_knows_is_not_repeated() -> None:
-    """But the transaction is rolled back, if the node can be reached again."""
-    held = (
-        "operation_timeout_ms = 30\ncommit_wait_ms = 20\n"
-        '[[hold]]\nfrom = "c"\nto = "n1"\nkind = "client-operation"\nfrom_ms = 5\nuntil_ms = 100\n'
+    """But the transaction is rolled back, for whenever its node can be reached again."""
+    hold = HoldPlan("n1", "c", "answer", ms(5), ms(200), None, None)
+    history = ran(
+        "operation_timeout_ms = 30\ncommit_wait_ms = 20\n",
+        programs=(program(transaction(PUT, PUT, gap_us=ms(10)), transaction(GET)),),
+        holds=(hold,),
+        load_until_us=ms(20),
     )
-    step = '[[step]]\nid = "s"\nclient = "c"\nnode = "n1"\nat_ms = 900\ndo = ["get", "t", 9]\n'
-    del step
-    history = run(
-        program(transaction(PUT, PUT, gap_us=ms(10)), transaction(GET)), text=TIMEOUTS + HOLD
-    )
-    del held
-    lines = said(history)
-    assert ("c.1.1", 60.0, "NODE_UNREACHABLE") in lines
+    assert said(history)[2:] == [("c.1.1", 10, None), ("c.1.1", 60, "NODE_UNREACHABLE")]
     assert [type(event) for event in history.events if isinstance(event, Unknown)] == [Unknown]
-    assert [event.reason for event in history.of(TxAborted)] == ["ROLLED_BACK"]
-    assert [event.tx for event in history.of(TxCommitted)] == ["c.2"]
+    assert [(event.tx, event.reason) for event in history.of(TxAborted)] == [("c.1", "ROLLED_BACK")]
 
 
-TIMEOUTS = "operation_timeout_ms = 30\ncommit_wait_ms = 20\n"
-HOLD = ""
+# --- what the client knows and shows -------------------------------------------------------------
+
+
+def test_a_client_shows_rows_by_the_names_of_its_columns() -> None:
+    """One row for a get, a list for a scan, nothing for a row that is not there or for a write."""
+    items = [transaction(do, implicit=True) for do in (PUT, GET, Get("t", 2), Scan("t"))]
+    history = run(program(*items, transaction(Delete("t", 1), implicit=True)))
+    row = {"id": 1, "v": 5}
+    assert [event.value for event in history.of(Ok)] == [None, row, None, [row], None]
+
+
+def test_a_new_connection_knows_no_schema() -> None:
+    """Its first operation is encoded only when it was told how."""
+    for fresh, mismatches in ((False, 1), (True, 2)):
+        items = [transaction(PUT, implicit=True), transaction(PUT, implicit=True, fresh=fresh)]
+        history = run(program(*items))
+        assert history.probes["client-version-refreshed"] == mismatches
+        assert len(history.of(Encoded)) == 2
+
+
+def test_a_session_carries_the_time_of_its_answers() -> None:
+    """To a node whose clock is far behind, which then stamps later than that; others do not."""
+    behind = "[clocks.nodes.n3]\noffset_ms = -500\n"
+    for session in (True, False):
+        items = [transaction(GET, pause_us=ms(600)), transaction(GET, node="n3")]
+        history = run(program(*items, session=session), text=behind, load_ms=2_000)
+        first, second = (event.begin_ts for event in history.of(TxBegan))
+        assert (second > first) == session
+
+
+def test_with_recording_off_the_clients_do_the_same() -> None:
+    """And nobody writes it down."""
+    programs = (program(transaction(PUT, GET), statement("DROP TABLE t")),)
+    on, off = (ran(programs=programs, load_until_us=ms(500), recording=on) for on in (True, False))
+    assert off.events == []
+    assert (on.executed_events, on.end_us, on.probes) == (
+        off.executed_events,
+        off.end_us,
+        off.probes,
+    )

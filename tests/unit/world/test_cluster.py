@@ -134,7 +134,10 @@ def test_a_clock_that_is_set_is_recorded_as_it_is_then() -> None:
     cluster.loop.run(until_us=200_000)
     cluster.step_clock("n2", -7_000)
     told = [event for event in cluster.recorder.history.events if type(event) is ClockSet]
-    assert told[-2:] == [ClockSet(100_000, "n2", 0, 10_000), ClockSet(200_000, "n2", -6_000, 10_000)]
+    assert told[-2:] == [
+        ClockSet(100_000, "n2", 0, 10_000),
+        ClockSet(200_000, "n2", -6_000, 10_000),
+    ]
     assert cluster.hosts["n2"].clock.read_us() == 194_000
 
 

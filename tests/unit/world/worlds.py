@@ -18,6 +18,7 @@ from sim.world.plan_records import Plan
 from sim.world.run import run
 from tests.unit.world.small import SCHEMA, scenario
 
+
 def planned(text: str = "", **changes: Any) -> Plan:
     """A plan of three nodes with table t, DD 100 ms, CSmax 7 ms; fields can be set by name."""
     schema = "" if "[schema]" in text else SCHEMA
