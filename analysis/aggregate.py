@@ -15,7 +15,8 @@ BY_WEIGHT = ("violation", "finding", "out_of_assumption", "accepted")
 class Found(Record, frozen=True):
     """What is the same in several runs but for names and times.
 
-    `example` and `argument` are of the first of the `seeds` that show it.
+    `example` and `argument` are of the first of the `seeds` that show it. `times` counts what the
+    judges kept; of many of a kind they keep only some.
     """
 
     example: Violation
@@ -67,6 +68,13 @@ def found(rows: Sequence[RunRow]) -> list[Found]:
         example, argument = row.violations[place], row.arguments[place]
         result.append(Found(example, argument, seeds, len(members)))
     return sorted(result, key=_order)
+
+
+def times_of(members: Sequence[Found], rows: Iterable[RunRow]) -> int:
+    """How often structures of one kind were seen, with what the judges only counted."""
+    example = members[0].example
+    key = f"{example.checker} {example.kind} {example.status}"
+    return sum(one.times for one in members) + sum(row.omitted.get(key, 0) for row in rows)
 
 
 def _order(one: Found) -> tuple[int, int, int, str, str]:

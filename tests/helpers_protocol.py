@@ -15,12 +15,12 @@ from sim.kernel.loop import Future, Loop, Timer
 from sim.model.hlc import HybridClock
 from sim.model.ports import NO_REPLY, Handler, Settings
 from sim.model.schema import Table
+from sim.protocol.application import AppliedUpdate
 from sim.protocol.catalog import Catalog
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.ddl import Built, build
 from sim.protocol.locks import LockTable
 from sim.protocol.messages import CatalogUpdate
-from sim.protocol.metastorage import AppliedUpdate
 from sim.protocol.placement import Placement
 from sim.protocol.replica import Replica
 from sim.protocol.schema_sync import SchemaSync

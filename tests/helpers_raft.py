@@ -22,6 +22,7 @@ class Group:
         learners: tuple[str, ...] = (),
         kind: type[Member] = Member,
     ) -> None:
+        self.voters = voters
         self.leader = voters[0]
         self.members = {
             name: kind(name, voters, learners, self.leader) for name in (*voters, *learners)

@@ -143,5 +143,5 @@ def show(judged: list[Judged]) -> None:
         words.verdict(row.outcome, one.file, to)
         words.say(what, to, indent=words.INDENT)
     rows = [one.row for one in judged]
-    view.findings(aggregate.found(rows), len(rows), to)
+    view.findings(aggregate.found(rows), rows, to)
     view.troubles(rows, to)

@@ -27,10 +27,8 @@ def execute(options: argparse.Namespace) -> int:
     if row.figures is not None:
         to.print()
         view_figures.show(row.figures, to)
-    view.findings(aggregate.found([row]), 1, to, all_in_full=True)
+    view.findings(aggregate.found([row]), [row], to, all_in_full=True)
     view.troubles([row], to)
-    for kind, count in row.omitted.items():
-        say(f"and {count:,} more of {kind}", to)
     if unmet := [probe for probe in header.reaches if not row.reached[probe]]:
         to.print()
         say(f"never reached {', '.join(unmet)}", to)

@@ -6,7 +6,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from analysis.aggregate import Found
+from analysis.aggregate import Found, times_of
 from sim.cli import view_figures
 from sim.cli.report import Report
 from sim.cli.words import COLOURS, INDENT, command, labelled, say, verdict
@@ -30,7 +30,7 @@ def show(report: Report, to: Console) -> None:
     if report.figures is not None:
         to.print()
         view_figures.show(report.figures, to)
-    findings(report.found, len(report.seeds), to)
+    findings(report.found, report.sum.runs, to)
     troubles(report.sum.runs, to)
     _probes(report, to)
     if report.kept:
@@ -85,7 +85,9 @@ def some(names: Sequence[str]) -> str:
 # --- what was found ------------------------------------------------------------------------------
 
 
-def findings(found: Sequence[Found], runs: int, to: Console, *, all_in_full: bool = False) -> None:
+def findings(
+    found: Sequence[Found], rows: Sequence[RunRow], to: Console, *, all_in_full: bool = False
+) -> None:
     """Each kind once: the first of its structures in full if it is grave, the rest in a line."""
     kinds: dict[tuple[str, str, str], list[Found]] = {}
     for one in found:
@@ -94,13 +96,13 @@ def findings(found: Sequence[Found], runs: int, to: Console, *, all_in_full: boo
     for (status, _, _), members in kinds.items():
         if all_in_full or status == "violation" or status.startswith("finding"):
             to.print()
-            to.print(_headline(members, runs), soft_wrap=True)
+            to.print(_headline(members, rows), soft_wrap=True)
             _members(members, to, all_in_full=all_in_full)
             continue
         if not calm:
             to.print()
         calm = True
-        to.print(_headline(members, runs), soft_wrap=True)
+        to.print(_headline(members, rows), soft_wrap=True)
         say(members[0].example.because, to, "dim", INDENT)
 
 
@@ -120,17 +122,17 @@ def _members(members: Sequence[Found], to: Console, *, all_in_full: bool) -> Non
         say(f"... and {len(members) - told - ALSO} other shapes", to, indent=INDENT)
 
 
-def _headline(members: Sequence[Found], runs: int) -> Text:
+def _headline(members: Sequence[Found], rows: Sequence[RunRow]) -> Text:
     """What it counts as, what it is, and how often it was seen."""
     example = members[0].example
     kind, _, number = example.status.partition(":")
     status = f"FINDING {number}" if number else STATUS[kind]
     colour = "bold red" if kind == "violation" else "bold yellow"
-    times = sum(one.times for one in members)
+    times = times_of(members, rows)
     often = "once" if times == 1 else f"{times:,} times"
-    if runs > 1:
+    if len(rows) > 1:
         seeds = sorted({seed for one in members for seed in one.seeds})
-        often = f"in {len(seeds)} of {runs} runs, first in seed {seeds[0]}"
+        often = f"in {len(seeds)} of {len(rows)} runs, first in seed {seeds[0]}"
     strict = ", strict graph only" if example.strict_only else ""
     what = f" {example.invariant} {example.checker}: {example.kind}{strict}; {often}"
     return Text.assemble((status, colour), what)

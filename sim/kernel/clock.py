@@ -28,12 +28,13 @@ class Piece(NamedTuple):
 class PhysicalClock:
     """What one node takes for the time."""
 
-    __slots__ = ("_changed", "_loop", "_piece", "pieces")
+    __slots__ = ("_changed", "_loop", "_ms", "_ms_until_us", "_piece", "pieces")
 
     def __init__(self, loop: Loop, offset_us: int = 0, drift_ppm: int = 0) -> None:
         self._loop = loop
         self._changed: dict[int, Callable[[], None]] = {}
         self.pieces: list[Piece] = []
+        self._ms = self._ms_until_us = 0
         self._begin_piece(offset_us, drift_ppm)
 
     def read_us(self) -> int:
@@ -42,7 +43,11 @@ class PhysicalClock:
         return now_us + offset_us + (now_us - from_us) * drift_ppm // MILLION
 
     def read_ms(self) -> int:
-        return self.read_us() // 1000
+        """Whole milliseconds; reckoned once for each of them, since most reads find the same."""
+        if self._loop.now_us >= self._ms_until_us:
+            self._ms = self.read_us() // 1000
+            self._ms_until_us = self.due_us(self._ms + 1)
+        return self._ms
 
     def due_us(self, clock_ms: int) -> int:
         """The first simulated instant, not before now, at which the clock shows `clock_ms`.
@@ -86,6 +91,7 @@ class PhysicalClock:
         assert drift_ppm > -MILLION, f"a clock that does not advance: {drift_ppm} ppm"
         self._piece = Piece(self._loop.now_us, offset_us, drift_ppm)
         self.pieces.append(self._piece)
+        self._ms_until_us = 0
         for key, callback in list(self._changed.items()):
             if key in self._changed:
                 callback()

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Any
 
 from sim.kernel.future import Future
-from sim.kernel.loop import Life
+from sim.kernel.life import Life
 
 
 class Deadlines:
@@ -14,7 +14,9 @@ class Deadlines:
     when its time is up is taken out and its future given `verdict`.
     """
 
-    __slots__ = ("_armed", "_due", "_duration_us", "_life", "_loop", "_pending", "_verdict")
+    __slots__ = (
+        "_armed", "_due", "_duration_us", "_keys", "_life", "_loop", "_pending", "_verdict",
+    )  # fmt: skip
 
     def __init__(
         self, life: Life, duration_us: int, pending: dict[int, Future[Any]], verdict: object
@@ -25,12 +27,14 @@ class Deadlines:
         self._duration_us = duration_us
         self._pending = pending
         self._verdict = verdict
-        self._due: deque[tuple[int, int]] = deque()
+        self._due: deque[int] = deque()  # and the keys beside it: no tuples for gc to look at
+        self._keys: deque[int] = deque()
         self._armed = False
 
     def add(self, key: int) -> None:
         due_us = self._loop.now_us + self._duration_us
-        self._due.append((due_us, key))
+        self._due.append(due_us)
+        self._keys.append(key)
         if not self._armed:
             self._arm(due_us)
 
@@ -43,14 +47,13 @@ class Deadlines:
 
         The moment, not now: after a pause, an answer that came before a deadline still counts.
         """
-        due, pending = self._due, self._pending
+        due, keys, pending = self._due, self._keys, self._pending
         self._armed = False
         while due:
-            due_us, key = due[0]
-            if due_us > moment_us and key in pending:
-                self._arm(due_us)
+            if due[0] > moment_us and keys[0] in pending:
+                self._arm(due[0])
                 return
             due.popleft()
-            future = pending.pop(key, None)
+            future = pending.pop(keys.popleft(), None)
             if future is not None:
                 future.set(self._verdict)

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
 
-from sim.kernel.loop import SLIM
+import msgspec
+
+from sim.kernel.life import SLIM
 from sim.kernel.rng import Quantiles, mix, name_id, threshold
 
 LOSS, DUPLICATION, REORDERING, SECOND_DELAY = (name_id(word) for word in (
@@ -42,8 +44,8 @@ class Channel:
     """The messages of one kind on one link."""
 
     __slots__ = (
-        "count", "duplication", "endpoint", "key", "kind", "last_due_us", "loopback",
-        "loss", "plain", "reordering", "replies", "seen", "sender", "table", "to",
+        "constant_us", "count", "duplication", "endpoint", "key", "kind", "last_due_us",
+        "loopback", "loss", "plain", "reordering", "replies", "seen", "sender", "table", "to",
     )  # fmt: skip
 
     def __init__(self, seed: int, sender: str, to: str, kind: str, endpoint: Endpoint) -> None:
@@ -59,6 +61,7 @@ class Channel:
     def reset(self) -> None:
         """No weather at all."""
         self.table = NO_TABLE
+        self.constant_us: int | None = None  # where every entry of the table is the same
         self.loss = self.duplication = self.reordering = 0
         self.plain = not self.loopback
 
@@ -66,6 +69,8 @@ class Channel:
         """Take over what this entry says."""
         if weather.latency is not None:
             self.table = weather.latency
+            least, most = self.table[0], self.table[-1]
+            self.constant_us = least if least == most else None
         for name in ("loss", "duplication", "reordering"):
             probability = getattr(weather, name)
             if probability is not None:
@@ -83,38 +88,31 @@ class Channel:
         return seen
 
 
-class Envelope:
-    """A message on its way: the event that delivers it."""
+class Envelope(msgspec.Struct, eq=False):
+    """A message on its way: the event that delivers it.
 
-    __slots__ = ("channel", "exchange", "label", "payload")
+    `exchange` is 0 for one way, n for request n, -n for the reply to request n.
+    """
+
+    channel: Channel
+    label: int
+    payload: Any
+    exchange: int
     callbacks: ClassVar = SLIM
-
-    def __init__(self, channel: Channel, label: int, payload: Any, exchange: int) -> None:
-        self.channel = channel
-        self.label = label
-        self.payload = payload
-        self.exchange = exchange  # 0: one way; n: request n; -n: the reply to request n
 
     def fire(self) -> None:
         self.channel.endpoint.receive(self)
 
 
-class TracedEnvelope(Envelope):
+class TracedEnvelope(Envelope, eq=False, kw_only=True):
     """The same for a run that is watched."""
 
-    __slots__ = ("_note", "sent_us", "serial")
-
-    def __init__(
-        self, channel: Channel, label: int, payload: Any, exchange: int,
-        *, sent_us: int, serial: int, note: Callable[[str, Envelope], None],
-    ) -> None:  # fmt: skip
-        super().__init__(channel, label, payload, exchange)
-        self.sent_us = sent_us
-        self.serial = serial
-        self._note = note
+    sent_us: int
+    serial: int
+    note: Callable[[str, Envelope], None]
 
     def fire(self) -> None:
-        self._note("deliver" if self.channel.endpoint.alive else "vanish", self)
+        self.note("deliver" if self.channel.endpoint.alive else "vanish", self)
         self.channel.endpoint.receive(self)
 
 

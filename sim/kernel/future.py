@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 UNSET: Final[Any] = None  # stands where the value will be
+DONE: Final[Any] = ()  # stands where the waiters were
 
 
 class Fireable(Protocol):
@@ -26,30 +27,32 @@ class Fireable(Protocol):
 class Future(Generic[T]):
     """A value that waiters will be given; the only thing a task can wait for."""
 
-    __slots__ = ("_ready", "_waiters", "done", "value")
+    __slots__ = ("_ready", "_waiters", "value")
 
     def __init__(self, ready: deque[Fireable]) -> None:
-        self.done = False
-        self.value: T = UNSET
         self._ready = ready
-        self._waiters: Any = None  # nobody, one waiter, or a list of them
+        self._waiters: Any = None  # nobody, one waiter, or a list of them; `DONE` in the end
+        self.value: T = UNSET
+
+    @property
+    def done(self) -> bool:
+        """Whether the value is there."""
+        return self._waiters is DONE
 
     def set(self, value: T) -> None:
         """Give the value; waiters run later, in the order in which they came."""
-        assert not self.done, f"set twice: {self.value!r}, then {value!r}"
-        self.done = True
-        self.value = value
         waiters = self._waiters
-        if waiters is not None:
-            self._waiters = None
-            if type(waiters) is list:
-                self._ready.extend(waiters)
-            else:
-                self._ready.append(waiters)
+        assert waiters is not DONE, f"set twice: {self.value!r}, then {value!r}"
+        self._waiters = DONE
+        self.value = value
+        if type(waiters) is list:
+            self._ready.extend(waiters)
+        elif waiters is not None:
+            self._ready.append(waiters)
 
     def try_set(self, value: T) -> bool:
         """Give the value unless it has one; says whether this call won."""
-        if self.done:
+        if self._waiters is DONE:
             return False
         self.set(value)
         return True
@@ -65,7 +68,7 @@ class Future(Generic[T]):
             self._waiters = [waiters, waiter]
 
     def __await__(self) -> Generator[Any, None, T]:
-        if not self.done:
+        if self._waiters is not DONE:
             yield self
         return self.value
 

@@ -17,7 +17,8 @@ from sim.kernel.clock import PhysicalClock
 from sim.kernel.deadlines import Deadlines
 from sim.kernel.envelope import Channel, Envelope
 from sim.kernel.future import Future, Scope
-from sim.kernel.loop import Life, Loop, SimulationCrashed, Task, Timer, crash_of
+from sim.kernel.life import Life, SimulationCrashed, Task, Timer, crash_of
+from sim.kernel.loop import Loop
 from sim.kernel.network import Network
 from sim.model.ports import NO_REPLY
 
@@ -60,9 +61,11 @@ class _Serving(Task[Any]):
     def __init__(
         self, coro: Coroutine[Any, None, Any], life: Life, host: "Host", request: Envelope
     ) -> None:
-        super().__init__(coro, life)
+        self._coro = coro
+        self._life = life
         self._host = host
         self._request = request
+        life.tasks[self] = None
 
     def finish(self, value: Any) -> None:
         if value is not None:
@@ -80,7 +83,8 @@ class Host:
         self.disk: dict[str, Any] = {}
         self.incarnation = 1
         self._requests = 0  # never starts again, so that replies to the dead find nobody
-        self._routes: dict[tuple[str, type], Channel] = {}
+        self._routes: dict[type, dict[str, Channel]] = {}
+        self._ready = loop.ready
         self._begin_life()
         network.attach(name, self)
 
@@ -103,29 +107,28 @@ class Host:
 
     def send(self, to: str, payload: Any, label: int | None = None) -> None:
         if self.life.alive:
-            payload_type = type(payload)
-            channel = self._routes.get((to, payload_type)) or self._open_route(to, payload_type)
-            self.network.transmit(channel, payload, label, 0)
+            self.network.transmit(self._route(to, type(payload)), payload, label, 0)
 
     def request(
         self, to: str, payload: Any, timeout_us: int, label: int | None = None
     ) -> Future[Any]:
         """Send, and await the reply or `NO_REPLY`; a reply that comes later is ignored."""
-        future: Future[Any] = Future(self.loop.ready)
+        future: Future[Any] = Future(self._ready)
         if self.life.alive:
-            payload_type = type(payload)
-            channel = self._routes.get((to, payload_type)) or self._open_route(to, payload_type)
             self._requests = number = self._requests + 1
             self._pending[number] = future
             deadlines = self._deadlines.get(timeout_us) or self._open_deadlines(timeout_us)
             deadlines.add(number)
-            self.network.transmit(channel, payload, label, number)
+            self.network.transmit(self._route(to, type(payload)), payload, label, number)
         return future
 
-    def _open_route(self, to: str, payload_type: type) -> Channel:
-        channel = self.network.channel(self.name, to, kind_of(payload_type))
-        self._routes[to, payload_type] = channel
-        return channel
+    def _route(self, to: str, payload_type: type) -> Channel:
+        try:
+            return self._routes[payload_type][to]
+        except KeyError:
+            channel = self.network.channel(self.name, to, kind_of(payload_type))
+            self._routes.setdefault(payload_type, {})[to] = channel
+            return channel
 
     def _open_deadlines(self, timeout_us: int) -> Deadlines:
         deadlines = Deadlines(self.life, timeout_us, self._pending, NO_REPLY)
@@ -137,10 +140,9 @@ class Host:
         if not self.life.running:
             self.life.defer(_Delivery(self, envelope))
             return
-        exchange = envelope.exchange
         payload = envelope.payload
-        if exchange < 0:
-            future = self._pending.pop(-exchange, None)
+        if envelope.exchange < 0:
+            future = self._pending.pop(-envelope.exchange, None)
             if future is not None:
                 future.set(payload)
             return

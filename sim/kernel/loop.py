@@ -8,34 +8,24 @@ first served.
 SimPy's environment keeps the clock and the queue, so that ordinary SimPy processes can live beside
 our tasks. What our own code puts into that queue is slim: an object with `fire()` and no list of
 callbacks. A task is a native coroutine driven by `send`, never a SimPy `Process`.
-
-A crashed host's tasks are never resumed, and never closed either, because closing a coroutine runs
-its `finally` blocks: a dead coordinator would politely release its locks. Their `Life` keeps them
-referenced for as long as the world stands. For the same reason `try/finally` and `async with`
-around an await are banned in protocol code: at the very end the interpreter does run them.
 """
 
-import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine
 from heapq import heappop, heappush
-from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar, cast
+from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import simpy
 
 from sim.kernel.future import Ended, Fireable, Future, Scope
+from sim.kernel.life import CANCELLED, SLIM, Life, SimulationCrashed, Task, Timer, nothing
+from sim.units import Micros
 
 T = TypeVar("T")
 
-SLIM: Final[tuple[None, ...]] = (None,)
-"""What our own events show in place of SimPy's list of callbacks: `fire()` is all there is."""
-CANCELLED: Final[tuple[None, ...]] = ()
-NORMAL: Final = 1
+ENDING: Final[tuple[None, ...]] = (None, None)  # what the end of a run shows
+FIRST, NORMAL, LAST = -1, 1, 2  # priorities at one instant; SimPy's own are 0 and 1
 FOREVER: Final = 1 << 62
-
-
-class SimulationCrashed(Exception):  # noqa: N818 - the outcome's name
-    """Simulated code raised: a defect of the model, never a finding about the protocol."""
 
 
 class _Alarm(Future[None]):
@@ -46,133 +36,6 @@ class _Alarm(Future[None]):
 
     def fire(self) -> None:
         self.set(None)
-
-
-class Life:
-    """One incarnation of a host: when it ends, what it was about to do never happens."""
-
-    __slots__ = ("_postponed", "alive", "loop", "paused", "running", "scope", "tasks")
-
-    def __init__(self, loop: "Loop") -> None:
-        self.loop = loop
-        self.alive = True
-        self.paused = False
-        self.running = True  # alive and not paused: the one question the hot path asks
-        self.tasks: dict[Task[Any], None] = {}
-        self.scope: Scope = Scope(loop.ready)
-        self._postponed: list[Fireable] = []
-
-    def call_at(self, us: int, fn: Callable[..., object], *args: Any) -> "Timer":
-        """A timer that waits while this life is paused and dies with it."""
-        timer = Timer(self, fn, args)
-        self.loop.push(us, timer)
-        return timer
-
-    def defer(self, item: Fireable) -> None:
-        """Keep `item` for `resume`, or forget it if there will be none."""
-        if self.alive:
-            self._postponed.append(item)
-
-    def pause(self) -> None:
-        self.paused = True
-        self.running = False
-
-    def resume(self) -> None:
-        """Do what waited, in order, and before anything that became ready later."""
-        self.paused = False
-        self.running = self.alive
-        self.loop.ready.extendleft(reversed(self._postponed))
-        self._postponed = []
-
-    def end(self, reason: str) -> None:
-        """Nothing of this life runs again; waits of others on its scope return `Ended`."""
-        self.alive = self.running = False
-        self._postponed = []
-        self.loop.graves.append(self)
-        for task in self.tasks:
-            task.forget()
-        self.scope.end(reason)
-
-
-class Timer:
-    """A call at a moment, unless cancelled, in somebody's life."""
-
-    __slots__ = ("_args", "_fn", "_life", "callbacks")
-
-    def __init__(self, life: Life, fn: Callable[..., object], args: tuple[Any, ...]) -> None:
-        self.callbacks = SLIM
-        self._life = life
-        self._fn = fn
-        self._args = args
-
-    def fire(self) -> None:
-        if self._life.running:
-            self._fn(*self._args)
-        else:
-            self._life.defer(self)
-
-    def cancel(self) -> None:
-        """Never fire; the moment itself is then skipped as if nobody had asked for it."""
-        self.callbacks = CANCELLED
-        self._fn = _nothing
-        self._args = ()
-
-
-def _nothing() -> None:
-    """What a cancelled timer does if it waits in a paused life."""
-
-
-class Task(Generic[T]):
-    """A coroutine under way; not awaitable itself, so that it may be left to itself."""
-
-    __slots__ = ("_coro", "_future", "_life")
-
-    def __init__(self, coro: Coroutine[Any, None, T], life: Life) -> None:
-        self._coro = coro
-        self._life = life
-        self._future: Future[T] | None = None
-        life.tasks[self] = None
-        if not life.alive:
-            self.forget()
-
-    @property
-    def future(self) -> Future[T]:
-        """The coroutine's result."""
-        if self._future is None:
-            self._future = Future(self._life.loop.ready)
-        return self._future
-
-    def fire(self) -> None:
-        """Run to the next await."""
-        life = self._life
-        if not life.running:
-            life.defer(self)
-            return
-        try:
-            self._coro.send(None).add_waiter(self)
-        except StopIteration as stop:
-            del life.tasks[self]
-            if life.alive:
-                self.finish(stop.value)
-        except SimulationCrashed:
-            raise
-        except Exception as error:
-            raise crash_of(self._coro, error) from error
-
-    def finish(self, value: T) -> None:
-        """What is done with the result; who serves a request replies instead."""
-        self.future.set(value)
-
-    def forget(self) -> None:
-        """Close the coroutine if it never began (that runs none of its code), else leave it be."""
-        if inspect.getcoroutinestate(self._coro) == inspect.CORO_CREATED:
-            self._coro.close()
-
-
-def crash_of(coro: Coroutine[Any, None, Any], error: Exception) -> SimulationCrashed:
-    """What the run raises when a step of `coro` raised."""
-    name = getattr(coro, "__qualname__", repr(coro))
-    return SimulationCrashed(f"{name}: {type(error).__name__}: {error}")
 
 
 class _Environment(simpy.Environment):
@@ -188,15 +51,18 @@ class Loop:
     def __init__(self) -> None:
         self.env = _Environment(0)
         self.ready: deque[Fireable] = deque()
-        self.now_us = 0
+        self.now_us = Micros(0)
         self.events = 0  # executed so far: deliveries, timers, SimPy's events and steps of tasks
         self.life = Life(self)  # of whatever belongs to no host; never ends
         self.graves: list[Life] = []  # the ended ones, so that nothing collects their tasks
-        self._until_us = -1
-        self._running = False
+        self._end: Timer | None = None  # of the run under way
+        self._stopped = False
         # SimPy's own queue and counter, for those in the kernel who push without a call.
-        self.queue: list[tuple[int, int, int, Any]] = cast("Any", self.env._queue)
+        self.queue: list[tuple[Any, int, int, Any]] = cast("Any", self.env._queue)
         self.order = self.env._eid
+
+    def elapsed_us(self) -> Micros:
+        return self.now_us
 
     def push(self, us: int, event: Fireable) -> None:
         """Put a slim event into SimPy's queue; equal times fire in the order of pushing."""
@@ -241,7 +107,9 @@ class Loop:
 
     def stop(self) -> None:
         """End the run once the present event and what it made ready are done."""
-        self._until_us = -1
+        if self._end is not None:
+            self._stopped = True
+            heappush(self.queue, (self.now_us, FIRST, next(self.order), self._end))
 
     def run(self, until_us: int | None = None, events_max: int = FOREVER) -> None:
         """Execute everything due up to and including `until_us`, or everything there is.
@@ -249,9 +117,12 @@ class Loop:
         Time then stands at `until_us`. More than `events_max` events in all count as a crash:
         a model that spins without time passing would otherwise never come back.
         """
-        assert not self._running, "a run within a run"
-        self._running = True
-        self._until_us = FOREVER if until_us is None else until_us
+        assert self._end is None, "a run within a run"
+        self._stopped = False
+        self._end = end = Timer(self.life, nothing, ())
+        end.callbacks = ENDING
+        due_us = FOREVER if until_us is None else until_us
+        heappush(self.queue, (due_us, LAST, next(self.order), end))
         try:
             self._turn(events_max)
         except SimulationCrashed:
@@ -260,31 +131,36 @@ class Loop:
             where = f"at {self.now_us} us: {type(error).__name__}: {error}"
             raise SimulationCrashed(where) from error
         finally:
-            self._running = False
-        if until_us is not None and self._until_us == until_us:
-            self.now_us = self.env._now = max(self.now_us, until_us)
+            self._end = None
+            end.cancel()
+        if until_us is not None and not self._stopped:
+            self.now_us = self.env._now = Micros(max(self.now_us, until_us))
 
     def _turn(self, events_max: int) -> None:
         """The inner loop: what is ready first, then the next event of the queue."""
-        queue, ready, env = self.queue, self.ready, self.env
-        while True:
-            if ready:
-                ready.popleft().fire()
-            elif queue and queue[0][0] <= self._until_us:
-                at, _, _, event = heappop(queue)
-                callbacks = event.callbacks
-                if callbacks is CANCELLED:
-                    continue
-                self.now_us = env._now = at
-                if callbacks is SLIM:
-                    event.fire()
+        queue, ready, env, pop, slim = self.queue, self.ready, self.env, heappop, SLIM
+        events = self.events
+        try:
+            while events <= events_max:
+                if ready:
+                    ready.popleft().fire()
                 else:
-                    _fire_simpy(at, event)
-            else:
-                break
-            self.events = events = self.events + 1
-            if events > events_max:
-                raise SimulationCrashed(f"more than {events_max} events, at {self.now_us} us")
+                    at, _, _, event = pop(queue)
+                    callbacks = event.callbacks
+                    if callbacks is slim:
+                        self.now_us = env._now = at
+                        event.fire()
+                    elif callbacks is CANCELLED:
+                        continue
+                    elif callbacks is ENDING:
+                        return
+                    else:
+                        self.now_us = env._now = at
+                        _fire_simpy(at, event)
+                events += 1
+        finally:
+            self.events = events
+        raise SimulationCrashed(f"more than {events_max} events, at {self.now_us} us")
 
 
 def _fire_simpy(at: int, event: Any) -> None:

@@ -11,7 +11,7 @@ column), so that whoever reads them later can tell which write they come from.
 
 import zlib
 from collections.abc import Awaitable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from sim.history.events import Cells, Encoded
 from sim.model.ops import DataOperation, Key, Put, Scan
@@ -30,6 +30,8 @@ from sim.units import Micros, Timestamp
 
 REFRESHES = 5
 """How often one operation may be encoded anew before the client gives up."""
+LARGEST: Final = {"TINYINT": 0x7F, "SMALLINT": 0x7FFF, "INTEGER": 0x7FFFFFFF, "BIGINT": 0xFFFFFFFF}
+"""The largest number that a generated write puts into a column; of BIGINT, 32 bits are enough."""
 
 
 class Connection(Protocol):
@@ -65,7 +67,8 @@ class Client:
     async def ask(self, node: str, request: object) -> Any:
         """Send a request that needs no encoding, and keep the session's token."""
         reply = await self._connection.request(node, request, self._timeout_us)
-        self._keep_token(reply)
+        if self._session:
+            self._keep_token(reply)
         return reply
 
     async def operate(
@@ -84,20 +87,25 @@ class Client:
         for refresh in range(REFRESHES):
             table = self.tables.get(do.table)
             row = self._encoded(op, do, table)
+            if isinstance(row, BadRow) and not refresh:
+                table, row = None, None  # it may fit the schema of today: ask for that first
             if isinstance(row, BadRow):
                 refusal = Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
-                return await self._given_up(node, op, tx, refusal, begun=not (begins or implicit))
+                return await self._given_up(
+                    node, op, tx, refusal, begun=refresh > 0 or not (begins or implicit)
+                )
             request = self._request(
                 op, tx, do, table, row, label + refresh, begins=begins, implicit=implicit
             )
             reply = await self._connection.request(node, request, self._timeout_us, request.label)
-            self._keep_token(reply)
+            if self._session:
+                self._keep_token(reply)
             if type(reply) is not Mismatch:
                 return reply
             self.tables[do.table] = reply.table
             begins = False
         refusal = Refusal(reply.token_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
-        return await self._given_up(node, op, tx, refusal, begun=not implicit)
+        return await self._given_up(node, op, tx, refusal, begun=True)
 
     async def _given_up(
         self, node: str, op: str, tx: str, refusal: Refusal, *, begun: bool
@@ -128,6 +136,7 @@ class Client:
             None if isinstance(do, Scan) else do.key,
             row,
             0 if table is None else table.version,
+            0 if table is None else table.id,
             label,
             begins,
             implicit,
@@ -153,7 +162,7 @@ class Client:
 
     def _keep_token(self, reply: Answer | Mismatch | Refusal) -> None:
         token: Timestamp | None = getattr(reply, "token_ts", None)
-        if self._session and token is not None:
+        if token is not None:
             self.token_ts = token if self.token_ts is None else max(token, self.token_ts)
 
     def shown(self, table_name: str, cells: Cells) -> dict[str, Value]:
@@ -188,9 +197,8 @@ def unique_value(op: str, column: Column) -> Value:
     name = column.type.name
     if name == "VARCHAR":
         return f"{op}/{column.id}"[: column.type.length]
-    bits = {"TINYINT": 7, "SMALLINT": 15, "BIGINT": 32, "INTEGER": 31}.get(name)
-    if bits is not None:
-        return seed & ((1 << bits) - 1)
+    if name in LARGEST:
+        return seed & LARGEST[name]
     return _other_value(seed, column)
 
 

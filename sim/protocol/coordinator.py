@@ -14,7 +14,7 @@ Any failure ends the transaction: its intents are dropped, its locks released, a
 a code that tells whether to retry [110.flow.7].
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 from sim.history.events import Cells, MetadataRead, TxAborted, TxBegan, TxCommitted
@@ -22,6 +22,7 @@ from sim.model.ops import Key
 from sim.model.ports import NO_REPLY, Node
 from sim.model.reasons import Reason
 from sim.model.schema import Table
+from sim.protocol.application import AppliedUpdate
 from sim.protocol.catalog import Catalog
 from sim.protocol.messages import (
     Answer,
@@ -35,7 +36,6 @@ from sim.protocol.messages import (
     Refusal,
     TxId,
 )
-from sim.protocol.metastorage import AppliedUpdate
 from sim.protocol.placement import Placement, partition_of
 from sim.protocol.replica import Replica
 from sim.protocol.schema_sync import SchemaSync
@@ -87,17 +87,17 @@ class Coordinator:
         self._begin(request.tx, implicit=False)
         return Answer(self.node.clock.now())
 
-    async def operate(self, sender: str, request: ClientOperation) -> Reply:
+    def operate(self, sender: str, request: ClientOperation) -> Reply | Coroutine[Any, Any, Reply]:
         """One operation, in a transaction of its own or in the client's."""
         del sender
         self._merge(request.session_ts)
         if request.implicit:
-            return await self._operate_implicitly(request)
+            return self._operate_implicitly(request)
         tx = self._begin(request.tx, implicit=False) if request.begins else self._active(request.tx)
         if type(tx) is Reason:
             return self._refusal(tx)
         assert type(tx) is Transaction, tx
-        return await self._operate(tx, request)
+        return self._operate(tx, request)
 
     async def commit(self, sender: str, request: ClientCommit) -> Answer | Refusal:
         """Commit the client's transaction."""
@@ -114,7 +114,8 @@ class Coordinator:
         """Roll the client's transaction back."""
         del sender
         self._merge(request.session_ts)
-        tx = self._active(request.tx)
+        refreshing = self._refreshing.pop(request.tx, None)
+        tx = self._active(request.tx if refreshing is None else refreshing[0].id.label)
         if type(tx) is Reason:
             return self._refusal(tx)
         assert type(tx) is Transaction, tx
@@ -180,8 +181,12 @@ class Coordinator:
     # --- one operation ----------------------------------------------------------------------------
 
     async def _operate(self, tx: Transaction, request: ClientOperation) -> Reply:
+        """Enlist the table, run the operation under its version; a refusal ends the transaction."""
         tx.outstanding += 1
-        reply = await self._enlist_and_send(tx, request)
+        enlistment = await self.strategy.enlist(self, tx, request.table, request.op)
+        reply = self._judge_request(tx, request, enlistment)
+        if reply is None:
+            reply = await self._send(tx, request, enlistment)
         tx.operation_ended()
         if type(reply) is Refusal:
             if tx.state is State.ACTIVE:
@@ -190,56 +195,35 @@ class Coordinator:
                 tx.reason = reply.reason  # the commit waits for this operation, and finds it
         return reply
 
-    async def _enlist_and_send(self, tx: Transaction, request: ClientOperation) -> Reply:
-        strategy = self.strategy
-        enlistment = await strategy.enlist(self, tx, request.table, request.op)
+    def _judge_request(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment | Reason
+    ) -> Reply | None:
+        """None to go on; else a refusal, or the schema that the client must encode with."""
         if type(enlistment) is Reason:
             return self._refusal(enlistment)
         assert type(enlistment) is Enlistment, enlistment
         table = enlistment.table
-        if not strategy.check_client_version(request.client_version, table.version):
+        current = self.strategy.check_client_version(request.client_version, table.version)
+        if not current or request.table_id != table.id:
             self.node.probe("client-version-refreshed")
             return Mismatch(self.node.clock.now(), table)
         if tx.state is State.ABORTED or tx.state is State.COMMITTED:
             return self._refusal(tx.reason or Reason.TX_FINISHED)
-        if request.action == "scan":
-            return await self._scan(tx, request, enlistment)
-        partition = partition_of(request.key, self._partitions(table))
-        return await self._send(tx, request, enlistment, (partition,))
-
-    async def _scan(
-        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
-    ) -> Reply:
-        partitions = range(self._partitions(enlistment.table))
-        return await self._send(tx, request, enlistment, tuple(partitions))
+        return None
 
     async def _send(
-        self,
-        tx: Transaction,
-        request: ClientOperation,
-        enlistment: Enlistment,
-        partitions: tuple[int, ...],
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
     ) -> Reply:
         """Send the operation to the primaries of all its partitions at once, gather the answers."""
         node, table = self.node, enlistment.table
-        pending: list[Awaitable[Any]] = []
-        for partition in partitions:
-            primary = self._placement.primary(table.id, partition)
-            tx.touched(primary)
-            message = Operate(
-                node.clock.now(),
-                tx.id,
-                request.op,
-                request.action,
-                table.id,
-                partition,
-                enlistment.version if not enlistment.views else table.version,
-                request.key,
-                request.row,
-                enlistment.views,
+        partitions = self._partitions(table)
+        scan = request.action == "scan"
+        pending = [
+            self._ask_primary(tx, request, enlistment, partition)
+            for partition in (
+                range(partitions) if scan else (partition_of(request.key, partitions),)
             )
-            timeout_us = node.settings.operation_timeout_us
-            pending.append(node.request(primary, message, timeout_us, request.label + partition))
+        ]
         rows: list[tuple[Key, Cells]] = []
         reason: Reason | None = None
         for answer in pending:
@@ -254,6 +238,27 @@ class Coordinator:
             return self._refusal(reason)
         columns = self._shown_columns(tx, request.op, table) if request.metadata else None
         return Answer(node.clock.now(), tuple(rows), columns, tx.id.label)
+
+    def _ask_primary(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partition: int
+    ) -> Awaitable[Any]:
+        node, table = self.node, enlistment.table
+        primary = self._placement.primary(table.id, partition)
+        tx.touched(primary)
+        message = Operate(
+            node.clock.now(),
+            tx.id,
+            request.op,
+            request.action,
+            table.id,
+            partition,
+            enlistment.version if not enlistment.views else table.version,
+            request.key,
+            request.row,
+            enlistment.views,
+        )
+        timeout_us = node.settings.operation_timeout_us
+        return node.request(primary, message, timeout_us, request.label + partition)
 
     def _shown_columns(self, tx: Transaction, op: str, table: Table) -> tuple[str, ...]:
         """The columns that `SELECT *` shows: those of the enlisted version."""

@@ -14,8 +14,8 @@ from sim.units import Timestamp
 
 if TYPE_CHECKING:
     from sim.model.ddl import Statement
+    from sim.protocol.application import AppliedUpdate
     from sim.protocol.coordinator import Coordinator
-    from sim.protocol.metastorage import AppliedUpdate
     from sim.protocol.schema_change import Decision, SchemaChange
     from sim.protocol.schema_sync import SchemaSync
     from sim.protocol.transaction import Enlistment, Transaction

@@ -19,8 +19,8 @@ from sim.protocol.messages import TxId
 S: Final = 1
 X: Final = 2
 IX: Final = 4
-COMPATIBLE: Final = {(S, S): True, (IX, IX): True}
-"""What two transactions can hold together; every other pair conflicts."""
+CONFLICTS: Final = {S: X | IX, X: S | X | IX, IX: S | X}
+"""What one transaction must not hold while another gets this mode: only S and IX share."""
 
 Resource = tuple[int, int, Any]
 """(table id, partition, key), or None for the key: the whole partition."""
@@ -34,11 +34,6 @@ class Lock:
     def __init__(self) -> None:
         self.holders: dict[TxId, int] = {}
         self.queue: list[tuple[TxId, int, Future[bool]]] = []
-
-
-def _conflicts(held: int, wanted: int) -> bool:
-    """Whether a mode mask held by one conflicts with the mode wanted by another."""
-    return any(held & mode and (mode, wanted) not in COMPATIBLE for mode in (S, X, IX))
 
 
 class LockTable:
@@ -55,21 +50,27 @@ class LockTable:
         lock = self._locks.get(resource)
         if lock is None:
             lock = self._locks[resource] = Lock()
-        elif lock.holders.get(tx, 0) & mode or lock.holders.get(tx, 0) & X:
-            return True
-        blockers = [
-            other for other, held in lock.holders.items() if other != tx and _conflicts(held, mode)
-        ]
-        if tx not in lock.holders:  # an upgrade goes ahead of the queue: it waits for holders only
+        else:
+            held = lock.holders.get(tx, 0)
+            if held & (mode | X):
+                return True
+            blockers = self._blockers(lock, tx, mode)
+            if blockers:
+                older = any(other < tx for other in blockers)
+                return False if older else self._wait(lock, tx, resource, mode)
+        self._grant(lock, tx, resource, mode)
+        return True
+
+    def _blockers(self, lock: Lock, tx: TxId, mode: int) -> list[TxId]:
+        """The others that hold the lock, or wait for it ahead of `tx`, in a conflicting mode."""
+        conflicting = CONFLICTS[mode]
+        holders = lock.holders
+        blockers = [other for other, held in holders.items() if held & conflicting and other != tx]
+        if lock.queue and tx not in holders:  # an upgrade goes ahead: it waits for holders only
             blockers += [
-                other for other, want, _ in lock.queue if other != tx and _conflicts(want, mode)
+                other for other, want, _ in lock.queue if want & conflicting and other != tx
             ]
-        if not blockers:
-            self._grant(lock, tx, resource, mode)
-            return True
-        if any(other < tx for other in blockers):
-            return False
-        return self._wait(lock, tx, resource, mode)
+        return blockers
 
     @property
     def any_held(self) -> bool:
@@ -118,9 +119,8 @@ class LockTable:
         """Grant from the head of the queue for as long as nobody conflicts."""
         while lock.queue:
             tx, mode, granted = lock.queue[0]
-            for other, held in lock.holders.items():
-                if other != tx and _conflicts(held, mode):
-                    return
+            if any(held & CONFLICTS[mode] and other != tx for other, held in lock.holders.items()):
+                return
             del lock.queue[0]
             waiting = self._waiting[tx]
             waiting.remove(resource)

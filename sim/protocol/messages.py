@@ -5,8 +5,6 @@ happens after a message is also later on the reference timeline. Clients send no
 session carries a causal token. Raft's appends carry none either.
 """
 
-from typing import NamedTuple
-
 from sim.history.events import Cells
 from sim.model.ddl import ObjectChange, Statement
 from sim.model.ops import Key
@@ -19,7 +17,7 @@ Tuple = tuple[Value, ...]
 """A row as bytes on the wire: values in the column order of the version it was encoded with."""
 
 
-class TxId(NamedTuple):
+class TxId(Record, frozen=True, order=True, cache_hash=True):
     """A transaction: older ones compare smaller; `label` is the client's name for it."""
 
     begin_ts: Timestamp
@@ -41,7 +39,8 @@ class ClientBegin(Record, frozen=True):
 class ClientOperation(Record, frozen=True):
     """Read or write rows of a table: `action` is get, put, delete, scan or select.
 
-    `client_version` is clientSV [110.flow.1], 0 where the client knows no schema of the table yet.
+    `client_version` is clientSV [110.flow.1], of the table with the id `table_id`: a name may mean
+    another table by now. Both are 0 where the client knows no schema of the table yet.
     `begins` begins transaction `tx` with its first operation; `implicit` is a transaction of its
     own. `metadata` asks for the columns too, as `SELECT *` does. `label` tells the operation's
     messages apart from others of their kind, on every hop.
@@ -54,6 +53,7 @@ class ClientOperation(Record, frozen=True):
     key: Key
     row: Tuple | None
     client_version: int
+    table_id: int = 0
     label: int = 0
     begins: bool = False
     implicit: bool = False

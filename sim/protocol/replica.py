@@ -27,7 +27,7 @@ from sim.history.events import (
     WriteExecuted,
 )
 from sim.model.ops import Key
-from sim.model.ports import NO_REPLY, Node
+from sim.model.ports import NO_REPLY, Future, Node
 from sim.model.reasons import Reason
 from sim.model.schema import Table
 from sim.protocol.locks import IX, LockTable, Resource, S, X
@@ -51,6 +51,17 @@ LOCK_RETRY_US = Micros(5 * US_PER_MS)
 """How long a refused lock request rests before it is tried again."""
 
 ReadRow = tuple[Key, Cells]
+
+
+def locks_of(request: Operate) -> tuple[tuple[Resource, int], ...]:
+    """What an operation locks, in order: the row, and the partition where that says more."""
+    row: Resource = (request.table_id, request.partition, request.key)
+    if request.action == "get":
+        return ((row, S),)
+    partition: Resource = (request.table_id, request.partition, None)
+    if request.action == "scan":
+        return ((partition, S),)
+    return ((partition, IX), (row, X))
 
 
 class Replica:
@@ -108,62 +119,58 @@ class Replica:
         self, request: Operate, op_ts: Timestamp, purpose: str
     ) -> tuple[int, Reason | None]:
         """The table's version at op_ts, and why the operation must not run, if so [110.valid.2]."""
-        for object_id, initial in request.views:
-            _, reason = await self._judged(request, op_ts, purpose, object_id, initial)
-            if reason is not None:
-                return 0, reason
-        return await self._judged(request, op_ts, purpose, request.table_id, request.initial)
-
-    async def _judged(
-        self, request: Operate, op_ts: Timestamp, purpose: str, object_id: int, initial: int
-    ) -> tuple[int, Reason | None]:
         strategy, sync = self.strategy, self.sync
-        found = await sync.object_at(op_ts, request.tx.label, request.op, purpose, object_id)
-        current = 0 if found is None else found.version
-        if current == strategy.primary_initial(initial, current):
-            return current, None
-        reason = strategy.check_exists(current)
-        if reason is None:
-            steps = sync.catalog.steps(object_id, initial, op_ts)
-            reason = strategy.check_operation(initial, current, steps)
-        return current, reason
+        current = 0
+        for object_id, initial in (*request.views, (request.table_id, request.initial)):
+            found = await sync.object_at(op_ts, request.tx.label, request.op, purpose, object_id)
+            current = 0 if found is None else found.version
+            if current == initial:
+                continue
+            reason = strategy.check_exists(current)
+            if reason is None and current != strategy.primary_initial(initial, current):
+                steps = sync.catalog.steps(object_id, initial, op_ts)
+                reason = strategy.check_operation(initial, current, steps)
+            if reason is not None:
+                return current, reason
+        return current, None
 
     # --- locks ------------------------------------------------------------------------------------
 
     async def _locked(self, request: Operate) -> Reason | None:
         """Get the operation's locks, or the reason why not."""
-        table_id, partition = request.table_id, request.partition
-        if request.action == "get":
-            return await self._acquire(request, (table_id, partition, request.key), S)
-        if request.action == "scan":
-            return await self._acquire(request, (table_id, partition, None), S)
-        reason = await self._acquire(request, (table_id, partition, None), IX)
-        if reason is None:
-            reason = await self._acquire(request, (table_id, partition, request.key), X)
-        return reason
+        tx = request.tx
+        for resource, mode in locks_of(request):
+            if tx in self._ended:
+                return Reason.TX_FINISHED
+            answer = self.locks.acquire(tx, resource, mode)
+            if answer is not True:
+                reason = await self._wait_for(request, resource, mode, answer=answer)
+                if reason is not None:
+                    return reason
+        return None
 
-    async def _acquire(self, request: Operate, resource: Resource, mode: int) -> Reason | None:
+    async def _wait_for(
+        self, request: Operate, resource: Resource, mode: int, *, answer: bool | Future[bool]
+    ) -> Reason | None:
+        """Wait for a lock that was not free; where it was refused, rest and ask again."""
         tx, node = request.tx, self.node
         retries = node.settings.lock_retries
         began = node.elapsed_us()
         while True:
-            if tx in self._ended:
-                return Reason.TX_FINISHED
-            answer = self.locks.acquire(tx, resource, mode)
-            if answer is True:
-                granted = True
-            elif answer is False:
-                granted = False
-            else:
+            if not isinstance(answer, bool):
                 node.probe("lock-wait")
-                granted = await answer
-                if not granted:
+                answer = await answer
+                if not answer:
                     return Reason.TX_FINISHED
+            granted = bool(answer)
             if granted or not retries:
                 break
             retries -= 1
             node.probe("lock-retry")
             await node.sleep(LOCK_RETRY_US)
+            if tx in self._ended:
+                return Reason.TX_FINISHED
+            answer = self.locks.acquire(tx, resource, mode)
         waited = node.elapsed_us() - began
         if waited and node.recording:
             key = resource[2]
@@ -196,6 +203,9 @@ class Replica:
 
     def _execute(self, request: Operate, op_ts: Timestamp, run_version: int) -> Operated:
         action = request.action
+        if self.sync.catalog.definition(request.table_id, run_version) is None:
+            # only a node that did not wait for its metadata can be asked for what it does not know
+            return Operated(self.node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
         if action in {"get", "scan"}:
             return self._read(request, op_ts, run_version)
         self._write(request, op_ts, run_version)
@@ -219,6 +229,8 @@ class Replica:
             if reason is not None:
                 node.probe("newer-row-met")
                 return Operated(node.clock.now(), op_ts, reason)
+            if row is not None and self.sync.catalog.definition(request.table_id, version) is None:
+                return Operated(node.clock.now(), op_ts, Reason.NEWER_ROW_VERSION)
             cells, decoded = self._decoded(request, version, row, run_version)
             if cells is not None:
                 found.append((key, cells))

@@ -19,11 +19,14 @@ Upgrading in one go and upgrading version by version give the same row.
 """
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
 from sim.history.events import Cells
 from sim.model.schema import Table, Value
 from sim.protocol.column_types import shown_as
+
+_id_of = attrgetter("id")
 
 
 class BadRow(NamedTuple):
@@ -57,7 +60,7 @@ def decode(table: Table, values: tuple[Value, ...]) -> Cells:
     width = len(table.columns)
     if len(values) < width:
         values += (None,) * (width - len(values))
-    return tuple((column.id, value) for column, value in zip(table.columns, values, strict=False))
+    return tuple(zip(map(_id_of, table.columns), values, strict=False))
 
 
 def upgrade(cells: Cells, source: Table, target: Table) -> Cells:

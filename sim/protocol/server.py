@@ -89,4 +89,4 @@ class Server:
             placement=placement,
             default_partitions=config.partitions,
         )
-        self.metastorage.on_activation = self.coordinator.watch
+        self.metastorage.on_activation(self.coordinator.watch)

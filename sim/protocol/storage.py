@@ -7,14 +7,13 @@ keep everybody else from seeing it. A deleted row stays as a version without val
 of its absence can tell whose deletion it saw.
 """
 
-from typing import NamedTuple
-
 from sim.model.ops import Key
+from sim.model.records import Record
 from sim.protocol.messages import Tuple, TxId
 from sim.units import Timestamp
 
 
-class RowVersion(NamedTuple):
+class RowVersion(Record, frozen=True):
     """One version of a row; `row` None is a deletion."""
 
     writer: str
@@ -23,7 +22,7 @@ class RowVersion(NamedTuple):
     row: Tuple | None
 
 
-class Intent(NamedTuple):
+class Intent(Record, frozen=True):
     """A row that a transaction wrote and has not committed."""
 
     tx: TxId

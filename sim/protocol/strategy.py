@@ -193,13 +193,18 @@ ARRIVAL_ONLY = CheckPoints(on_arrival=True, after_locks=False)
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """When a node publishes its schema safe time for a catalog update [98.x.3]."""
+    """When a node publishes its schema safe time for a command [98.x.3].
+
+    Once the catalog listeners ran, or before that; or only once every other listener ran as well.
+    """
 
     after_catalog_listeners: bool
+    after_other_listeners: bool = False
 
 
 AFTER_LISTENERS = Publication(after_catalog_listeners=True)
 ON_APPLICATION = Publication(after_catalog_listeners=False)
+AFTER_ALL_LISTENERS = Publication(after_catalog_listeners=True, after_other_listeners=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 from sim.history.history import History
 from sim.kernel.future import Future
 from sim.kernel.host import Host
-from sim.kernel.loop import Timer
+from sim.kernel.life import Timer
 from sim.model.hlc import HybridClock
 from sim.model.ports import Handler, Settings
 from sim.units import Micros, Timestamp, physical_ms
@@ -89,18 +89,18 @@ class Pauses:
     """Scripted pauses: which task of a node stops at which point, and until when."""
 
     def __init__(self) -> None:
-        self._at: dict[tuple[str, str], list[tuple[str | None, Future[Any]]]] = {}
+        self.planned: dict[tuple[str, str], list[tuple[str | None, Future[Any]]]] = {}
 
     def add(self, node: str, point: str, tx: str | None, until: Future[Any]) -> None:
         """The next task of the node (of the transaction) that comes by waits for `until`."""
-        self._at.setdefault((node, point), []).append((tx, until))
+        self.planned.setdefault((node, point), []).append((tx, until))
 
     def __bool__(self) -> bool:
-        return bool(self._at)
+        return bool(self.planned)
 
     def take(self, node: str, point: str, tx: str | None) -> Future[Any] | None:
         """What a task at this point has to wait for; each pause stops one task, once."""
-        planned = self._at.get((node, point), [])
+        planned = self.planned.get((node, point), [])
         for place, (wanted, until) in enumerate(planned):
             if wanted is None or wanted == tx:
                 del planned[place]
@@ -125,7 +125,7 @@ class NodePort:
         self.sleep = host.sleep
         self.future = host.future
         self.call_later = host.call_later
-        self._loop = host.loop
+        self.elapsed_us: Callable[[], Micros] = host.loop.elapsed_us
         self._host = host
         self._pauses = pauses
         self._probes = recorder.history.probes
@@ -136,17 +136,13 @@ class NodePort:
         """Run a task of this incarnation beside the present one."""
         self._host.spawn(task)
 
-    def elapsed_us(self) -> Micros:
-        """The present instant, for measuring durations and for the history."""
-        return Micros(self._loop.now_us)
-
     def probe(self, name: str) -> None:
         """Count that a rare branch was reached."""
         self._probes[name] += 1
 
     def pause_at(self, point: str, tx: str | None = None) -> Awaitable[None] | None:
         """A named point of the protocol: None to go on, or what a scripted pause makes wait."""
-        if not self._pauses:
+        if not self._pauses.planned:
             return None
         until = self._pauses.take(self.name, point, tx)
         if until is not None:

@@ -4,7 +4,7 @@ A client is a machine of its own on the network, connected to whatever node its 
 names. Programs run one item after the other, steps when their moment has come.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from sim.history.events import Cells, Failed, Invoked, Ok, Unknown
@@ -37,6 +37,8 @@ class ClientHost:
         self.name = name
         self.cluster = cluster
         self.host = Host(cluster.loop, cluster.network, name, PhysicalClock(cluster.loop))
+        self.request: Callable[..., Awaitable[Any]] = self.host.request
+        self.elapsed_us: Callable[[], Micros] = cluster.loop.elapsed_us
         self.recording = cluster.recorder.recording
         self.record = cluster.recorder.record
         self.open: dict[str, str] = {}
@@ -45,16 +47,6 @@ class ClientHost:
         self.timeout_us = Micros(settings.operation_timeout_us + cluster.plan.commit_wait_us)
         self.session = session
         self.client = Client(name, self, self.timeout_us, session=session)
-
-    def request(
-        self, to: str, payload: object, timeout_us: Micros, label: int | None = None
-    ) -> Awaitable[Any]:
-        """The connection's side of `Client`."""
-        return self.host.request(to, payload, timeout_us, label)
-
-    def elapsed_us(self) -> Micros:
-        """The present instant."""
-        return Micros(self.cluster.loop.now_us)
 
     # --- one operation, with its invocation and its completion ------------------------------------
 
@@ -67,23 +59,25 @@ class ClientHost:
         self.completed(op, do, reply)
         return reply
 
-    async def _asked(self, op: str, tx: str | None, node: str, do: Any, *, begins: bool) -> Outcome:
+    def _asked(
+        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool
+    ) -> Awaitable[Outcome]:
         token = self.client.token_ts if self.session else None
         match do:
             case Get() | Put() | Delete() | Scan():
-                return await self.client.operate(
+                return self.client.operate(
                     node, op, tx or op, do, begins=begins, implicit=tx is None
                 )
-            case Begin():
-                return await self.client.ask(node, ClientBegin(op, tx or op, token))
             case Commit():
-                return await self.client.ask(node, ClientCommit(op, tx or op, token))
+                return self.client.ask(node, ClientCommit(op, tx or op, token))
+            case Begin():
+                return self.client.ask(node, ClientBegin(op, tx or op, token))
             case Rollback():
-                return await self.client.ask(node, ClientRollback(op, tx or op, token))
+                return self.client.ask(node, ClientRollback(op, tx or op, token))
             case Ddl(sql=sql):
                 (parsed,) = parse(sql)
                 assert not isinstance(parsed.statement, Get | Scan), f"not a DDL: {sql}"
-                return await self.client.ask(node, ClientDdl(op, parsed.statement, token))
+                return self.client.ask(node, ClientDdl(op, parsed.statement, token))
         raise AssertionError(f"no such operation: {do!r}")
 
     # --- the client's voice -----------------------------------------------------------------------
@@ -95,7 +89,7 @@ class ClientHost:
         if self.recording:
             self.record(
                 Invoked(
-                    self.cluster.loop.now_us,
+                    self.elapsed_us(),
                     self.name,
                     op,
                     tx,
@@ -113,7 +107,7 @@ class ClientHost:
         del self.open[op]
         if not self.recording:
             return
-        now = self.cluster.loop.now_us
+        now = self.elapsed_us()
         if type(reply) is Answer:
             self.record(Ok(now, self.name, op, self._shown(do, reply)))
         elif type(reply) is Refusal:

@@ -1,6 +1,6 @@
 """Many runs taken together: totals, pooled durations, and what was found, told once."""
 
-from analysis.aggregate import found, total
+from analysis.aggregate import found, times_of, total
 from sim.history.figures import durations
 from tests.unit.cli.results import (
     WAITS_US,
@@ -58,6 +58,12 @@ def test_the_same_cycle_under_another_status_is_another_thing() -> None:
 def test_the_more_frequent_comes_first() -> None:
     rows = [a_row(0, a_violation()), a_row(1, a_cycle()), a_row(2, a_cycle())]
     assert [one.example.invariant for one in found(rows)] == ["I3", "I1"]
+
+
+def test_what_the_judges_only_counted_counts() -> None:
+    omitted = {"atomicity wrong-version violation": 40, "atomicity wrong-version accepted": 7}
+    rows = [a_row(0, a_violation(), omitted=omitted), a_row(1, a_violation())]
+    assert times_of(found(rows), rows) == 42
 
 
 def test_nothing_found_is_nothing_told() -> None:

@@ -4,10 +4,11 @@ from typing import Any
 
 from sim.kernel.loop import Loop
 from sim.model.ddl import ObjectChange
+from sim.protocol.application import Stamped
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
 from sim.protocol.messages import CatalogUpdate, Submitted
-from sim.protocol.metastorage import MetaStorage, Stamped
+from sim.protocol.metastorage import MetaStorage
 from sim.protocol.raft import Member
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy

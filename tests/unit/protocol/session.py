@@ -13,6 +13,7 @@ from sim.protocol.messages import (
     ClientRollback,
     Refusal,
 )
+from sim.model.schema import View
 from sim.units import Timestamp
 from tests.helpers_protocol import Stage
 
@@ -53,7 +54,17 @@ class Session(Stage):
             "row": (key, value) if action == "put" else None,
             "client_version": 1,
         }
-        return ClientOperation(**(fields | more))
+        fields |= more
+        fields.setdefault("table_id", self.id_of(fields["table"]))
+        return ClientOperation(**fields)
+
+    def id_of(self, name: str) -> int:
+        """The table that holds what a name shows, as a client knows it that has asked before."""
+        snapshot = self.catalog.latest()
+        found = snapshot.by_name(name)
+        while isinstance(found, View):
+            found = snapshot.by_id(found.tables[0])
+        return 0 if found is None else found.id
 
     def send(self, tx: str, action: str, key: Key = ODD, value: Any = None, **more: Any) -> Future:
         """Ask; the answer is for later."""

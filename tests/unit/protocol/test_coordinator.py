@@ -20,6 +20,7 @@ from sim.protocol.messages import (
     Finish,
     Mismatch,
     Operate,
+    TxId,
 )
 from sim.strategies.iep import IEP
 from sim.units import Timestamp, timestamp
@@ -56,7 +57,7 @@ def test_it_began_when_its_coordinator_says_so(session: Session) -> None:
     [began] = session.of(TxBegan)
     [operate] = session.wire.payloads(Operate)
     assert (began.tx, began.node, began.implicit) == ("t1", "n1", False)
-    assert operate.tx == (began.begin_ts, 0, "t1")
+    assert operate.tx == TxId(began.begin_ts, 0, "t1")
 
 
 def test_its_first_operation_may_begin_it() -> None:

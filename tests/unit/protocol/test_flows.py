@@ -186,7 +186,7 @@ def test_a_doomed_transaction_is_bounded_at_once_and_rolled_back_at_the_activati
     """Both by the coordinator's clock [110.valid.3]; left unmarked it just goes on."""
     for flow, ended_us in ((flows.mark_at_activation, 40_000), (flows.leave_unmarked, 0)):
         desk = Desk()
-        desk.asked(ClientOperation("o", "t1", "get", "t", 1, None, 1, begins=True))
+        desk.asked(ClientOperation("o", "t1", "get", "t", 1, None, 1, 1, begins=True))
         update = change(desk.catalog, DROP, timestamp(40))
         marked = desk.coordinator.mark_incompatible(update)
         assert [(tx.id.label, tx.bound_ts) for tx in marked] == [("t1", timestamp(40))]

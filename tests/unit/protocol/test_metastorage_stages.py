@@ -1,8 +1,8 @@
 """How a committed command comes to a node, stage by stage; and the ticks of an idle log."""
 
 from sim.history.events import SafeTimeAdvanced, UpdateApplied
+from sim.protocol.application import Stamped
 from sim.protocol.messages import SafeTimeCommand
-from sim.protocol.metastorage import Stamped
 from sim.protocol.raft import AppendEntries
 from sim.strategies.iep import IEP, IEP_LITERAL
 from sim.units import physical_ms, timestamp
@@ -123,7 +123,7 @@ def test_who_watches_hears_of_an_update_once_the_catalog_knows_it() -> None:
     group = Group("ab")
     heard = []
     part = group["b"]
-    part.meta.on_activation = lambda applied: heard.append((applied, part.catalog.version))
+    part.meta.on_activation(lambda applied: heard.append((applied, part.catalog.version)))
     group.submit("a", update())
     group.submit("a", update())
     group.until(10)

@@ -107,7 +107,7 @@ def test_the_leader_ticks_and_everyone_else_follows() -> None:
 def test_coordinators_know_where_partitions_are_and_activations_reach_them() -> None:
     """A put goes to the node that was placed by hand; a DDL marks who is doomed by it."""
     three = Three()
-    put = ClientOperation("o", "x", "put", "t", 1, (1, 2, 3), 2, begins=True)
+    put = ClientOperation("o", "x", "put", "t", 1, (1, 2, 3), 2, 1, begins=True)
     assert type(three.ask(put)) is Answer
     assert three.servers["n3"].replica.has_open_work
     built: Any = outcome_of(f"{T}; ALTER TABLE t ADD COLUMN w INT;", "ALTER TABLE t DROP COLUMN v")
@@ -125,7 +125,7 @@ def test_two_coordinators_never_give_the_same_id() -> None:
     three = Three()
     ids = []
     for name in three.servers:
-        ask = ClientOperation("o", f"x{name}", "get", "t", 1, None, 2, begins=True)
+        ask = ClientOperation("o", f"x{name}", "get", "t", 1, None, 2, 1, begins=True)
         assert type(three.ask(ask, name)) is Answer
         ids.append(three.wire.payloads(messages.Operate)[-1].tx)
     assert [tx.ordinal for tx in ids] == [0, 1, 2]
@@ -173,9 +173,9 @@ def test_each_part_can_be_replaced() -> None:
             replica=OtherReplica,
         )
     )
-    get = ClientOperation("o", "x", "get", "t", 1, None, 1, begins=True)
+    get = ClientOperation("o", "x", "get", "t", 1, None, 1, 1, begins=True)
     assert type(three.ask(get)) is Mismatch
-    get = ClientOperation("o", "x", "get", "t", 1, None, 2)
+    get = ClientOperation("o", "x", "get", "t", 1, None, 2, 1)
     assert type(three.ask(get)) is Answer
     run_until(three.loop, 60)
     assert set(used) == {"catalog", "locks", "member", "sync", "replica"}

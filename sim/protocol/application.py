@@ -1,0 +1,221 @@
+"""What a node does with a committed command of the meta storage, stage by stage.
+
+1. *log*: the state machine applies it. A catalog update is a compare-and-set: it takes effect if
+   the catalog version is still the one it was built against. Every node decides alike.
+2. *catalog*: the catalog listeners run; from here on the node sees the update [98.def.2]. The
+   node's *schema safe time* moves now and not before [98.x.3]: it promises that everything with a
+   smaller Tm is visible. One command after the other, so it never overtakes an earlier update.
+3. *listener*: whatever else listens to the meta storage. It must not hold up the schema.
+
+Each stage can be slow on a node; the first two are then part of the propagation delay PD. Were safe
+time published before the second stage, a node would answer for timestamps that it knows nothing of.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from sim.history.events import UpdateApplied, UpdateLogged
+from sim.model.ports import Future, Node
+from sim.model.records import Record
+from sim.protocol.catalog import Catalog
+from sim.protocol.messages import CatalogUpdate, SafeTimeCommand, Submitted
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import Strategy
+from sim.units import Micros, Timestamp
+
+T = TypeVar("T")
+
+
+class Stamped(Record, frozen=True):
+    """A command as it stands in the log, under the leader's timestamp."""
+
+    message_ts: Timestamp
+    command: CatalogUpdate | SafeTimeCommand
+
+
+class AppliedUpdate(Record, frozen=True):
+    """A catalog update that took effect, on its way to the catalog listeners."""
+
+    message_ts: Timestamp
+    activation_ts: Timestamp
+    catalog_version: int
+    update: CatalogUpdate
+
+
+class Delays:
+    """How slow each stage of application is on a node, in microseconds."""
+
+    __slots__ = ("catalog", "listener", "log")
+
+    def __init__(self) -> None:
+        self.log = 0
+        self.catalog = 0
+        self.listener = 0
+
+
+class Stage(Generic[T]):
+    """Passes items on one after another, each after the time that it takes on this node."""
+
+    def __init__(
+        self, node: Node, duration_us: Callable[[T], int], pass_on: Callable[[T], None]
+    ) -> None:
+        self._node = node
+        self._duration_us = duration_us
+        self._pass_on = pass_on
+        self._waiting: deque[T] = deque()
+        self._busy = False
+
+    def take(self, item: T) -> None:
+        """Pass the item on when those before it are through and its time is over."""
+        self._waiting.append(item)
+        self._run()
+
+    def _run(self) -> None:
+        while self._waiting and not self._busy:
+            duration_us = self._duration_us(self._waiting[0])
+            if duration_us:
+                self._busy = True
+                self._node.call_later(Micros(duration_us), self._finish)
+                return
+            self._pass_on(self._waiting.popleft())
+
+    def _finish(self) -> None:
+        self._busy = False
+        self._pass_on(self._waiting.popleft())
+        self._run()
+
+
+Applied = tuple[Timestamp, AppliedUpdate | None]
+"""A command past the state machine: its Tm, and the update if it is one that took effect."""
+
+
+class Application:
+    """One node's state machine and the listeners behind it."""
+
+    def __init__(self, node: Node, strategy: Strategy, catalog: Catalog, sync: SchemaSync) -> None:
+        self.node = node
+        self.catalog = catalog
+        self.delays = Delays()
+        self.results: dict[str, Submitted] = {}
+        self.watcher: Callable[[AppliedUpdate], None] | None = None
+        self._strategy = strategy
+        self._sync = sync
+        self._applied_index = 0
+        self._applied_version = catalog.version
+        self._waiting: dict[int, Future[Any]] = {}
+        self._version_waiters: list[tuple[int, Future[Any]]] = []
+        self._log: Stage[tuple[int, Stamped]] = Stage(node, lambda _: self.delays.log, self._apply)
+        self._listening: Stage[Applied] = Stage(
+            node, lambda item: self.delays.catalog if item[1] else 0, self._notify_catalog
+        )
+        self._others: Stage[Timestamp] = Stage(
+            node, lambda _: self.delays.listener, self._notify_others
+        )
+
+    def take(self, index: int, stamped: Stamped) -> None:
+        """Apply a committed command; commands come in the order of the log."""
+        self._log.take((index, stamped))
+
+    async def reaches(self, index: int) -> None:
+        """Wait until the state machine has applied the entry at an index."""
+        if self._applied_index < index:
+            self._waiting[index] = applied = self.node.future()
+            await applied
+
+    async def catalog_reaches(self, version: int) -> None:
+        """Wait until the catalog has applied a version, listeners included."""
+        if self.catalog.version < version:
+            applied = self.node.future()
+            self._version_waiters.append((version, applied))
+            await applied
+
+    # --- the state machine ------------------------------------------------------------------------
+
+    def _apply(self, item: tuple[int, Stamped]) -> None:
+        """Decide the compare-and-set, hand the result to the catalog."""
+        index, stamped = item
+        command = stamped.command
+        applied: AppliedUpdate | None = None
+        if type(command) is CatalogUpdate and command.command_id not in self.results:
+            applied = self._compare_and_set(index, stamped.message_ts, command)
+        if not self._strategy.publish_safe_time.after_catalog_listeners:
+            self._sync.publish(stamped.message_ts)
+        self._applied_index = index
+        self._listening.take((stamped.message_ts, applied))
+        waiting = self._waiting.pop(index, None)
+        if waiting is not None:
+            waiting.set(None)
+
+    def _compare_and_set(
+        self, index: int, message_ts: Timestamp, update: CatalogUpdate
+    ) -> AppliedUpdate | None:
+        accepted = update.expected_version == self._applied_version
+        if accepted:
+            self._applied_version += 1
+        else:
+            self.node.probe("catalog-cas-lost")
+        version = self._applied_version
+        self.results[update.command_id] = Submitted(message_ts, accepted, version)
+        if not accepted:
+            return None
+        activation_ts = self._strategy.activation_ts(message_ts, update.delay_duration_ms)
+        self.node.record_once(
+            ("update", version),
+            UpdateLogged(
+                self.node.elapsed_us(),
+                self.node.name,
+                update.op,
+                index,
+                version,
+                message_ts,
+                activation_ts,
+                update.delay_duration_ms,
+                update.objects,
+            ),
+        )
+        return AppliedUpdate(message_ts, activation_ts, version, update)
+
+    # --- the listeners ----------------------------------------------------------------------------
+
+    def _notify_catalog(self, item: Applied) -> None:
+        """The catalog learns of the update, then the schema safe time moves [98.x.3]."""
+        message_ts, applied = item
+        if applied is not None:
+            self._apply_to_catalog(applied)
+        if not self._strategy.publish_safe_time.after_other_listeners:
+            self._sync.publish(message_ts)
+        self._others.take(message_ts)
+
+    def _notify_others(self, message_ts: Timestamp) -> None:
+        """All listeners are through with the command."""
+        if self.delays.listener:
+            self.node.probe("slow-listener")
+        self._sync.publish(message_ts)
+
+    def _apply_to_catalog(self, applied: AppliedUpdate) -> None:
+        node = self.node
+        version, activation_ts = applied.catalog_version, applied.activation_ts
+        self.catalog.apply(version, applied.message_ts, activation_ts, applied.update.objects)
+        if node.recording:
+            node.record(
+                UpdateApplied(
+                    node.elapsed_us(), node.name, version, applied.message_ts, activation_ts
+                )
+            )
+        self._wake_version_waiters()
+        node.spawn(self._count_activation(activation_ts))
+        if self.watcher is not None:
+            self.watcher(applied)
+
+    async def _count_activation(self, activation_ts: Timestamp) -> None:
+        await self.node.clock_passes(activation_ts)
+        self.node.probe("schema-activated")
+
+    def _wake_version_waiters(self) -> None:
+        waiting, self._version_waiters = self._version_waiters, []
+        for version, applied in waiting:
+            if version <= self.catalog.version:
+                applied.set(None)
+            else:
+                self._version_waiters.append((version, applied))
