@@ -91,9 +91,7 @@ class Client:
                 table, row = None, None  # it may fit the schema of today: ask for that first
             if isinstance(row, BadRow):
                 refusal = Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
-                return await self._given_up(
-                    node, op, tx, refusal, begun=refresh > 0 or not (begins or implicit)
-                )
+                return await self._given_up(node, op, tx, refusal)
             request = self._request(
                 op, tx, do, table, row, label + refresh, begins=begins, implicit=implicit
             )
@@ -105,15 +103,12 @@ class Client:
             self.tables[do.table] = reply.table
             begins = False
         refusal = Refusal(reply.token_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
-        return await self._given_up(node, op, tx, refusal, begun=True)
+        return await self._given_up(node, op, tx, refusal)
 
-    async def _given_up(
-        self, node: str, op: str, tx: str, refusal: Refusal, *, begun: bool
-    ) -> Refusal:
+    async def _given_up(self, node: str, op: str, tx: str, refusal: Refusal) -> Refusal:
         """End the transaction at its coordinator too, where its locks are: here it is over."""
-        if begun:
-            token = self.token_ts if self._session else None
-            await self.ask(node, ClientRollback(f"{op}.rb", tx, token))
+        token = self.token_ts if self._session else None
+        await self.ask(node, ClientRollback(f"{op}.rb", tx, token))
         return refusal
 
     def _request(

@@ -5,6 +5,7 @@ from typing import Any
 from sim.kernel.loop import Future
 from sim.model.ops import Key
 from sim.model.reasons import Reason
+from sim.model.schema import View
 from sim.protocol.messages import (
     Answer,
     ClientBegin,
@@ -13,7 +14,6 @@ from sim.protocol.messages import (
     ClientRollback,
     Refusal,
 )
-from sim.model.schema import View
 from sim.units import Timestamp
 from tests.helpers_protocol import Stage
 

@@ -192,7 +192,7 @@ def test_a_name_keeps_its_meaning(unmarked: Session) -> None:
     session.alter("ALTER TABLE t RENAME TO u", timestamp(20))
     session.alter(T, timestamp(30))
     session.later(40)
-    assert reason_of(session.do("t1", "get")) is Reason.SCHEMA_CHANGED
+    assert reason_of(session.do("t1", "get", table_id=1)) is Reason.SCHEMA_CHANGED
     assert {operate.table_id for operate in session.wire.payloads(Operate)} == {1}
 
 
