@@ -258,12 +258,17 @@ class Case:
         return found
 
     def meant(self, write: WriteExecuted, position: int) -> Encoded | None:
-        """What the client meant by a write: what it encoded last before it."""
+        """What the client meant by a write: what it encoded last for this table before it."""
         found: Encoded | None = None
         for at, encoded in self.encodings.get(write.op, ()):
             if at < position and encoded.object_id == write.object_id:
                 found = encoded
         return found
+
+    def encoded(self, write: WriteExecuted, position: int) -> Encoded | None:
+        """What the client encoded last before a write, for whatever table."""
+        before = [one for at, one in self.encodings.get(write.op, ()) if at < position]
+        return before[-1] if before else None
 
     def statement(self, op: str | None) -> str:
         """The SQL of a DDL operation, as far as it is known."""

@@ -15,6 +15,7 @@ from sim.history.events import (
     ReadExecuted,
     RowFinal,
     RowRead,
+    WriteExecuted,
 )
 from sim.units import Timestamp, show
 
@@ -54,6 +55,7 @@ class DataMatchesSchema:
 def _written(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
     """What the primary wrote is what the client meant, and is legal under its own version."""
     for position, event in tx.writes:
+        yield from _mistaken(case, tx, position, event)
         write = writes.at[position]
         wrong = _differences(writes, write, event.version, event.row)
         where = f"{tx.name} wrote {_what(case, event.object_id, event.key, event.version)}"
@@ -72,6 +74,28 @@ def _written(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
         if illegal is not None:
             witness = (event, tx.committed)
             yield Anomaly("illegal-row", f"{where}: {illegal}", witness, clauses=("110.fwd.1",))
+
+
+def _mistaken(
+    case: Case, tx: Transaction, position: int, event: WriteExecuted
+) -> Iterator[Anomaly]:
+    """A row encoded for another table, or under a newer version: columns are lost unnoticed."""
+    encoded = case.encoded(event, position)
+    if encoded is None or event.row is None:
+        return
+    where = f"{tx.name} wrote {_what(case, event.object_id, event.key, event.version)}"
+    if encoded.object_id != event.object_id:
+        kind, what = "foreign-row", f"for table {encoded.object_id}"
+    elif encoded.version > event.version:
+        kind, what = "truncated-write", f"under version {encoded.version}"
+    else:
+        return
+    yield Anomaly(
+        kind,
+        f"{where} on node {event.node}, but its client encoded it {what}",
+        (encoded, event),
+        clauses=("110.flow.2",),
+    )
 
 
 def _differences(writes: Writes, write: Write, version: int, row: Cells | None) -> list[str]:

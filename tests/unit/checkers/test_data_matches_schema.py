@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from sim.checkers.base import CHECKERS
+from sim.checkers.case import Case
 from sim.history.events import Failed, NeverCompleted, RowRead
 from sim.model import ddl
 from sim.model.schema import Column
@@ -50,6 +52,42 @@ def test_a_row_that_was_upgraded_on_the_way_is_fine() -> None:
     )
     story.commit("T", 20)
     assert kinds(story) == []
+
+
+def test_a_row_encoded_under_a_newer_version_loses_what_the_older_one_lacks() -> None:
+    """The values that both have are right, so only the versions tell."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=5)
+    story.write(
+        "T",
+        t,
+        7,
+        10,
+        version=1,
+        meant_version=2,
+        row=((0, 7), (1, 70), (2, 5)),
+        written=((0, 7), (1, 70)),
+    )
+    story.commit("T", 20)
+    assert "truncated-write" in kinds(story)
+
+
+def test_a_row_encoded_for_another_table() -> None:
+    """Both tables have a version 1: the name was dropped and created again."""
+    from sim.history.events import Encoded
+
+    story = Story()
+    t, u = story.table(), story.table("u")
+    story.write("T", t, 7, 10, row=((0, 7), (1, 70)))
+    story.commit("T", 20)
+    history = story.history()
+    for at, event in enumerate(history.events):
+        if type(event) is Encoded:
+            history.events[at] = Encoded(event.at_us, event.client, event.op, u, 1, event.row)
+    assert [one.kind for one in CHECKERS.get("data_matches_schema").check(Case(history))] == [
+        "foreign-row"
+    ]
 
 
 def test_only_the_last_encoding_counts() -> None:
