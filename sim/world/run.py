@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import sim
 from sim.history.events import (
+    Cells,
     FaultBegan,
     FaultHealed,
     MessageDelivered,
@@ -189,8 +190,9 @@ class Run:
                 for key, versions in partition.rows.items():
                     newest = versions[-1]
                     table = server.catalog.definition(table_id, newest.version)
-                    known = isinstance(table, Table) and newest.row is not None
-                    cells = decode(table, newest.row) if known else None  # type: ignore[arg-type]
+                    cells: Cells | None = None
+                    if isinstance(table, Table) and newest.row is not None:
+                        cells = decode(table, newest.row)
                     self._recorder.record(
                         RowFinal(
                             self.loop.now_us,

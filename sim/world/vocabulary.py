@@ -10,7 +10,7 @@ from sim.protocol import messages, raft
 from sim.world.positions import Path
 from sim.world.problems import Origin, near
 
-PAYLOADS: Final = (raft.Entry, messages.CatalogUpdate, messages.SafeTimeCommand)
+PAYLOADS: Final = (raft.Entry, messages.CatalogUpdate, messages.SafeTimeCommand, messages.TxId)
 """Records that travel inside of messages only."""
 
 

@@ -9,6 +9,7 @@ from sim.cli.arguments import LISTS
 from sim.cli.verb_list import lines
 from sim.model.clauses import CLAUSES
 from sim.model.reasons import Reason
+from sim.nemesis.base import FAULTS
 from tests.unit.cli.command import ddlsim
 
 
@@ -56,7 +57,10 @@ def test_clauses_come_in_order_and_then_the_pause_points() -> None:
     assert points == ["after-arrival-check", "before-commit-ts", "after-commit-check"]
 
 
-def test_a_plugin_is_listed_with_the_others(tmp_path: Path) -> None:
+def test_a_plugin_is_listed_with_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FAULTS, "_items", dict(FAULTS._items))  # it is gone after the test
     plugin = tmp_path / "listed_fault.py"
     plugin.write_text(
         '"""A fault from outside."""\n'
