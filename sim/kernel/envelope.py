@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 import msgspec
 
-from sim.kernel.life import SLIM
+from sim.kernel.life import MAIL, SLIM
 from sim.kernel.rng import Quantiles, mix, name_id, threshold
 
 LOSS, DUPLICATION, REORDERING, SECOND_DELAY = (name_id(word) for word in (
@@ -98,7 +98,7 @@ class Envelope(msgspec.Struct, eq=False):
     label: int
     payload: Any
     exchange: int
-    callbacks: ClassVar = SLIM
+    callbacks: ClassVar = MAIL
 
     def fire(self) -> None:
         self.channel.endpoint.receive(self)
@@ -110,6 +110,7 @@ class TracedEnvelope(Envelope, eq=False, kw_only=True):
     sent_us: int
     serial: int
     note: Callable[[str, Envelope], None]
+    callbacks: ClassVar = SLIM
 
     def fire(self) -> None:
         self.note("deliver" if self.channel.endpoint.alive else "vanish", self)

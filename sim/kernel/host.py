@@ -107,7 +107,11 @@ class Host:
 
     def send(self, to: str, payload: Any, label: int | None = None) -> None:
         if self.life.alive:
-            self.network.transmit(self._route(to, type(payload)), payload, label, 0)
+            try:
+                channel = self._routes[type(payload)][to]
+            except KeyError:
+                channel = self._open_route(to, type(payload))
+            self.network.transmit(channel, payload, label, 0)
 
     def request(
         self, to: str, payload: Any, timeout_us: int, label: int | None = None
@@ -119,16 +123,17 @@ class Host:
             self._pending[number] = future
             deadlines = self._deadlines.get(timeout_us) or self._open_deadlines(timeout_us)
             deadlines.add(number)
-            self.network.transmit(self._route(to, type(payload)), payload, label, number)
+            try:
+                channel = self._routes[type(payload)][to]
+            except KeyError:
+                channel = self._open_route(to, type(payload))
+            self.network.transmit(channel, payload, label, number)
         return future
 
-    def _route(self, to: str, payload_type: type) -> Channel:
-        try:
-            return self._routes[payload_type][to]
-        except KeyError:
-            channel = self.network.channel(self.name, to, kind_of(payload_type))
-            self._routes.setdefault(payload_type, {})[to] = channel
-            return channel
+    def _open_route(self, to: str, payload_type: type) -> Channel:
+        channel = self.network.channel(self.name, to, kind_of(payload_type))
+        self._routes.setdefault(payload_type, {})[to] = channel
+        return channel
 
     def _open_deadlines(self, timeout_us: int) -> Deadlines:
         deadlines = Deadlines(self.life, timeout_us, self._pending, NO_REPLY)

@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 SLIM: Final[tuple[None, ...]] = (None,)
 """What our own events show in place of SimPy's list of callbacks: `fire()` is all there is."""
+MAIL: Final[tuple[None, ...]] = (None, None, None)  # what a message shows
 CANCELLED: Final[tuple[None, ...]] = ()
 
 
@@ -127,7 +128,11 @@ class Task(Generic[T]):
             life.defer(self)
             return
         try:
-            self._coro.send(None).add_waiter(self)
+            awaited = self._coro.send(None)
+            if awaited._waiters is None:  # `add_waiter` written out: nearly always the first
+                awaited._waiters = self
+            else:
+                awaited.add_waiter(self)
         except StopIteration as stop:
             del life.tasks[self]
             if life.alive:

@@ -38,12 +38,13 @@ class Network:
     def __init__(self, loop: Loop, seed: int) -> None:
         self.loop = loop
         self.seed = seed
-        self.trace: Trace | None = None
+        self._trace: Trace | None = None
         self.rules: list[Rule] = []
         self._endpoints: dict[str, Endpoint] = {}
         self._channels: dict[tuple[str, str, str], Channel] = {}
         self._weather: list[Forecast] = []
         self._overrides: dict[tuple[str, str, str, int], int] = {}
+        self._calm = True  # no rule, no override, and nobody watches
         self._installed = 0
         self._serial = 0
         self._queue, self._order = loop.queue, loop.order
@@ -51,6 +52,19 @@ class Network:
     def attach(self, name: str, endpoint: Endpoint) -> None:
         assert name not in self._endpoints, f"two hosts named {name}"
         self._endpoints[name] = endpoint
+
+    @property
+    def trace(self) -> Trace | None:
+        """Who watches."""
+        return self._trace
+
+    @trace.setter
+    def trace(self, trace: Trace | None) -> None:
+        self._trace = trace
+        self._look_around()
+
+    def _look_around(self) -> None:
+        self._calm = not (self.rules or self._overrides or self._trace is not None)
 
     # -- sending ---------------------------------------------------------------------------------
 
@@ -66,7 +80,7 @@ class Network:
         """The hot path: one draw, one push. `exchange` tells requests and replies apart."""
         if label is None:
             channel.count = label = channel.count + 1
-        if not channel.plain or self.rules or self._overrides or self.trace is not None:
+        if not (self._calm and channel.plain):
             self._send_with_care(channel, label, payload, exchange)
             return
         delay_us = channel.constant_us
@@ -94,7 +108,7 @@ class Network:
 
     def _send_with_care(self, channel: Channel, label: int, payload: Any, exchange: int) -> None:
         """The same send where something may happen to the message on its way."""
-        if channel.loopback and self.trace is None:
+        if channel.loopback and self._trace is None:
             self.loop.ready.append(Envelope(channel, label, payload, exchange))
             return
         envelope = self._envelope(channel, label, payload, exchange)
@@ -141,7 +155,7 @@ class Network:
         self.loop.push(due_us, envelope)
 
     def _envelope(self, channel: Channel, label: int, payload: Any, exchange: int) -> Envelope:
-        if self.trace is None:
+        if self._trace is None:
             return Envelope(channel, label, payload, exchange)
         self._serial += 1
         return TracedEnvelope(
@@ -151,8 +165,8 @@ class Network:
 
     def note(self, what: str, envelope: Envelope) -> None:
         """Tell whoever watches."""
-        if self.trace is not None and isinstance(envelope, TracedEnvelope):
-            self.trace(what, self.loop.now_us, envelope)
+        if self._trace is not None and isinstance(envelope, TracedEnvelope):
+            self._trace(what, self.loop.now_us, envelope)
 
     # -- the weather -----------------------------------------------------------------------------
 
@@ -196,9 +210,11 @@ class Network:
         rule.order = self._installed
         rule.network = self
         self.rules.append(rule)
+        self._look_around()
 
     def remove(self, rule: Rule) -> None:
         self.rules.remove(rule)
+        self._look_around()
 
     def hold(
         self,
@@ -226,6 +242,7 @@ class Network:
             for rule in self.rules
             if not (isinstance(rule, Block) and (rule.from_, rule.to) == (from_, to))
         ]
+        self._look_around()
 
     def partition(self, *groups: Sequence[str]) -> Partition:
         """Let nothing pass between groups until `heal`; who is in no group hears everybody."""
@@ -249,6 +266,7 @@ class Network:
     def override(self, from_: str, to: str, kind: str, label: int, delay_us: int) -> None:
         """Let the messages of this label take exactly so long: neither lost, nor in line."""
         self._overrides[from_, to, kind, label] = delay_us
+        self._look_around()
 
 
 class Forecast:

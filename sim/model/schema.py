@@ -80,7 +80,7 @@ class Constraint(Record, frozen=True):
     text: str
 
 
-class Table(Tagged, frozen=True, tag="table"):
+class Table(Tagged, frozen=True, tag="table", cache_hash=True):
     """A table at one of its versions; `key` holds the ids of the key columns, in order."""
 
     id: int

@@ -15,10 +15,7 @@ class ReadersPass(LockTable):
         """Grant S at once; treat everything else as it should be."""
         if mode != S:
             return super().acquire(tx, resource, mode)
-        lock = self._locks.get(resource)
-        if lock is None:
-            return super().acquire(tx, resource, mode)
-        self._grant(lock, tx, resource, mode)
+        self._grant(tx, resource, mode)
         return True
 
 

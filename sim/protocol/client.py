@@ -92,10 +92,22 @@ class Client:
             if isinstance(row, BadRow):
                 refusal = Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
                 return await self._given_up(node, op, tx, refusal)
-            request = self._request(
-                op, tx, do, table, row, label + refresh, begins=begins, implicit=implicit
+            request = ClientOperation(
+                op,
+                tx,
+                do.__struct_config__.tag,  # type: ignore[arg-type]  # a str for every operation
+                do.table,
+                None if isinstance(do, Scan) else do.key,
+                row,
+                0 if table is None else table.version,
+                0 if table is None else table.id,
+                label + refresh,
+                begins,
+                implicit,
+                isinstance(do, Scan) and do.metadata,
+                self.token_ts if self._session else None,
             )
-            reply = await self._connection.request(node, request, self._timeout_us, request.label)
+            reply = await self._connection.request(node, request, self._timeout_us, label + refresh)
             if self._session:
                 self._keep_token(reply)
             if type(reply) is not Mismatch:
@@ -111,44 +123,13 @@ class Client:
         await self.ask(node, ClientRollback(f"{op}.rb", tx, token))
         return refusal
 
-    def _request(
-        self,
-        op: str,
-        tx: str,
-        do: DataOperation,
-        table: Table | None,
-        row: Tuple | None,
-        label: int,
-        *,
-        begins: bool,
-        implicit: bool,
-    ) -> ClientOperation:
-        return ClientOperation(
-            op,
-            tx,
-            do.__struct_config__.tag,  # type: ignore[arg-type]  # a str for every operation
-            do.table,
-            None if isinstance(do, Scan) else do.key,
-            row,
-            0 if table is None else table.version,
-            0 if table is None else table.id,
-            label,
-            begins,
-            implicit,
-            isinstance(do, Scan) and do.metadata,
-            self.token_ts if self._session else None,
-        )
-
     def _encoded(self, op: str, do: DataOperation, table: Table | None) -> Tuple | BadRow | None:
         """The row of a put under the cached schema; None for other operations, or if unknown."""
         if not isinstance(do, Put) or table is None:
             return None
-        values = dict(do.values) if do.values is not None else filled(op, table)
-        for column_id, value in zip(table.key, key_values(do.key), strict=False):
-            values[name_of(table, column_id)] = value
-        row = encode(table, values)
-        if not isinstance(row, BadRow) and self._connection.recording:
-            connection = self._connection
+        row = encoded(op, do, table)
+        connection = self._connection
+        if connection.recording and type(row) is tuple:
             cells = decode(table, row)
             connection.record(
                 Encoded(connection.elapsed_us(), self.name, op, table.id, table.version, cells)
@@ -167,23 +148,29 @@ class Client:
         return {column.name: values.get(column.id) for column in table.columns}
 
 
+def encoded(op: str, do: Put, table: Table) -> Tuple | BadRow:
+    """The row of a put: its key, and what it names or else what tells its writer."""
+    key, given = table.key, key_values(do.key)
+    if do.values is None and len(given) == len(key) and None not in given:
+        return tuple(
+            [
+                given[key.index(column.id)] if column.id in key else unique_value(op, column)
+                for column in table.columns
+            ]
+        )
+    keyed = dict(zip(key, given, strict=False))
+    values = {} if do.values is None else dict(do.values)
+    for column in table.columns:
+        if column.id in keyed:
+            values[column.name] = keyed[column.id]
+        elif do.values is None and column.id not in table.key:
+            values[column.name] = unique_value(op, column)
+    return encode(table, values)
+
+
 def key_values(key: Key) -> tuple[Value, ...]:
     """The values of a key's columns."""
     return key if isinstance(key, tuple) else (key,)
-
-
-def name_of(table: Table, column_id: int) -> str:
-    """The name of a column by its id."""
-    return next(column.name for column in table.columns if column.id == column_id)
-
-
-def filled(op: str, table: Table) -> dict[str, Value]:
-    """A value for every column but the key, unique to (operation, column) as far as it fits."""
-    return {
-        column.name: unique_value(op, column)
-        for column in table.columns
-        if column.id not in table.key
-    }
 
 
 def unique_value(op: str, column: Column) -> Value:

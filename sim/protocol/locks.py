@@ -25,15 +25,8 @@ CONFLICTS: Final = {S: X | IX, X: S | X | IX, IX: S | X}
 Resource = tuple[int, int, Any]
 """(table id, partition, key), or None for the key: the whole partition."""
 
-
-class Lock:
-    """One resource: who holds it in which modes (or-ed together), and who waits."""
-
-    __slots__ = ("holders", "queue")
-
-    def __init__(self) -> None:
-        self.holders: dict[TxId, int] = {}
-        self.queue: list[tuple[TxId, int, Future[bool]]] = []
+Request = tuple[TxId, int, Future[bool]]
+"""Who waits, for which mode, and what tells it."""
 
 
 class LockTable:
@@ -41,36 +34,23 @@ class LockTable:
 
     def __init__(self, future: Callable[[], Future[bool]]) -> None:
         self._future = future
-        self._locks: dict[Resource, Lock] = {}
+        self._holders: dict[Resource, dict[TxId, int]] = {}  # their modes, or-ed together
+        self._queues: dict[Resource, list[Request]] = {}  # only where somebody waits
         self._held: dict[TxId, dict[Resource, None]] = {}
         self._waiting: dict[TxId, list[Resource]] = {}
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
         """True: granted. False: refused (die). Else a future that tells, once it is known."""
-        lock = self._locks.get(resource)
-        if lock is None:
-            lock = self._locks[resource] = Lock()
-        else:
-            held = lock.holders.get(tx, 0)
-            if held & (mode | X):
+        holders = self._holders.get(resource)
+        if holders is not None:
+            if holders.get(tx, 0) & (mode | X):
                 return True
-            blockers = self._blockers(lock, tx, mode)
+            blockers = self._blockers(tx, resource, mode, holders)
             if blockers:
                 older = any(other < tx for other in blockers)
-                return False if older else self._wait(lock, tx, resource, mode)
-        self._grant(lock, tx, resource, mode)
+                return False if older else self._wait(tx, resource, mode, holders)
+        self._grant(tx, resource, mode)
         return True
-
-    def _blockers(self, lock: Lock, tx: TxId, mode: int) -> list[TxId]:
-        """The others that hold the lock, or wait for it ahead of `tx`, in a conflicting mode."""
-        conflicting = CONFLICTS[mode]
-        holders = lock.holders
-        blockers = [other for other, held in holders.items() if held & conflicting and other != tx]
-        if lock.queue and tx not in holders:  # an upgrade goes ahead: it waits for holders only
-            blockers += [
-                other for other, want, _ in lock.queue if want & conflicting and other != tx
-            ]
-        return blockers
 
     @property
     def any_held(self) -> bool:
@@ -79,54 +59,71 @@ class LockTable:
 
     def holds(self, tx: TxId, resource: Resource) -> int:
         """The modes in which a transaction holds a resource, or-ed; 0 for none."""
-        lock = self._locks.get(resource)
-        return 0 if lock is None else lock.holders.get(tx, 0)
+        holders = self._holders.get(resource)
+        return 0 if holders is None else holders.get(tx, 0)
 
     def release_all(self, tx: TxId) -> None:
         """The transaction has ended: release what it holds, refuse what it waits for."""
-        for resource in self._waiting.pop(tx, ()):
-            lock = self._locks[resource]
-            for entry in [entry for entry in lock.queue if entry[0] == tx]:
-                lock.queue.remove(entry)
+        for resource in dict.fromkeys(self._waiting.pop(tx, ())):  # it may wait there twice
+            queue = self._queues[resource]
+            for entry in [entry for entry in queue if entry[0] == tx]:
+                queue.remove(entry)
                 entry[2].set(False)
-            self._advance(lock, resource)
+            self._advance(resource)
         for resource in self._held.pop(tx, ()):
-            lock = self._locks[resource]
-            del lock.holders[tx]
-            if lock.queue:
-                self._advance(lock, resource)
-            elif not lock.holders:
-                del self._locks[resource]
+            holders = self._holders[resource]
+            del holders[tx]
+            if resource in self._queues:
+                self._advance(resource)
+            elif not holders:
+                del self._holders[resource]
 
-    def _wait(self, lock: Lock, tx: TxId, resource: Resource, mode: int) -> Future[bool]:
+    def _blockers(
+        self, tx: TxId, resource: Resource, mode: int, holders: dict[TxId, int]
+    ) -> list[TxId]:
+        """The others that hold the lock, or wait for it ahead of `tx`, in a conflicting mode."""
+        conflicting = CONFLICTS[mode]
+        blockers = [other for other, held in holders.items() if held & conflicting and other != tx]
+        if resource in self._queues and tx not in holders:  # an upgrade waits for holders only
+            queue = self._queues[resource]
+            blockers += [other for other, want, _ in queue if want & conflicting and other != tx]
+        return blockers
+
+    def _wait(
+        self, tx: TxId, resource: Resource, mode: int, holders: dict[TxId, int]
+    ) -> Future[bool]:
         granted = self._future()
-        entry = (tx, mode, granted)
-        if tx in lock.holders:
-            lock.queue.insert(0, entry)
-        else:
-            lock.queue.append(entry)
+        queue = self._queues.setdefault(resource, [])
+        queue.insert(0 if tx in holders else len(queue), (tx, mode, granted))
         self._waiting.setdefault(tx, []).append(resource)
         return granted
 
-    def _grant(self, lock: Lock, tx: TxId, resource: Resource, mode: int) -> None:
-        lock.holders[tx] = lock.holders.get(tx, 0) | mode
+    def _grant(self, tx: TxId, resource: Resource, mode: int) -> None:
+        holders = self._holders.get(resource)
+        if holders is None:
+            self._holders[resource] = {tx: mode}
+        else:
+            holders[tx] = holders.get(tx, 0) | mode
         held = self._held.get(tx)
         if held is None:
-            held = self._held[tx] = {}
-        held[resource] = None
+            self._held[tx] = {resource: None}
+        else:
+            held[resource] = None
 
-    def _advance(self, lock: Lock, resource: Resource) -> None:
+    def _advance(self, resource: Resource) -> None:
         """Grant from the head of the queue for as long as nobody conflicts."""
-        while lock.queue:
-            tx, mode, granted = lock.queue[0]
-            if any(held & CONFLICTS[mode] and other != tx for other, held in lock.holders.items()):
+        queue, holders = self._queues[resource], self._holders[resource]
+        while queue:
+            tx, mode, granted = queue[0]
+            if any(held & CONFLICTS[mode] and other != tx for other, held in holders.items()):
                 return
-            del lock.queue[0]
+            del queue[0]
             waiting = self._waiting[tx]
             waiting.remove(resource)
             if not waiting:
                 del self._waiting[tx]
-            self._grant(lock, tx, resource, mode)
+            self._grant(tx, resource, mode)
             granted.set(True)
-        if not lock.holders:
-            self._locks.pop(resource, None)
+        del self._queues[resource]
+        if not holders:
+            del self._holders[resource]

@@ -5,6 +5,7 @@ bound straight to the host, so that the port costs nothing there.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -125,7 +126,7 @@ class NodePort:
         self.sleep = host.sleep
         self.future = host.future
         self.call_later = host.call_later
-        self.elapsed_us: Callable[[], Micros] = host.loop.elapsed_us
+        self.elapsed_us: Callable[[], Micros] = partial(getattr, host.loop, "now_us")
         self._host = host
         self._pauses = pauses
         self._probes = recorder.history.probes

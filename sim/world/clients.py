@@ -5,6 +5,7 @@ names. Programs run one item after the other, steps when their moment has come.
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from sim.history.events import Cells, Failed, Invoked, Ok, Unknown
@@ -38,7 +39,7 @@ class ClientHost:
         self.cluster = cluster
         self.host = Host(cluster.loop, cluster.network, name, PhysicalClock(cluster.loop))
         self.request: Callable[..., Awaitable[Any]] = self.host.request
-        self.elapsed_us: Callable[[], Micros] = cluster.loop.elapsed_us
+        self.elapsed_us: Callable[[], Micros] = partial(getattr, cluster.loop, "now_us")
         self.recording = cluster.recorder.recording
         self.record = cluster.recorder.record
         self.open: dict[str, str] = {}

@@ -21,6 +21,7 @@ title = "Everything at once"
 preset = "ignite3_tests"
 delay_duration_ms = 30
 resend_ms = 40
+operation_timeout_ms = 200
 [protocol.nodes.n3]
 delay_duration_ms = 10
 [cluster]
