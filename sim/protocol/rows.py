@@ -58,7 +58,7 @@ def decode(table: Table, values: tuple[Value, ...]) -> Cells:
     ids = column_ids(table)
     if len(values) < len(ids):
         values += (None,) * (len(ids) - len(values))
-    return tuple(zip(ids, values))  # noqa: B905 - `strict` costs as much as the rest
+    return tuple(zip(ids, values))  # noqa: B905 - being strict costs as much as the rest
 
 
 @lru_cache(maxsize=4096)
