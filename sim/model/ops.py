@@ -25,10 +25,12 @@ class Rollback(Tagged, frozen=True, tag="rollback"):
 
 
 class Get(Tagged, frozen=True, tag="get"):
-    """Read one row by key."""
+    """Read one row by key, as `Scan` reads them all."""
 
     table: str
     key: Key
+    metadata: bool = False
+    columns: tuple[str, ...] = ()
 
 
 class Put(Tagged, frozen=True, tag="put"):
@@ -47,10 +49,15 @@ class Delete(Tagged, frozen=True, tag="delete"):
 
 
 class Scan(Tagged, frozen=True, tag="scan"):
-    """Read every row of a table; with `metadata` it is a `SELECT *`, which shows the columns too."""
+    """Read every row of a table.
+
+    With `metadata` it is a `SELECT *`, which shows the columns too; `columns` are those that a
+    SELECT names, none where it names none.
+    """
 
     table: str
     metadata: bool = False
+    columns: tuple[str, ...] = ()
 
 
 class Ddl(Tagged, frozen=True, tag="ddl"):

@@ -11,6 +11,7 @@ class Reason(Enum):
     """A reason: its code is the name, its value (sentence, retriable, schema-related)."""
 
     TABLE_NOT_FOUND = ("no table or view of this name at the operation's timestamp", False, True)
+    COLUMN_NOT_FOUND = ("no column of this name in the enlisted schema", False, True)
     TABLE_DROPPED = ("the enlisted table does not exist at the operation's timestamp", True, True)
     SCHEMA_CHANGED = ("the schema at the operation differs from the enlisted one", True, True)
     SCHEMA_INCOMPATIBLE = ("the enlisted schema cannot commit on the later one", True, True)

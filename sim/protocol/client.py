@@ -14,7 +14,7 @@ from collections.abc import Awaitable
 from typing import Any, Final, Protocol
 
 from sim.history.events import Cells, Encoded
-from sim.model.ops import DataOperation, Key, Put, Scan
+from sim.model.ops import DataOperation, Get, Key, Put, Scan
 from sim.model.reasons import Reason
 from sim.model.schema import Column, Table, Value
 from sim.protocol.messages import (
@@ -104,7 +104,8 @@ class Client:
                 label + refresh,
                 begins,
                 implicit,
-                isinstance(do, Scan) and do.metadata,
+                isinstance(do, Get | Scan) and do.metadata,
+                do.columns if isinstance(do, Get | Scan) else (),
                 self.token_ts if self._session else None,
             )
             reply = await self._connection.request(node, request, self._timeout_us, label + refresh)
@@ -141,11 +142,11 @@ class Client:
         if token is not None:
             self.token_ts = token if self.token_ts is None else max(token, self.token_ts)
 
-    def shown(self, table_name: str, cells: Cells) -> dict[str, Value]:
-        """A row as the client shows it: by column name."""
-        table = self.tables[table_name]
-        values = dict(cells)
-        return {column.name: values.get(column.id) for column in table.columns}
+    def shown(self, do: Get | Scan, cells: Cells) -> dict[str, Value]:
+        """A row as the client shows it: by column name, and only the columns asked for."""
+        table, values = self.tables[do.table], dict(cells)
+        row = {column.name: values.get(column.id) for column in table.columns}
+        return {name: row[name] for name in do.columns} if do.columns else row
 
 
 def encoded(op: str, do: Put, table: Table) -> Tuple | BadRow:

@@ -209,6 +209,10 @@ class Coordinator:
             return Mismatch(self.node.clock.now(), table)
         if tx.state is State.ABORTED or tx.state is State.COMMITTED:
             return self._refusal(tx.reason or Reason.TX_FINISHED)
+        if request.columns:
+            known = {column.name: None for column in table.columns}
+            if any(name not in known for name in request.columns):
+                return self._refusal(Reason.COLUMN_NOT_FOUND)
         return None
 
     async def _send(

@@ -42,7 +42,8 @@ class ClientOperation(Record, frozen=True):
     `client_version` is clientSV [110.flow.1], of the table with the id `table_id`: a name may mean
     another table by now. Both are 0 where the client knows no schema of the table yet.
     `begins` begins transaction `tx` with its first operation; `implicit` is a transaction of its
-    own. `metadata` asks for the columns too, as `SELECT *` does. `label` tells the operation's
+    own. `metadata` asks for the columns too, as `SELECT *` does; `columns`
+    are those that a SELECT names. `label` tells the operation's
     messages apart from others of their kind, on every hop.
     """
 
@@ -58,6 +59,7 @@ class ClientOperation(Record, frozen=True):
     begins: bool = False
     implicit: bool = False
     metadata: bool = False
+    columns: tuple[str, ...] = ()
     session_ts: Timestamp | None = None
 
 

@@ -14,99 +14,35 @@ unless they are quoted, so `T`, `t` and `"t"` are one name and `"T"` is another.
 
 What only concerns the storage of the real system is read and has no effect: USING SORTED or HASH,
 directions of index columns, COLOCATE BY, storage profiles.
+
+sqlglot parses, with the dialect `Ignite` (dialect); what Ignite adds to its parser is, from the
+bottom up, reader, columns, tables and grammar.
 """
 
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final
 
-from sqlglot.tokenizer_core import Token, TokenType
-
-from sim.model.ddl import Statement
-from sim.model.ops import Get, Scan
-from sim.sql.cursor import Cursor
-from sim.sql.dialect import tokenize
-from sim.sql.errors import SqlError
-from sim.sql.objects import (
-    alter_view,
-    alter_zone,
-    create_index,
-    create_view,
-    create_zone,
-    drop,
-    select,
-)
-from sim.sql.tables import alter_table, create_table
+from sim.sql.dialect import Ignite, tokenize
+from sim.sql.errors import SqlError, Unread
+from sim.sql.grammar import Grammar, Parsed
 
 __all__ = ["Parsed", "SqlError", "parse"]
 
-
-class Parsed(NamedTuple):
-    """One statement: what it asks for, its text, its first line, and its names as written.
-
-    `written` maps each name to its first spelling in the statement.
-    """
-
-    statement: Statement | Get | Scan
-    sql: str
-    line: int
-    written: dict[str, str]
+_TEXTS_REMEMBERED: Final = 4096
 
 
 def parse(text: str, first_line: int = 1) -> list[Parsed]:
     """Every statement of a text whose first line has the given number."""
     try:
-        tokens = tokenize(text)
-    except SqlError as error:
-        line = error.line + first_line - 1
-        raise SqlError(error.message, line, error.column, error.expected) from None
-    parsed = []
-    for chunk in _split(tokens):
-        cursor = Cursor(chunk, text, first_line)
-        statement = _statement(cursor)
-        cursor.end()
-        sql = text[chunk[0].start : chunk[-1].end + 1]
-        line = first_line + text.count("\n", 0, chunk[0].start)
-        parsed.append(Parsed(statement, sql, line, cursor.written))
-    return parsed
+        found = _parse(text)
+    except Unread as error:
+        line = text.count("\n", 0, error.offset) + first_line
+        column = error.offset - text.rfind("\n", 0, error.offset)
+        raise SqlError(error.message, line, column, error.expected) from None
+    return [one._replace(line=one.line + first_line, written=dict(one.written)) for one in found]
 
 
-def _split(tokens: list[Token]) -> list[list[Token]]:
-    """The tokens of each statement; nothing between two semicolons is no statement."""
-    chunks: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.token_type is TokenType.SEMICOLON:
-            chunks.append([])
-        else:
-            chunks[-1].append(token)
-    return [chunk for chunk in chunks if chunk]
-
-
-def _statement(cursor: Cursor) -> Statement | Get | Scan:
-    """One statement, by its first words."""
-    if cursor.take("SELECT"):
-        return select(cursor)
-    if cursor.take("DROP"):
-        return drop(cursor)
-    if cursor.take("CREATE"):
-        return _create(cursor)
-    if not cursor.take("ALTER"):
-        raise cursor.wrong("CREATE, ALTER, DROP or SELECT")
-    if cursor.take("TABLE"):
-        return alter_table(cursor)
-    if cursor.take("VIEW"):
-        return alter_view(cursor)
-    if cursor.take("ZONE"):
-        return alter_zone(cursor)
-    raise cursor.wrong("TABLE, VIEW or ZONE")
-
-
-def _create(cursor: Cursor) -> Statement:
-    if cursor.take("TABLE"):
-        return create_table(cursor)
-    if cursor.take("VIEW"):
-        return create_view(cursor)
-    if cursor.take("ZONE"):
-        return create_zone(cursor)
-    unique = cursor.take("UNIQUE")
-    if not cursor.take("INDEX"):
-        raise cursor.wrong("INDEX" if unique else "TABLE, [UNIQUE] INDEX, VIEW or ZONE")
-    return create_index(cursor, unique=unique)
+@lru_cache(_TEXTS_REMEMBERED)
+def _parse(text: str) -> tuple[Parsed, ...]:
+    """The statements of a text; the same DDL is run again and again."""
+    return tuple(Grammar(dialect=Ignite).statements(tokenize(text), text))

@@ -1,5 +1,7 @@
 """What is wrong with a text, and where: the one exception of the SQL front end."""
 
+from sqlglot.errors import ParseError
+
 
 class SqlError(Exception):
     """A text that is not SQL as understood here; line and column count from 1."""
@@ -13,3 +15,13 @@ class SqlError(Exception):
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column}: {self.message}; expected {self.expected}"
+
+
+class Unread(ParseError):  # noqa: N818 - never leaves this package
+    """The same inside of this package, by offset; sqlglot may catch it and try something else."""
+
+    def __init__(self, message: str, offset: int, expected: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.expected = expected

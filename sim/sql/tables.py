@@ -1,6 +1,9 @@
-"""CREATE TABLE and ALTER TABLE, word by word."""
+"""The grammar of CREATE TABLE and ALTER TABLE."""
 
-from typing import NamedTuple
+from itertools import chain
+from typing import Any
+
+from sqlglot.tokenizer_core import Token, TokenType
 
 from sim.model.ddl import (
     Action,
@@ -16,172 +19,166 @@ from sim.model.ddl import (
     RenameColumn,
     RenameTable,
 )
-from sim.model.schema import ColumnType, Value
-from sim.sql.cursor import Cursor
-from sim.sql.table_parts import Defined, column, constraint, key_columns, zone_of
-from sim.sql.values import column_type, constant
+from sim.sql.columns import Columns
 
 
-def create_table(cursor: Cursor) -> CreateTable:
-    """CREATE TABLE, after these two words."""
-    if_not_exists = cursor.take("IF", "NOT", "EXISTS")
-    name = cursor.object_name("a table name")
-    columns: list[ColumnSpec] = []
-    constraints: list[ConstraintSpec] = []
-    keys: list[tuple[str, ...]] = []
-    nulls: list[str] = []
+class Tables(Columns):
+    """Reads what follows these words."""
 
-    def element() -> None:
-        mark = cursor.mark()
-        key = key_columns(cursor)
-        found = constraint(cursor) if key is None else None
-        if found is not None:
-            constraints.append(found)
-        elif key is None:
-            defined = column(cursor)
-            columns.append(defined.spec)
-            constraints.extend(defined.constraints)
-            key = (defined.spec.name,) if defined.is_key else None
-            nulls.extend([defined.spec.name] if defined.says_null else [])
-        if key is not None:
-            keys.append(key)
-        if len(keys) > 1:
-            raise cursor.wrong("one primary key", "a second primary key", mark)
+    def create_table(self) -> CreateTable:
+        exists = bool(self._parse_exists(not_=True))
+        name = self.object_name("a table name")
+        columns: list[ColumnSpec] = []
+        constraints: list[ConstraintSpec] = []
+        keys: list[tuple[str, ...]] = []
+        nulls: dict[str, Token] = {}
 
-    cursor.listed(element)
-    for nullable in nulls:
-        if keys and nullable in keys[0]:
-            raise cursor.wrong("NOT NULL", f"key column {nullable!r} cannot be NULL")
-    zone = zone_of(cursor)
-    cursor.end("ZONE, or the end of the statement")
-    key = keys[0] if keys else ()
-    return CreateTable(name, tuple(columns), key, tuple(constraints), zone, if_not_exists)
+        def element() -> None:
+            start, found = self._curr, self.constraint()
+            if found is None:
+                defined = self.column()
+                columns.append(defined.spec)
+                constraints.extend(defined.constraints)
+                keys.extend([(defined.spec.name,)] if defined.is_key else [])
+                nulls.update({defined.spec.name: defined.null} if defined.null else {})
+            elif isinstance(found, ConstraintSpec):
+                constraints.append(found)
+            else:
+                keys.append(found)
+            if len(keys) > 1:
+                raise self.wrong("one primary key", "a second primary key", start)
 
+        self.listed(element)
+        key = keys[0] if keys else ()
+        for column in key:
+            if column in nulls:
+                raise self.wrong("NOT NULL", f"key column {column!r} cannot be NULL", nulls[column])
+        zone = self._zone_of_table()
+        self.end("ZONE, or the end of the statement")
+        return CreateTable(name, tuple(columns), key, tuple(constraints), zone, exists)
 
-def alter_table(cursor: Cursor) -> AlterTable | RenameTable:
-    """ALTER TABLE, after these two words."""
-    if_exists = cursor.take("IF", "EXISTS")
-    name = cursor.object_name("a table name")
-    if cursor.take("RENAME", "TO"):
-        new_name = cursor.object_name("the table's new name")
-        cursor.end("the end of the statement (RENAME TO stands alone)")
-        return RenameTable(name, new_name, if_exists)
-    actions = list(_actions(cursor))
-    while cursor.take(","):
-        actions += _actions(cursor)
-    cursor.end("',' or the end of the statement")
-    return AlterTable(name, tuple(actions), if_exists)
+    def _zone_of_table(self) -> str | None:
+        """What follows the columns: the zone, and what has no bearing on anything here."""
+        zones: list[str] = []
 
+        def option() -> None:
+            """ZONE = name; the word may be quoted."""
+            start = self._curr
+            if self.name("ZONE").lower() not in {"zone", "primary_zone"}:
+                raise self.wrong("ZONE", at=start)
+            self.need("=")
+            zone(start)
 
-def _actions(cursor: Cursor) -> tuple[Action, ...]:
-    """One action as written, which is several where it lists columns [110.compat.compound]."""
-    if cursor.take("ADD"):
-        return _add(cursor)
-    if cursor.take("DROP"):
-        return _drop(cursor)
-    if cursor.take("ALTER"):
-        cursor.take("COLUMN")
-        return (_alter_column(cursor),)
-    if cursor.take("RENAME"):
-        cursor.expect("COLUMN")
-        name = cursor.name("a column name")
-        cursor.expect("TO")
-        return (RenameColumn(name, cursor.name("the column's new name")),)
-    raise cursor.wrong("ADD, DROP, ALTER or RENAME")
+        def zone(start: Token) -> None:
+            """A name, or a string that holds it and folds like a name without quotes."""
+            string = self._match(TokenType.STRING) and self._prev.text.lower()
+            zones.append(string or self.name("a zone name"))
+            if len(zones) > 1:
+                raise self.wrong("one zone", "said twice", start)
 
+        while start := self._curr:
+            if self._match_text_seq("COLOCATE"):
+                self.need("BY")
+                self.listed(self.name)
+            elif self._match_text_seq("STORAGE"):
+                self.need("PROFILE")
+                self.literal(TokenType.STRING, "a string")
+            elif self._match_text_seq("ZONE"):
+                zone(start)
+            elif self._match(TokenType.WITH):
+                self.maybe_listed(option)
+            else:
+                break
+        return zones[0] if zones else None
 
-def _add(cursor: Cursor) -> tuple[Action, ...]:
-    mark = cursor.mark()
-    if key_columns(cursor) is not None:
-        raise cursor.wrong("a column or a constraint", "a primary key cannot be added", mark)
-    found = constraint(cursor)
-    if found is not None:
-        return (AddConstraint(found),)
-    cursor.take_one_of("COLUMN", "COLUMNS")
-    if_not_exists = cursor.take("IF", "NOT", "EXISTS")
+    def alter_table(self) -> AlterTable | RenameTable:
+        exists = bool(self._parse_exists())
+        name = self.object_name("a table name")
+        if self._match_text_seq("RENAME", "TO"):
+            new_name = self.object_name("the table's new name")
+            self.end("the end of the statement (RENAME TO stands alone)")
+            return RenameTable(name, new_name, exists)
+        actions = tuple(chain.from_iterable(self._parse_csv(self._action)))
+        self.end("',' or the end of the statement")
+        return AlterTable(name, actions, exists)
 
-    def new_column() -> Defined:
-        mark = cursor.mark()
-        defined = column(cursor)
-        if defined.is_key:
-            raise cursor.wrong("a column of no key", "a primary key cannot be added", mark)
-        return defined
+    def _action(self) -> list[Action]:
+        """One action as written, which is several where it lists columns [110.compat.compound]."""
+        match self.word("ADD, DROP, ALTER or RENAME", "ADD", "DROP", "ALTER", "RENAME"):
+            case "ADD":
+                return self._add()
+            case "DROP":
+                return self._drop()
+            case "ALTER":
+                return [self._alter()]
+            case _:
+                self.need("COLUMN")
+                name = self.name()
+                self.need("TO")
+                return [RenameColumn(name, self.name("the column's new name"))]
 
-    listed = cursor.listed(new_column) if cursor.sees("(") else (new_column(),)
-    actions: list[Action] = []
-    for defined in listed:
-        actions.append(AddColumn(defined.spec, if_not_exists))
-        actions += (AddConstraint(inline) for inline in defined.constraints)
-    return tuple(actions)
+    def _add(self) -> list[Action]:
+        start, added = self._curr, self.constraint()
+        if isinstance(added, ConstraintSpec):
+            return [AddConstraint(added)]
+        if added is not None:
+            raise self.wrong("a column or a constraint", "a primary key cannot be added", start)
+        self._match_texts(("COLUMN", "COLUMNS"))
+        exists = bool(self._parse_exists(not_=True))
 
+        def column() -> list[Action]:
+            start, defined = self._curr, self.column()
+            if defined.is_key:
+                raise self.wrong("a column of no key", "a primary key cannot be added", start)
+            return [AddColumn(defined.spec, exists), *map(AddConstraint, defined.constraints)]
 
-def _drop(cursor: Cursor) -> tuple[Action, ...]:
-    if cursor.take("CONSTRAINT"):
-        if_exists = cursor.take("IF", "EXISTS")
-        return (DropConstraint(cursor.name("a constraint name"), if_exists),)
-    if cursor.sees("PRIMARY", "KEY"):
-        raise cursor.wrong("a column or a constraint", "the primary key cannot be dropped")
-    cursor.take_one_of("COLUMN", "COLUMNS")
-    if_exists = cursor.take("IF", "EXISTS")
-    if cursor.sees("("):
-        names = cursor.listed(lambda: cursor.name("a column name"))
-    else:
-        names = (cursor.name("a column name"),)
-    return tuple(DropColumn(name, if_exists) for name in names)
+        return [*chain.from_iterable(self.maybe_listed(column))]
 
+    def _drop(self) -> list[Action]:
+        if self._match_text_seq("PRIMARY", "KEY", advance=False):
+            raise self.wrong("a column or a constraint", "the primary key cannot be dropped")
+        if self._match(TokenType.CONSTRAINT):
+            exists = bool(self._parse_exists())
+            return [DropConstraint(self.name("a constraint name"), exists)]
+        self._match_texts(("COLUMN", "COLUMNS"))
+        exists = bool(self._parse_exists())
+        return [DropColumn(name, exists) for name in self.maybe_listed(self.name)]
 
-class _Altered(NamedTuple):
-    """What an ALTER COLUMN has said so far; `default` holds the constant in a tuple."""
+    def _alter(self) -> AlterColumn:
+        """Type, nullability and default in any order and mix [110.mixed]."""
+        self._match(TokenType.COLUMN)
+        name = self.name()
+        altered: dict[str, Any] = {}
+        while self._curr and not self.sees(TokenType.COMMA):
+            start = self._curr
+            said = self._change(after_type="type" in altered)
+            if said.keys() & altered.keys():
+                raise self.wrong("type, nullability and default once each", "said twice", start)
+            altered |= said
+        if not altered:
+            raise self.wrong("SET or DROP")
+        return AlterColumn(name, **altered)
 
-    type: ColumnType | None = None
-    nullable: bool | None = None
-    default: tuple[Value] | None = None
-
-
-def _alter_column(cursor: Cursor) -> AlterColumn:
-    """Type, nullability and default in any order and mix [110.mixed]."""
-    name = cursor.name("a column name")
-    altered = _Altered()
-    while not cursor.sees(",") and not cursor.is_at_end():
-        mark = cursor.mark()
-        said = _change(cursor, has_type=altered.type is not None)
-        news = {name: new for name, new in said._asdict().items() if new is not None}
-        if any(getattr(altered, name) is not None for name in news):
-            raise cursor.wrong("type, nullability and default once each", "said twice", mark)
-        altered = altered._replace(**news)
-    if altered == _Altered():
-        raise cursor.wrong("SET or DROP")
-    default = altered.default
-    return AlterColumn(
-        name,
-        altered.type,
-        altered.nullable,
-        sets_default=default is not None,
-        default=default[0] if default else None,
-    )
-
-
-def _change(cursor: Cursor, *, has_type: bool) -> _Altered:
-    """One word of an ALTER COLUMN; after SET DATA TYPE the others need no SET of their own."""
-    if cursor.take("DROP"):
-        if cursor.take("NOT", "NULL"):
-            return _Altered(nullable=True)
-        cursor.expect("DEFAULT")
-        return _Altered(default=(None,))
-    expected = "SET or DROP"
-    if cursor.take("SET"):
-        if cursor.take("DATA"):
-            cursor.expect("TYPE")
-            return _Altered(type=column_type(cursor))
-        expected = "DATA TYPE, NOT NULL or DEFAULT"
-    elif has_type:
-        expected = "NOT NULL, NULL, DEFAULT, SET, DROP, ',' or the end of the statement"
-    else:
-        raise cursor.wrong(expected)
-    if cursor.take("NOT", "NULL"):
-        return _Altered(nullable=False)
-    if cursor.take_one_of("NULL", "NULLABLE"):
-        return _Altered(nullable=True)
-    if cursor.take("DEFAULT"):
-        return _Altered(default=(constant(cursor),))
-    raise cursor.wrong(expected)
+    def _change(self, *, after_type: bool) -> dict[str, Any]:
+        """One word of an ALTER COLUMN; after SET DATA TYPE the others need no SET of their own."""
+        if self._match_text_seq("DROP"):
+            if self._match_text_seq("NOT", "NULL"):
+                return {"nullable": True}
+            self.need("DEFAULT")
+            return {"sets_default": True, "default": None}
+        expected = "SET or DROP"
+        if self._match_text_seq("SET"):
+            if self._match_text_seq("DATA"):
+                self.need("TYPE")
+                return {"type": self.column_type()}
+            expected = "DATA TYPE, NOT NULL or DEFAULT"
+        elif after_type:
+            expected = "NOT NULL, NULL, DEFAULT, SET, DROP, ',' or the end of the statement"
+        else:
+            raise self.wrong(expected)
+        if self._match_text_seq("NOT", "NULL"):
+            return {"nullable": False}
+        if self._match_texts(("NULL", "NULLABLE")):
+            return {"nullable": True}
+        self.word(expected, "DEFAULT")
+        return {"sets_default": True, "default": self.constant()}

@@ -120,9 +120,9 @@ class ClientHost:
         """What the client shows its user: a row, rows, or nothing."""
         rows: tuple[tuple[Key, Cells], ...] = reply.rows
         if isinstance(do, Get):
-            return self.client.shown(do.table, rows[0][1]) if rows else None
+            return self.client.shown(do, rows[0][1]) if rows else None
         if isinstance(do, Scan):
-            return [self.client.shown(do.table, cells) for _, cells in rows]
+            return [self.client.shown(do, cells) for _, cells in rows]
         return None
 
 

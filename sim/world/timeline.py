@@ -10,7 +10,7 @@ from typing import Any, Final
 from sim.history.events import StepMissed
 from sim.kernel.future import Future
 from sim.kernel.rules import Hold
-from sim.model.ops import Begin, Ddl
+from sim.model.ops import Begin, Ddl, Get, Scan
 from sim.model.ports import NO_REPLY
 from sim.model.programs import Step
 from sim.protocol.messages import Answer, Refusal, Submit
@@ -162,8 +162,10 @@ class Timeline:
     def _missed_rows(self, step: Step, rows: list[dict[str, Any]], reply: Answer) -> str | None:
         """Rows are compared by the columns that the expectation names, in any order."""
         client = self._clients[step.client].client
-        table = getattr(step.do, "table", "")
-        shown = [client.shown(table, cells) for _, cells in reply.rows]
+        if not isinstance(step.do, Get | Scan):
+            return "no rows"
+        do = step.do
+        shown = [client.shown(do, cells) for _, cells in reply.rows]
         left = list(shown)
         for want in rows:
             match = next((row for row in left if want.items() <= row.items()), None)

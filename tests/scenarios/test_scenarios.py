@@ -118,6 +118,7 @@ BY_MUTANT = {
     "iep98/slow_catalog": "safe_time_before_listeners",  # [98.x.3]
     "iep98/tick_and_update": "ticks_may_tie",  # [98.x.2]
     "iep110/backward_compatibility": "reads_newer_rows",  # [110.back]
+    "iep110/select_columns": "acknowledges_at_once",  # [98.own]
     "iep110/checked_again_after_locks": "checks_on_arrival_only",  # [110.x.1]
     "iep110/client_cache_ahead": "acknowledges_at_activation",  # [110.flow.4]
     "iep110/column_default": "no_commit_check",

@@ -24,17 +24,20 @@ UNREADABLE = [
     ("CREATE TABLE t (a INT) ENGINE = x", 24, "ZONE"),
     ("CREATE TABLE t (a INT) AS SELECT 1", 24, "ZONE"),
     ("CREATE TABLE t (a INT) ZONE y ZONE z", 31, "one zone"),
+    ("CREATE TABLE t (a INT) WITH (ZONE=y, ZONE=z)", 38, "one zone"),
     ("CREATE TABLE t (a INT) WITH (TEMPLATE='x')", 30, "ZONE"),
     ("CREATE TABLE t (a INT PRIMARY KEY, PRIMARY KEY (a))", 36, "one primary key"),
-    ("CREATE TABLE t (a INT NULL PRIMARY KEY)", 40, "NOT NULL"),
+    ("CREATE TABLE t (a INT NULL PRIMARY KEY)", 23, "NOT NULL"),
     ("CREATE TABLE t (a INT NOT NULL NULL)", 32, "another part"),
     ("CREATE TABLE t (a INT DEFAULT 1 DEFAULT 2)", 33, "another part"),
     ("CREATE TABLE t (a INT COLLATE x)", 23, "',' or ')'"),
     ("CREATE TABLE t (a INT CONSTRAINT c)", 35, "CHECK, UNIQUE or REFERENCES"),
     ("CREATE TABLE t (CONSTRAINT c)", 29, "CHECK, UNIQUE, FOREIGN KEY or PRIMARY KEY"),
-    ("CREATE TABLE t (a INT CHECK (a >))", 32, "an expression"),
+    ("CREATE TABLE t (a INT CHECK (a >))", 33, "an expression"),
     ("CREATE TABLE t (a INT CHECK ())", 30, "an expression"),
-    ("CREATE TABLE t (a INT CHECK (a > 0 0))", 36, "an expression"),
+    ("CREATE TABLE t (a INT CHECK (a > 0 0))", 36, "')'"),
+    ("CREATE TABLE t (a INT CHECK (IF a > 0))", 33, "')'"),
+    ("CREATE TABLE t (a INT CHECK (a IN (1, )))", 39, "an expression"),
     ("CREATE TABLE t (a INT REFERENCES u ON DELETE EXPLODE)", 46, "NO ACTION"),
     ("CREATE TABLE t (a INT PRIMARY KEY USING TREE)", 41, "SORTED or HASH"),
     ("ALTER TABLE t", 14, "ADD, DROP, ALTER or RENAME"),
@@ -76,7 +79,11 @@ UNREADABLE = [
     ("CREATE VIEW v AS", 17, "SELECT or WITH"),
     ("CREATE VIEW v AS DROP TABLE t", 18, "SELECT or WITH"),
     ("CREATE VIEW v AS SELECT a b c FROM t", 29, "a query"),
-    ("CREATE VIEW v AS SELECT a FROM sys.t", 37, "no schema but PUBLIC"),
+    ("CREATE VIEW v AS SELECT a FROM sys.t", 32, "no schema but PUBLIC"),
+    ("CREATE VIEW v AS SELECT a, FROM t", 28, "an expression"),
+    ("CREATE VIEW v AS SELECT a FROM (DROP TABLE t)", 33, "table name"),
+    ("CREATE VIEW v AS WITH c AS (INSERT INTO t VALUES (1)) SELECT 1", 29, "')'"),
+    ("CREATE VIEW v AS WITH c AS (CREATE FUNCTION f) SELECT 1", 29, "')'"),
     ("ALTER VIEW v AS SELECT 1", 14, "RENAME"),
     ("CREATE ZONE z WITH FOO=1", 20, "PARTITIONS or REPLICAS"),
     ("CREATE ZONE z WITH REPLICAS=1, REPLICAS=2", 32, "each once"),
@@ -89,6 +96,10 @@ UNREADABLE = [
     ("SELECT a FROM t, u", 16, "WHERE, or the end"),
     ("SELECT count(*) FROM t", 13, "FROM"),
     ("DROP TABLE 'a'", 12, "the name of the table"),
+    ("DROP TABLE N'a'", 12, "the name of the table"),
+    ('DROP TABLE ""', 12, "the name of the table"),
+    ('DROP TABLE "" a', 12, "the name of the table"),
+    ("ELSE; DROP TABLE b", 1, "CREATE, ALTER, DROP or SELECT"),
     ("DROP TABLE a 'x", 14, "its end"),
     ('DROP TABLE "a', 12, "its end"),
     ("DROP TABLE a /* x", 14, "its end"),
@@ -98,8 +109,34 @@ UNREADABLE = [
 ]
 
 
+SLIPS = [
+    ("CREATE TABLE t, (a INT)", 15, "'('"),
+    ("CREATE TABLE t (a INT,)", 23, "a column name"),
+    ("CREATE TABLE t (a INT) AS", 24, "the end of the statement"),
+    ("CREATE TABLE t (a INT) SHALLOW", 24, "the end of the statement"),
+    ("CREATE TABLE t (a INT UNIQUE KEY)", 30, "',' or ')'"),
+    ("CREATE TABLE t (a VARCHAR())", 27, "a length"),
+    ("CREATE TABLE t (a DECIMAL(5,,2))", 29, "a scale"),
+    ("CREATE TABLE t (a TIME WITH LOCAL TIME ZONE)", 24, "',' or ')'"),
+    ("CREATE VIEW v, AS SELECT 1", 14, "AS"),
+    ("CREATE VIEW v SELECT 1", 15, "AS"),
+    ("CREATE INDEX i t (a)", 16, "ON"),
+    ("CREATE INDEX i ON TABLE t (a)", 19, "a table name"),
+    ("ALTER TABLE t ADD a INT ARRAY", 25, "the end of the statement"),
+    ("ALTER TABLE t ADD a INT,", 25, "ADD, DROP, ALTER or RENAME"),
+    ("ALTER TABLE t RENAME u", 22, "COLUMN"),
+    ("ALTER TABLE t ALTER COLUMN a INT", 30, "SET or DROP"),
+    ("SELECT ALL a FROM t", 12, "FROM"),
+    ("SELECT a, FROM t", 11, "column names"),
+    ("SELECT +a FROM t", 8, "column names"),
+    ("SELECT a FROM t *", 17, "the end of the statement"),
+    ("SELECT a FROM t WHERE b == 1", 25, "'='"),
+]
+"""What sqlglot itself reads without a word, as if the slip were not there."""
+
+
 @pytest.mark.parametrize(
-    ("text", "column", "expected"), UNREADABLE, ids=[case[0] for case in UNREADABLE]
+    ("text", "column", "expected"), UNREADABLE + SLIPS, ids=[case[0] for case in UNREADABLE + SLIPS]
 )
 def test_an_error_has_its_place(
     text: str, column: int, expected: str, caplog: pytest.LogCaptureFixture

@@ -311,9 +311,24 @@ def test_other_statements(written: str, statement: Statement) -> None:
 
 def test_queries_are_reads() -> None:
     assert one("SELECT * FROM t") == Scan("t", metadata=True)
-    assert one("select a, b from T") == Scan("t", metadata=False)
-    assert one("SELECT a FROM t WHERE id = 1") == Get("t", 1)
-    assert one("SELECT a FROM t WHERE a = 'x' AND b = -2") == Get("t", ("x", -2))
+    assert one("select a, B from T") == Scan("t", columns=("a", "b"))
+    assert one("SELECT * FROM t WHERE id = 1") == Get("t", 1, metadata=True)
+    assert one("SELECT a FROM t WHERE id = 1") == Get("t", 1, columns=("a",))
+    found = one("SELECT a, \"B\" FROM t WHERE a = 'x' AND b = -2")
+    assert found == Get("t", ("x", -2), columns=("a", "B"))
+
+
+def test_comments_may_stand_between_any_two_words() -> None:
+    found = one("CREATE /**/ TABLE t (a -- a name\n INT PRIMARY /* one */ KEY)")
+    assert found == one("CREATE TABLE t (a INT PRIMARY KEY)")
+    assert [parsed.sql for parsed in parse("DROP TABLE a; /* b */ ; -- c\n;")] == ["DROP TABLE a"]
+
+
+def test_what_is_remembered_of_a_text_is_nobodys_to_change() -> None:
+    text = "-- first\nDROP TABLE Acc"
+    parse(text)[0].written.clear()
+    assert parse(text, first_line=5)[0].written == {"acc": "Acc"}
+    assert [parse(text, first)[0].line for first in (1, 5, 1)] == [2, 6, 2]
 
 
 def test_the_message_tells_what_where_and_what_was_expected() -> None:

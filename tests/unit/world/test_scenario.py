@@ -82,7 +82,7 @@ OPERATIONS: list[tuple[str, Operation]] = [
     ('["delete", "t", "k"]', Delete("t", "k")),
     ('["scan", "t"]', Scan("t")),
     ('"SELECT * FROM t"', Scan("t", metadata=True)),
-    ('"SELECT v FROM t WHERE id = 1"', Get("t", 1)),
+    ('"SELECT v FROM t WHERE id = 1"', Get("t", 1, columns=("v",))),
     ('"begin"', Begin()),
     ('"commit"', Commit()),
     ('"rollback"', Rollback()),

@@ -1,0 +1,205 @@
+"""The grammar of columns: types, constants, keys and constraints."""
+
+from typing import Final, NamedTuple
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sim.model.ddl import ColumnSpec, ConstraintSpec
+from sim.model.schema import (
+    DEFAULT_DECIMAL_PRECISION,
+    DEFAULT_LENGTH,
+    DEFAULT_TIME_PRECISION,
+    ColumnType,
+    Value,
+)
+from sim.sql.reader import Reader
+
+_TYPES: Final = {
+    **{word: word for word in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE")},
+    **{word: word for word in ("BOOLEAN", "DATE", "UUID", "VARCHAR", "VARBINARY", "DECIMAL")},
+    **{word: word for word in ("TIME", "TIMESTAMP")},
+    "INT": "INTEGER",
+    "FLOAT": "REAL",
+    "DOUBLE PRECISION": "DOUBLE",
+    "CHAR VARYING": "VARCHAR",
+    "CHARACTER VARYING": "VARCHAR",
+    "BINARY VARYING": "VARBINARY",
+    "DEC": "DECIMAL",
+    "NUMERIC": "DECIMAL",
+}
+"""Each type by the names that it has in SQL."""
+
+_LENGTH: Final = ("a length", 1, 2**31 - 1)
+_PRECISION: Final = ("a precision", 1, DEFAULT_DECIMAL_PRECISION)
+_SCALE: Final = ("a scale", 0, 16383)
+_TIME_PRECISION: Final = ("a precision", 0, 9)
+
+_WORDS: Final[dict[str, Value]] = {"NULL": None, "TRUE": True, "FALSE": False}
+_TYPED: Final = ("DATE", "TIME", "TIMESTAMP", "UUID")
+"""Types whose constants are a word and a string."""
+
+_DEEDS: Final = (("NO", "ACTION"), ("CASCADE",), ("RESTRICT",), ("SET", "NULL"), ("SET", "DEFAULT"))
+"""What becomes of a row that refers to a row that is deleted or changed."""
+
+
+class Defined(NamedTuple):
+    """A column definition and what it says besides the column itself."""
+
+    spec: ColumnSpec
+    constraints: list[ConstraintSpec]
+    is_key: bool
+    null: Token | None
+    """Where it says NULL."""
+
+
+class Columns(Reader):
+    """Reads what may stand between the parentheses of CREATE TABLE, or behind ADD."""
+
+    def column_type(self) -> ColumnType:
+        """A type; what it leaves open is filled in, so that equal types are equal records."""
+        name = _TYPES[self.word("a type", *_TYPES)]
+        if name in {"VARCHAR", "VARBINARY"}:
+            return ColumnType(name, length=[*self._sizes(_LENGTH), DEFAULT_LENGTH][0])
+        if name == "DECIMAL":
+            sizes = self._sizes(_PRECISION, _SCALE) or [DEFAULT_DECIMAL_PRECISION]
+            precision, scale, *_ = [*sizes, 0]
+            return ColumnType(name, precision=precision, scale=scale)
+        if name not in DEFAULT_TIME_PRECISION:
+            return ColumnType(name)
+        sizes = self._sizes(_TIME_PRECISION)
+        if name == "TIMESTAMP" and self._match_text_seq("WITH"):
+            self.need("LOCAL", "TIME", "ZONE")
+            name += " WITH LOCAL TIME ZONE"
+            sizes = sizes or self._sizes(_TIME_PRECISION)
+        else:
+            self._match_text_seq("WITHOUT", "TIME", "ZONE")
+        return ColumnType(name, precision=[*sizes, DEFAULT_TIME_PRECISION[name]][0])
+
+    def _sizes(self, *sizes: tuple[str, int, int]) -> list[int]:
+        """Numbers in parentheses, if there are any; the later ones may be left out."""
+        numbers: list[int] = []
+        for size in sizes:
+            if self._match(TokenType.COMMA if numbers else TokenType.L_PAREN):
+                numbers.append(self.whole(*size))
+        if numbers:
+            self.need(")")
+        return numbers
+
+    def constant(self) -> Value:
+        """NULL, TRUE, FALSE, a number, a string, a binary string or a date-time."""
+        if self._match_texts(_WORDS):
+            return _WORDS[self._prev.text.upper()]
+        if self._match_set((TokenType.STRING, TokenType.HEX_STRING)):
+            return self._prev.text
+        if self._match_texts(_TYPED):
+            return self.literal(TokenType.STRING, f"a string after {self._prev.text.upper()}")
+        sign = -1 if self._match_texts(("+", "-")) and self._prev.text == "-" else 1
+        digits = self.literal(TokenType.NUMBER, "a constant")
+        return sign * (int(digits) if digits.isdecimal() else float(digits))
+
+    def column(self) -> Defined:
+        """A name, a type, and in any order NULL or NOT NULL, DEFAULT, PRIMARY KEY, constraints."""
+        name, written_type = self.name(), self.column_type()
+        said: dict[str, Token] = {}
+        constraints: list[ConstraintSpec] = []
+        nullable, default = True, None
+        while start := self._curr:
+            part = "NULL"
+            if self._match_text_seq("NOT"):
+                self.need("NULL")
+                nullable = False
+            elif self._match_text_seq("DEFAULT"):
+                part, default = "DEFAULT", self.constant()
+            elif self._match_text_seq("PRIMARY"):
+                part = "KEY"
+                self.need("KEY")
+                self.using()
+            elif not self._match_text_seq("NULL"):
+                constraint = self._constraint_of_column(name)
+                if constraint is None:
+                    break
+                constraints.append(constraint)
+                continue
+            if part in said:
+                raise self.wrong("another part of the column", "said twice", start)
+            said[part] = start
+        spec = ColumnSpec(name, written_type, nullable, "DEFAULT" in said, default)
+        return Defined(spec, constraints, "KEY" in said, said.get("NULL") if nullable else None)
+
+    def _constraint_of_column(self, column: str) -> ConstraintSpec | None:
+        """[CONSTRAINT name] CHECK, UNIQUE or REFERENCES behind a column, if it comes next."""
+        name, start = self._constraint_name(), self._curr
+        if self._match_text_seq("CHECK"):
+            self._check()
+            return ConstraintSpec(name or "", "check", self.text_since(start))
+        if self._match_text_seq("UNIQUE"):
+            return ConstraintSpec(name or "", "unique", f"UNIQUE ({column})")
+        if self._match_text_seq("REFERENCES"):
+            self._referenced()
+            text = f"FOREIGN KEY ({column}) {self.text_since(start)}"
+            return ConstraintSpec(name or "", "foreign", text)
+        if name is not None:
+            raise self.wrong("CHECK, UNIQUE or REFERENCES")
+        return None
+
+    def constraint(self) -> ConstraintSpec | tuple[str, ...] | None:
+        """[CONSTRAINT name] and a constraint of a table, or the columns of its PRIMARY KEY."""
+        name, start = self._constraint_name(), self._curr
+        if self._match_text_seq("PRIMARY"):
+            self.need("KEY")
+            self.using()
+            return self.sorted_columns()
+        if self._match_text_seq("CHECK"):
+            kind = "check"
+            self._check()
+        elif self._match_text_seq("UNIQUE"):
+            kind = "unique"
+            self.listed(self.name)
+        elif self._match_text_seq("FOREIGN"):
+            kind = "foreign"
+            self.need("KEY")
+            self.listed(self.name)
+            self.need("REFERENCES")
+            self._referenced()
+        elif name is None:
+            return None
+        else:
+            raise self.wrong("CHECK, UNIQUE, FOREIGN KEY or PRIMARY KEY")
+        return ConstraintSpec(name or "", kind, self.text_since(start))
+
+    def _constraint_name(self) -> str | None:
+        return self.name("a constraint name") if self._match(TokenType.CONSTRAINT) else None
+
+    def _check(self) -> None:
+        """An expression in parentheses, which sqlglot has to understand."""
+        self.need("(")
+        if self._parse_disjunction() is None:
+            raise self.wrong("an expression")
+        self.need(")")
+
+    def _referenced(self) -> None:
+        """The table that a foreign key refers to, and what happens to its rows."""
+        self.object_name("a table name")
+        if self.sees(TokenType.L_PAREN):
+            self.listed(self.name)
+        while self._match(TokenType.ON):
+            self.word("DELETE or UPDATE", "DELETE", "UPDATE")
+            if not any(self._match_text_seq(*deed) for deed in _DEEDS):
+                raise self.wrong("NO ACTION, CASCADE, RESTRICT, SET NULL or SET DEFAULT")
+
+    def using(self) -> None:
+        """How the real system lays out an index; it has no bearing on anything here."""
+        if self._match(TokenType.USING):
+            self.word("SORTED or HASH", "SORTED", "HASH")
+
+    def sorted_columns(self) -> tuple[str, ...]:
+        """Column names in parentheses, with directions, which have no bearing on anything here."""
+
+        def column() -> str:
+            name = self.name()
+            self._match_texts(("ASC", "DESC"))
+            if self._match_text_seq("NULLS"):
+                self.word("FIRST or LAST", "FIRST", "LAST")
+            return name
+
+        return tuple(self.listed(column))
