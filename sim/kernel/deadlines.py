@@ -1,59 +1,63 @@
-"""Timeouts of one fixed duration: a queue and one timer instead of a timer per request."""
+"""Requests that wait for an answer, and timeouts of one fixed duration for all of them.
 
-from collections import deque
-from typing import Any
+They expire in the order of asking, so that one timer serves all: a dictionary of what is still
+waited for and the moment of the oldest, instead of a timer per request.
+"""
 
 from sim.kernel.future import Future
 from sim.kernel.life import Life
 
 
+class Asked(Future[object], eq=False):
+    """A request under way, and the future of its answer."""
+
+    due_us: int = 0
+    _others: "dict[Asked, None]" = {}  # noqa: RUF012 - msgspec makes each a dict of its own
+
+    def answer(self, value: object) -> None:
+        """The first answer counts, if it comes in time."""
+        if self in self._others:
+            del self._others[self]
+            self.set(value)
+
+
 class Deadlines:
-    """They expire in the order of asking, so that one timer serves all.
+    """Waits for answers, each for the same span; what is late is given `verdict`."""
 
-    `pending` belongs to the caller, who takes a key out when its answer comes; a key still there
-    when its time is up is taken out and its future given `verdict`.
-    """
+    __slots__ = ("_armed", "_duration_us", "_life", "_loop", "_ready", "_verdict", "waiting")
 
-    __slots__ = (
-        "_armed", "_due", "_duration_us", "_keys", "_life", "_loop", "_pending", "_verdict",
-    )  # fmt: skip
-
-    def __init__(
-        self, life: Life, duration_us: int, pending: dict[int, Future[Any]], verdict: object
-    ) -> None:
+    def __init__(self, life: Life, duration_us: int, verdict: object) -> None:
         assert duration_us >= 0, f"negative timeout: {duration_us} us"
         self._life = life
         self._loop = life.loop
+        self._ready = life.loop.ready
         self._duration_us = duration_us
-        self._pending = pending
         self._verdict = verdict
-        self._due: deque[int] = deque()  # and the keys beside it: no tuples for gc to look at
-        self._keys: deque[int] = deque()
         self._armed = False
+        self.waiting: dict[Asked, None] = {}  # oldest first
 
-    def add(self, key: int) -> None:
+    def ask(self) -> Asked:
+        """One more that waits for an answer."""
         due_us = self._loop.now_us + self._duration_us
-        self._due.append(due_us)
-        self._keys.append(key)
+        asked = Asked(self._ready, None, None, due_us, self.waiting)
+        self.waiting[asked] = None
         if not self._armed:
             self._arm(due_us)
+        return asked
 
     def _arm(self, due_us: int) -> None:
         self._armed = True
         self._life.call_at(max(due_us, self._loop.now_us), self._expire, due_us)
 
     def _expire(self, moment_us: int) -> None:
-        """Judge what was due at `moment_us`, then sleep until the next key still waited for.
+        """Judge what was due at `moment_us`, then sleep until the next one still waited for.
 
         The moment, not now: after a pause, an answer that came before a deadline still counts.
         """
-        due, keys, pending = self._due, self._keys, self._pending
         self._armed = False
-        while due:
-            if due[0] > moment_us and keys[0] in pending:
-                self._arm(due[0])
+        while self.waiting:
+            asked = next(iter(self.waiting))
+            if asked.due_us > moment_us:
+                self._arm(asked.due_us)
                 return
-            due.popleft()
-            future = pending.pop(keys.popleft(), None)
-            if future is not None:
-                future.set(self._verdict)
+            asked.answer(self._verdict)

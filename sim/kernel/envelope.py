@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 import msgspec
 
+from sim.kernel.deadlines import Asked
 from sim.kernel.life import MAIL, SLIM
 from sim.kernel.rng import Quantiles, mix, name_id, threshold
 
@@ -91,13 +92,14 @@ class Channel:
 class Envelope(msgspec.Struct, eq=False):
     """A message on its way: the event that delivers it.
 
-    `exchange` is 0 for one way, n for request n, -n for the reply to request n.
+    A request `asks`, a reply `answers` what was asked; what goes one way does neither.
     """
 
     channel: Channel
     label: int
     payload: Any
-    exchange: int
+    asks: Asked | None
+    answers: Asked | None
     callbacks: ClassVar = MAIL
 
     def fire(self) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+import msgspec
+
 T = TypeVar("T")
 UNSET: Final[Any] = None  # stands where the value will be
 DONE: Final[Any] = ()  # stands where the waiters were
@@ -24,15 +26,12 @@ class Fireable(Protocol):
     def fire(self) -> None: ...
 
 
-class Future(Generic[T]):
+class Future(msgspec.Struct, Generic[T], eq=False):
     """A value that waiters will be given; the only thing a task can wait for."""
 
-    __slots__ = ("_ready", "_waiters", "value")
-
-    def __init__(self, ready: deque[Fireable]) -> None:
-        self._ready = ready
-        self._waiters: Any = None  # nobody, one waiter, or a list of them; `DONE` in the end
-        self.value: T = UNSET
+    _ready: deque[Fireable]
+    _waiters: Any = None  # nobody, one waiter, or a list of them; `DONE` in the end
+    value: T = UNSET
 
     @property
     def done(self) -> bool:
@@ -94,7 +93,8 @@ class Scope:
 
     def future(self) -> Future[Any]:
         """A future that is given `Ended` with the scope; born so if that is already past."""
-        future = _ScopedFuture(self._ready, self._pending)
+        future = _ScopedFuture(self._ready, _pending=self._pending)
+        self._pending[future] = None
         if self.ended is not None:
             future.set(self.ended)
         return future
@@ -123,15 +123,10 @@ class Scope:
         assert not self._children, f"scopes that outlive their parent: {len(self._children)}"
 
 
-class _ScopedFuture(Future[Any]):
+class _ScopedFuture(Future[Any], eq=False, kw_only=True):
     """A future that leaves its scope's list once it has a value."""
 
-    __slots__ = ("_pending",)
-
-    def __init__(self, ready: deque[Fireable], pending: dict[Future[Any], None]) -> None:
-        super().__init__(ready)
-        self._pending = pending
-        pending[self] = None
+    _pending: dict[Future[Any], None]
 
     def set(self, value: Any) -> None:
         super().set(value)

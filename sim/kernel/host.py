@@ -53,23 +53,15 @@ def _reply_kind(payload_type: type, request_kind: str) -> str:
     return kind_of(payload_type) if own else f"{request_kind}-reply"
 
 
-class _Serving(Task[Any]):
+class _Serving(Task[Any], eq=False, kw_only=True):
     """A handler that had to wait: its result is the reply."""
 
-    __slots__ = ("_host", "_request")
-
-    def __init__(
-        self, coro: Coroutine[Any, None, Any], life: Life, host: "Host", request: Envelope
-    ) -> None:
-        self._coro = coro
-        self._life = life
-        self._host = host
-        self._request = request
-        life.tasks[self] = None
+    host: "Host"
+    request: Envelope
 
     def finish(self, value: Any) -> None:
         if value is not None:
-            self._host.reply(self._request, value)
+            self.host.reply(self.request, value)
 
 
 class Host:
@@ -82,16 +74,13 @@ class Host:
         self.clock = clock
         self.disk: dict[str, Any] = {}
         self.incarnation = 1
-        self._requests = 0  # never starts again, so that replies to the dead find nobody
         self._routes: dict[type, dict[str, Channel]] = {}
-        self._ready = loop.ready
         self._begin_life()
         network.attach(name, self)
 
     def _begin_life(self) -> None:
         self.life = Life(self.loop)
         self._handlers: dict[type, Handler] = {}
-        self._pending: dict[int, Future[Any]] = {}
         self._deadlines: dict[int, Deadlines] = {}
 
     @property
@@ -111,24 +100,22 @@ class Host:
                 channel = self._routes[type(payload)][to]
             except KeyError:
                 channel = self._open_route(to, type(payload))
-            self.network.transmit(channel, payload, label, 0)
+            self.network.transmit(channel, payload, label)
 
     def request(
         self, to: str, payload: Any, timeout_us: int, label: int | None = None
     ) -> Future[Any]:
         """Send, and await the reply or `NO_REPLY`; a reply that comes later is ignored."""
-        future: Future[Any] = Future(self._ready)
-        if self.life.alive:
-            self._requests = number = self._requests + 1
-            self._pending[number] = future
-            deadlines = self._deadlines.get(timeout_us) or self._open_deadlines(timeout_us)
-            deadlines.add(number)
-            try:
-                channel = self._routes[type(payload)][to]
-            except KeyError:
-                channel = self._open_route(to, type(payload))
-            self.network.transmit(channel, payload, label, number)
-        return future
+        if not self.life.alive:
+            return self.loop.future()  # nobody will ever come back to it
+        deadlines = self._deadlines.get(timeout_us) or self._open_deadlines(timeout_us)
+        asked = deadlines.ask()
+        try:
+            channel = self._routes[type(payload)][to]
+        except KeyError:
+            channel = self._open_route(to, type(payload))
+        self.network.transmit(channel, payload, label, asked)
+        return asked
 
     def _open_route(self, to: str, payload_type: type) -> Channel:
         channel = self.network.channel(self.name, to, kind_of(payload_type))
@@ -136,7 +123,7 @@ class Host:
         return channel
 
     def _open_deadlines(self, timeout_us: int) -> Deadlines:
-        deadlines = Deadlines(self.life, timeout_us, self._pending, NO_REPLY)
+        deadlines = Deadlines(self.life, timeout_us, NO_REPLY)
         self._deadlines[timeout_us] = deadlines
         return deadlines
 
@@ -146,10 +133,8 @@ class Host:
             self.life.defer(_Delivery(self, envelope))
             return
         payload = envelope.payload
-        if envelope.exchange < 0:
-            future = self._pending.pop(-envelope.exchange, None)
-            if future is not None:
-                future.set(payload)
+        if envelope.answers is not None:
+            envelope.answers.answer(payload)
             return
         handler = self._handlers.get(type(payload))
         assert handler is not None, f"{self.name} has no handler for {type(payload).__name__}"
@@ -173,14 +158,17 @@ class Host:
         except Exception as error:
             raise crash_of(coro, error) from error
         else:
-            awaited.add_waiter(_Serving(coro, life, self, request))
+            serving = _Serving(coro, life, host=self, request=request)
+            life.tasks[serving] = None
+            awaited.add_waiter(serving)
 
     def reply(self, request: Envelope, value: Any) -> None:
         """Answer under the request's label, so that each reply's delay is its own as well."""
-        if request.exchange and self.life.alive:
+        asked = request.asks
+        if asked is not None and self.life.alive:
             back = request.channel.replies
             channel = back.get(type(value)) or self._open_reply(request.channel, type(value))
-            self.network.transmit(channel, value, request.label, -request.exchange)
+            self.network.transmit(channel, value, request.label, None, asked)
 
     def _open_reply(self, there: Channel, value_type: type) -> Channel:
         kind = _reply_kind(value_type, there.kind)
@@ -214,6 +202,8 @@ class Host:
         """
         if self.life.alive:
             self.life.end("crash")
+            for deadlines in self._deadlines.values():
+                deadlines.waiting.clear()  # so that replies to the dead find nobody
             self.clock.forget_listeners()
 
     def pause(self) -> None:

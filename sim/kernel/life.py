@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+import msgspec
+
 from sim.kernel.future import Fireable, Future, Scope
 
 if TYPE_CHECKING:
@@ -101,18 +103,21 @@ def nothing() -> None:
     """What a cancelled timer does if it waits in a paused life."""
 
 
-class Task(Generic[T]):
+class Task(msgspec.Struct, Generic[T], eq=False):
     """A coroutine under way; not awaitable itself, so that it may be left to itself."""
 
-    __slots__ = ("_coro", "_future", "_life")
+    _coro: Coroutine[Any, None, T]
+    _life: Life
+    _future: Future[T] | None = None
 
-    def __init__(self, coro: Coroutine[Any, None, T], life: Life) -> None:
-        self._coro = coro
-        self._life = life
-        self._future: Future[T] | None = None
-        life.tasks[self] = None
+    @classmethod
+    def of(cls, life: Life, coro: Coroutine[Any, None, T]) -> "Task[T]":
+        """A task that is to begin; in a life that is over it never will."""
+        task = cls(coro, life)
+        life.tasks[task] = None
         if not life.alive:
-            self.forget()
+            task.forget()
+        return task
 
     @property
     def future(self) -> Future[T]:

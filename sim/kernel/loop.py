@@ -28,10 +28,9 @@ FIRST, NORMAL, LAST = -1, 1, 2  # priorities at one instant; SimPy's own are 0 a
 FOREVER: Final = 1 << 62
 
 
-class _Alarm(Future[None]):
+class _Alarm(Future[None], eq=False):
     """A future that the queue itself completes: a sleep in one object."""
 
-    __slots__ = ()
     callbacks: ClassVar = SLIM
 
     def fire(self) -> None:
@@ -81,13 +80,13 @@ class Loop:
 
     def spawn(self, coro: Coroutine[Any, None, T], life: Life | None = None) -> Task[T]:
         """Begin `coro` after the present step."""
-        task = Task(coro, life or self.life)
+        task = Task.of(life or self.life, coro)
         self.ready.append(task)
         return task
 
     def start(self, coro: Coroutine[Any, None, T], life: Life | None = None) -> Task[T]:
         """Run the first step of `coro` now: only for the top of the loop, never within a task."""
-        task = Task(coro, life or self.life)
+        task = Task.of(life or self.life, coro)
         task.fire()
         return task
 

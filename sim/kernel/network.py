@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from heapq import heappush
 from typing import Any
 
+from sim.kernel.deadlines import Asked
 from sim.kernel.envelope import (
     DUPLICATION,
     LOSS,
@@ -45,8 +46,7 @@ class Network:
         self._weather: list[Forecast] = []
         self._overrides: dict[tuple[str, str, str, int], int] = {}
         self._calm = True  # no rule, no override, and nobody watches
-        self._installed = 0
-        self._serial = 0
+        self._installed = self._serial = 0
         self._queue, self._order = loop.queue, loop.order
 
     def attach(self, name: str, endpoint: Endpoint) -> None:
@@ -70,23 +70,31 @@ class Network:
 
     def send(self, sender: str, to: str, kind: str, payload: Any, label: int | None = None) -> None:
         """Send one way; `label` names the message within its link and kind."""
-        self.transmit(self.channel(sender, to, kind), payload, label, 0)
+        self.transmit(self.channel(sender, to, kind), payload, label)
 
     def channel(self, sender: str, to: str, kind: str) -> Channel:
         """The one channel of this link and kind."""
         return self._channels.get((sender, to, kind)) or self._open(sender, to, kind)
 
-    def transmit(self, channel: Channel, payload: Any, label: int | None, exchange: int) -> None:
-        """The hot path: one draw, one push. `exchange` tells requests and replies apart."""
+    def transmit(
+        self,
+        channel: Channel,
+        payload: Any,
+        label: int | None,
+        asks: Asked | None = None,
+        answers: Asked | None = None,
+    ) -> None:
+        """The hot path: one draw, one push. A request `asks`, a reply `answers` what was asked."""
         if label is None:
             channel.count = label = channel.count + 1
+        envelope = Envelope(channel, label, payload, asks, answers)
         if not (self._calm and channel.plain):
-            self._send_with_care(channel, label, payload, exchange)
+            self._send_with_care(envelope)
             return
         delay_us = channel.constant_us
         if delay_us is None:
-            # `pick(table, mix(key, label))` written out: a tenth of the whole cost of a message.
-            # The last line of `mix` does not reach the bits that choose from the table.
+            # `pick(table, mix(key, label))` written out, a tenth of the cost of a message; the last
+            # line of `mix` does not reach the bits that choose from the table.
             draw = (channel.key + label * GOLDEN) & MASK
             draw = ((draw ^ (draw >> 30)) * FIRST) & MASK
             draw = ((draw ^ (draw >> 27)) * SECOND) & MASK
@@ -96,7 +104,6 @@ class Network:
             due_us = channel.last_due_us
         else:
             channel.last_due_us = due_us
-        envelope = Envelope(channel, label, payload, exchange)
         heappush(self._queue, (due_us, NORMAL, next(self._order), envelope))
 
     def _open(self, sender: str, to: str, kind: str) -> Channel:
@@ -106,13 +113,12 @@ class Network:
         self._settle(channel)
         return channel
 
-    def _send_with_care(self, channel: Channel, label: int, payload: Any, exchange: int) -> None:
+    def _send_with_care(self, envelope: Envelope) -> None:
         """The same send where something may happen to the message on its way."""
-        if channel.loopback and self._trace is None:
-            self.loop.ready.append(Envelope(channel, label, payload, exchange))
-            return
-        envelope = self._envelope(channel, label, payload, exchange)
-        self.note("send", envelope)
+        channel, label = envelope.channel, envelope.label
+        if self._trace is not None:
+            envelope = self._traced(envelope)
+            self.note("send", envelope)
         if channel.loopback:
             self.loop.ready.append(envelope)
             return
@@ -128,7 +134,7 @@ class Network:
         delay_us = pick(channel.table, mix(channel.key, label))
         self.route(envelope, self.loop.now_us + delay_us, in_order=in_order)
         if channel.happens(DUPLICATION, channel.duplication, label, occurrence):
-            copy = self._envelope(channel, label, payload, exchange)
+            copy = self._traced(envelope)
             self.note("copy", copy)
             draw = mix(mix(channel.key ^ SECOND_DELAY, label), occurrence)
             self.route(copy, self.loop.now_us + pick(channel.table, draw), in_order=False)
@@ -154,12 +160,13 @@ class Network:
             channel.last_due_us = due_us = max(due_us, channel.last_due_us)
         self.loop.push(due_us, envelope)
 
-    def _envelope(self, channel: Channel, label: int, payload: Any, exchange: int) -> Envelope:
+    def _traced(self, of: Envelope) -> Envelope:
+        """The message as one that reports its arrival, if anybody watches."""
         if self._trace is None:
-            return Envelope(channel, label, payload, exchange)
+            return of
         self._serial += 1
         return TracedEnvelope(
-            channel, label, payload, exchange,
+            of.channel, of.label, of.payload, of.asks, of.answers,
             sent_us=self.loop.now_us, serial=self._serial, note=self.note,
         )  # fmt: skip
 
@@ -207,8 +214,7 @@ class Network:
         """Put a rule behind those in force."""
         assert rule.order == 0, "a rule is installed once"
         self._installed += 1
-        rule.order = self._installed
-        rule.network = self
+        rule.order, rule.network = self._installed, self
         self.rules.append(rule)
         self._look_around()
 

@@ -157,7 +157,7 @@ class Catalog:
         self._starts: list[Timestamp] = []
         self._by_activation: list[Snapshot] = []
         self._changes: dict[int, list[tuple[int, ObjectChange]]] = {}
-        self._definitions: dict[int, dict[int, SchemaObject | None]] = {}
+        self._definitions: dict[tuple[int, int], SchemaObject | None] = {}
         self._hit_from, self._hit_until = MIN_TIMESTAMP, MAX_TIMESTAMP
 
     def apply(
@@ -186,8 +186,7 @@ class Catalog:
         self._by_activation.insert(place, snapshot)
         for change in objects:
             self._changes.setdefault(change.object_id, []).append((version, change))
-            versions = self._definitions.setdefault(change.object_id, {})
-            versions[change.version] = change.definition
+            self._definitions[change.object_id, change.version] = change.definition
         self._latest, self.version = snapshot, version
         self._hit_until = self._hit_from  # an empty interval: look again
 
@@ -212,7 +211,7 @@ class Catalog:
 
     def definition(self, object_id: int, version: int) -> SchemaObject | None:
         """An object at one of its versions; None where it was dropped, or is not known here."""
-        return self._definitions.get(object_id, {}).get(version)
+        return self._definitions.get((object_id, version))
 
     def steps(self, object_id: int, after_version: int, ts: Timestamp) -> tuple[ObjectChange, ...]:
         """An object's changes past `after_version` that are in force at `ts` [110.compat.steps]."""

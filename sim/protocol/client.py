@@ -153,12 +153,11 @@ def encoded(op: str, do: Put, table: Table) -> Tuple | BadRow:
     """The row of a put: its key, and what it names or else what tells its writer."""
     key, given = table.key, key_values(do.key)
     if do.values is None and len(given) == len(key) and None not in given:
-        return tuple(
-            [
-                given[key.index(column.id)] if column.id in key else unique_value(op, column)
-                for column in table.columns
-            ]
-        )
+        row: list[Value] = []
+        for column in table.columns:
+            known = column.id in key
+            row.append(given[key.index(column.id)] if known else unique_value(op, column))
+        return tuple(row)
     keyed = dict(zip(key, given, strict=False))
     values = {} if do.values is None else dict(do.values)
     for column in table.columns:

@@ -222,12 +222,10 @@ class Coordinator:
         node, table = self.node, enlistment.table
         partitions = self._partitions(table)
         scan = request.action == "scan"
-        pending = [
-            self._ask_primary(tx, request, enlistment, partition)
-            for partition in (
-                range(partitions) if scan else (partition_of(request.key, partitions),)
-            )
-        ]
+        pending: list[Awaitable[Any]] = []
+        for partition in range(partitions) if scan else (partition_of(request.key, partitions),):
+            answer = self._ask_primary(tx, request, enlistment, partition)
+            pending.append(answer)
         rows: list[tuple[Key, Cells]] = []
         reason: Reason | None = None
         for answer in pending:
@@ -307,8 +305,10 @@ class Coordinator:
         return None
 
     def _probe_border(self, tables: tuple[tuple[int, int, int], ...]) -> None:
-        if any(initial != current for _, initial, current in tables):
-            self.node.probe("transborder-commit")
+        for _, initial, current in tables:
+            if initial != current:
+                self.node.probe("transborder-commit")
+                return
 
     async def _finish(
         self, tx: Transaction, commit_ts: Timestamp, tables: tuple[tuple[int, int, int], ...]

@@ -47,8 +47,7 @@ class LockTable:
                 return True
             blockers = self._blockers(tx, resource, mode, holders)
             if blockers:
-                older = any(other < tx for other in blockers)
-                return False if older else self._wait(tx, resource, mode, holders)
+                return tx < min(blockers) and self._wait(tx, resource, mode, holders)
         self._grant(tx, resource, mode)
         return True
 
@@ -64,12 +63,8 @@ class LockTable:
 
     def release_all(self, tx: TxId) -> None:
         """The transaction has ended: release what it holds, refuse what it waits for."""
-        for resource in dict.fromkeys(self._waiting.pop(tx, ())):  # it may wait there twice
-            queue = self._queues[resource]
-            for entry in [entry for entry in queue if entry[0] == tx]:
-                queue.remove(entry)
-                entry[2].set(False)
-            self._advance(resource)
+        if tx in self._waiting:
+            self._refuse_all(tx)
         for resource in self._held.pop(tx, ()):
             holders = self._holders[resource]
             del holders[tx]
@@ -78,15 +73,27 @@ class LockTable:
             elif not holders:
                 del self._holders[resource]
 
+    def _refuse_all(self, tx: TxId) -> None:
+        for resource in dict.fromkeys(self._waiting.pop(tx)):  # it may wait there twice
+            queue = self._queues[resource]
+            for entry in [entry for entry in queue if entry[0] == tx]:
+                queue.remove(entry)
+                entry[2].set(False)
+            self._advance(resource)
+
     def _blockers(
         self, tx: TxId, resource: Resource, mode: int, holders: dict[TxId, int]
     ) -> list[TxId]:
         """The others that hold the lock, or wait for it ahead of `tx`, in a conflicting mode."""
         conflicting = CONFLICTS[mode]
-        blockers = [other for other, held in holders.items() if held & conflicting and other != tx]
+        blockers: list[TxId] = []
+        for other, held in holders.items():
+            if held & conflicting and other != tx:
+                blockers.append(other)
         if resource in self._queues and tx not in holders:  # an upgrade waits for holders only
-            queue = self._queues[resource]
-            blockers += [other for other, want, _ in queue if want & conflicting and other != tx]
+            for other, want, _ in self._queues[resource]:
+                if want & conflicting and other != tx:
+                    blockers.append(other)
         return blockers
 
     def _wait(

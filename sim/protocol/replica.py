@@ -38,7 +38,6 @@ from sim.protocol.messages import (
     Finished,
     Operate,
     Operated,
-    Tuple,
     TxId,
 )
 from sim.protocol.rows import decode, upgrade
@@ -120,8 +119,11 @@ class Replica:
     ) -> tuple[int, Reason | None]:
         """The table's version at op_ts, and why the operation must not run, if so [110.valid.2]."""
         strategy, sync = self.strategy, self.sync
+        judged: tuple[tuple[int, int], ...] = ((request.table_id, request.initial),)
+        if request.views:
+            judged = (*request.views, *judged)
         current = 0
-        for object_id, initial in (*request.views, (request.table_id, request.initial)):
+        for object_id, initial in judged:
             found = await sync.object_at(op_ts, request.tx.label, request.op, purpose, object_id)
             current = 0 if found is None else found.version
             if current == initial:
@@ -202,25 +204,23 @@ class Replica:
         return found
 
     def _execute(self, request: Operate, op_ts: Timestamp, run_version: int) -> Operated:
-        action = request.action
-        if self.sync.catalog.definition(request.table_id, run_version) is None:
+        table = self.sync.catalog.definition(request.table_id, run_version)
+        if table is None:
             # only a node that did not wait for its metadata can be asked for what it does not know
             return Operated(self.node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
-        if action in {"get", "scan"}:
-            return self._read(request, op_ts, run_version)
-        self._write(request, op_ts, run_version)
+        assert isinstance(table, Table), f"{request.table_id} is no table but {table}"
+        if request.action in {"get", "scan"}:
+            return self._read(request, op_ts, table)
+        self._write(request, op_ts, table)
         return Operated(self.node.clock.now(), op_ts, None)
 
-    def _read(self, request: Operate, op_ts: Timestamp, run_version: int) -> Operated:
+    def _read(self, request: Operate, op_ts: Timestamp, table: Table) -> Operated:
         """Read one key, or every key of the partition, decoded and upgraded to the run version."""
         node, tx = self.node, request.tx
-        assert self.locks.holds(
-            tx, (request.table_id, request.partition, None)
-        ) or self.locks.holds(tx, (request.table_id, request.partition, request.key)), (
-            f"{tx.label} reads without a lock"
-        )
-        rows = self.partition(request.table_id, request.partition)
         scan = request.action == "scan"
+        place = (request.table_id, request.partition, None if scan else request.key)
+        assert self.locks.holds(tx, place), f"{tx.label} reads without a lock"
+        rows = self.partition(request.table_id, request.partition)
         reads: list[RowRead] = []
         found: list[ReadRow] = []
         for key in rows.keys(tx) if scan else (request.key,):
@@ -229,10 +229,13 @@ class Replica:
             if reason is not None:
                 node.probe("newer-row-met")
                 return Operated(node.clock.now(), op_ts, reason)
-            if row is not None and self.sync.catalog.definition(request.table_id, version) is None:
-                return Operated(node.clock.now(), op_ts, Reason.NEWER_ROW_VERSION)
-            cells, decoded = self._decoded(request, version, row, run_version)
-            if cells is not None:
+            cells, decoded = None, version
+            if row is not None:
+                if self.sync.catalog.definition(request.table_id, version) is None:
+                    return Operated(node.clock.now(), op_ts, Reason.NEWER_ROW_VERSION)
+                decoded = self.strategy.decode_version(version, request.initial)
+                source = self._table(request.table_id, decoded)
+                cells = upgrade(decode(source, row), source, table)
                 found.append((key, cells))
             if node.recording:
                 reads.append(RowRead(key, writer, version, decoded, cells))
@@ -246,30 +249,19 @@ class Replica:
                     request.table_id,
                     request.partition,
                     op_ts,
-                    run_version,
+                    table.version,
                     scan,
                     tuple(reads),
                 )
             )
         return Operated(node.clock.now(), op_ts, None, tuple(found))
 
-    def _decoded(
-        self, request: Operate, version: int, row: Tuple | None, run_version: int
-    ) -> tuple[Cells | None, int]:
-        """The row under the run version, and the version that its bytes were decoded with."""
-        if row is None:
-            return None, version
-        decoded = self.strategy.decode_version(version, request.initial)
-        source = self._table(request.table_id, decoded)
-        target = self._table(request.table_id, run_version)
-        return upgrade(decode(source, row), source, target), decoded
-
     def _table(self, table_id: int, version: int) -> Table:
         found = self.sync.catalog.definition(table_id, version)
         assert isinstance(found, Table), f"table {table_id} has no version {version} here"
         return found
 
-    def _write(self, request: Operate, op_ts: Timestamp, run_version: int) -> None:
+    def _write(self, request: Operate, op_ts: Timestamp, table: Table) -> None:
         node, tx, key = self.node, request.tx, request.key
         place = (request.table_id, request.partition, key)
         assert self.locks.holds(tx, place) & X, f"{tx.label} writes {key!r} without a lock"
@@ -281,11 +273,9 @@ class Replica:
             return
         written[place] = (*earlier, request.op)
         rows = self.partition(request.table_id, request.partition)
-        rows.write(tx, key, run_version, request.row)
+        rows.write(tx, key, table.version, request.row)
         if node.recording:
-            cells: Cells | None = None
-            if request.row is not None:
-                cells = decode(self._table(request.table_id, run_version), request.row)
+            cells = None if request.row is None else decode(table, request.row)
             node.record(
                 WriteExecuted(
                     node.elapsed_us(),
@@ -296,7 +286,7 @@ class Replica:
                     request.partition,
                     key,
                     op_ts,
-                    run_version,
+                    table.version,
                     cells,
                 )
             )
@@ -320,7 +310,9 @@ class Replica:
                     )
                 )
             self.end(tx, request.commit_ts)
-            others = [name for name in request.participants if name != node.name]
+            others = list(request.participants)
+            if node.name in others:
+                others.remove(node.name)
             if others:
                 node.spawn(self.clean_up_at(others, tx, request.commit_ts))
         assert self._outcomes[tx] == request.commit_ts, f"{tx.label} has two commit timestamps"

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from sim.kernel.deadlines import Deadlines
-from sim.kernel.future import Future
+from sim.kernel.deadlines import Asked, Deadlines
 from sim.kernel.loop import Life, Loop
 
 
@@ -13,23 +12,20 @@ class World:
     def __init__(self) -> None:
         self.loop = Loop()
         self.life = Life(self.loop)
-        self.pending: dict[int, Future[Any]] = {}
-        self.deadlines = Deadlines(self.life, 100, self.pending, "late")
+        self.asked: dict[int, Asked] = {}
+        self.deadlines = Deadlines(self.life, 100, "late")
         self.log: list[tuple[int, int, str]] = []
 
     def ask(self, key: int) -> None:
         async def waiter() -> None:
-            value = await future
-            self.log.append((self.loop.now_us, key, value))
+            value = await asked
+            self.log.append((self.loop.now_us, key, str(value)))
 
-        future = self.pending[key] = self.loop.future()
-        self.deadlines.add(key)
+        asked = self.asked[key] = self.deadlines.ask()
         self.loop.start(waiter())
 
     def answer(self, key: int) -> None:
-        future = self.pending.pop(key, None)
-        if future is not None:
-            future.set("answered")
+        self.asked[key].answer("answered")
 
     def at(self, us: int, what: Any, *args: Any) -> None:
         self.life.call_at(us, what, *args)
@@ -41,7 +37,7 @@ def test_each_expires_after_exactly_its_duration() -> None:
         world.at(us, world.ask, key)
     world.loop.run()
     assert world.log == [(100, 3, "late"), (110, 1, "late"), (110, 2, "late"), (350, 4, "late")]
-    assert not world.pending
+    assert not world.deadlines.waiting
 
 
 def test_an_answer_in_time_wins_and_a_late_one_finds_nobody() -> None:
