@@ -39,6 +39,9 @@ def parse(text: str, first_line: int = 1) -> list[Parsed]:
         line = text.count("\n", 0, error.offset) + first_line
         column = error.offset - text.rfind("\n", 0, error.offset)
         raise SqlError(error.message, line, column, error.expected) from None
+    except RecursionError:
+        what = "parentheses nested too deeply to be read"
+        raise SqlError(what, first_line, 1, "a flatter expression") from None
     return [one._replace(line=one.line + first_line, written=dict(one.written)) for one in found]
 
 

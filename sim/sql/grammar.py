@@ -57,18 +57,20 @@ class Grammar(Tables):
     STATEMENT_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = {}
     """Inside of a query stand queries only."""
 
-    def statements(self, tokens: list[Token], text: str) -> Iterator[Parsed]:
-        """Each statement, one after the other; lines count from 0."""
+    def statements(self, tokens: list[Token], text: str) -> list[Parsed]:
+        """Each statement; lines count from 0."""
         method: Any = Grammar._parsed
-        found: Any = self._parse(method, tokens, text)
-        yield from found
+        found: list[Any] = self._parse(method, tokens, text)
+        return found
 
-    def _parse_batch_statements(self, parse_method: Any, *_: object, **__: object) -> Any:
+    def _parse_batch_statements(self, parse_method: Any, *_: object, **__: object) -> list[Any]:
         """Statement by statement; sqlglot would ignore all that follows a semicolon and ELSE."""
+        found = []
         while self._chunk_index < len(self._chunks):
             self._advance_chunk()
             if self._curr and not self.sees(TokenType.SEMICOLON):
-                yield parse_method(self)
+                found.append(parse_method(self))
+        return found
 
     def _parsed(self) -> Parsed:
         start, self.written = self._curr, {}
@@ -123,7 +125,7 @@ class Grammar(Tables):
             raise self.wrong("SELECT or WITH")
         query = self._parse_statement()
         self.end("the rest of a query, or the end of the statement")
-        if not isinstance(query, exp.Query):
+        if not isinstance(query, exp.Query) or not query.selects:
             raise self.wrong("a query", "this is no query", start)
         tables = tuple(self._tables_read(query, start))
         return CreateView(name, self.text_since(start), tables, exists)

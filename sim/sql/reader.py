@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Final, NoReturn, TypeVar
 
-from sqlglot.parser import SENTINEL_NONE, Parser
+from sqlglot.parser import SENTINEL_NONE
+from sqlglot.parsers.base import BaseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sim.sql.errors import Unread
@@ -24,7 +25,7 @@ _EXPECTED: Final = re.compile(r"Expect(?:ing|ed) (.+?)(?: but got .*)?", re.DOTA
 """How sqlglot's own methods tell what they expected."""
 
 
-class Reader(Parser):
+class Reader(BaseParser):
     """What sqlglot's parser lacks; every complaint is an `Unread` with its offset.
 
     `written` tells how each name of the present statement stands in the text.

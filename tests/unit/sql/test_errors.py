@@ -5,6 +5,8 @@ import logging
 import pytest
 
 from sim.sql import SqlError, parse
+from sim.sql.dialect import Ignite
+from sim.sql.errors import Unread
 
 UNREADABLE = [
     ("FROB x", 1, "CREATE, ALTER, DROP or SELECT"),
@@ -77,6 +79,8 @@ UNREADABLE = [
     ("CREATE INDEX i ON t (a) WHERE a > 0", 25, "the end of the statement"),
     ("CREATE VIEW v (a) AS SELECT 1", 15, "AS"),
     ("CREATE VIEW v AS", 17, "SELECT or WITH"),
+    ("CREATE VIEW v AS SELECT", 18, "a query"),
+    ("CREATE VIEW v AS SELECT FROM t", 18, "a query"),
     ("CREATE VIEW v AS DROP TABLE t", 18, "SELECT or WITH"),
     ("CREATE VIEW v AS SELECT a b c FROM t", 29, "a query"),
     ("CREATE VIEW v AS SELECT a FROM sys.t", 32, "no schema but PUBLIC"),
@@ -148,6 +152,13 @@ def test_an_error_has_its_place(
     assert caplog.records == []
 
 
+def test_there_is_no_command_to_fall_back_on() -> None:
+    """sqlglot makes a Command of an IF that stands first, where a dialect lets it."""
+    with pytest.raises(Unread) as caught:
+        Ignite().parse("IF a > 0")
+    assert (caught.value.offset, caught.value.expected) == (0, "SQL that sqlglot can read")
+
+
 def test_an_error_is_a_plain_exception_that_can_be_made_again() -> None:
     error = SqlError("unexpected 'x'", 3, 4, "a type")
     again = type(error)(*error.args)
@@ -175,3 +186,10 @@ def test_what_is_left_after_a_statement_is_never_overlooked() -> None:
         for word in ("surplus", "5", "'x'", ")", ","):
             with pytest.raises(SqlError):
                 parse(f"{text} {word}")
+
+
+def test_nesting_without_end_is_an_error_like_any_other() -> None:
+    """Not a crash of the reader."""
+    deep = "(" * 5000 + "a > 0" + ")" * 5000
+    with pytest.raises(SqlError, match="nested too deeply"):
+        parse(f"CREATE TABLE t (a INT PRIMARY KEY, CHECK ({deep}))")

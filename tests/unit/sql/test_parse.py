@@ -289,6 +289,16 @@ OTHERS: list[tuple[str, Statement]] = [
             if_not_exists=True,
         ),
     ),
+    (
+        "CREATE VIEW v AS SELECT CAST(a AS DOUBLE PRECISION), CAST(b AS FOO(1)) FROM t",
+        CreateView("v", "SELECT CAST(a AS DOUBLE PRECISION), CAST(b AS FOO(1)) FROM t", ("t",)),
+    ),
+    ("CREATE VIEW v AS WITH c (a x) AS (SELECT 1) SELECT a FROM c",
+     CreateView("v", "WITH c (a x) AS (SELECT 1) SELECT a FROM c", ())),
+    (
+        "CREATE VIEW v AS SELECT a, LOCALTIME FROM (TABLE t)",
+        CreateView("v", "SELECT a, LOCALTIME FROM (TABLE t)", ("t",)),
+    ),
     ("ALTER VIEW IF EXISTS v RENAME TO w", RenameView("v", "w", if_exists=True)),
     ("DROP VIEW v", DropView("v")),
     ("CREATE ZONE z", CreateZone("z")),
