@@ -197,8 +197,10 @@ def run_until(loop: Loop, at_ms: float) -> None:
     loop.run(until_us=round(at_ms * 1000))
 
 
-def result_of(loop: Loop, asked: Coroutine[Any, Any, Any], within_ms: int = 2_000) -> Any:
+def result_of(loop: Loop, asked: Any, within_ms: int = 2_000) -> Any:
     """What a coroutine comes to; it must come to something in time. Time stands at that instant."""
+    if not isinstance(asked, Coroutine):
+        return asked
     results: list[Any] = []
 
     async def watched() -> None:

@@ -133,11 +133,15 @@ class Loop:
             self.now_us = self.env._now = Micros(max(self.now_us, until_us))
 
     def _turn(self, events_max: int) -> None:
-        """The inner loop: what is ready first, then the next event of the queue."""
+        """The inner loop: what is ready first, then the next event of the queue.
+
+        `while True`, for CPython 3.11 makes a loop with a condition fast only in a function that is
+        called often, and this one is called once.
+        """
         queue, ready, env, pop, mail = self.queue, self.ready, self.env, heappop, MAIL
         events = self.events
         try:
-            while events <= events_max:
+            while True:
                 if ready:
                     ready.popleft().fire()
                 else:
@@ -157,9 +161,11 @@ class Loop:
                         self.now_us = env._now = at
                         _fire_simpy(at, event)
                 events += 1
+                if events > events_max:
+                    at_us = f"at {self.now_us} us"
+                    raise SimulationCrashed(f"more than {events_max} events, {at_us}")
         finally:
             self.events = events
-        raise SimulationCrashed(f"more than {events_max} events, at {self.now_us} us")
 
 
 def _fire_simpy(at: int, event: Any) -> None:

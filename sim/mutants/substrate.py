@@ -15,7 +15,7 @@ class ReadersPass(LockTable):
         """Grant S at once; treat everything else as it should be."""
         if mode != S:
             return super().acquire(tx, resource, mode)
-        self._grant(tx, resource, mode)
+        self._grant(tx, resource, mode, self._holders.setdefault(resource, {}))
         return True
 
 

@@ -15,6 +15,7 @@ a code that tells whether to retry [110.flow.7].
 """
 
 from collections.abc import Awaitable, Coroutine
+from types import CoroutineType
 from typing import Any
 
 from sim.history.events import Cells, MetadataRead, TxAborted, TxBegan, TxCommitted
@@ -38,9 +39,17 @@ from sim.protocol.messages import (
 )
 from sim.protocol.placement import Placement, partition_of
 from sim.protocol.replica import Replica
+from sim.protocol.rows import has_columns
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
-from sim.protocol.transaction import Enlistment, State, Transaction
+from sim.protocol.transaction import (
+    ABORTED,
+    ACTIVE,
+    COMMITTED,
+    COMMITTING,
+    Enlistment,
+    Transaction,
+)
 from sim.units import Timestamp
 
 IMPLICIT_ATTEMPTS = 10
@@ -125,7 +134,7 @@ class Coordinator:
     def _active(self, label: str) -> Transaction | Reason:
         """The client's open transaction, or why it has none."""
         tx = self._transactions.get(label)
-        if tx is not None and tx.state is State.ACTIVE:
+        if tx is not None and tx.state is ACTIVE:
             return tx
         return self._aborted.get(label, Reason.TX_FINISHED)
 
@@ -183,15 +192,20 @@ class Coordinator:
     async def _operate(self, tx: Transaction, request: ClientOperation) -> Reply:
         """Enlist the table, run the operation under its version; a refusal ends the transaction."""
         tx.outstanding += 1
-        enlistment = await self.strategy.enlist(self, tx, request.table, request.op)
+        enlistment = self.strategy.enlist(self, tx, request.table, request.op)
+        if type(enlistment) is CoroutineType:
+            enlistment = await enlistment
         reply = self._judge_request(tx, request, enlistment)
         if reply is None:
-            reply = await self._send(tx, request, enlistment)
+            if request.action == "scan":
+                reply = await self._scan(tx, request, enlistment)
+            else:
+                reply = await self._send(tx, request, enlistment)
         tx.operation_ended()
         if type(reply) is Refusal:
-            if tx.state is State.ACTIVE:
+            if tx.state is ACTIVE:
                 self._abort(tx, reply.reason)
-            elif tx.state is State.COMMITTING and tx.reason is None:
+            elif tx.state is COMMITTING and tx.reason is None:
                 tx.reason = reply.reason  # the commit waits for this operation, and finds it
         return reply
 
@@ -207,25 +221,35 @@ class Coordinator:
         if not current or request.table_id != table.id:
             self.node.probe("client-version-refreshed")
             return Mismatch(self.node.clock.now(), table)
-        if tx.state is State.ABORTED or tx.state is State.COMMITTED:
+        if tx.state is ABORTED or tx.state is COMMITTED:
             return self._refusal(tx.reason or Reason.TX_FINISHED)
-        if request.columns:
-            known = {column.name: None for column in table.columns}
-            if any(name not in known for name in request.columns):
-                return self._refusal(Reason.COLUMN_NOT_FOUND)
+        if request.columns and not has_columns(table, request.columns):
+            return self._refusal(Reason.COLUMN_NOT_FOUND)
         return None
 
     async def _send(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
     ) -> Reply:
-        """Send the operation to the primaries of all its partitions at once, gather the answers."""
+        """Send the operation to the primary of its key's partition."""
+        node = self.node
+        partition = partition_of(request.key, self._partitions(enlistment.table))
+        reply: Any = await self._ask_primary(tx, request, enlistment, partition)
+        if reply is NO_REPLY:
+            return self._refusal(Reason.NODE_UNREACHABLE)
+        node.clock.update(reply.sent_ts)
+        if reply.reason is not None:
+            return self._refusal(reply.reason)
+        return Answer(node.clock.now(), reply.rows, None, tx.id.label)
+
+    async def _scan(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
+    ) -> Reply:
+        """Send the operation to the primaries of all partitions at once, gather the answers."""
         node, table = self.node, enlistment.table
-        partitions = self._partitions(table)
-        scan = request.action == "scan"
-        pending: list[Awaitable[Any]] = []
-        for partition in range(partitions) if scan else (partition_of(request.key, partitions),):
-            answer = self._ask_primary(tx, request, enlistment, partition)
-            pending.append(answer)
+        pending = [
+            self._ask_primary(tx, request, enlistment, partition)
+            for partition in range(self._partitions(table))
+        ]
         rows: list[tuple[Key, Cells]] = []
         reason: Reason | None = None
         for answer in pending:
@@ -280,9 +304,9 @@ class Coordinator:
     async def _commit(self, tx: Transaction) -> Reason | None:
         """Fix commit_ts, validate, store the outcome; None, or the reason why it is aborted."""
         node, strategy = self.node, self.strategy
-        if tx.state is not State.ACTIVE:  # rolled back since its operation
+        if tx.state is not ACTIVE:  # rolled back since its operation
             return tx.reason or Reason.TX_FINISHED
-        tx.state = State.COMMITTING
+        tx.state = COMMITTING
         await strategy.before_commit_ts(self, tx)
         waiting = node.pause_at("before-commit-ts", tx.id.label)
         if waiting is not None:
@@ -299,7 +323,7 @@ class Coordinator:
         waiting = node.pause_at("after-commit-check", tx.id.label)
         if waiting is not None:
             await waiting
-        tx.state = State.COMMITTED  # from here on nobody else may join it
+        tx.state = COMMITTED  # from here on nobody else may join it
         await self._finish(tx, commit_ts, tables)
         del self._transactions[tx.id.label]
         return None
@@ -333,8 +357,8 @@ class Coordinator:
     def _abort(self, tx: Transaction, reason: Reason) -> Reason:
         """End the transaction without a trace in the data; gives the reason back."""
         node = self.node
-        assert tx.state in {State.ACTIVE, State.COMMITTING}, tx.state
-        tx.state = State.ABORTED
+        assert tx.state in {ACTIVE, COMMITTING}, tx.state
+        tx.state = ABORTED
         tx.reason = reason
         del self._transactions[tx.id.label]
         self._aborted[tx.id.label] = reason
@@ -368,6 +392,6 @@ class Coordinator:
     def roll_back_marked(self, marked: list[Transaction]) -> None:
         """Roll back what is still active of the marked transactions: it can only fail."""
         for tx in marked:
-            if tx.state is State.ACTIVE:
+            if tx.state is ACTIVE:
                 self.node.probe("marked-rollback")
                 self._abort(tx, Reason.ROLLBACK_ONLY)

@@ -1,10 +1,12 @@
 """The default flows: the sequences of waits that the IEPs prescribe, as coroutines.
 
 Each is the default of one field of `Strategy`. A design that waits for something else, or does it
-in another order, brings its own coroutine over the same parts.
+in another order, brings its own coroutine over the same parts. What is asked for at every operation
+gives its result at once where there is nothing to wait for.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from sim.model.reasons import Reason
 from sim.protocol.catalog import Snapshot
@@ -21,14 +23,28 @@ if TYPE_CHECKING:
     from sim.protocol.transaction import Enlistment, Transaction
 
 
-async def wait_then_look_up(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
-    """Wait until this node's metadata is complete for Top, then look up at Top [98.flow.3]."""
+def wait_then_look_up(
+    sync: "SchemaSync", op_ts: Timestamp
+) -> Snapshot | Coroutine[Any, Any, Snapshot]:
+    """Wait until this node's metadata is complete for Top, then look up at Top [98.flow.3].
+
+    Most of the time it is complete already; then the snapshot comes at once.
+    """
     settings, strategy = sync.node.settings, sync.strategy
     delay_ms = settings.delay_duration_ms
     complete_ts = strategy.completeness_ts(op_ts, delay_ms, settings.max_clock_skew_ms)
+    lookup_ts = strategy.lookup_ts(op_ts, delay_ms)
     if sync.safe_time < complete_ts:
-        await sync.safe_time_reaches(complete_ts)
-    return sync.catalog.at(strategy.lookup_ts(op_ts, delay_ms))
+        return look_up_once_complete(sync, complete_ts, lookup_ts)
+    return sync.catalog.at(lookup_ts)
+
+
+async def look_up_once_complete(
+    sync: "SchemaSync", complete_ts: Timestamp, lookup_ts: Timestamp
+) -> Snapshot:
+    """The part of `wait_then_look_up` that takes time."""
+    await sync.safe_time_reaches(complete_ts)
+    return sync.catalog.at(lookup_ts)
 
 
 async def replicate_wait_acknowledge(
@@ -64,18 +80,22 @@ async def replicate_wait_acknowledge(
     return change.conflict()
 
 
-async def enlist_once(
+def enlist_once(
     coordinator: "Coordinator", tx: "Transaction", name: str, op: str
-) -> "Enlistment | Reason":
+) -> "Enlistment | Coroutine[Any, Any, Enlistment | Reason]":
     """Fix tableEnlistSV at the table's first use, once per table and transaction [110.flow.2-4].
 
     The transaction keeps a map from names to what they meant at first, so that a name means the
     same table for its whole life [110.simple]; a table that it knows under another name keeps the
     version that it was enlisted with.
     """
-    known = tx.by_name.get(name)
-    if known is not None:
-        return known
+    return tx.by_name.get(name) or enlist_at_first_use(coordinator, tx, name, op)
+
+
+async def enlist_at_first_use(
+    coordinator: "Coordinator", tx: "Transaction", name: str, op: str
+) -> "Enlistment | Reason":
+    """Fix the version of what the name means now."""
     node = coordinator.node
     base_ts = coordinator.strategy.base_ts(node.clock.now(), tx.id.begin_ts, tx.id.begin_ts)
     found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)

@@ -36,19 +36,21 @@ class LockTable:
         self._future = future
         self._holders: dict[Resource, dict[TxId, int]] = {}  # their modes, or-ed together
         self._queues: dict[Resource, list[Request]] = {}  # only where somebody waits
-        self._held: dict[TxId, dict[Resource, None]] = {}
+        self._held: dict[TxId, list[Resource]] = {}
         self._waiting: dict[TxId, list[Resource]] = {}
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
         """True: granted. False: refused (die). Else a future that tells, once it is known."""
         holders = self._holders.get(resource)
-        if holders is not None:
+        if holders is None:
+            holders = self._holders[resource] = {}
+        else:
             if holders.get(tx, 0) & (mode | X):
                 return True
             blockers = self._blockers(tx, resource, mode, holders)
             if blockers:
                 return tx < min(blockers) and self._wait(tx, resource, mode, holders)
-        self._grant(tx, resource, mode)
+        self._grant(tx, resource, mode, holders)
         return True
 
     @property
@@ -68,7 +70,7 @@ class LockTable:
         for resource in self._held.pop(tx, ()):
             holders = self._holders[resource]
             del holders[tx]
-            if resource in self._queues:
+            if self._queues and resource in self._queues:
                 self._advance(resource)
             elif not holders:
                 del self._holders[resource]
@@ -90,7 +92,9 @@ class LockTable:
         for other, held in holders.items():
             if held & conflicting and other != tx:
                 blockers.append(other)
-        if resource in self._queues and tx not in holders:  # an upgrade waits for holders only
+        if (
+            self._queues and resource in self._queues and tx not in holders
+        ):  # an upgrade waits for holders only
             for other, want, _ in self._queues[resource]:
                 if want & conflicting and other != tx:
                     blockers.append(other)
@@ -105,17 +109,16 @@ class LockTable:
         self._waiting.setdefault(tx, []).append(resource)
         return granted
 
-    def _grant(self, tx: TxId, resource: Resource, mode: int) -> None:
-        holders = self._holders.get(resource)
-        if holders is None:
-            self._holders[resource] = {tx: mode}
+    def _grant(self, tx: TxId, resource: Resource, mode: int, holders: dict[TxId, int]) -> None:
+        held = holders.get(tx)
+        if held is not None:
+            holders[tx] = held | mode
+            return
+        holders[tx] = mode
+        if tx in self._held:
+            self._held[tx].append(resource)
         else:
-            holders[tx] = holders.get(tx, 0) | mode
-        held = self._held.get(tx)
-        if held is None:
-            self._held[tx] = {resource: None}
-        else:
-            held[resource] = None
+            self._held[tx] = [resource]
 
     def _advance(self, resource: Resource) -> None:
         """Grant from the head of the queue for as long as nobody conflicts."""
@@ -129,7 +132,7 @@ class LockTable:
             waiting.remove(resource)
             if not waiting:
                 del self._waiting[tx]
-            self._grant(tx, resource, mode)
+            self._grant(tx, resource, mode, holders)
             granted.set(True)
         del self._queues[resource]
         if not holders:

@@ -82,3 +82,9 @@ def by_name(cells: Cells, table: Table) -> dict[str, Value]:
     """A row as a client sees it, under the column names of this schema."""
     names = {column.id: column.name for column in table.columns}
     return {names[column_id]: value for column_id, value in cells if column_id in names}
+
+
+def has_columns(table: Table, names: tuple[str, ...]) -> bool:
+    """Whether a table has columns of all these names."""
+    known = {column.name: None for column in table.columns}
+    return all(name in known for name in names)

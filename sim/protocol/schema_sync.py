@@ -26,7 +26,7 @@ from typing import Any
 from sim.history.events import SafeTimeAdvanced, SchemaResolved
 from sim.model.ports import Future, Node
 from sim.model.schema import SchemaObject
-from sim.protocol.catalog import Catalog
+from sim.protocol.catalog import Catalog, Snapshot
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, Timestamp
 
@@ -73,7 +73,9 @@ class SchemaSync:
         """The object of this id at `ts`, once this node's metadata is complete for it."""
         node = self.node
         began = node.elapsed_us()
-        snapshot = await self._resolve(self, ts)
+        snapshot = self._resolve(self, ts)
+        if not isinstance(snapshot, Snapshot):
+            snapshot = await snapshot
         found: SchemaObject | None = snapshot.by_id(object_id)
         if node.recording:
             now = node.elapsed_us()
@@ -91,7 +93,9 @@ class SchemaSync:
         """The table or view of this name at `ts`, once this node's metadata is complete for it."""
         node = self.node
         began = node.elapsed_us()
-        snapshot = await self._resolve(self, ts)
+        snapshot = self._resolve(self, ts)
+        if not isinstance(snapshot, Snapshot):
+            snapshot = await snapshot
         found: SchemaObject | None = snapshot.by_name(name)
         if node.recording:
             now = node.elapsed_us()

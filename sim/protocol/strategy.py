@@ -7,7 +7,7 @@ it runs. What differs per node or in time (DD, CSmax, H) is no field: it is a se
 
 *Number* functions give a timestamp or a duration; *judgement* functions give `None` to proceed or
 the `Reason` to abort for; both are pure. *Flow* functions are coroutines over the same ports as the
-protocol itself.
+protocol itself; two of them mostly need not wait, and may give their result at once.
 """
 
 from collections.abc import Callable, Coroutine
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Steps = tuple[ObjectChange, ...]
 """The changes of one object between two of its versions, in order."""
 Flow = Callable[..., Coroutine[Any, Any, Any]]
+AtOnceOrFlow = Callable[..., Any]
+"""Gives its result at once where nothing has to be waited for, else a coroutine that does."""
 
 # --- numbers: when an update activates, how long a reader waits, when a DDL is acknowledged -------
 
@@ -234,9 +236,9 @@ class Strategy:
     check_commit: Callable[[Steps], Reason | None] = each_step_forward_compatible
     check_tuple: Callable[[int, int], Reason | None] = not_newer_than_initial
     # flows
-    resolve_schema: Flow = field(default=flows.wait_then_look_up)
+    resolve_schema: AtOnceOrFlow = field(default=flows.wait_then_look_up)
     install: Flow = field(default=flows.replicate_wait_acknowledge)
-    enlist: Flow = field(default=flows.enlist_once)
+    enlist: AtOnceOrFlow = field(default=flows.enlist_once)
     on_activated: Flow = field(default=flows.mark_at_activation)
     before_commit_ts: Flow = field(default=flows.await_outstanding_operations)
     commit_schema: Flow = field(default=flows.schema_at_commit_ts)

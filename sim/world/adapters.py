@@ -5,7 +5,6 @@ bound straight to the host, so that the port costs nothing there.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -126,7 +125,7 @@ class NodePort:
         self.sleep = host.sleep
         self.future = host.future
         self.call_later = host.call_later
-        self.elapsed_us: Callable[[], Micros] = partial(getattr, host.loop, "now_us")
+        self._loop = host.loop
         self._host = host
         self._pauses = pauses
         self._probes = recorder.history.probes
@@ -136,6 +135,10 @@ class NodePort:
     def spawn(self, task: Coroutine[Any, Any, Any]) -> None:
         """Run a task of this incarnation beside the present one."""
         self._host.spawn(task)
+
+    def elapsed_us(self) -> Micros:
+        """The present instant, for measuring durations and for the history."""
+        return self._loop.now_us
 
     def probe(self, name: str) -> None:
         """Count that a rare branch was reached."""

@@ -5,8 +5,7 @@ names. Programs run one item after the other, steps when their moment has come.
 """
 
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from sim.history.events import Cells, Failed, Invoked, Ok, Unknown
 from sim.kernel.clock import PhysicalClock
@@ -29,6 +28,8 @@ from sim.units import Micros
 from sim.world.cluster import Cluster
 
 Outcome = Answer | Refusal | Any
+DATA: Final = (Get, Put, Delete, Scan)
+"""The kinds of data operations: asking for one of them is cheaper than matching its class."""
 
 
 class ClientHost:
@@ -39,7 +40,7 @@ class ClientHost:
         self.cluster = cluster
         self.host = Host(cluster.loop, cluster.network, name, PhysicalClock(cluster.loop))
         self.request: Callable[..., Awaitable[Any]] = self.host.request
-        self.elapsed_us: Callable[[], Micros] = partial(getattr, cluster.loop, "now_us")
+        self._loop = cluster.loop
         self.recording = cluster.recorder.recording
         self.record = cluster.recorder.record
         self.open: dict[str, str] = {}
@@ -48,6 +49,10 @@ class ClientHost:
         self.timeout_us = Micros(settings.operation_timeout_us + cluster.plan.commit_wait_us)
         self.session = session
         self.client = Client(name, self, self.timeout_us, session=session)
+
+    def elapsed_us(self) -> Micros:
+        """The present instant."""
+        return self._loop.now_us
 
     # --- one operation, with its invocation and its completion ------------------------------------
 
@@ -63,14 +68,12 @@ class ClientHost:
     def _asked(
         self, op: str, tx: str | None, node: str, do: Any, *, begins: bool
     ) -> Awaitable[Outcome]:
+        if type(do) in DATA:
+            return self.client.operate(node, op, tx or op, do, begins=begins, implicit=tx is None)
         token = self.client.token_ts if self.session else None
+        if type(do) is Commit:
+            return self.client.ask(node, ClientCommit(op, tx or op, token))
         match do:
-            case Get() | Put() | Delete() | Scan():
-                return self.client.operate(
-                    node, op, tx or op, do, begins=begins, implicit=tx is None
-                )
-            case Commit():
-                return self.client.ask(node, ClientCommit(op, tx or op, token))
             case Begin():
                 return self.client.ask(node, ClientBegin(op, tx or op, token))
             case Rollback():
@@ -88,6 +91,7 @@ class ClientHost:
         kind = do.__struct_config__.tag
         self.open[op] = f"an answer to {kind} from {node}"
         if self.recording:
+            data = type(do) in DATA
             self.record(
                 Invoked(
                     self.elapsed_us(),
@@ -96,9 +100,9 @@ class ClientHost:
                     tx,
                     node,
                     kind,
-                    getattr(do, "table", None),
-                    getattr(do, "key", None),
-                    getattr(do, "sql", None),
+                    do.table if data else None,
+                    do.key if data and type(do) is not Scan else None,
+                    do.sql if type(do) is Ddl else None,
                     self.session,
                 )
             )

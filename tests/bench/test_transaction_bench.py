@@ -2,7 +2,7 @@
 
 The aim is 200 bare events for a committed transaction of three operations on two partitions with
 recording on. The bounds asserted here are regression guards above what was measured last (see
-CHANGELOG), since machines differ; the ratios are printed.
+ARCHITECTURE.md), since machines differ; the ratios are printed.
 """
 
 import time
