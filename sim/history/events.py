@@ -153,12 +153,13 @@ class SchemaResolved(Event, frozen=True):
 
 
 class TxBegan(Event, frozen=True):
-    """A coordinator began a transaction."""
+    """A coordinator began a transaction; a read-only one reads at `read_ts`."""
 
     tx: str
     node: str
     begin_ts: int
     implicit: bool = False
+    read_ts: int | None = None
 
 
 class Enlisted(Event, frozen=True):
@@ -273,6 +274,67 @@ class RowFinal(Event, frozen=True):
     row: Cells | None
 
 
+# --- the witness's voice: replication and leases --------------------------------------------------
+
+
+class LeaderElected(Event, frozen=True):
+    """A member became leader of its group: `meta`, or `table id/partition`."""
+
+    node: str
+    group: str
+    term: int
+
+
+class CommandLogged(Event, frozen=True):
+    """A command was applied at an index of a group's log, under its leader's stamp.
+
+    Recorded once for each index; again if a node applies something else there.
+    """
+
+    node: str
+    group: str
+    index: int
+    term: int
+    stamp: int
+
+
+class SnapshotInstalled(Event, frozen=True):
+    """A member that lagged behind the compacted log took over the leader's state."""
+
+    node: str
+    group: str
+    index: int
+
+
+class LeaseBegan(Event, frozen=True):
+    """A node is primary of a partition from `start_ts` on; prolonged, the start is the same."""
+
+    node: str
+    group: str
+    holder: str
+    start_ts: int
+    expiration_ts: int
+
+
+class PartitionSafeTime(Event, frozen=True):
+    """A replica knows everything of its partition up to `ts`."""
+
+    node: str
+    group: str
+    ts: int
+
+
+class TxRecovered(Event, frozen=True):
+    """A commit partition ended a transaction whose coordinator seemed gone, or found its end.
+
+    `outcome` is `aborted`, or `committed` where it was before.
+    """
+
+    node: str
+    tx: str
+    outcome: str
+
+
 # --- the witness's voice: the world ---------------------------------------------------------------
 
 
@@ -282,6 +344,19 @@ class ClockSet(Event, frozen=True):
     node: str
     offset_us: int
     drift_ppm: int
+
+
+class NodeCrashed(Event, frozen=True):
+    """A node died; only its disk and its clock remain."""
+
+    node: str
+
+
+class NodeRestarted(Event, frozen=True):
+    """A node lives again, with what its disk held."""
+
+    node: str
+    incarnation: int
 
 
 class FaultBegan(Event, frozen=True):
@@ -354,6 +429,14 @@ AnyEvent = (
     | TxAborted
     | LockWaited
     | RowFinal
+    | LeaderElected
+    | CommandLogged
+    | SnapshotInstalled
+    | LeaseBegan
+    | PartitionSafeTime
+    | TxRecovered
+    | NodeCrashed
+    | NodeRestarted
     | ClockSet
     | FaultBegan
     | FaultHealed

@@ -1,0 +1,86 @@
+"""Who is primary of a partition, and until when.
+
+A *lease* makes one node the primary of a partition from `start_ts` until `expiration_ts`; its start
+is the token that every request of a transaction carries, so that a primary that was primary before,
+lost its locks and became it again is not taken for the same. Leases stand in the meta storage, so
+every node learns of them in the same order.
+
+A lease counts at `ts` if it lasts for more than CSmax beyond it: the holder's clock may be that
+much ahead.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sim.model.ports import Future, Node
+from sim.model.records import Record
+from sim.units import Timestamp, plus_ms
+
+Place = tuple[int, int]
+"""A partition: (table id, number)."""
+
+
+class Lease(Record, frozen=True):
+    """A node is primary of a place from `start_ts`, its token, until before `expiration_ts`."""
+
+    place: Place
+    holder: str
+    start_ts: Timestamp
+    expiration_ts: Timestamp
+
+
+class Leases:
+    """The leases as one node knows them."""
+
+    __slots__ = ("_leases", "_waiting", "_watchers", "node")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._leases: dict[Place, Lease] = {}
+        self._waiting: dict[Place, list[Future[Any]]] = {}
+        self._watchers: list[Callable[[Lease | None, Lease], None]] = []
+
+    def of(self, place: Place) -> Lease | None:
+        """The latest lease of a place, valid or not."""
+        return self._leases.get(place)
+
+    def all(self) -> dict[Place, Lease]:
+        """The latest lease of every place."""
+        return self._leases
+
+    def valid_at(self, place: Place, ts: Timestamp) -> Lease | None:
+        """The lease of a place if it surely lasts at `ts`, on whichever clock."""
+        lease = self._leases.get(place)
+        if lease is None:
+            return None
+        until = plus_ms(ts, self.node.settings.max_clock_skew_ms)
+        return lease if lease.expiration_ts > until else None
+
+    def holds(self, place: Place, start_ts: Timestamp) -> bool:
+        """Whether this node is primary by the lease that began at `start_ts`, by its own clock."""
+        lease = self._leases.get(place)
+        return (
+            lease is not None
+            and lease.start_ts == start_ts
+            and lease.holder == self.node.name
+            and self.node.clock.current() < lease.expiration_ts
+        )
+
+    def begin(self, lease: Lease) -> None:
+        """A lease was granted or prolonged."""
+        before = self._leases.get(lease.place)
+        self._leases[lease.place] = lease
+        for watcher in self._watchers:
+            watcher(before, lease)
+        for waiting in self._waiting.pop(lease.place, ()):
+            waiting.set(None)
+
+    def watch(self, watcher: Callable[[Lease | None, Lease], None]) -> None:
+        """Tell `watcher` of every lease that begins or is prolonged: (the one before, this)."""
+        self._watchers.append(watcher)
+
+    def changed(self, place: Place) -> Future[Any]:
+        """A future for the next news of a place's lease."""
+        news: Future[Any] = self.node.future()
+        self._waiting.setdefault(place, []).append(news)
+        return news
