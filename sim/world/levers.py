@@ -97,7 +97,7 @@ class ClusterLevers:
 
     def _slower(self, node: str, stage: str, by_us: int) -> None:
         """Differences, so that faults that overlap can end in any order."""
-        delays = self._cluster.servers[node].metastorage.delays
+        delays = self._cluster.delays(node)
         setattr(delays, stage, getattr(delays, stage) + by_us)
 
     def release(self) -> None:
