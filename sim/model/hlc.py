@@ -13,7 +13,6 @@ restarted node begins there, and so issues no timestamp below one that it issued
 """
 
 from collections.abc import Callable
-
 from typing import Final
 
 from sim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp

@@ -3,10 +3,10 @@
 The step machine of `raft` decides; this drives it: it carries messages out, arms the timers, writes
 to the disk, and hands what is committed to the group's state machine, in the order of the log.
 
-A follower that hears nothing from a leader for an election timeout stands for election; so that not
-all do so at once, each adds a span of its own, up to as much again. A leader lets its followers hear
-from it ten times in an election timeout, and steps down when it has not heard from a majority for
-one. A group of one has no timers and no messages: what is proposed is committed and applied at once.
+A follower that hears nothing from a leader for an election timeout stands for election; so that
+not all do so at once, each adds a span of its own, up to as much again. A leader lets its followers
+hear from it ten times in an election timeout, and steps down when it has not heard from a majority
+for one. A group of one has no timers and no messages: what is proposed is applied at once.
 """
 
 from collections.abc import Callable, Iterable
@@ -78,7 +78,6 @@ class Group:
         leader: str | None = None,
         wrap: Callable[[object], object] | None = None,
         member_class: type[Member] = Member,
-        take_over: Callable[[Any, Timestamp], None] | None = None,
     ) -> None:
         self.node = node
         self.name = name
@@ -104,8 +103,7 @@ class Group:
         self._heartbeat: Timer | None = None
         self._election_armed = False
         self._resend_armed = False
-        self._syncs = 0
-        self._take_over = take_over
+        self.member.hears_leader = self._hears_leader
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -149,8 +147,7 @@ class Group:
     def propose(self, command: object) -> int:
         """Append a command at the leader and send it to everyone; its index in the log."""
         stamp = self.machine.stamp_of(command)
-        if stamp > self.last_stamp:
-            self.last_stamp = stamp
+        self.last_stamp = max(self.last_stamp, stamp)
         index = self.member.propose(command)
         self._after()
         if not self.is_alone:
@@ -216,8 +213,7 @@ class Group:
         stamp_of = self.machine.stamp_of
         for command in commands:
             stamp = stamp_of(command)
-            if stamp > self.last_stamp:
-                self.last_stamp = stamp
+            self.last_stamp = max(self.last_stamp, stamp)
 
     # --- what the step machine decided ------------------------------------------------------------
 
@@ -242,7 +238,7 @@ class Group:
             ):
                 self._change_role()
                 continue
-            if not member.outbox and not (member.needs_sync and not self.node.disk_delay_us):
+            if not member.outbox and not member.needs_sync:
                 break
         self._busy = False
 
@@ -269,7 +265,7 @@ class Group:
             if waiting is not None:
                 led = self._led_term and entry.term == self.member.term
                 waiting.set(result if led else NOT_LEADER)
-        if index - self._log.snapshot_index > 2 * node.settings.snapshot_entries:
+        if index - self._log.base_index > 2 * node.settings.snapshot_entries:
             self._compact()
 
     def _compact(self) -> None:
@@ -277,7 +273,8 @@ class Group:
         machine = self.machine
         if machine.applied_index > self._log.snapshot_index:
             self.node.probe("log-compacted")
-            self.member.compact(machine.applied_index, machine.snapshot())
+            keep = self.node.settings.snapshot_entries
+            self.member.compact(machine.applied_index, machine.snapshot(), keep)
 
     def _install(self) -> None:
         index, state = self.member.installed
@@ -292,19 +289,16 @@ class Group:
     # --- the disk ---------------------------------------------------------------------------------
 
     def _sync(self) -> None:
-        """Write to the disk: at once, or after as long as the disk takes."""
+        """Write to the disk: at once, or for as long as the disk takes."""
         delay_us = self.node.disk_delay_us
         if not delay_us:
-            self.member.synced(self._log.sync())
+            self.member.sync_now()
             return
-        self._syncs += 1
-        mark = self._log.mark()
-        self.member.needs_sync = False
         self.node.probe("slow-disk")
-        self.node.call_later(Micros(delay_us), self._synced, mark)
+        self.node.call_later(Micros(delay_us), self._synced, self.member.begin_sync())
 
-    def _synced(self, mark: Any) -> None:
-        self.member.synced(self._log.sync(mark))
+    def _synced(self, begun: Any) -> None:
+        self.member.end_sync(begun)
         self._after()
 
     # --- leading and following --------------------------------------------------------------------
@@ -371,6 +365,9 @@ class Group:
                     self._level_us[peer] = now
             self._arm_heartbeat()
         self._after()
+
+    def _hears_leader(self) -> bool:
+        return self.node.elapsed_us() - self._leader_heard_us < self._timeout_us()
 
     def _timeout_us(self) -> int:
         return self.node.settings.election_timeout_ms * US_PER_MS

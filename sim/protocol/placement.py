@@ -51,6 +51,10 @@ class Placement:
         first = table_id + number if placed is None else nodes.index(placed)
         return tuple(nodes[(first + offset) % len(nodes)] for offset in range(count))
 
+    def primary(self, table_id: int, partition: int) -> str:
+        """The first primary of a partition."""
+        return self.replicas_of((table_id, partition))[0]
+
     def partitions_of(self, table_id: int) -> int:
         """How many partitions a table has; the number never changes [110.zone]."""
         return self._numbers(table_id)[0]

@@ -30,7 +30,6 @@ from sim.protocol.catalog import Catalog, Snapshot
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, Timestamp
 
-
 NO_BOUND: Final = 10**10
 """More milliseconds than any run has."""
 

@@ -118,7 +118,17 @@ class Server:
         self.driver = parts.driver(node, strategy, self.metastorage, self.placement.places)
         self.metastorage.on_elected = self.driver.start
         self.metastorage.on_activation(self.driver.look_soon)
-        # REPLICA AND COORDINATOR
+        self.replica = parts.replica(node, strategy, self.sync, parts.locks(node.future))
+        self.coordinator = Coordinator(
+            node,
+            config.nodes.index(node.name),
+            strategy,
+            self.sync,
+            self.replica,
+            placement=self.placement,
+            default_partitions=config.partitions,
+        )
+        self.metastorage.on_activation(self.coordinator.watch)
 
     def start(self) -> None:
         """Restore what the disk holds, then serve."""
@@ -140,4 +150,5 @@ class Server:
 
     def group_of(self, place: Place) -> Group | None:
         """This node's member of a partition's group, if it has one."""
-        return self.replica.group_of(place)
+        del place
+        return None

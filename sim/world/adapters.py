@@ -16,7 +16,6 @@ from sim.model.hlc import HybridClock
 from sim.model.ports import Handler, Settings
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms
 
-
 CLOCK_LIMIT: Final = "clock limit"
 """Where a node's disk holds the limit of its hybrid clock."""
 

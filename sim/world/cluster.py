@@ -16,9 +16,9 @@ from sim.kernel.rng import Constant, quantiles
 from sim.model.ddl import ObjectChange
 from sim.model.ops import Get, Scan
 from sim.model.ports import Settings
+from sim.protocol.application import Delays
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
-from sim.protocol.application import Delays
 from sim.protocol.group import Group
 from sim.protocol.leases import Place
 from sim.protocol.server import ClusterConfig, Parts, Server
@@ -56,7 +56,9 @@ class Cluster:
         for node in plan.nodes:
             self._add_host(node)
         self._schema = initial_schema(plan.schema_sql)
-        self._table_ids = {each.name: each.object_id for objects in self._schema for each in objects}
+        self._table_ids = {
+            each.name: each.object_id for objects in self._schema for each in objects
+        }
         for node in plan.nodes:
             self._open_port(node.name)
         self._config = self._cluster_config()
@@ -166,6 +168,7 @@ class Cluster:
             voters=tuple(node.name for node in plan.nodes if node.voter),
             leader=plan.meta_leader,
             partitions=plan.partitions,
+            replicas=1,
             placed=self._placed(),
             initial_schema=self._schema,
             boot_ts=BOOT_TS,

@@ -9,6 +9,7 @@ from sim.history.events import NodeCrashed, NodeRestarted
 from sim.protocol.group import disk_name
 from sim.protocol.leases import Place
 from sim.protocol.metastorage import GROUP
+from sim.protocol.raft import RaftLog
 
 if TYPE_CHECKING:
     from sim.world.cluster import Cluster
@@ -33,12 +34,18 @@ class Failures:
         cluster.recorder.probe("crash")
         cluster.hosts[node].crash()
 
+    def _logs(self, node: str) -> list[RaftLog]:
+        disk = self._cluster.hosts[node].disk
+        return [disk[key] for key in disk if key.startswith(disk_name(""))]
+
     def restart(self, node: str) -> None:
         """A new incarnation begins with what the disk holds."""
         cluster = self._cluster
         if node not in self._down:
             return
         del self._down[node]
+        for log in self._logs(node):
+            log.sync_now()
         host = cluster.hosts[node]
         number = host.incarnation + 1
         cluster.recorder.record(NodeRestarted(cluster.loop.now_us, node, number))
@@ -54,10 +61,8 @@ class Failures:
         A torn tail: the first few of the entries that were being written have survived.
         """
         assert node in self._down, f"{node} is alive: it loses nothing"
-        disk = self._cluster.hosts[node].disk
-        for key in disk:
-            if key.startswith(disk_name("")):
-                disk[key].lose_unsynced(torn)
+        for log in self._logs(node):
+            log.lose_unsynced(torn)
         self._cluster.recorder.probe("unsynced-lost")
 
     def set_disk_delay(self, node: str, delay_us: int) -> None:

@@ -117,9 +117,7 @@ class Run:
         for transfer in plan.leaders:
             if transfer.at_us:
                 failures = self.cluster.failures
-                self.loop.call_at(
-                    transfer.at_us, failures.transfer, transfer.group, transfer.node
-                )
+                self.loop.call_at(transfer.at_us, failures.transfer, transfer.group, transfer.node)
         for change in plan.clock_steps:
             self.loop.call_at(change.at_us, self._set_clock, change)
         for number, planned in enumerate(plan.faults):
