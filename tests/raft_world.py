@@ -27,7 +27,7 @@ class BrokenLawError(AssertionError):
     """A property of Raft does not hold."""
 
 
-def law(holds: bool, what: str) -> None:  # noqa: FBT001 - it reads as a sentence
+def law(holds: bool, what: str) -> None:
     """Demand that something holds."""
     if not holds:
         raise BrokenLawError(what)
@@ -49,6 +49,20 @@ class World:
         self.truth: list[Entry] = []
         self.commands = 0
         self.terms: dict[str, int] = {}
+        self.slow = random.choice([0.0, 0.3, 0.9])
+        self.weights = {
+            "deliver": 55,
+            "propose": 15,
+            "stand": random.choice([2, 6, 15]),
+            "beat": 8,
+            "finish_writing": 4,
+            "crash": random.choice([0, 3, 9]),
+            "restart": random.choice([4, 12]),
+            "compact": random.choice([0, 2]),
+            "hand_over": 1,
+            "cut_off": random.choice([0, 1]),
+            "heal_cut": 1,
+        }
         self.machines: dict[str, Machine] = {}
         for name in (*self.voters, *self.learners):
             log = RaftLog()
@@ -118,46 +132,54 @@ class World:
                 first = max(one.log.base_index, other.log.base_index)
                 for index in range(last, first, -1):
                     if one.log.term_at(index) == other.log.term_at(index):
-                        same = [one.log.entry(i) == other.log.entry(i) for i in range(first + 1, index + 1)]
+                        same = [
+                            one.log.entry(i) == other.log.entry(i)
+                            for i in range(first + 1, index + 1)
+                        ]
                         law(all(same), "log matching")
                         break
 
     # --- moves ------------------------------------------------------------------------------------
 
     def move(self) -> None:
-        """One thing happens."""
-        random = self.random
-        machine = self.machines[random.choice(list(self.machines))]
-        kind = random.random()
-        if kind < 0.55:
+        """One thing happens; what is frequent differs from world to world."""
+        machine = self.machines[self.random.choice(list(self.machines))]
+        [name] = self.random.choices(list(self.weights), list(self.weights.values()))
+        if name == "deliver":
             self.deliver()
-        elif kind < 0.70:
-            self.propose(machine)
-        elif kind < 0.76:
-            if machine.up:
-                machine.member.election_timeout()
-                self.after(machine, slow=random.random() < 0.3)
-        elif kind < 0.84:
-            if machine.up and machine.member.is_leader:
-                machine.member.heartbeat()
-                machine.member.resend()
-                self.after(machine)
-        elif kind < 0.88:
-            self.finish_writing(machine)
-        elif kind < 0.91:
-            self.crash(machine)
-        elif kind < 0.95:
-            self.restart(machine)
-        elif kind < 0.97:
-            self.compact(machine)
-        elif kind < 0.98:
-            if machine.up and machine.member.is_leader:
-                machine.member.transfer_to(random.choice(self.voters), None)
-                self.after(machine)
-        elif self.cut:
-            self.cut.clear()
-        else:
-            self.cut[machine.name] = None
+        elif machine.up or name in ("restart", "heal_cut"):
+            getattr(self, name)(machine)
+
+    def stand(self, machine: Machine) -> None:
+        """A follower has waited for long enough."""
+        machine.member.election_timeout()
+        self.after(machine, slow=self.is_slow())
+
+    def beat(self, machine: Machine) -> None:
+        """A leader lets the others hear from it."""
+        if machine.member.is_leader:
+            machine.member.heartbeat()
+            machine.member.resend()
+            self.after(machine)
+
+    def hand_over(self, machine: Machine) -> None:
+        """A leader gives up its place."""
+        if machine.member.is_leader:
+            machine.member.transfer_to(self.random.choice(self.voters), None)
+            self.after(machine)
+
+    def cut_off(self, machine: Machine) -> None:
+        """A machine can talk only to others that are cut off as well."""
+        self.cut[machine.name] = None
+
+    def heal_cut(self, machine: Machine) -> None:
+        """Everybody can talk to everybody."""
+        del machine
+        self.cut.clear()
+
+    def is_slow(self) -> bool:
+        """Whether a disk is still writing when the next thing happens."""
+        return self.random.random() < self.slow
 
     def deliver(self) -> None:
         """A message arrives, in any order; it may be lost, or arrive again."""
@@ -173,14 +195,14 @@ class World:
         machine = self.machines[to]
         if machine.up and not (to in self.cut) ^ (sender in self.cut):
             machine.member.step(sender, message)
-            self.after(machine, slow=random.random() < 0.3)
+            self.after(machine, slow=self.is_slow())
 
     def propose(self, machine: Machine) -> None:
         """A client's command reaches a leader."""
         if machine.up and machine.member.is_leader:
             self.commands += 1
             machine.member.propose(self.commands)
-            self.after(machine, slow=self.random.random() < 0.3)
+            self.after(machine, slow=self.is_slow())
 
     def finish_writing(self, machine: Machine) -> None:
         """The oldest write of a slow disk ends."""
@@ -250,5 +272,7 @@ class World:
                 self.machines[to].member.step(sender, message)
                 self.after(self.machines[to])
         self.matching()
-        law(all(m.applied == self.truth for m in self.machines.values()), "everybody has everything")
+        law(
+            all(m.applied == self.truth for m in self.machines.values()), "everybody has everything"
+        )
         law(bool(self.truth), "something was committed")
