@@ -239,7 +239,10 @@ class Coordinator:
         node.clock.update(reply.sent_ts)
         if reply.reason is not None:
             return self._refusal(reply.reason)
-        return Answer(node.clock.now(), reply.rows, None, tx.id.label)
+        columns = None
+        if request.metadata:
+            columns = self._shown_columns(tx, request.op, enlistment.table)
+        return Answer(node.clock.now(), reply.rows, columns, tx.id.label)
 
     async def _scan(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
