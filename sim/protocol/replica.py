@@ -97,14 +97,14 @@ class Replica:
         op_ts = clock.now()
         current = request.initial
         if when.on_arrival:
-            checked = self._checked(request, op_ts, "arrival")
+            checked: Any = self._checked(request, op_ts, "arrival")
             current, reason = checked if type(checked) is tuple else await checked
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
         waiting = self.node.pause_at("after-arrival-check", request.tx.label)
         if waiting is not None:
             await waiting
-        locked = self._locked(request)
+        locked: Any = self._locked(request)
         reason = await locked if type(locked) is CoroutineType else locked
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)

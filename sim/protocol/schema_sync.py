@@ -73,8 +73,10 @@ class SchemaSync:
         self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int
     ) -> SchemaObject | None:
         """The object of this id at `ts`, once this node's metadata is complete for it."""
-        found = self.look_up(ts, tx, op, purpose, object_id)
-        return await found if type(found) is CoroutineType else found
+        found: Any = self.look_up(ts, tx, op, purpose, object_id)
+        if type(found) is CoroutineType:
+            found = await found
+        return found  # type: ignore[no-any-return]  # what was looked up, by now
 
     def look_up(self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int) -> Any:
         """The same without a detour: at once if complete already, else a coroutine that waits."""

@@ -12,7 +12,7 @@ from sim.kernel.clock import PhysicalClock
 from sim.kernel.host import Host
 from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Put, Rollback, Scan
 from sim.model.ports import NO_REPLY
-from sim.model.programs import DdlItem, Program, TransactionItem
+from sim.model.programs import Program, TransactionItem
 from sim.model.reasons import Reason
 from sim.protocol.client import Client
 from sim.protocol.messages import (
@@ -101,7 +101,7 @@ class ClientHost:
                     node,
                     kind,
                     do.table if data else None,
-                    do.key if data and type(do) is not Scan else None,
+                    do.key if data else None,
                     do.sql if type(do) is Ddl else None,
                     self.session,
                 )
@@ -123,9 +123,9 @@ class ClientHost:
     def _shown(self, do: Any, reply: Answer) -> Any:
         """What the client shows its user: a row, rows, or nothing."""
         rows: tuple[tuple[Key, Cells], ...] = reply.rows
-        if isinstance(do, Get):
+        if type(do) is Get:
             return self.client.shown(do, rows[0][1]) if rows else None
-        if isinstance(do, Scan):
+        if type(do) is Scan:
             return [self.client.shown(do, cells) for _, cells in rows]
         return None
 
@@ -144,17 +144,17 @@ class ProgramRunner:
     async def run(self) -> None:
         """All items, one after the other; none is begun once the load is over."""
         for number, item in enumerate(self.program.items):
-            if isinstance(item, DdlItem) and item.at_us is not None:
+            if not isinstance(item, TransactionItem) and item.at_us is not None:
                 await self._loop.sleep(max(item.at_us - self._loop.now_us, 0))
             elif item.pause_us:
                 await self._loop.sleep(item.pause_us)
             if self._loop.now_us > self._load_until_us:
                 break
-            if isinstance(item, DdlItem):
+            if isinstance(item, TransactionItem):
+                await self._transaction(item)
+            else:
                 op = f"{self.client.name}.d{number}"
                 await self.client.perform(op, None, item.node, Ddl(item.sql))
-            else:
-                await self._transaction(item)
         self.finished = True
 
     async def _transaction(self, item: TransactionItem) -> None:
@@ -184,7 +184,7 @@ class ProgramRunner:
                 if reply is NO_REPLY:
                     self.client.host.send(item.node, ClientRollback(f"{label}.rb", label))
                 return _reason(reply)
-            if isinstance(do, Rollback):
+            if type(do) is Rollback:
                 return None
         return _reason(await perform(f"{label}.c", label, item.node, Commit()))
 
