@@ -120,7 +120,9 @@ class Replica:
         run_version = self.strategy.run_version(initial, current)
         return self._execute(request, op_ts, run_version)
 
-    def _checked(self, request: Operate, op_ts: Timestamp, purpose: str) -> Checked | Awaitable[Checked]:
+    def _checked(
+        self, request: Operate, op_ts: Timestamp, purpose: str
+    ) -> Checked | Awaitable[Checked]:
         """The table's version at op_ts, and why the operation must not run, if so [110.valid.2]."""
         if request.views:
             return self._checked_with_views(request, op_ts, purpose)
@@ -273,11 +275,14 @@ class Replica:
                 return Operated(node.clock.now(), op_ts, reason)
             cells, decoded = None, version
             if row is not None:
-                if self.sync.catalog.definition(request.table_id, version) is None:
+                if version != table.version and not self._knows(request.table_id, version):
                     return Operated(node.clock.now(), op_ts, Reason.NEWER_ROW_VERSION)
                 decoded = self.strategy.decode_version(version, request.initial)
-                source = self._table(request.table_id, decoded)
-                cells = upgrade(decode(source, row), source, table)
+                if decoded == table.version:
+                    cells = decode(table, row)
+                else:
+                    source = self._table(request.table_id, decoded)
+                    cells = upgrade(decode(source, row), source, table)
                 found.append((key, cells))
             if node.recording:
                 reads.append(RowRead(key, writer, version, decoded, cells))
@@ -297,6 +302,9 @@ class Replica:
                 )
             )
         return Operated(node.clock.now(), op_ts, None, tuple(found))
+
+    def _knows(self, table_id: int, version: int) -> bool:
+        return self.sync.catalog.definition(table_id, version) is not None
 
     def _table(self, table_id: int, version: int) -> Table:
         found = self.sync.catalog.definition(table_id, version)

@@ -43,7 +43,7 @@ class ClientHost:
         self._loop = cluster.loop
         self.recording = cluster.recorder.recording
         self.record = cluster.recorder.record
-        self.open: dict[str, str] = {}
+        self.open: dict[str, tuple[Any, str]] = {}  # what is asked of whom, by operation
         settings = cluster.ports[cluster.leader].settings
         # longer than the coordinator waits for a primary, so that its answer comes first
         self.timeout_us = Micros(settings.operation_timeout_us + cluster.plan.commit_wait_us)
@@ -88,46 +88,39 @@ class ClientHost:
 
     def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:
         """Write down that the client asks for something."""
-        kind = do.__struct_config__.tag
-        self.open[op] = f"an answer to {kind} from {node}"
-        if self.recording:
-            data = type(do) in DATA
-            self.record(
-                Invoked(
-                    self.elapsed_us(),
-                    self.name,
-                    op,
-                    tx,
-                    node,
-                    kind,
-                    do.table if data else None,
-                    do.key if data else None,
-                    do.sql if type(do) is Ddl else None,
-                    self.session,
-                )
-            )
+        self.open[op] = do, node
+        if not self.recording:
+            return
+        now, kind = self._loop.now_us, do.__struct_config__.tag
+        table = key = sql = None
+        if type(do) in DATA:
+            table, key = do.table, do.key
+        elif type(do) is Ddl:
+            sql = do.sql
+        self.record(Invoked(now, self.name, op, tx, node, kind, table, key, sql, self.session))
 
     def completed(self, op: str, do: Any, reply: Outcome) -> None:
         """Write down what the client was told."""
         del self.open[op]
         if not self.recording:
             return
-        now = self.elapsed_us()
+        now = self._loop.now_us
         if type(reply) is Answer:
-            self.record(Ok(now, self.name, op, self._shown(do, reply)))
+            shown = None
+            if type(do) is Get or type(do) is Scan:
+                shown = self._shown(do, reply)
+            self.record(Ok(now, self.name, op, shown))
         elif type(reply) is Refusal:
             self.record(Failed(now, self.name, op, reply.reason.name))
         else:
             self.record(Unknown(now, self.name, op, Reason.NODE_UNREACHABLE.name))
 
-    def _shown(self, do: Any, reply: Answer) -> Any:
-        """What the client shows its user: a row, rows, or nothing."""
+    def _shown(self, do: Get | Scan, reply: Answer) -> Any:
+        """What the client shows its user: a row if there is one, or rows."""
         rows: tuple[tuple[Key, Cells], ...] = reply.rows
         if type(do) is Get:
             return self.client.shown(do, rows[0][1]) if rows else None
-        if type(do) is Scan:
-            return [self.client.shown(do, cells) for _, cells in rows]
-        return None
+        return [self.client.shown(do, cells) for _, cells in rows]
 
 
 class ProgramRunner:
