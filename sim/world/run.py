@@ -176,7 +176,8 @@ class Run:
         while self.loop.now_us < deadline_us and not self._at_rest():
             self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us))
         for client in self._clients.values():
-            for op, waits_for in client.open.items():
+            for op, (do, node) in client.open.items():
+                waits_for = f"an answer to {do.__struct_config__.tag} from {node}"
                 event = NeverCompleted(self.loop.now_us, client.name, op, waits_for)
                 self._recorder.record(event)
         for step in self._steps.never_begun:
