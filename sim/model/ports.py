@@ -36,7 +36,10 @@ class Settings:
     `delay_duration_ms` is DD, `max_clock_skew_ms` the configured CSmax, `safe_time_interval_ms` H.
     `election_timeout_ms` is how long a follower hears nothing before it stands for election,
     `lease_duration_ms` how long a primary is one, `lease_check_ms` how often leases are looked
-    after, `snapshot_entries` how many applied entries a log keeps before it is compacted.
+    after, `snapshot_entries` how many applied entries a log keeps before it is compacted,
+    `partition_idle_ms` after how long without a write a partition's leader stamps an idle command,
+    `tx_timeout_ms` how long a transaction may take, and `orphan_check_ms` how long one may be in
+    the way before somebody asks whether its coordinator is alive.
     """
 
     __slots__ = (
@@ -48,9 +51,12 @@ class Settings:
         "lock_retries",
         "max_clock_skew_ms",
         "operation_timeout_us",
+        "orphan_check_ms",
+        "partition_idle_ms",
         "resend_us",
         "safe_time_interval_ms",
         "snapshot_entries",
+        "tx_timeout_ms",
     )
 
     def __init__(  # one value a field
@@ -67,6 +73,9 @@ class Settings:
         lease_duration_ms: int = 5_000,
         lease_check_ms: int = 500,
         snapshot_entries: int = 1_000,
+        partition_idle_ms: int = 1_000,
+        tx_timeout_ms: int = 30_000,
+        orphan_check_ms: int = 1_000,
     ) -> None:
         self.delay_duration_ms = delay_duration_ms
         self.max_clock_skew_ms = max_clock_skew_ms
@@ -79,6 +88,9 @@ class Settings:
         self.lease_duration_ms = lease_duration_ms
         self.lease_check_ms = lease_check_ms
         self.snapshot_entries = snapshot_entries
+        self.partition_idle_ms = partition_idle_ms
+        self.tx_timeout_ms = tx_timeout_ms
+        self.orphan_check_ms = orphan_check_ms
 
 
 class Future(Protocol[T_contra]):

@@ -18,6 +18,7 @@ from sim.units import Timestamp
 if TYPE_CHECKING:
     from sim.model.ddl import Statement
     from sim.protocol.application import AppliedUpdate
+    from sim.protocol.commands import FullWrite
     from sim.protocol.coordinator import Coordinator
     from sim.protocol.schema_change import Decision, SchemaChange
     from sim.protocol.schema_sync import SchemaSync
@@ -149,6 +150,39 @@ async def schema_at_commit_ts_exact_if_shown(
     ):
         verdict = Reason.SCHEMA_INCOMPATIBLE
     return verdict, tables
+
+
+def schema_at_the_stamp(
+    sync: "SchemaSync", command: "FullWrite", stamp: Timestamp
+) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]] | None:
+    """Judge a one-phase write at its commit_ts, before it is appended (IGNITE-27460).
+
+    The partition's leader must know the schema at its stamp now, since it cannot wait between the
+    stamp and the log; None if it does not.
+    """
+    settings, strategy = sync.node.settings, sync.strategy
+    delay_ms = min(settings.delay_duration_ms, sync.delay_bound_ms)
+    if sync.safe_time < strategy.completeness_ts(stamp, delay_ms, settings.max_clock_skew_ms):
+        return None
+    verdict: Reason | None = None
+    tables: list[tuple[int, int, int]] = []
+    lookup_ts = strategy.lookup_ts(stamp, delay_ms)
+    for object_id, initial, _ in command.tables:
+        found = sync.catalog.at(lookup_ts).by_id(object_id)
+        current = 0 if found is None else found.version
+        sync.record_resolved(command.tx.label, command.op, "commit", object_id, stamp, current)
+        tables.append((object_id, initial, current))
+        if current != initial and verdict is None:
+            verdict = strategy.check_commit(sync.catalog.steps(object_id, initial, lookup_ts))
+    return verdict, tuple(tables)
+
+
+def schema_on_arrival(
+    sync: "SchemaSync", command: "FullWrite", stamp: Timestamp
+) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]] | None:
+    """Trust the check that the primary made before the write was stamped."""
+    del sync, stamp
+    return None, command.tables
 
 
 async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:

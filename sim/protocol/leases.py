@@ -14,10 +14,8 @@ from typing import Any
 
 from sim.model.ports import Future, Node
 from sim.model.records import Record
+from sim.protocol.messages import Place
 from sim.units import MIN_TIMESTAMP, Timestamp, plus_ms
-
-Place = tuple[int, int]
-"""A partition: (table id, number)."""
 
 
 class Lease(Record, frozen=True):

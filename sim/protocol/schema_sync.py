@@ -130,6 +130,17 @@ class SchemaSync:
             )
         return found
 
+    def record_resolved(
+        self, tx: str, op: str | None, purpose: str, object_id: int, ts: Timestamp, version: int
+    ) -> None:
+        """Write down a look-up that did not wait."""
+        node = self.node
+        if node.recording:
+            now = node.elapsed_us()
+            node.record(
+                SchemaResolved(now, node.name, tx, op, purpose, None, object_id, ts, version, 0)
+            )
+
     async def named_at(
         self, ts: Timestamp, tx: str, op: str | None, name: str
     ) -> SchemaObject | None:

@@ -203,6 +203,89 @@ def promote_another(behind_us: int) -> bool:
     return behind_us < LAGGARD_US
 
 
+def same_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
+    """What was sent under a lease that is over leaves nothing in the data (IGNITE-21572)."""
+    return command_start == lease_start
+
+
+def any_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
+    """Whatever was sent is applied."""
+    del command_start, lease_start
+    return True
+
+
+def beyond_the_log(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
+    """A partition's stamps rise also where its leader changes (IGNITE-20709)."""
+    clock.update(last_stamp)
+    return clock.now()
+
+
+def own_time(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
+    """A partition's leader stamps by its own clock, whatever its predecessors did."""
+    del last_stamp
+    return clock.now()
+
+
+def while_the_lease_lasts(commit_ts: Timestamp, expiration_ts: Timestamp) -> Reason | None:
+    """The locks were held until commit_ts: the lease under which they were taken lasted."""
+    return None if commit_ts < expiration_ts else Reason.PRIMARY_EXPIRED
+
+
+def whatever_the_lease(commit_ts: Timestamp, expiration_ts: Timestamp) -> Reason | None:
+    """Commit without asking whether the locks still stand."""
+    del commit_ts, expiration_ts
+    return None
+
+
+def same_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
+    """A finish that is sent again says the same commit_ts."""
+    del now
+    return decided_ts
+
+
+def new_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
+    """A finish that is sent again says a commit_ts of now."""
+    del decided_ts
+    return now
+
+
+def recovery_aborts(now: Timestamp) -> Timestamp | None:
+    """Who finds a transaction without its coordinator only ever aborts it."""
+    del now
+
+
+def recovery_commits(now: Timestamp) -> Timestamp | None:
+    """Who finds a transaction without its coordinator takes it for committed."""
+    return now
+
+
+def single_writes(action: str, implicit: bool) -> bool:  # noqa: FBT001 - it comes with the request
+    """An implicit write of one key commits in one phase."""
+    return implicit and action in {"put", "delete"}
+
+
+def never_in_one_phase(action: str, implicit: bool) -> bool:  # noqa: FBT001 - as above
+    """Every transaction commits in two phases."""
+    del action, implicit
+    return False
+
+
+def safely_in_the_past(
+    session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
+) -> Timestamp:
+    """A read-only transaction reads what replicas surely know, and no older than its session."""
+    past = plus_ms(now, -(lag_ms + max_clock_skew_ms))
+    return past if session_ts is None else max(past, session_ts)
+
+
+def in_the_past(
+    session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
+) -> Timestamp:
+    """A read-only transaction reads in the past, whatever its session has seen (IGNITE-20668)."""
+    del session_ts
+    return plus_ms(now, -(lag_ms + max_clock_skew_ms))
+
+
 def as_written(row_version: int, initial_version: int) -> int:
     """A row is decoded with the version that it was written under [110.flow.5]."""
     del initial_version
@@ -304,6 +387,14 @@ class Strategy:
     # placement
     lease_outdated_ts: Callable[[Timestamp, int], Timestamp] = expired_everywhere
     keeps_lease: Callable[[int], bool] = keep_the_laggard
+    accepts_token: Callable[[Timestamp, Timestamp], bool] = same_token
+    # transactions
+    partition_stamp: Callable[["HybridClock", Timestamp], Timestamp] = beyond_the_log
+    commit_lease: Callable[[Timestamp, Timestamp], Reason | None] = while_the_lease_lasts
+    repeated_commit_ts: Callable[[Timestamp, Timestamp], Timestamp] = same_decision
+    recovery_outcome: Callable[[Timestamp], Timestamp | None] = recovery_aborts
+    in_one_phase: Callable[[str, bool], bool] = single_writes
+    read_ts: Callable[[Timestamp | None, Timestamp, int, int], Timestamp] = safely_in_the_past
     # IEP-110: numbers
     base_ts: Callable[[Timestamp, Timestamp, Timestamp], Timestamp] = at_enlistment
     decode_version: Callable[[int, int], int] = as_written
@@ -323,6 +414,7 @@ class Strategy:
     on_activated: Flow = field(default=flows.mark_at_activation)
     before_commit_ts: Flow = field(default=flows.await_outstanding_operations)
     commit_schema: Flow = field(default=flows.schema_at_commit_ts)
+    validate_one_phase: AtOnceOrFlow = field(default=flows.schema_at_the_stamp)
 
     @property
     def name(self) -> str:

@@ -168,7 +168,7 @@ class Cluster:
             voters=tuple(node.name for node in plan.nodes if node.voter),
             leader=plan.meta_leader,
             partitions=plan.partitions,
-            replicas=1,
+            replicas=plan.replicas,
             placed=self._placed(),
             initial_schema=self._schema,
             boot_ts=BOOT_TS,
@@ -214,6 +214,9 @@ def settings(node: NodePlan) -> Settings:
         lease_duration_ms=numbers["lease_duration_ms"],
         lease_check_ms=numbers["lease_check_ms"],
         snapshot_entries=numbers["snapshot_entries"],
+        partition_idle_ms=numbers["partition_idle_ms"],
+        tx_timeout_ms=numbers["tx_timeout_ms"],
+        orphan_check_ms=numbers["orphan_check_ms"],
     )
 
 

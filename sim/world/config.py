@@ -103,6 +103,9 @@ class NodeProtocol(TableRecord, frozen=True):
     lease_duration_ms: Positive | None = None
     lease_check_ms: Positive | None = None
     snapshot_entries: Positive | None = None
+    partition_idle_ms: Positive | None = None
+    tx_timeout_ms: Positive | None = None
+    orphan_check_ms: Positive | None = None
 
 
 class Protocol(NodeProtocol, frozen=True):
@@ -137,6 +140,9 @@ ALWAYS: Final[dict[str, int]] = {
     "lease_duration_ms": 5_000,
     "lease_check_ms": 500,
     "snapshot_entries": 1_000,
+    "partition_idle_ms": 1_000,
+    "tx_timeout_ms": 30_000,
+    "orphan_check_ms": 1_000,
 }
 """What no document argues about; Apache Ignite 3's numbers, where it has them."""
 
@@ -148,6 +154,7 @@ class Cluster(TableRecord, frozen=True):
     nodes: Positive | list[Text] = 3
     voters: Positive | None = None
     partitions: Positive = 1
+    replicas: Positive = 1
     leader: str | None = None
 
 

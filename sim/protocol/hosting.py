@@ -1,0 +1,280 @@
+"""The replicas that a node holds: for each of its partitions a group's member and its machine.
+
+A group is born when it is first needed, with the partition's first replica as its leader; every
+node that holds a replica comes to the same group, since who they are follows from the catalog. A
+node that does not know the table yet holds nothing of it and hears nothing of its group.
+
+A leader stamps every command: larger than every stamp in the log, its predecessors' included, so
+that *partition safe time* never goes back. Where nothing is written, it stamps an idle command now
+and then; a group of one needs none, since there is nobody to tell.
+"""
+
+from heapq import heappop, heappush
+from types import CoroutineType
+from typing import Any, Final
+
+from sim.model.ports import NO_REPLY, Future, Node
+from sim.model.reasons import Reason
+from sim.protocol.commands import FullWrite, PrimaryChange, SafeTimeSync, StampedCommand
+from sim.protocol.group import NOT_LEADER, Group, Pending
+from sim.protocol.leases import Leases
+from sim.protocol.messages import PartitionRaft, PartitionSubmit, PartitionSubmitted, Place
+from sim.protocol.partition import Intent, Partition
+from sim.protocol.placement import Placement
+from sim.protocol.raft import Member
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import Strategy
+from sim.units import US_PER_MS, Micros, Timestamp
+
+
+class BusyType:
+    """The type of `BUSY`."""
+
+    __slots__ = ()
+
+
+BUSY: Final = BusyType()
+"""What a command comes to whose leader does not know enough yet to stamp it."""
+
+
+class Hosted:
+    """A replica on this node: its group's member, its machine, and what only a primary has.
+
+    `pending` are the primary's own intents that its group has not applied yet, by key.
+    """
+
+    __slots__ = ("group", "machine", "pending", "place", "waiting")
+
+    def __init__(self, place: Place, group: Group, machine: Partition) -> None:
+        self.place = place
+        self.group = group
+        self.machine = machine
+        self.pending: dict[Any, Intent] = {}
+        self.waiting: list[tuple[Timestamp, int, Future[Any]]] = []
+
+
+class Hosting:
+    """The replicas of one node."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        sync: SchemaSync,
+        leases: Leases,
+        placement: Placement,
+        *,
+        partition_class: type[Partition],
+        member_class: type[Member],
+        birth_ts: Timestamp,
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.leases = leases
+        self.placement = placement
+        self.members: dict[Place, Hosted] = {}
+        self._partition_class = partition_class
+        self._member_class = member_class
+        self._birth_ts = birth_ts
+        self._order = 0
+        node.on(PartitionRaft, self._on_raft)
+        node.on(PartitionSubmit, self._on_submit)
+
+    # --- groups -----------------------------------------------------------------------------------
+
+    def at(self, place: Place) -> Hosted | None:
+        """This node's replica of a partition; None where it holds none."""
+        found = self.members.get(place)
+        return found or self._born(place)
+
+    def revive(self, places: list[Place]) -> None:
+        """Begin again with what the disk of a restarted node holds."""
+        for place in places:
+            self.at(place)
+
+    def _born(self, place: Place) -> Hosted | None:
+        node = self.node
+        if not self.placement.knows(place[0]):
+            return None
+        voters = self.placement.replicas_of(place)
+        if node.name not in voters:
+            return None
+        machine = self._partition_class(
+            node, self.strategy, place, self._birth_ts, self._knows_version
+        )
+        alone = len(voters) == 1
+        group = Group(
+            node,
+            machine.name,
+            machine,
+            voters=voters,
+            wrap=None if alone else lambda message: PartitionRaft(place, message),
+            member_class=self._member_class,
+        )
+        found = self.members[place] = Hosted(place, group, machine)
+        if not alone:
+            machine.on_safe_time = lambda ts: self._safe_time_moved(found, ts)
+            group.on_elected = lambda term: self._elected(found, term)
+        group.start()
+        if not alone and group.is_leader:
+            self._arm_idle(found, group.term)
+        return found
+
+    def _knows_version(self, catalog_version: int) -> bool:
+        return self.sync.catalog.version >= catalog_version
+
+    def _on_raft(self, sender: str, envelope: PartitionRaft) -> None:
+        hosted = self.at(envelope.place)
+        if hosted is not None:
+            hosted.group.receive(sender, envelope.message)
+
+    def _elected(self, hosted: Hosted, term: int) -> None:
+        """A leader's first command lets it commit what earlier terms left behind (Raft 5.4.2)."""
+        self._propose(hosted, SafeTimeSync())
+        self._arm_idle(hosted, term)
+
+    def _arm_idle(self, hosted: Hosted, term: int) -> None:
+        delay_us = Micros(self.node.settings.partition_idle_ms * US_PER_MS)
+        self.node.call_later(delay_us, self._idle, hosted, term, hosted.group.last_stamp)
+
+    def _idle(self, hosted: Hosted, term: int, last_stamp: Timestamp) -> None:
+        """Nothing was stamped since the last look: stamp something."""
+        group = hosted.group
+        if not group.is_leader or group.term != term:
+            return
+        if group.last_stamp == last_stamp:
+            self.node.probe("partition-tick")
+            self._propose(hosted, SafeTimeSync())
+        self._arm_idle(hosted, term)
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    def submitted(self, hosted: Hosted, command: Any) -> Any:
+        """Run a command through the group: its result at once, or a coroutine that comes to it."""
+        if hosted.group.is_leader:
+            result = self._propose(hosted, command)
+            if type(result) is not BusyType and type(result) is not Pending:
+                return result
+            return self._submitted_later(hosted, command, result)
+        return self._submitted_later(hosted, command, NOT_LEADER)
+
+    async def _submitted_later(self, hosted: Hosted, command: Any, result: Any) -> Any:
+        """Wait for the result; where there is none, ask whoever leads now, until there is one."""
+        node, group = self.node, hosted.group
+        asked = 0
+        while True:
+            if type(result) is Pending:
+                result = await result.future
+            if result is not NOT_LEADER and result is not BUSY:
+                return result
+            await node.sleep(Micros(node.settings.resend_us // 8))
+            if group.is_leader:
+                result = self._propose(hosted, command)
+                continue
+            others = [voter for voter in group.voters if voter != node.name]
+            to = group.leader or others[asked % len(others)]
+            asked += 1
+            if to == node.name:
+                result = NOT_LEADER
+                continue
+            request = PartitionSubmit(node.clock.now(), hosted.place, command)
+            reply: Any = await node.request(to, request, node.settings.resend_us)
+            result = NOT_LEADER
+            if reply is not NO_REPLY:
+                node.clock.update(reply.sent_ts)
+                if reply.done:
+                    return reply.result
+                node.probe("partition-submit-repeated")
+
+    def _propose(self, hosted: Hosted, command: Any) -> Any:
+        """Stamp and append at the leader; the result, `BUSY`, or what is to be waited for."""
+        group = hosted.group
+        stamp = self.strategy.partition_stamp(self.node.clock, group.last_stamp)
+        if type(command) is FullWrite:
+            validated = self._validated(hosted, command, stamp)
+            if not isinstance(validated, FullWrite):
+                return validated
+            command = validated
+        return group.proposed(StampedCommand(stamp, command))
+
+    def _validated(
+        self, hosted: Hosted, command: FullWrite, stamp: Timestamp
+    ) -> FullWrite | Reason | BusyType:
+        """The one-phase path: I must be forward-compatible at the stamp, before it is appended."""
+        if command.tx in hosted.machine.ended:
+            return command
+        sync, strategy = self.sync, self.strategy
+        verdict = strategy.validate_one_phase(sync, command, stamp)
+        if verdict is None:
+            self.node.probe("one-phase-awaits-metadata")
+            return BUSY
+        self.node.probe("one-phase-revalidated")
+        reason, tables = verdict
+        if reason is not None:
+            return reason  # type: ignore[no-any-return]  # what the design's function says
+        if tables == command.tables:
+            return command
+        return FullWrite(
+            command.tx,
+            command.op,
+            command.op_ts,
+            command.key,
+            command.version,
+            command.row,
+            command.lease_start,
+            command.catalog_version,
+            tables,
+        )
+
+    async def _on_submit(self, sender: str, request: PartitionSubmit) -> PartitionSubmitted:
+        """Another replica's command, at the leader."""
+        del sender
+        node = self.node
+        node.clock.update(request.sent_ts)
+        hosted = self.at(request.place)
+        if hosted is None or not hosted.group.is_leader:
+            leader = None if hosted is None else hosted.group.leader
+            return PartitionSubmitted(node.clock.now(), done=False, leader=leader)
+        needed = getattr(request.command, "catalog_version", 0)
+        if not self._knows_version(needed):
+            node.probe("catalog-version-awaited")
+            return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
+        result = self._propose(hosted, request.command)
+        if type(result) is Pending:
+            result = await result.future
+        if result is NOT_LEADER or result is BUSY:
+            return PartitionSubmitted(node.clock.now(), done=False)
+        return PartitionSubmitted(node.clock.now(), done=True, result=result)
+
+    # --- primaries --------------------------------------------------------------------------------
+
+    async def become_primary(self, place: Place, start_ts: Timestamp) -> bool:
+        """Know everything that was committed before, and fence what earlier primaries may send."""
+        hosted = self.at(place)
+        if hosted is None or not self.leases.is_of_this_life(start_ts):
+            return False
+        change = self.submitted(hosted, PrimaryChange(start_ts, self.node.name))
+        if type(change) is CoroutineType:
+            await change
+        while hosted.machine.lease_start < start_ts:
+            await self.safe_time_reaches(hosted, Timestamp(hosted.machine.safe_ts + 1))
+        return True
+
+    # --- partition safe time ----------------------------------------------------------------------
+
+    def _safe_time_moved(self, hosted: Hosted, ts: Timestamp) -> None:
+        hosted.machine.record_safe_time(ts)
+        waiting = hosted.waiting
+        while waiting and waiting[0][0] <= ts:
+            heappop(waiting)[2].set(None)
+
+    async def safe_time_reaches(self, hosted: Hosted, ts: Timestamp) -> None:
+        """Wait until this replica knows everything of its partition up to `ts`."""
+        if hosted.machine.safe_ts >= ts:
+            return
+        reached: Future[Any] = self.node.future()
+        self._order += 1
+        heappush(hosted.waiting, (ts, self._order, reached))
+        await reached
+
