@@ -157,7 +157,7 @@ class Coordinator:
         tx = Transaction(TxId(begin_ts, self._ordinal, label))
         self._transactions[label] = tx
         if node.recording:
-            node.record(TxBegan(node.elapsed_us(), label, node.name, begin_ts, implicit))
+            node.record(TxBegan(node.watch.now_us, label, node.name, begin_ts, implicit))
         return tx
 
     async def _operate_implicitly(self, request: ClientOperation) -> Reply:
@@ -297,7 +297,7 @@ class Coordinator:
         if node.recording:
             node.record(
                 MetadataRead(
-                    node.elapsed_us(), node.name, tx.id.label, op, table.id, table.version, columns
+                    node.watch.now_us, node.name, tx.id.label, op, table.id, table.version, columns
                 )
             )
         return columns
@@ -345,7 +345,7 @@ class Coordinator:
         if tx.commit_partition is None:
             if node.recording:
                 node.record(
-                    TxCommitted(node.elapsed_us(), node.name, tx.id.label, commit_ts, tables)
+                    TxCommitted(node.watch.now_us, node.name, tx.id.label, commit_ts, tables)
                 )
             return
         participants = tuple(tx.participants)
@@ -366,7 +366,7 @@ class Coordinator:
         del self._transactions[tx.id.label]
         self._aborted[tx.id.label] = reason
         if node.recording:
-            node.record(TxAborted(node.elapsed_us(), node.name, tx.id.label, reason.name))
+            node.record(TxAborted(node.watch.now_us, node.name, tx.id.label, reason.name))
         node.probe(f"abort-{reason.name.lower().replace('_', '-')}")
         if tx.participants:
             node.spawn(self._replica.clean_up_at(list(tx.participants), tx.id, None))

@@ -16,7 +16,7 @@ version they were written under and upgraded to I [110.flow.5] [110.fwd.2].
 A lock that is refused (wait-die) is tried again a few times before the operation gives up.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from types import CoroutineType
 from typing import Any
 
@@ -53,9 +53,10 @@ LOCK_RETRY_US = Micros(5 * US_PER_MS)
 
 ReadRow = tuple[Key, Cells]
 Checked = tuple[int, Reason | None]
+Locks = tuple[tuple[Resource, int], ...]
 
 
-def locks_of(request: Operate) -> tuple[tuple[Resource, int], ...]:
+def locks_of(request: Operate) -> Locks:
     """What an operation locks, in order: the row, and the partition where that says more."""
     row: Resource = (request.table_id, request.partition, request.key)
     if request.action == "get":
@@ -104,7 +105,7 @@ class Replica:
         waiting = self.node.pause_at("after-arrival-check", request.tx.label)
         if waiting is not None:
             await waiting
-        locked: Any = self._locked(request)
+        locked: Any = self._locked(request, locks_of(request))
         reason = await locked if type(locked) is CoroutineType else locked
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
@@ -122,7 +123,7 @@ class Replica:
 
     def _checked(
         self, request: Operate, op_ts: Timestamp, purpose: str
-    ) -> Checked | Awaitable[Checked]:
+    ) -> Checked | Coroutine[Any, Any, Checked]:
         """The table's version at op_ts, and why the operation must not run, if so [110.valid.2]."""
         if request.views:
             return self._checked_with_views(request, op_ts, purpose)
@@ -165,35 +166,29 @@ class Replica:
 
     # --- locks ------------------------------------------------------------------------------------
 
-    def _locked(self, request: Operate) -> Reason | None | Awaitable[Reason | None]:
-        """Get the operation's locks, or the reason why not; at once where they are free."""
+    def _locked(
+        self, request: Operate, wanted: Locks
+    ) -> Reason | Coroutine[Any, Any, Reason | None] | None:
+        """Get these locks, or the reason why not; at once where they are free."""
         tx = request.tx
         if tx in self._ended:
             return Reason.TX_FINISHED
-        wanted = locks_of(request)
         for place, (resource, mode) in enumerate(wanted):
             answer = self.locks.acquire(tx, resource, mode)
             if answer is not True:
-                return self._locked_later(request, wanted[place:], answer)
+                return self._locked_later(request, wanted[place:], answer=answer)
         return None
 
     async def _locked_later(
-        self,
-        request: Operate,
-        wanted: tuple[tuple[Resource, int], ...],
-        answer: bool | Future[bool],
+        self, request: Operate, wanted: Locks, *, answer: bool | Future[bool]
     ) -> Reason | None:
-        """The locks from the first one on that was not free."""
-        for place, (resource, mode) in enumerate(wanted):
-            if place:
-                if request.tx in self._ended:
-                    return Reason.TX_FINISHED
-                answer = self.locks.acquire(request.tx, resource, mode)
-            if answer is not True:
-                reason = await self._wait_for(request, resource, mode, answer=answer)
-                if reason is not None:
-                    return reason
-        return None
+        """Wait for the first of these locks, then get the others."""
+        resource, mode = wanted[0]
+        reason = await self._wait_for(request, resource, mode, answer=answer)
+        if reason is not None or len(wanted) == 1:
+            return reason
+        others = self._locked(request, wanted[1:])
+        return others if others is None or isinstance(others, Reason) else await others
 
     async def _wait_for(
         self, request: Operate, resource: Resource, mode: int, *, answer: bool | Future[bool]
@@ -201,7 +196,7 @@ class Replica:
         """Wait for a lock that was not free; where it was refused, rest and ask again."""
         tx, node = request.tx, self.node
         retries = node.settings.lock_retries
-        began = node.elapsed_us()
+        began = node.watch.now_us
         while True:
             if not isinstance(answer, bool):
                 node.probe("lock-wait")
@@ -217,7 +212,7 @@ class Replica:
             if tx in self._ended:
                 return Reason.TX_FINISHED
             answer = self.locks.acquire(tx, resource, mode)
-        waited = node.elapsed_us() - began
+        waited = node.watch.now_us - began
         if waited and node.recording:
             key = resource[2]
             node.record(
@@ -289,7 +284,7 @@ class Replica:
         if node.recording:
             node.record(
                 ReadExecuted(
-                    node.elapsed_us(),
+                    node.watch.now_us,
                     node.name,
                     tx.label,
                     request.op,
@@ -328,7 +323,7 @@ class Replica:
             cells = None if request.row is None else decode(table, request.row)
             node.record(
                 WriteExecuted(
-                    node.elapsed_us(),
+                    node.watch.now_us,
                     node.name,
                     tx.label,
                     request.op,
@@ -356,7 +351,7 @@ class Replica:
             if node.recording:
                 node.record(
                     TxCommitted(
-                        node.elapsed_us(), node.name, tx.label, request.commit_ts, request.tables
+                        node.watch.now_us, node.name, tx.label, request.commit_ts, request.tables
                     )
                 )
             self.end(tx, request.commit_ts)
