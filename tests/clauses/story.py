@@ -81,6 +81,7 @@ class Story:
         leaders: dict[str, str] | None = None,
         **strategy: str,
     ) -> None:
+        self.lines = lines
         steps = [written(line) for line in lines.strip().splitlines()]
         first = [f'[[leader]]\ngroup = "{g}"\nnode = "{n}"\n' for g, n in (leaders or {}).items()]
         parts = [more, f'[schema]\nsql = "{schema}"\n', *first, *steps]

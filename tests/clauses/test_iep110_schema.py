@@ -1,4 +1,10 @@
-"""IEP-110's schema rules, sentence by sentence, each in the smallest world that shows it."""
+"""IEP-110's schema rules, sentence by sentence, each in the smallest world that shows it.
+
+These are the clauses between validation and the quirk: schema compatibility and the basic schema
+changes, where a schema and a statement are world enough. `test_iep110` comes before them,
+`test_iep110_validation` around them; the two definitions of IEP-98 on which they rest are here as
+the catalog keeps them, and in `test_iep98` as a cluster does.
+"""
 
 import pytest
 
