@@ -31,6 +31,7 @@ from sim.world.scenario import read
 SETTINGS = '[protocol]\npreset = "ignite3_tests"\n'
 CLUSTER = "[cluster]\nnodes = 3\nvoters = 1\n"
 SCHEMA = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+TWO_TABLES = f"{SCHEMA}; CREATE TABLE u (id INT PRIMARY KEY)"
 ACTIONS = ("get", "put", "delete", "scan")
 QUERIES = ("SELECT", "begin", "commit", "rollback")
 

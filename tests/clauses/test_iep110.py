@@ -18,6 +18,7 @@ from tests.clauses.story import (
     HERE,
     SPLIT,
     TWO_PARTITIONS,
+    TWO_TABLES,
     Story,
     Told,
     answers,
@@ -27,8 +28,6 @@ from tests.clauses.story import (
     told_at,
 )
 from tests.unit.world.worlds import program, ran, statement, transaction
-
-TWO_TABLES = "CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE TABLE u (id INT PRIMARY KEY)"
 
 
 def at_begin(now: int, begin_ts: int, created_ts: int) -> int:

@@ -17,6 +17,7 @@ from sim.protocol import strategy as joints
 from tests.clauses.story import (
     HERE,
     TWO_PARTITIONS,
+    TWO_TABLES,
     Story,
     Told,
     answers,
@@ -26,7 +27,6 @@ from tests.clauses.story import (
     told_at,
 )
 
-TWO_TABLES = "CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE TABLE u (id INT PRIMARY KEY)"
 CHECKED = "CREATE TABLE t (id INT PRIMARY KEY, v INT, CONSTRAINT positive CHECK (v > 0))"
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import SafeTimeAdvanced, UpdateLogged
+from sim.history.events import SafeTimeAdvanced, SchemaResolved, UpdateLogged
 from sim.protocol import strategy as joints
+from sim.protocol.messages import Submitted
 from sim.units import plus_ms, timestamp
 from tests.clauses.story import (
     HERE,
@@ -48,12 +49,17 @@ def test_a_schema_is_known_once_safe_time_has_reached_the_timestamp() -> None:
     )
 
     def shown(told: Told) -> Any:
-        return told["r"], told.at_ms("r") >= 312 + 20
+        safe_ts, complete = 0, []
+        for event in told.history.of(SafeTimeAdvanced, SchemaResolved):
+            if event.node == "n3" and isinstance(event, SafeTimeAdvanced):
+                safe_ts = event.safe_ts
+            elif event.node == "n3" and event.tx == "r":
+                complete.append(safe_ts >= event.ts)
+        return told["r"], complete
 
-    assert shown(story.tell()) == ({"id": 1, "w": 1}, True)
-    assert differs(
-        story, shown, "no_completeness_wait", completeness_ts=joints.operation_less_delay
-    )
+    assert shown(story.tell()) == ({"id": 1, "w": 1}, [True] * 4)
+    assert differs(story, shown, "no_completeness_wait")
+    assert differs(story, shown, completeness_ts=joints.operation_less_delay)
 
 
 def test_an_update_activates_no_earlier_than_its_message() -> None:
@@ -248,4 +254,6 @@ def test_a_command_that_is_sent_again_gets_a_stamp_of_its_own() -> None:
     assert len(stamps) > 1
     assert stamps == sorted(set(stamps))
     assert [(each.accepted, each.catalog_version) for each in answers] == [(True, 2)]
+    replies = group.wire.payloads(Submitted)
+    assert {(each.accepted, each.catalog_version) for each in replies} == {(True, 2)}
     assert group["b"].catalog.version == 2
