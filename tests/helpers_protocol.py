@@ -91,7 +91,7 @@ class FakeNode:
     def __init__(self, name: str, wire: Wire, **changes: Any) -> None:
         self.name = name
         self.wire = wire
-        self.loop = wire.loop
+        self.loop = self.watch = wire.loop
         self.ahead_ms = 0
         self.clock = HybridClock(lambda: self.loop.now_us // 1000 + self.ahead_ms)
         self.settings = settings(**changes)
@@ -173,9 +173,6 @@ class FakeNode:
     async def clock_passes(self, ts: Timestamp) -> None:
         while self.clock.current() < ts:
             await self.loop.sleep(1000 - self.loop.now_us % 1000)
-
-    def elapsed_us(self) -> Micros:
-        return Micros(self.loop.now_us)
 
     # --- the record ------------------------------------------------------------------------------
 

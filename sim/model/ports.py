@@ -114,6 +114,14 @@ class Timer(Protocol):
         """Do not make the call."""
 
 
+class Stopwatch(Protocol):
+    """Simulated time, for measuring durations and for the history; no node may decide by it."""
+
+    @property
+    def now_us(self) -> Micros:
+        """The present instant."""
+
+
 Handler = Callable[[str, Any], Any]
 """Takes (sender, payload); gives a reply, None for none, or a coroutine that does."""
 
@@ -122,6 +130,7 @@ class Node(Protocol):
     """A node as the protocol sees it."""
 
     name: str
+    watch: Stopwatch
     clock: HybridClock
     settings: Settings
     disk: dict[str, Any]
@@ -153,9 +162,6 @@ class Node(Protocol):
 
     def clock_passes(self, ts: Timestamp) -> Awaitable[None]:
         """Wait until this node's hybrid clock shows at least `ts`."""
-
-    def elapsed_us(self) -> Micros:
-        """A stopwatch: simulated microseconds, for measuring durations only."""
 
     def record(self, event: object) -> None:
         """Write an event into the history; takes no simulated time."""

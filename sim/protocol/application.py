@@ -297,7 +297,7 @@ class Application:
         self.node.record_once(
             ("update", version),
             UpdateLogged(
-                self.node.elapsed_us(),
+                self.node.watch.now_us,
                 self.node.name,
                 update.op,
                 index,
@@ -336,7 +336,7 @@ class Application:
         if node.recording:
             node.record(
                 UpdateApplied(
-                    node.elapsed_us(), node.name, version, applied.message_ts, activation_ts
+                    node.watch.now_us, node.name, version, applied.message_ts, activation_ts
                 )
             )
         self._wake_version_waiters()

@@ -14,8 +14,8 @@ from sim.model.ports import Node
 from sim.model.reasons import Reason
 from sim.model.schema import Table
 from sim.protocol.commands import FullWrite, WriteIntent
-from sim.protocol.hosting import Hosted, Hosting
-from sim.protocol.messages import Operate, Operated, Replicated, TxId
+from sim.protocol.hosting import BUSY, Hosted, Hosting
+from sim.protocol.messages import AreReplicated, Operate, Operated, Replicated, TxId
 from sim.protocol.partition import Intent
 from sim.protocol.rows import decode, upgrade
 from sim.protocol.schema_sync import SchemaSync
@@ -36,6 +36,7 @@ class Executor:
         self.strategy = strategy
         self.sync = sync
         self.hosting = hosting
+        node.on(AreReplicated, self._tell_again)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -47,7 +48,9 @@ class Executor:
         if scan:
             keys = list(machine.rows)
             keys += [key for key in machine.intents if key not in machine.rows]
-            keys += [key for key in pending if key not in machine.rows and key not in machine.intents]
+            keys += [
+                key for key in pending if key not in machine.rows and key not in machine.intents
+            ]
         seen: list[tuple[Key, Found]] = []
         for key in keys:
             intent = pending.get(key) if pending else None
@@ -96,7 +99,7 @@ class Executor:
         if node.recording:
             node.record(
                 ReadExecuted(
-                    node.elapsed_us(),
+                    node.watch.now_us,
                     node.name,
                     tx.label,
                     request.op,
@@ -124,8 +127,13 @@ class Executor:
         self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
     ) -> Operated:
         """Leave a write intent; where it must be replicated first, that is told later."""
-        node, tx, key = self.node, request.tx, request.key
         self._record(request, op_ts, table)
+        return self._leave_intent(coordinator, request, hosted, op_ts, table)
+
+    def _leave_intent(
+        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+    ) -> Operated:
+        node, tx, key = self.node, request.tx, request.key
         command = WriteIntent(
             tx,
             request.op,
@@ -157,10 +165,26 @@ class Executor:
         node = self.node
         node.send(coordinator, Replicated(node.clock.now(), command.tx, command.op, reason))
 
+    def _tell_again(self, sender: str, request: AreReplicated) -> None:
+        """Of these writes, those that are in the log: the news may have been lost."""
+        node = self.node
+        hosted = self.hosting.at(request.place)
+        if hosted is None:
+            return
+        waiting = [intent.op for intent in hosted.pending.values() if intent.tx == request.tx]
+        stored = hosted.machine.ops_of(request.tx)
+        for op in request.ops:
+            if op not in waiting and op in stored:
+                node.send(sender, Replicated(node.clock.now(), request.tx, op, None))
+
     async def write_and_commit(
-        self, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
     ) -> Operated:
-        """The one-phase path: the leader's stamp is commit_ts."""
+        """The one-phase path: the leader's stamp is commit_ts.
+
+        A leader that does not know the schema at its stamp yet cannot wait, since stamps rise; the
+        write then is an ordinary intent, and its transaction commits in two phases.
+        """
         node = self.node
         self._record(request, op_ts, table)
         command = FullWrite(
@@ -177,6 +201,8 @@ class Executor:
         result = self.hosting.submitted(hosted, command)
         if type(result) is CoroutineType:
             result = await result
+        if result is BUSY:
+            return self._leave_intent(coordinator, request, hosted, op_ts, table)
         if isinstance(result, Reason):
             return Operated(node.clock.now(), op_ts, result)
         node.probe("one-phase-commit")
@@ -188,7 +214,7 @@ class Executor:
             cells = None if request.row is None else decode(table, request.row)
             node.record(
                 WriteExecuted(
-                    node.elapsed_us(),
+                    node.watch.now_us,
                     node.name,
                     request.tx.label,
                     request.op,

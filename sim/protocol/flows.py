@@ -108,10 +108,12 @@ async def enlist_at_first_use(
 
 
 async def await_outstanding_operations(coordinator: "Coordinator", tx: "Transaction") -> None:
-    """No operation of the transaction may get an op_ts above its commit_ts [110.x.2]."""
+    """No operation may get an op_ts above commit_ts, and no write be lost after it [110.x.2]."""
     while tx.outstanding:
         tx.idle = coordinator.node.future()
         await tx.idle
+    if tx.unreplicated:
+        await coordinator.ends.writes_are_replicated(tx)
 
 
 async def schema_at_commit_ts(
@@ -200,7 +202,8 @@ async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate
 
 async def stamp_at_once(coordinator: "Coordinator", tx: "Transaction") -> None:
     """Fix commit_ts without waiting for operations that are still under way."""
-    del coordinator, tx
+    if tx.unreplicated:
+        await coordinator.ends.writes_are_replicated(tx)
 
 
 async def leave_unmarked(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:

@@ -107,7 +107,7 @@ class Group:
         self._last_result: tuple[int, Any] = (0, None)
         self._busy = False
         self._heard_us: dict[str, int] = {}
-        self._leader_heard_us = node.elapsed_us()
+        self._leader_heard_us = node.watch.now_us
         self._level_us: dict[str, int] = {}
         self._heartbeat: Timer | None = None
         self._election_armed = False
@@ -207,14 +207,14 @@ class Group:
                 return
             self._step(sender, message)
             if self.member.leader == sender:
-                self._leader_heard_us = self.node.elapsed_us()
+                self._leader_heard_us = self.node.watch.now_us
             return
         if kind is TimeoutNow and message.payload is not None:
             self.node.clock.update(message.payload)
-        self._heard_us[sender] = self.node.elapsed_us()
+        self._heard_us[sender] = self.node.watch.now_us
         self._step(sender, message)
         if kind is InstallSnapshot and self.member.leader == sender:
-            self._leader_heard_us = self.node.elapsed_us()
+            self._leader_heard_us = self.node.watch.now_us
 
     def _may_store(self, entries: Iterable[Any]) -> bool:
         """Whether this node knows the catalog version that each entry needs."""
@@ -278,7 +278,7 @@ class Group:
             stamp = machine.stamp_of(entry.command)
             node.record_once(
                 (self.name, index, entry.term, stamp),
-                CommandLogged(node.elapsed_us(), node.name, self.name, index, entry.term, stamp),
+                CommandLogged(node.watch.now_us, node.name, self.name, index, entry.term, stamp),
             )
         result = machine.apply(index, entry.term, entry.command)
         self._last_result = (index, result)
@@ -299,12 +299,13 @@ class Group:
             self.member.compact(machine.applied_index, machine.snapshot(), keep)
 
     def _install(self) -> None:
+        assert self.member.installed is not None, f"{self.name} has no snapshot to install"
         index, state = self.member.installed
         self.member.installed = None
         node = self.node
         node.probe("snapshot-install")
         if node.recording:
-            node.record(SnapshotInstalled(node.elapsed_us(), node.name, self.name, index))
+            node.record(SnapshotInstalled(node.watch.now_us, node.name, self.name, index))
         self._log.applied = index
         self.machine.install(state)
 
@@ -335,7 +336,7 @@ class Group:
             self._led_term = member.term
             node.probe("election")
             if node.recording:
-                node.record(LeaderElected(node.elapsed_us(), node.name, self.name, member.term))
+                node.record(LeaderElected(node.watch.now_us, node.name, self.name, member.term))
             self._lead()
             if self.on_elected is not None:
                 self._busy = False
@@ -349,7 +350,7 @@ class Group:
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
             each.set(NOT_LEADER)
-        self._leader_heard_us = self.node.elapsed_us()
+        self._leader_heard_us = self.node.watch.now_us
         self._await_leader()
         if self.on_deposed is not None:
             self.on_deposed(term)
@@ -358,7 +359,7 @@ class Group:
         """Let the others hear from this leader, and see whether they answer."""
         if self.is_alone:
             return
-        now = self.node.elapsed_us()
+        now = self.node.watch.now_us
         self._heard_us = dict.fromkeys(self.member.peers, now)
         self._level_us = dict.fromkeys(self.member.peers, now)
         self._arm_heartbeat()
@@ -368,7 +369,7 @@ class Group:
         self._heartbeat = self.node.call_later(Micros(interval_us), self._beat)
 
     def _beat(self) -> None:
-        member, now = self.member, self.node.elapsed_us()
+        member, now = self.member, self.node.watch.now_us
         if not member.is_leader:
             self._heartbeat = None
             return
@@ -389,7 +390,7 @@ class Group:
         self._after()
 
     def _hears_leader(self) -> bool:
-        return self.node.elapsed_us() - self._leader_heard_us < self._timeout_us()
+        return self.node.watch.now_us - self._leader_heard_us < self._timeout_us()
 
     def _timeout_us(self) -> int:
         return self.node.settings.election_timeout_ms * US_PER_MS
@@ -409,7 +410,7 @@ class Group:
         if member.is_leader:
             self._election_armed = False
             return
-        silent_us = self.node.elapsed_us() - self._leader_heard_us
+        silent_us = self.node.watch.now_us - self._leader_heard_us
         timeout_us = self._timeout_us()
         if silent_us < timeout_us + extra_us:
             self._arm_election(timeout_us - min(silent_us, timeout_us))
@@ -423,13 +424,13 @@ class Group:
 
     def silent_us(self, peer: str) -> int:
         """At the leader: how long ago a member was last heard."""
-        return self.node.elapsed_us() - self._heard_us.get(peer, 0)
+        return self.node.watch.now_us - self._heard_us.get(peer, 0)
 
     def behind_us(self, peer: str) -> int:
         """At the leader: how long ago a member last had all of the log; 0 for itself."""
         if peer == self.node.name:
             return 0
-        return self.node.elapsed_us() - self._level_us.get(peer, 0)
+        return self.node.watch.now_us - self._level_us.get(peer, 0)
 
     def _arm_resend(self) -> None:
         """While a member has not confirmed everything, look again after a while."""

@@ -24,7 +24,7 @@ from sim.protocol.placement import Placement
 from sim.protocol.raft import Member
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
-from sim.units import US_PER_MS, Micros, Timestamp
+from sim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
 
 
 class BusyType:
@@ -34,7 +34,7 @@ class BusyType:
 
 
 BUSY: Final = BusyType()
-"""What a command comes to whose leader does not know enough yet to stamp it."""
+"""What a one-phase write comes to whose leader does not know the schema at its stamp yet."""
 
 
 class Hosted:
@@ -154,7 +154,7 @@ class Hosting:
         """Run a command through the group: its result at once, or a coroutine that comes to it."""
         if hosted.group.is_leader:
             result = self._propose(hosted, command)
-            if type(result) is not BusyType and type(result) is not Pending:
+            if type(result) is not Pending:
                 return result
             return self._submitted_later(hosted, command, result)
         return self._submitted_later(hosted, command, NOT_LEADER)
@@ -163,9 +163,13 @@ class Hosting:
         """Wait for the result; where there is none, ask whoever leads now, until there is one."""
         node, group = self.node, hosted.group
         asked = 0
+        doubtful = False
         while True:
             if type(result) is Pending:
                 result = await result.future
+                doubtful = True  # appended, and perhaps replaced
+            if result is BUSY and not doubtful:
+                return BUSY
             if result is not NOT_LEADER and result is not BUSY:
                 return result
             await node.sleep(Micros(node.settings.resend_us // 8))
@@ -181,9 +185,13 @@ class Hosting:
             request = PartitionSubmit(node.clock.now(), hosted.place, command)
             reply: Any = await node.request(to, request, node.settings.resend_us)
             result = NOT_LEADER
+            doubtful = doubtful or reply is NO_REPLY
             if reply is not NO_REPLY:
                 node.clock.update(reply.sent_ts)
+                if reply.result is BUSY and not doubtful:
+                    return BUSY
                 if reply.done:
+                    await self.safe_time_reaches(hosted, reply.stamp)  # here too it is applied
                     return reply.result
                 node.probe("partition-submit-repeated")
 
@@ -240,12 +248,16 @@ class Hosting:
         if not self._knows_version(needed):
             node.probe("catalog-version-awaited")
             return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
+        before = hosted.group.last_stamp
         result = self._propose(hosted, request.command)
+        stamp = hosted.group.last_stamp
         if type(result) is Pending:
             result = await result.future
         if result is NOT_LEADER or result is BUSY:
-            return PartitionSubmitted(node.clock.now(), done=False)
-        return PartitionSubmitted(node.clock.now(), done=True, result=result)
+            return PartitionSubmitted(node.clock.now(), done=False, result=result)
+        if stamp == before:  # refused before it was appended
+            stamp = MIN_TIMESTAMP
+        return PartitionSubmitted(node.clock.now(), done=True, result=result, stamp=stamp)
 
     # --- primaries --------------------------------------------------------------------------------
 
@@ -277,4 +289,3 @@ class Hosting:
         self._order += 1
         heappush(hosted.waiting, (ts, self._order, reached))
         await reached
-

@@ -5,6 +5,7 @@ in the way for long may have lost its coordinator; somebody has to ask.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from sim.history.events import LockWaited
 from sim.model.ports import Future, Node, Timer
@@ -43,7 +44,7 @@ class LockWaits:
         self._has_ended = has_ended
         self._suspect = suspect
 
-    def locked(self, request: Operate) -> Reason | None | Awaitable[Reason | None]:
+    def locked(self, request: Operate) -> Reason | Awaitable[Reason | None] | None:
         """Get the operation's locks, or the reason why not; at once where they are free."""
         wanted = locks_of(request)
         for place, (resource, mode) in enumerate(wanted):
@@ -56,7 +57,7 @@ class LockWaits:
         self,
         request: Operate,
         wanted: tuple[tuple[Resource, int], ...],
-        answer: bool | Future[bool],
+        answer: Any,
     ) -> Reason | None:
         """The locks from the first one on that was not free."""
         for place, (resource, mode) in enumerate(wanted):
@@ -76,7 +77,7 @@ class LockWaits:
         """Wait for a lock that was not free; where it was refused, rest and ask again."""
         tx, node = request.tx, self.node
         retries = node.settings.lock_retries
-        began = node.elapsed_us()
+        began = node.watch.now_us
         timers: list[Timer] = []
         self._be_patient(timers, tx, resource, mode)
         while True:
@@ -117,9 +118,11 @@ class LockWaits:
             self._suspect(other)
         self._be_patient(timers, tx, resource, mode)
 
-    def _record(self, request: Operate, resource: Resource, began: Micros, *, granted: bool) -> None:
+    def _record(
+        self, request: Operate, resource: Resource, began: Micros, *, granted: bool
+    ) -> None:
         node = self.node
-        waited = node.elapsed_us() - began
+        waited = node.watch.now_us - began
         if waited and node.recording:
             node.record(
                 LockWaited(

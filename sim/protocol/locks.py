@@ -85,9 +85,7 @@ class LockTable:
 
     def release_place(self, table_id: int, partition: int) -> None:
         """The node is primary of the partition no longer: its locks there are worth nothing."""
-        gone = [
-            place for place in self._holders if place[0] == table_id and place[1] == partition
-        ]
+        gone = [place for place in self._holders if place[0] == table_id and place[1] == partition]
         for resource in gone:
             for tx, _, granted in self._queues.pop(resource, ()):
                 self._leave(self._waiting, tx, resource)

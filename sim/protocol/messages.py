@@ -40,6 +40,7 @@ class ClientBegin(Record, frozen=True):
     op: str
     tx: str
     session_ts: Timestamp | None = None
+    read_only: bool = False
 
 
 class ClientOperation(Record, frozen=True):
@@ -67,6 +68,7 @@ class ClientOperation(Record, frozen=True):
     metadata: bool = False
     columns: tuple[str, ...] = ()
     session_ts: Timestamp | None = None
+    read_only: bool = False
 
 
 class ClientCommit(Record, frozen=True):
@@ -273,12 +275,13 @@ class PartitionSubmit(Record, frozen=True):
 
 
 class PartitionSubmitted(Record, frozen=True):
-    """What the command came to; `done` false: not here, or not yet, ask again."""
+    """What the command came to, at which stamp; `done` false: not here, or not yet, ask again."""
 
     sent_ts: Timestamp
     done: bool
     result: Any = None
     leader: str | None = None
+    stamp: Timestamp = MIN_TIMESTAMP
 
 
 # --- any node to the meta storage leader ----------------------------------------------------------

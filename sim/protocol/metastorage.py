@@ -111,7 +111,7 @@ class MetaStorage:
             to = hint or self.group.leader or voters[asked % len(voters)]
             asked += 1
             hint = None
-            began = node.elapsed_us()
+            began = node.watch.now_us
             request = Submit(node.clock.now(), command)
             reply: Any = await node.request(to, request, node.settings.resend_us)
             if type(reply) is Submitted:
@@ -120,7 +120,7 @@ class MetaStorage:
             node.probe("submit-resent")
             if type(reply) is NotLeader and reply.leader not in (None, to):
                 hint = reply.leader
-            elif node.elapsed_us() - began < node.settings.resend_us:  # refused, not lost
+            elif node.watch.now_us - began < node.settings.resend_us:  # refused, not lost
                 await node.sleep(Micros(node.settings.resend_us // 4))
             if reply is NO_REPLY and self.group.leader == to:
                 hint = voters[asked % len(voters)]

@@ -80,9 +80,9 @@ class Participant:
         """A transaction does something here."""
         active = self._active.get(tx)
         if active is None:
-            self._active[tx] = Active(commit_place, self.node.elapsed_us())
+            self._active[tx] = Active(commit_place, self.node.watch.now_us)
         else:
-            active.seen_us = self.node.elapsed_us()
+            active.seen_us = self.node.watch.now_us
 
     def is_new(self, tx: TxId, op: str) -> bool:
         """Whether a write was not executed here before: a copy must not undo a later one."""
@@ -116,8 +116,9 @@ class Participant:
 
     async def _validate_and_finish(self, request: Finish, hosted: Hosted) -> Finished:
         """Judge the schema here, where the outcome is stored (Apache Ignite 3)."""
-        validated = self.strategy.validate_at_finish(self.hosting.sync, request)
-        reason, tables = await validated
+        validate = self.strategy.validate_at_finish
+        assert validate is not None, "nobody asked for it"
+        reason, tables = await validate(self.hosting.sync, request)
         commit_ts = request.commit_ts if reason is None else None
         stored = self._store(request, hosted, commit_ts, tables)
         finished: Finished = await stored if type(stored) is CoroutineType else stored
@@ -200,9 +201,7 @@ class Participant:
 
     # --- cleaning up ------------------------------------------------------------------------------
 
-    async def clean_up_at(
-        self, places: list[Place], tx: TxId, commit_ts: Timestamp | None
-    ) -> None:
+    async def clean_up_at(self, places: list[Place], tx: TxId, commit_ts: Timestamp | None) -> None:
         """Tell the primaries of these partitions the outcome until each has confirmed it."""
         node, left = self.node, list(places)
         while left:
@@ -211,14 +210,14 @@ class Participant:
                 holders.setdefault(self._holder(place), []).append(place)
             for name, there in holders.items():
                 request = Cleanup(node.clock.now(), tx, commit_ts, tuple(there))
-                began = node.elapsed_us()
+                began = node.watch.now_us
                 reply: Any = await node.request(name, request, node.settings.resend_us)
                 if type(reply) is Cleaned:
                     node.clock.update(reply.sent_ts)
                     left = [place for place in left if place not in there]
                     continue
                 node.probe("cleanup-resent")
-                if node.elapsed_us() - began < node.settings.resend_us:
+                if node.watch.now_us - began < node.settings.resend_us:
                     await node.sleep(node.settings.resend_us)
 
     def clean_up(self, sender: str, request: Cleanup) -> Any:
@@ -248,7 +247,7 @@ class Participant:
                 waits.append(result)
         if waits:
             return self._release_after(tx, waits)
-        self._release(tx)
+        self.release(tx)
         return None
 
     async def clean_here(
@@ -262,9 +261,10 @@ class Participant:
     async def _release_after(self, tx: TxId, waits: list[Any]) -> None:
         for wait in waits:
             await wait
-        self._release(tx)
+        self.release(tx)
 
-    def _release(self, tx: TxId) -> None:
+    def release(self, tx: TxId) -> None:
+        """The transaction is over here: its locks are free."""
         self._active.pop(tx, None)
         self.locks.release_all(tx)
 
@@ -275,7 +275,7 @@ class Participant:
         active = self._active.get(tx)
         if active is None or tx in self._suspected:
             return
-        idle_us = self.node.elapsed_us() - active.seen_us
+        idle_us = self.node.watch.now_us - active.seen_us
         if idle_us >= self.node.settings.orphan_check_ms * US_PER_MS:
             self._suspected[tx] = None
             self.node.spawn(self._look_for(tx, active.commit_place))
@@ -283,7 +283,7 @@ class Participant:
     def look_for_orphans(self) -> None:
         """Ask for whatever has been idle here for long, in the way or not."""
         limit_us = 2 * self.node.settings.orphan_check_ms * US_PER_MS
-        now = self.node.elapsed_us()
+        now = self.node.watch.now_us
         for tx, active in list(self._active.items()):
             if now - active.seen_us >= limit_us:
                 self.suspect(tx)
@@ -355,9 +355,8 @@ class Participant:
         known = hosted.machine.outcomes.get(tx)
         if known is not None:
             return self._told(known)
-        ended = hosted.machine.ended.get(tx, False)
-        if ended is not False:  # committed in one phase, or cleaned up as aborted
-            return Finished(node.clock.now(), ended)
+        if tx in hosted.machine.ended:  # committed in one phase, or cleaned up as aborted
+            return Finished(node.clock.now(), hosted.machine.ended[tx])
         node.probe("coordinator-recovery")
         commit_ts = self.strategy.recovery_outcome(node.clock.now())
         command = FinishTx(tx, commit_ts, (request.place,), by_recovery=True)

@@ -80,7 +80,7 @@ class Partition:
         "_apply_by_kind",
         "_knows",
         "_node",
-        "_primary_watchers",
+        "_ops",
         "_strategy",
         "_written",
         "applied_index",
@@ -121,6 +121,7 @@ class Partition:
         self._strategy = strategy
         self._knows = knows
         self._written: dict[TxId, dict[Key, None]] = {}
+        self._ops: dict[TxId, dict[str, None]] = {}
         self._apply_by_kind: dict[type, Callable[[Timestamp, Any], Any]] = {
             WriteIntent: self._write,
             FullWrite: self._write_and_commit,
@@ -156,7 +157,9 @@ class Partition:
     def may_store(self, command: StampedCommand) -> bool:
         """Whether this node's catalog knows the version that a row was written under."""
         inner = command.command
-        return type(inner) not in (WriteIntent, FullWrite) or self._knows(inner.catalog_version)
+        if not isinstance(inner, WriteIntent | FullWrite):
+            return True
+        return self._knows(inner.catalog_version)
 
     def snapshot(self) -> PartitionState:
         """A copy of everything."""
@@ -182,7 +185,9 @@ class Partition:
         self.outcomes = dict(state.outcomes)
         self.uncleaned = dict.fromkeys(state.uncleaned)
         self._written = {}
+        self._ops = {}
         for key, intent in state.intents:
+            self._ops.setdefault(intent.tx, {})[intent.op] = None
             self._written.setdefault(intent.tx, {})[key] = None
         self.safe_ts = max(self.safe_ts, state.safe_ts)
         if self.on_safe_time is not None:
@@ -191,7 +196,7 @@ class Partition:
     # --- commands ---------------------------------------------------------------------------------
 
     def _write(self, stamp: Timestamp, command: WriteIntent) -> Reason | None:
-        """Leave an intent; one from a lease that is over, or of a transaction that is, leaves none."""
+        """Leave an intent, unless the transaction is over, or the lease that it came under."""
         del stamp
         tx, key = command.tx, command.key
         if tx in self.ended:
@@ -199,6 +204,7 @@ class Partition:
         if not self._strategy.accepts_token(command.lease_start, self.lease_start):
             self._node.probe("write-fenced")
             return Reason.PRIMARY_EXPIRED
+        self._ops.setdefault(tx, {})[command.op] = None
         known = self.intents.get(key)
         if known is not None and known.tx == tx and known.op_ts >= command.op_ts:
             return None  # a copy, or overtaken by a later write
@@ -254,7 +260,7 @@ class Partition:
             node = self._node
             node.record_once(
                 ("recovered", tx.label),
-                TxRecovered(node.elapsed_us(), node.name, tx.label, "aborted"),
+                TxRecovered(node.watch.now_us, node.name, tx.label, "aborted"),
             )
         return outcome
 
@@ -265,7 +271,7 @@ class Partition:
         if node.recording:
             node.record_once(
                 ("committed", tx.label),
-                TxCommitted(node.elapsed_us(), node.name, tx.label, commit_ts, tables),
+                TxCommitted(node.watch.now_us, node.name, tx.label, commit_ts, tables),
             )
 
     def _clean_up(self, stamp: Timestamp, command: CleanUp) -> None:
@@ -275,6 +281,7 @@ class Partition:
         if tx in self.ended:
             return
         self.ended[tx] = commit_ts
+        self._ops.pop(tx, None)
         for key in self._written.pop(tx, ()):
             intent = self.intents.get(key)
             if intent is None or intent.tx != tx:  # only where locks or fences do not hold
@@ -305,6 +312,10 @@ class Partition:
                 return version
         return None
 
+    def ops_of(self, tx: TxId) -> dict[str, None]:
+        """The writes of a transaction that have been applied, overwritten ones included."""
+        return self._ops.get(tx, {})
+
     @property
     def open_transactions(self) -> tuple[TxId, ...]:
         """Whose intents are still here."""
@@ -314,4 +325,4 @@ class Partition:
         """Write down that this replica knows everything up to `ts`."""
         node = self._node
         if node.recording:
-            node.record(PartitionSafeTime(node.elapsed_us(), node.name, self.name, ts))
+            node.record(PartitionSafeTime(node.watch.now_us, node.name, self.name, ts))

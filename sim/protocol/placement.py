@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from sim.model.ops import Key
 from sim.protocol.catalog import Catalog
-from sim.protocol.leases import Place
+from sim.protocol.messages import Place
 
 
 def partition_of(key: Key, partitions: int) -> int:
@@ -51,9 +51,11 @@ class Placement:
         first = table_id + number if placed is None else nodes.index(placed)
         return tuple(nodes[(first + offset) % len(nodes)] for offset in range(count))
 
-    def primary(self, table_id: int, partition: int) -> str:
-        """The first primary of a partition."""
-        return self.replicas_of((table_id, partition))[0]
+    def knows(self, table_id: int) -> bool:
+        """Whether this node's catalog knows the table, or knew it."""
+        if table_id not in self._tables:
+            self._learn()
+        return table_id in self._tables
 
     def partitions_of(self, table_id: int) -> int:
         """How many partitions a table has; the number never changes [110.zone]."""

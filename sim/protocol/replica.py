@@ -86,6 +86,11 @@ class Replica:
             if self._leads(place)
         )
 
+    def is_primary(self, place: Place) -> bool:
+        """Whether this node is primary of a partition, by its own clock."""
+        lease = self.leases.of(place)
+        return lease is not None and self.leases.holds(place, lease.start_ts)
+
     def _leads(self, place: Place) -> bool:
         lease = self.leases.of(place)
         return lease is not None and lease.holder == self.node.name
@@ -137,7 +142,7 @@ class Replica:
         hosted = self.hosting.members[request.table_id, request.partition]
         return request.tx in hosted.machine.ended
 
-    async def operate(self, sender: str, request: Operate) -> Operated:
+    async def operate(self, sender: str, request: Operate) -> Operated | None:
         """Check, lock, check again, execute."""
         clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
         place = (request.table_id, request.partition)
@@ -166,10 +171,10 @@ class Replica:
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
         answered = self._after_locks(sender, request, hosted, current, op_ts)
-        if type(answered) is not Operated:
+        if type(answered) is CoroutineType:
             answered = await answered
-        if request.one_phase:
-            self.locks.release_all(tx)
+        if request.one_phase and answered is not None and answered.commit_ts is not None:
+            self.participant.release(tx)
         return answered
 
     def _after_locks(
@@ -194,13 +199,13 @@ class Replica:
         hosted: Hosted,
         op_ts: Timestamp,
         checked: Awaitable[Checked],
-    ) -> Operated:
+    ) -> Any:
         """The metadata had to be waited for."""
         current, reason = await checked
         if reason is not None:
             return Operated(self.node.clock.now(), op_ts, reason)
         answered = self._execute(sender, request, hosted, current, op_ts)
-        return answered if type(answered) is Operated else await answered
+        return await answered if type(answered) is CoroutineType else answered
 
     def _checked(
         self, request: Operate, op_ts: Timestamp, purpose: str
@@ -273,10 +278,10 @@ class Replica:
             assert self.locks.holds(tx, (*place, key)), f"{tx.label} reads without a lock"
             return self.executor.read(request, hosted, op_ts, table)
         assert self.locks.holds(tx, (*place, request.key)) & X, f"{tx.label} writes unlocked"
-        if not self.participant.is_new(tx, request.op):
-            return Operated(node.clock.now(), op_ts, None)  # a copy of the message
+        if not self.participant.is_new(tx, request.op):  # a copy of the message
+            return None if request.one_phase else Operated(node.clock.now(), op_ts, None)
         if request.one_phase:
-            return self.executor.write_and_commit(request, hosted, op_ts, table)
+            return self.executor.write_and_commit(sender, request, hosted, op_ts, table)
         return self.executor.write(sender, request, hosted, op_ts, table)
 
     def _foreign(self, request: Operate, hosted: Hosted) -> tuple[TxId, Place] | None:
@@ -301,7 +306,7 @@ class Replica:
         hosted: Hosted,
         current: int,
         foreign: tuple[TxId, Place],
-    ) -> Operated:
+    ) -> Any:
         """Learn how the other transaction ended, see to its intents here, and go on."""
         node = self.node
         node.probe("intent-resolved")
@@ -311,4 +316,4 @@ class Replica:
             return Operated(node.clock.now(), op_ts, Reason.LOCK_CONFLICT)
         await self.participant.clean_here(foreign[0], resolved.commit_ts, (hosted.place,))
         answered = self._after_locks(sender, request, hosted, current, node.clock.now())
-        return answered if type(answered) is Operated else await answered
+        return await answered if type(answered) is CoroutineType else answered

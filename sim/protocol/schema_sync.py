@@ -69,7 +69,7 @@ class SchemaSync:
         self.safe_time = ts
         node = self.node
         if node.recording:
-            node.record(SafeTimeAdvanced(node.elapsed_us(), node.name, ts))
+            node.record(SafeTimeAdvanced(node.watch.now_us, node.name, ts))
         waiters = self._waiters
         while waiters and waiters[0][0] <= ts:
             heappop(waiters)[2].set(None)
@@ -102,7 +102,7 @@ class SchemaSync:
         node = self.node
         if node.recording:
             version = 0 if found is None else found.version
-            now = node.elapsed_us()
+            now = node.watch.now_us
             node.record(
                 SchemaResolved(now, node.name, tx, op, purpose, None, object_id, ts, version, 0)
             )
@@ -118,11 +118,11 @@ class SchemaSync:
         object_id: int,
     ) -> SchemaObject | None:
         node = self.node
-        began = node.elapsed_us()
+        began = node.watch.now_us
         found = (await resolved).by_id(object_id)
         if node.recording:
             version = 0 if found is None else found.version
-            now = node.elapsed_us()
+            now = node.watch.now_us
             node.record(
                 SchemaResolved(
                     now, node.name, tx, op, purpose, None, object_id, ts, version, now - began
@@ -136,7 +136,7 @@ class SchemaSync:
         """Write down a look-up that did not wait."""
         node = self.node
         if node.recording:
-            now = node.elapsed_us()
+            now = node.watch.now_us
             node.record(
                 SchemaResolved(now, node.name, tx, op, purpose, None, object_id, ts, version, 0)
             )
@@ -146,13 +146,13 @@ class SchemaSync:
     ) -> SchemaObject | None:
         """The table or view of this name at `ts`, once this node's metadata is complete for it."""
         node = self.node
-        began = node.elapsed_us()
+        began = node.watch.now_us
         snapshot = self._resolve(self, ts)
         if type(snapshot) is not Snapshot:
             snapshot = await snapshot
         found: SchemaObject | None = snapshot.by_name(name)
         if node.recording:
-            now = node.elapsed_us()
+            now = node.watch.now_us
             known = (0, 0) if found is None else (found.id, found.version)
             node.record(
                 SchemaResolved(

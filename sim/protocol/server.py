@@ -16,14 +16,17 @@ from sim.model.ports import Node
 from sim.protocol.application import Delays
 from sim.protocol.catalog import Catalog
 from sim.protocol.coordinator import Coordinator
-from sim.protocol.group import Group
-from sim.protocol.leases import Lease, Leases, Place
+from sim.protocol.group import Group, disk_name
+from sim.protocol.hosting import Hosting
+from sim.protocol.leases import Lease, Leases
 from sim.protocol.locks import LockTable
-from sim.protocol.messages import NodeJoined
+from sim.protocol.messages import NodeJoined, Place
 from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
+from sim.protocol.partition import Partition
 from sim.protocol.placement import Placement
 from sim.protocol.placement_driver import PlacementDriver
 from sim.protocol.raft import Member
+from sim.protocol.readers import Readers
 from sim.protocol.replica import Replica
 from sim.protocol.schema_change import SchemaChange
 from sim.protocol.schema_sync import SchemaSync
@@ -42,6 +45,7 @@ class Parts:
     locks: type[LockTable] = LockTable
     member: type[Member] = Member
     metastorage: type[MetaStorage] = MetaStorage
+    partition: type[Partition] = Partition
     sync: type[SchemaSync] = SchemaSync
     replica: type[Replica] = Replica
     ticker: type[Ticker] = Ticker
@@ -118,15 +122,29 @@ class Server:
         self.driver = parts.driver(node, strategy, self.metastorage, self.placement.places)
         self.metastorage.on_elected = self.driver.start
         self.metastorage.on_activation(self.driver.look_soon)
-        self.replica = parts.replica(node, strategy, self.sync, parts.locks(node.future))
+        self.hosting = Hosting(
+            node,
+            strategy,
+            self.sync,
+            self.leases,
+            self.placement,
+            partition_class=parts.partition,
+            member_class=parts.member,
+            birth_ts=config.start_ts,
+        )
+        locks = parts.locks(node.future)
+        self.replica = parts.replica(
+            node, strategy, self.sync, locks, self.hosting, self.leases, config.nodes
+        )
+        self.readers = Readers(node, strategy, self.sync, self.hosting, self.replica)
         self.coordinator = Coordinator(
             node,
             config.nodes.index(node.name),
             strategy,
             self.sync,
-            self.replica,
-            placement=self.placement,
-            default_partitions=config.partitions,
+            self.replica.participant,
+            self.leases,
+            self.placement,
         )
         self.metastorage.on_activation(self.coordinator.watch)
 
@@ -140,7 +158,14 @@ class Server:
             self.sync.publish(config.start_ts)
         self.metastorage.start()
         if self._restarted:
+            self.hosting.revive(self._places_on_disk())
             self.node.spawn(self._join())
+
+    def _places_on_disk(self) -> list[Place]:
+        """The partitions whose logs the disk holds."""
+        names = [key.removeprefix(disk_name("")) for key in self.node.disk]
+        pairs = [name.split("/") for name in names if "/" in name]
+        return [(int(table), int(number)) for table, number in pairs]
 
     async def _join(self) -> None:
         """Tell the meta storage that leases from an earlier life are worth nothing."""
@@ -150,5 +175,4 @@ class Server:
 
     def group_of(self, place: Place) -> Group | None:
         """This node's member of a partition's group, if it has one."""
-        del place
-        return None
+        return self.replica.group_of(place)

@@ -252,6 +252,7 @@ def new_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
 def recovery_aborts(now: Timestamp) -> Timestamp | None:
     """Who finds a transaction without its coordinator only ever aborts it."""
     del now
+    return None
 
 
 def recovery_commits(now: Timestamp) -> Timestamp | None:
@@ -415,6 +416,7 @@ class Strategy:
     before_commit_ts: Flow = field(default=flows.await_outstanding_operations)
     commit_schema: Flow = field(default=flows.schema_at_commit_ts)
     validate_one_phase: AtOnceOrFlow = field(default=flows.schema_at_the_stamp)
+    validate_at_finish: Flow | None = None
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from sim.kernel.future import Future
 from sim.kernel.host import Host
 from sim.kernel.life import Timer
 from sim.model.hlc import HybridClock
-from sim.model.ports import Handler, Settings
+from sim.model.ports import Handler, Settings, Stopwatch
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms
 
 CLOCK_LIMIT: Final = "clock limit"
@@ -130,7 +130,7 @@ class NodePort:
         self.sleep = host.sleep
         self.future = host.future
         self.call_later = host.call_later
-        self._loop = host.loop
+        self.watch: Stopwatch = host.loop
         self._pauses = pauses
         self._probes = recorder.history.probes
         self._waiters = ClockWaiters(host, self.clock)
@@ -153,10 +153,6 @@ class NodePort:
     def spawn(self, task: Coroutine[Any, Any, Any]) -> None:
         """Run a task of this incarnation beside the present one."""
         self._host.spawn(task)
-
-    def elapsed_us(self) -> Micros:
-        """The present instant, for measuring durations and for the history."""
-        return self._loop.now_us
 
     def probe(self, name: str) -> None:
         """Count that a rare branch was reached."""

@@ -28,8 +28,10 @@ from sim.units import Micros
 from sim.world.cluster import Cluster
 
 Outcome = Answer | Refusal | Any
-DATA: Final = (Get, Put, Delete, Scan)
-"""The kinds of data operations: asking for one of them is cheaper than matching its class."""
+DATA: Final[dict[type, str]] = {
+    kind: str(kind.__struct_config__.tag) for kind in (Get, Put, Delete, Scan)
+}
+"""The kinds of data operations: looking one up is cheaper than matching its class."""
 
 
 class ClientHost:
@@ -91,12 +93,14 @@ class ClientHost:
         self.open[op] = do, node
         if not self.recording:
             return
-        now, kind = self._loop.now_us, do.__struct_config__.tag
         table = key = sql = None
-        if type(do) in DATA:
+        kind = DATA.get(type(do))
+        if kind is not None:
             table, key = do.table, do.key
-        elif type(do) is Ddl:
-            sql = do.sql
+        else:
+            kind = do.__struct_config__.tag
+            sql = do.sql if type(do) is Ddl else None
+        now = self._loop.now_us
         self.record(Invoked(now, self.name, op, tx, node, kind, table, key, sql, self.session))
 
     def completed(self, op: str, do: Any, reply: Outcome) -> None:

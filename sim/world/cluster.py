@@ -20,7 +20,7 @@ from sim.protocol.application import Delays
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
 from sim.protocol.group import Group
-from sim.protocol.leases import Place
+from sim.protocol.messages import Place
 from sim.protocol.server import ClusterConfig, Parts, Server
 from sim.protocol.strategy import Strategy
 from sim.sql import parse
