@@ -90,6 +90,7 @@ class ClientHost:
         """Write down that the client asks for something."""
         kind = do.__struct_config__.tag
         self.open[op] = f"an answer to {kind} from {node}"
+        self.cluster.asked[self.name] = node
         if self.recording:
             data = type(do) in DATA
             self.record(

@@ -1,7 +1,7 @@
 """Builds the nodes and wires them: hosts, clocks, links, and a server on each node.
 
-The cluster is the one owner of everything that lives in a run. It also finds who plays a role
-("the meta storage leader", "primary of t") for the faults.
+The cluster is the one owner of everything that lives in a run. What it can suffer, and who plays a
+role in it ("meta storage leader", "primary of t"), stands in `failures`.
 """
 
 from collections import Counter
@@ -16,6 +16,7 @@ from sim.kernel.rng import Constant, quantiles
 from sim.model.ddl import ObjectChange
 from sim.model.ops import Get, Scan
 from sim.model.ports import Settings
+from sim.protocol.application import Delays
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
 from sim.protocol.placement import Placement
@@ -24,13 +25,15 @@ from sim.protocol.strategy import Strategy
 from sim.sql import parse
 from sim.units import US_PER_MS, Micros, Timestamp, timestamp
 from sim.world.adapters import NodePort, Pauses, Recorder
+from sim.world.failures import Failing
 from sim.world.plan_records import NodePlan, Plan
+from sim.world.troubles import Troubles
 
 BOOT_TS = timestamp(-86_400_000)
 """When the initial schema activated: a day before the run, by any clock."""
 
 
-class Cluster:
+class Cluster(Failing):
     """The simulated machines of one run and what runs on them."""
 
     def __init__(self, plan: Plan, strategy: Strategy, parts: Parts, recorder: Recorder) -> None:
@@ -42,6 +45,8 @@ class Cluster:
         self.hosts: dict[str, Host] = {}
         self.ports: dict[str, NodePort] = {}
         self.servers: dict[str, Server] = {}
+        self.asked: dict[str, str] = {}  # by client: the node that it has asked last
+        self.troubles = Troubles(self)
         self._paused: Counter[str] = Counter()
         self._weather()
         for node in plan.nodes:
@@ -55,14 +60,13 @@ class Cluster:
         self._slow_stages()
         self._record_start(schema)
 
-    @property
-    def leader(self) -> str:
-        """The meta storage leader."""
-        return self.plan.meta_leader
+    def settings_of(self, node: str) -> Settings:
+        """A node's settings as they are now."""
+        return self.ports[node].settings
 
-    def primary_of(self, table_name: str, partition: int = 0) -> str:
-        """The primary of a partition of the table that had this name when the run began."""
-        return self.placement.primary(self._table_ids[table_name], partition)
+    def delays_of(self, node: str) -> Delays:
+        """How slowly a node applies the meta storage."""
+        return self.servers[node].metastorage.delays
 
     def pause(self, node: str) -> None:
         """A node stands still until it was resumed as often as it was paused."""
@@ -128,7 +132,7 @@ class Cluster:
         placed: dict[tuple[int, int], str] = {}
         for entry in self.plan.leaders:
             table, _, partition = entry.group.partition("/")
-            if entry.group != "meta":
+            if entry.group != "meta" and not entry.at_us:
                 placed[self._table_ids[table], int(partition)] = entry.node
         return placed
 

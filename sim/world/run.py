@@ -22,6 +22,7 @@ from sim.kernel.envelope import TracedEnvelope
 from sim.model.schema import Table
 from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault
+from sim.nemesis.roles import NobodyError
 from sim.protocol import flows
 from sim.protocol import strategy as joints
 from sim.protocol.rows import decode
@@ -117,6 +118,9 @@ class Run:
             self.loop.call_at(tick.at_us, leader.tick)
         for change in plan.clock_steps:
             self.loop.call_at(change.at_us, self._set_clock, change)
+        for entry in plan.leaders:
+            if entry.at_us:
+                self.loop.call_at(entry.at_us, self.cluster.transfer, entry.group, entry.node)
         for number, planned in enumerate(plan.faults):
             fault = FAULTS.get(planned.name)(**planned.fields)
             self._faults.append((fault, ClusterLevers(self.cluster), planned))
@@ -140,11 +144,16 @@ class Run:
     # --- faults -----------------------------------------------------------------------------------
 
     def _begin_fault(self, number: int) -> None:
+        """Begin a fault, unless nobody plays the role that it is to strike."""
         if number in self._healed:
             return
         fault, levers, planned = self._faults[number]
         self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named))
-        fault.begin(levers)
+        try:
+            fault.begin(levers)
+        except NobodyError:
+            self._recorder.probe("fault-on-nobody")
+            self._heal_fault(number)
 
     def _heal_fault(self, number: int) -> None:
         if number in self._healed:
