@@ -1,7 +1,7 @@
 """The directory of `--out`: histories and summary.json, and nothing overwritten that is not ours.
 
 A directory is ours if it is new, empty, or holds a summary.json that we wrote; in it, the files
-called `seed-N.jsonl`, `seed-N.toml` and summary.json are ours. Whatever else is there is left alone.
+called `seed-N.jsonl`, `seed-N.toml` and summary.json are ours. Whatever else there is stays.
 """
 
 import json
