@@ -77,7 +77,7 @@ def parse(
     if verb == "run":
         _one_kind_of_seed(options, given)
         if options.scenario is None and not options.swarm:
-            raise InputError("run: SCENARIO is missing")
+            raise InputError("run: SCENARIO is missing; or say --swarm")
     return options
 
 

@@ -85,7 +85,7 @@ def _whole(knobs: Knobs) -> Table:
     load_ms = knobs.pick("load_ms", LOADS_MS)
     cluster = swarm_knobs.cluster(knobs)
     nodes = tuple(f"n{number}" for number in range(1, cluster["nodes"] + 1))
-    protocol = swarm_knobs.protocol(knobs)
+    protocol = swarm_knobs.protocol(knobs, nodes)
     clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"])
     network = swarm_knobs.network(knobs, nodes)
     names, sql = swarm_work.schema(knobs, len(nodes))

@@ -72,8 +72,8 @@ DDL_MARGIN_MS: Final = 400
 """A DDL statement has at least so much time beyond DD and CSmax, or none would be acknowledged."""
 
 
-def protocol(knobs: Knobs) -> Table:
-    """DD, CSmax, H, and time limits that do not let clients hang."""
+def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
+    """DD, CSmax, H, and time limits that do not let clients hang; now and then one node's own."""
     delay_ms = knobs.pick("delay_duration_ms", DELAYS_MS)
     skew_ms = knobs.pick("max_clock_skew_ms", SKEWS_MS)
     least_ms = delay_ms + skew_ms + DDL_MARGIN_MS
@@ -90,6 +90,11 @@ def protocol(knobs: Knobs) -> Table:
     for key, choices in SINCE_FAILURES.items():
         if key in config.ALWAYS:
             table[key] = knobs.pick(key, choices)
+    own = knobs.perhaps("a node's own DD", 0.2, (delay_ms // 2, delay_ms // 4))
+    if own is not None:
+        node = knobs.die("whose own DD").pick(nodes)
+        knobs.tell("a node's own DD", f"{own} on {node}")
+        table["nodes"] = {node: {"delay_duration_ms": own}}
     return table
 
 

@@ -14,26 +14,39 @@ TABLES: Final = {
 }
 CHANGES: Final = {
     "a": (
-        "ALTER TABLE a ADD COLUMN m1 INT",
-        "ALTER TABLE a ADD COLUMN m2 VARCHAR(10)",
-        "ALTER TABLE a ALTER COLUMN v SET DATA TYPE BIGINT",
-        "ALTER TABLE a DROP COLUMN v",
+        ("ADD COLUMN m1 INT", "ALTER COLUMN v SET DATA TYPE BIGINT", "DROP COLUMN v"),
+        ("DROP COLUMN v", "ADD COLUMN v INT", "ADD COLUMN m1 VARCHAR(10)"),
+        ("RENAME COLUMN v TO v2", "RENAME COLUMN v2 TO v", "ADD COLUMN m1 INT"),
+        ("ADD COLUMN m1 INT NOT NULL DEFAULT 7", "DROP COLUMN m1", "ADD COLUMN m1 REAL"),
     ),
     "b": (
-        "ALTER TABLE b ADD COLUMN m1 INT NOT NULL DEFAULT 7",
-        "ALTER TABLE b RENAME COLUMN s TO s2",
-        "ALTER TABLE b DROP COLUMN v",
-        "DROP TABLE b",
-        "CREATE TABLE b (id INT PRIMARY KEY, w INT)",
+        ("ADD COLUMN m1 INT", "RENAME COLUMN s TO s2", "DROP COLUMN v"),
+        ("RENAME TO b2", "RENAME TO b", "ADD COLUMN m1 INT"),
+        ("DROP TABLE", "CREATE TABLE", "ADD COLUMN m1 INT"),
+        ("DROP COLUMN s", "ADD COLUMN s VARCHAR(20)", "ALTER COLUMN s SET DATA TYPE VARCHAR(30)"),
     ),
     "c": (
-        "ALTER TABLE c ALTER COLUMN v SET DEFAULT 4",
-        "ALTER TABLE c RENAME TO c2",
-        "ALTER TABLE c2 ADD COLUMN m1 INT",
-        "ALTER TABLE c2 RENAME TO c",
+        ("ALTER COLUMN v SET DEFAULT 4", "ADD COLUMN m1 INT", "DROP COLUMN v"),
+        ("RENAME TO c2", "ADD COLUMN m1 INT", "RENAME TO c"),
+        ("DROP TABLE", "CREATE TABLE", "ALTER COLUMN v DROP DEFAULT"),
     ),
 }
-"""Sequences of statements that are each allowed after the one before."""
+"""Sequences of changes to a table, each allowed after the one before."""
+
+
+def _statements(table: str, changes: tuple[str, ...]) -> list[str]:
+    """The changes as SQL; what comes after a rename goes by the new name."""
+    name, made = table, []
+    for change in changes:
+        if change == "DROP TABLE":
+            made.append(f"DROP TABLE {name}")
+        elif change == "CREATE TABLE":
+            made.append(TABLES[table])
+        else:
+            made.append(f"ALTER TABLE {name} {change}")
+        if change.startswith("RENAME TO "):
+            name = change.rpartition(" ")[2]
+    return made
 
 
 def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
@@ -57,19 +70,19 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
 def migrations(knobs: Knobs, names: list[str], nodes: tuple[str, ...], load_ms: int) -> list[Table]:
     """In some worlds, planned statements on a table that others use."""
     die = knobs.die("migration")
-    if not die.chance(0.35):
+    if not die.chance(0.5):
         knobs.tell("migration", OFF)
         return []
     name = die.pick(names)
-    count = die.between(1, min(3, len(CHANGES[name])))
-    knobs.tell("migration", f"{count} on {name}")
-    pace: Table = {"every_ms": die.pick((20, 150, 400))} if die.chance(0.7) else {}
+    statements = _statements(name, die.pick(CHANGES[name]))[: die.between(1, 3)]
+    knobs.tell("migration", f"{len(statements)} on {name}")
+    pace: Table = {"every_ms": die.pick((5, 20, 150, 400))} if die.chance(0.8) else {}
     return [
         {
             "at_ms": die.between(load_ms // 10, load_ms // 2),
             "node": die.pick(nodes),
             **pace,
-            "sql": "".join(f"{sql};\n" for sql in CHANGES[name][:count]),
+            "sql": "".join(f"{sql};\n" for sql in statements),
         }
     ]
 
@@ -126,7 +139,7 @@ def _mixed(knobs: Knobs, load_ms: int) -> Table:
         "transaction_operations": [1, most],
         "transaction_tables": [1, 2],
         "pause_ms": [0, 4 * pace_ms] if idle else [0, pace_ms],
-        "gap_ms": [0, knobs.pick("gap_ms", (0, 5, 12, 60, 250))],
+        "gap_ms": [0, knobs.pick("gap_ms", (0, 5, 12, 60, 150, 300))],
         **SHAPES[knobs.pick("shape", list(SHAPES))],
         "keys": keys,
         "hot_keys": min(2, keys) if die.chance(0.4) else 0,
