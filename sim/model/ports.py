@@ -34,16 +34,23 @@ class Settings:
     """What may differ per node or change at run time; never part of a strategy.
 
     `delay_duration_ms` is DD, `max_clock_skew_ms` the configured CSmax, `safe_time_interval_ms` H.
+    `election_timeout_ms` is how long a follower hears nothing before it stands for election,
+    `lease_duration_ms` how long a primary is one, `lease_check_ms` how often leases are looked
+    after, `snapshot_entries` how many applied entries a log keeps before it is compacted.
     """
 
     __slots__ = (
         "ddl_attempts",
         "delay_duration_ms",
+        "election_timeout_ms",
+        "lease_check_ms",
+        "lease_duration_ms",
         "lock_retries",
         "max_clock_skew_ms",
         "operation_timeout_us",
         "resend_us",
         "safe_time_interval_ms",
+        "snapshot_entries",
     )
 
     def __init__(  # one value a field
@@ -56,6 +63,10 @@ class Settings:
         resend_us: Micros,
         ddl_attempts: int,
         lock_retries: int,
+        election_timeout_ms: int = 1_200,
+        lease_duration_ms: int = 5_000,
+        lease_check_ms: int = 500,
+        snapshot_entries: int = 1_000,
     ) -> None:
         self.delay_duration_ms = delay_duration_ms
         self.max_clock_skew_ms = max_clock_skew_ms
@@ -64,6 +75,10 @@ class Settings:
         self.resend_us = resend_us
         self.ddl_attempts = ddl_attempts
         self.lock_retries = lock_retries
+        self.election_timeout_ms = election_timeout_ms
+        self.lease_duration_ms = lease_duration_ms
+        self.lease_check_ms = lease_check_ms
+        self.snapshot_entries = snapshot_entries
 
 
 class Future(Protocol[T_contra]):
@@ -99,6 +114,7 @@ class Node(Protocol):
     settings: Settings
     disk: dict[str, Any]
     recording: bool
+    disk_delay_us: int
 
     def on(self, payload_type: type, handler: Handler) -> None:
         """Handle messages whose payload is of this type."""
@@ -137,6 +153,9 @@ class Node(Protocol):
 
     def probe(self, name: str) -> None:
         """Count that a rare branch was reached."""
+
+    def spread(self, purpose: str, bound_us: Micros) -> Micros:
+        """A span below the bound, drawn anew at each call: so that nodes do not act in step."""
 
     def pause_at(self, point: str, tx: str | None = None) -> Awaitable[None] | None:
         """A named point of the protocol: None to go on, or what a scripted pause makes wait."""

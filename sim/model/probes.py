@@ -50,6 +50,18 @@ BRANCHES: Final = (
     Probe("slow-listener", "a slow listener held safe time back"),
     Probe("schema-activated", "a schema version came into force on a node"),
     Probe("completeness-wait", "a look-up waited until the schema was complete"),
+    Probe("tick-ignored", "an idle command of a leader that leads no more was ignored"),
+    Probe("late-start-of-ticks", "a new leader began its idle commands late"),
+    # groups and leases
+    Probe("election", "a group elected a leader"),
+    Probe("election-timeout", "a follower heard nothing for too long"),
+    Probe("quorum-lost", "a leader lost touch with most voters and stepped down"),
+    Probe("transfer", "a leader was told to hand over"),
+    Probe("log-compacted", "a log was cut behind a snapshot"),
+    Probe("snapshot-install", "a member that had fallen behind was sent a snapshot"),
+    Probe("catalog-version-awaited", "entries waited until the catalog knew their schema"),
+    Probe("lease-prolonged", "a lease was prolonged"),
+    Probe("lease-cas-lost", "a lease was decided by two at once"),
     # DDL
     Probe("ddl-installed", "a DDL statement took effect"),
     Probe("ddl-noop", "a DDL statement had nothing to do"),
@@ -68,6 +80,10 @@ BRANCHES: Final = (
     Probe("wait-die-abort", "an operation died rather than wait for an older transaction"),
     Probe("newer-row-met", "an operation met a row of a newer schema version"),
     # faults
+    Probe("crash", "a node crashed"),
+    Probe("unsynced-lost", "a disk lost what was not synced"),
+    Probe("slow-disk", "somebody waited for a slow disk"),
+    Probe("setting-changed", "a setting was changed while the node ran"),
     Probe("fault-on-nobody", "a fault found nobody to strike: its table was not there"),
 )
 

@@ -192,14 +192,31 @@ class CatalogUpdate(Record, frozen=True):
 
 
 class SafeTimeCommand(Record, frozen=True):
-    """An idle safe-time command: nothing but its message_ts [98.safe.3]."""
+    """An idle safe-time command: nothing but its message_ts [98.safe.3].
+
+    `term` is its leader's; applied in another one it counts for nothing [98.x.6].
+    """
+
+    term: int
+
+
+class NodeJoined(Record, frozen=True):
+    """A restarted node is back: leases that it held in an earlier life are worth nothing."""
+
+    command_id: str
+    node: str
+    joined_ts: Timestamp
+
+    @property
+    def op(self) -> None:
+        """No client's operation."""
 
 
 class Submit(Record, frozen=True):
     """Ask the meta storage leader to run a command."""
 
     sent_ts: Timestamp
-    update: CatalogUpdate
+    update: CatalogUpdate | NodeJoined
 
 
 class Submitted(Record, frozen=True):
@@ -208,3 +225,21 @@ class Submitted(Record, frozen=True):
     sent_ts: Timestamp
     accepted: bool
     catalog_version: int
+
+
+# --- placement driver to a replica ----------------------------------------------------------------
+
+
+class LeaseGrant(Record, frozen=True):
+    """Make ready to be primary of a partition under a lease that begins at `start_ts`."""
+
+    sent_ts: Timestamp
+    place: tuple[int, int]
+    start_ts: Timestamp
+
+
+class LeaseAccepted(Record, frozen=True):
+    """Whether the replica knows everything that was committed before, and is ready."""
+
+    sent_ts: Timestamp
+    accepted: bool

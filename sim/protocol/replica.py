@@ -36,6 +36,8 @@ from sim.protocol.messages import (
     Cleanup,
     Finish,
     Finished,
+    LeaseAccepted,
+    LeaseGrant,
     Operate,
     Operated,
     TxId,
@@ -76,8 +78,13 @@ class Replica:
         self._ended: dict[TxId, Timestamp | None] = {}
         self._outcomes: dict[TxId, Timestamp] = {}
         node.on(Operate, self.operate)
+        node.on(LeaseGrant, self._on_grant)
         node.on(Finish, self.finish)
         node.on(Cleanup, self.clean_up)
+
+    def _on_grant(self, sender: str, request: LeaseGrant) -> LeaseAccepted:
+        self.node.clock.update(request.sent_ts)
+        return LeaseAccepted(self.node.clock.now(), True)
 
     @property
     def has_open_work(self) -> bool:

@@ -21,7 +21,7 @@ one transaction could commit on both [98.one].
 """
 
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Final
 
 from sim.history.events import SafeTimeAdvanced, SchemaResolved
 from sim.model.ports import Future, Node
@@ -30,16 +30,31 @@ from sim.protocol.catalog import Catalog, Snapshot
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, Timestamp
 
+NO_BOUND: Final = 10**10
+"""More milliseconds than any run has."""
+
 
 class SchemaSync:
     """One node's schema safe time, its waiters, and look-ups in its catalog."""
 
-    __slots__ = ("_order", "_resolve", "_waiters", "catalog", "node", "safe_time", "strategy")
+    __slots__ = (
+        "_order",
+        "_resolve",
+        "_waiters",
+        "catalog",
+        "delay_bound_ms",
+        "node",
+        "safe_time",
+        "strategy",
+    )
 
-    def __init__(self, node: Node, strategy: Strategy, catalog: Catalog) -> None:
+    def __init__(
+        self, node: Node, strategy: Strategy, catalog: Catalog, cluster_delay_ms: int = NO_BOUND
+    ) -> None:
         self.node = node
         self.strategy = strategy
         self.catalog = catalog
+        self.delay_bound_ms = strategy.reader_delay_bound(cluster_delay_ms)
         self.safe_time: Timestamp = MIN_TIMESTAMP
         self._resolve = strategy.resolve_schema
         self._waiters: list[tuple[Timestamp, int, Future[Any]]] = []

@@ -99,6 +99,10 @@ class NodeProtocol(TableRecord, frozen=True):
     resend_ms: WholeMs | None = None
     ddl_attempts: Positive | None = None
     lock_retries: Count | None = None
+    election_timeout_ms: Positive | None = None
+    lease_duration_ms: Positive | None = None
+    lease_check_ms: Positive | None = None
+    snapshot_entries: Positive | None = None
 
 
 class Protocol(NodeProtocol, frozen=True):
@@ -129,6 +133,10 @@ ALWAYS: Final[dict[str, int]] = {
     "resend_ms": 200,
     "ddl_attempts": 10,
     "lock_retries": 3,
+    "election_timeout_ms": 1_200,
+    "lease_duration_ms": 5_000,
+    "lease_check_ms": 500,
+    "snapshot_entries": 1_000,
 }
 """What no document argues about; Apache Ignite 3's numbers, where it has them."""
 

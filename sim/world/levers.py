@@ -34,7 +34,7 @@ class ClusterLevers:
         if match := PRIMARY.match(role):
             return cluster.primary_of(match[1], int(match[2] or 0))
         if match := PLACE_LEADER.match(role):
-            return cluster.leader_of(f"{match[1]}/{match[2] or 0}")
+            return cluster.failures.leader_of(f"{match[1]}/{match[2] or 0}")
         if match := COORDINATOR.match(role):
             return cluster.asked.get(match[1], next(iter(cluster.hosts)))
         assert role in cluster.hosts, f"no node or role is called {role!r}"
@@ -140,7 +140,7 @@ class ClusterLevers:
 
     def _slower(self, node: str, stage: str, by_us: int) -> None:
         """Differences, so that faults that overlap can end in any order."""
-        delays = self._cluster.delays_of(node)
+        delays = self._cluster.delays(node)
         setattr(delays, stage, getattr(delays, stage) + by_us)
 
     def set_setting(self, node: str, key: str, value: int) -> None:
@@ -151,11 +151,11 @@ class ClusterLevers:
 
     def transfer(self, group: str, to: str | None) -> None:
         """The leader of a group hands over, to this node or to its next voter."""
-        self._cluster.transfer(self._group(group), to)
+        self._cluster.failures.transfer(self._group(group), to)
 
     def re_elect(self, group: str) -> None:
         """The leader of a group steps down and is elected again."""
-        self._cluster.re_elect(self._group(group))
+        self._cluster.failures.re_elect(self._group(group))
 
     def expire_lease(self, place: str) -> None:
         """The lease of a partition is not prolonged any more; `release` lets it be."""

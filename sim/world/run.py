@@ -114,19 +114,23 @@ class Run:
         self._steps = Timeline(self.cluster, self._clients)
         self._steps.start()
         for tick in plan.ticks:
-            leader = self.cluster.servers[self.cluster.leader].metastorage
-            self.loop.call_at(tick.at_us, leader.tick)
+            self.loop.call_at(tick.at_us, self._tick)
+        for transfer in plan.leaders:
+            if transfer.at_us:
+                failures = self.cluster.failures
+                self.loop.call_at(transfer.at_us, failures.transfer, transfer.group, transfer.node)
         for change in plan.clock_steps:
             self.loop.call_at(change.at_us, self._set_clock, change)
-        for entry in plan.leaders:
-            if entry.at_us:
-                self.loop.call_at(entry.at_us, self.cluster.transfer, entry.group, entry.node)
         for number, planned in enumerate(plan.faults):
             fault = FAULTS.get(planned.name)(**planned.fields)
             self._faults.append((fault, ClusterLevers(self.cluster), planned))
             self.loop.call_at(planned.from_us, self._begin_fault, number)
             if planned.until_us is not None:
                 self.loop.call_at(planned.until_us, self._heal_fault, number)
+
+    def _tick(self) -> None:
+        """A scripted idle safe-time command, by whoever leads at this instant."""
+        self.cluster.servers[self.cluster.leader].metastorage.tick()
 
     def _client(self, name: str, *, session: bool) -> ClientHost:
         if name not in self._clients:

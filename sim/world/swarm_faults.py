@@ -138,7 +138,7 @@ KINDS: Final[dict[str, Kind]] = {
     "setting_change": Kind(0.1, 0.5, _setting),
 }
 
-NOT_YET: Final = (
+NOT_YET: Final[tuple[str, ...]] = (
     "crash",
     "crash_majority",
     "slow_disk",

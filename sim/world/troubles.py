@@ -7,31 +7,24 @@ are slowed down twice; of two values of a setting the later one counts for as lo
 from collections import Counter
 from typing import Protocol
 
-from sim.model.ports import Settings
-from sim.protocol.application import Delays
-
-STAGES = ("log", "catalog", "listener")
-
 
 class Fragile(Protocol):
-    """The part of a cluster that is asked to suffer."""
+    """What is asked to break a cluster."""
 
     def crash(self, node: str) -> None: ...
     def restart(self, node: str) -> None: ...
     def lose_unsynced(self, node: str, torn: int) -> None: ...
-    def set_disk_delay(self, node: str, us: int) -> None: ...
-    def set_setting(self, node: str, key: str, value: int) -> None: ...
-    def expire_lease(self, place_name: str) -> None: ...
-    def renew_lease(self, place_name: str) -> None: ...
-    def settings_of(self, node: str) -> Settings: ...
-    def delays_of(self, node: str) -> Delays: ...
+    def set_disk_delay(self, node: str, delay_us: int) -> None: ...
+    def set_setting(self, node: str, key: str, value: int) -> int: ...
+    def expire_lease(self, name: str) -> None: ...
+    def renew_lease(self, name: str) -> None: ...
 
 
 class Troubles:
     """The faults under way in one cluster, by what they do."""
 
-    def __init__(self, cluster: Fragile) -> None:
-        self._cluster = cluster
+    def __init__(self, failures: Fragile) -> None:
+        self._failures = failures
         self._down: Counter[str] = Counter()
         self._torn: dict[str, int] = {}
         self._disk_us: Counter[str] = Counter()
@@ -50,7 +43,7 @@ class Troubles:
         if torn is not None:
             self._torn[node] = min(torn, self._torn.get(node, torn))
         if self._down[node] == 1:
-            self._cluster.crash(node)
+            self._failures.crash(node)
 
     def restart(self, node: str) -> None:
         """One fault is over; start the node again if it was the last that kept it down."""
@@ -59,38 +52,34 @@ class Troubles:
             return
         torn = self._torn.pop(node, None)
         if torn is not None:
-            self._cluster.lose_unsynced(node, torn)
-        before = self._cluster.delays_of(node)
-        self._cluster.restart(node)
-        after = self._cluster.delays_of(node)
-        for stage in STAGES:  # slow listeners are as slow in the next incarnation
-            setattr(after, stage, getattr(before, stage))
+            self._failures.lose_unsynced(node, torn)
+        self._failures.restart(node)
 
     def slow_disk(self, node: str, by_us: int) -> None:
         """A disk is slower by so much more, or less where it is negative."""
         self._disk_us[node] += by_us
-        self._cluster.set_disk_delay(node, self._disk_us[node])
+        self._failures.set_disk_delay(node, self._disk_us[node])
 
     def expire_lease(self, place: str) -> None:
         """Nobody prolongs a lease until this was taken back as often as it was done."""
         self._leases[place] += 1
         if self._leases[place] == 1:
-            self._cluster.expire_lease(place)
+            self._failures.expire_lease(place)
 
     def renew_lease(self, place: str) -> None:
         """Take one `expire_lease` back."""
         self._leases[place] -= 1
         if not self._leases[place]:
-            self._cluster.renew_lease(place)
+            self._failures.renew_lease(place)
 
     def set_setting(self, node: str, key: str, value: int) -> int:
         """Another value for a setting; the number by which it is taken back."""
         place = (node, key)
+        before = self._failures.set_setting(node, key, value)
         if not self._values.get(place):
-            self._first[place] = getattr(self._cluster.settings_of(node), key)
+            self._first[place] = before
         self._changes += 1
         self._values.setdefault(place, {})[self._changes] = value
-        self._cluster.set_setting(node, key, value)
         return self._changes
 
     def forget_setting(self, node: str, key: str, change: int) -> None:
@@ -98,4 +87,4 @@ class Troubles:
         values = self._values[node, key]
         del values[change]
         latest = values[max(values)] if values else self._first[node, key]
-        self._cluster.set_setting(node, key, latest)
+        self._failures.set_setting(node, key, latest)

@@ -247,7 +247,7 @@ def test_a_node_can_stand_still() -> None:
 def test_a_stage_can_be_slow(stage: str) -> None:
     """By so much more than it is anyway."""
     grip = Grip(f'[[apply]]\nnode = "n2"\nstage = "{stage}"\ndelay_ms = 5\n')
-    delays = grip.cluster.servers["n2"].metastorage.delays
+    delays = grip.cluster.delays("n2")
     grip.levers.slow_apply("n2", stage, Micros(40_000))
     assert getattr(delays, stage) == 45_000
     grip.levers.release()
@@ -277,7 +277,7 @@ def test_faults_that_overlap_leave_each_other_alone(first_ends_first: bool) -> N
         levers.clock_drift("n2", scale * 100)
         levers.pause("n2")
         levers.block_traffic(sender="n1", to="n2", kind=None)
-    delays = grip.cluster.servers["n2"].metastorage.delays
+    delays = grip.cluster.delays("n2")
     clock = grip.cluster.hosts["n2"].clock
     assert (delays.log, clock.pieces[-1].drift_ppm) == (30_000, 200)
     first, second = (one, other) if first_ends_first else (other, one)

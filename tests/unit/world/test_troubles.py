@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 from typing import Any
 
-from sim.protocol.application import Delays
 from sim.world.troubles import Troubles
 
 
@@ -13,37 +12,30 @@ class Noted:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
         self.settings = SimpleNamespace(delay_duration_ms=100)
-        self.delays = Delays()
 
     def crash(self, node: str) -> None:
         self.told.append(("crash", node))
 
     def restart(self, node: str) -> None:
-        self.delays = Delays()
         self.told.append(("restart", node))
 
     def lose_unsynced(self, node: str, torn: int) -> None:
         self.told.append(("lose", node, torn))
 
-    def set_disk_delay(self, node: str, us: int) -> None:
-        self.told.append(("disk", node, us))
+    def set_disk_delay(self, node: str, delay_us: int) -> None:
+        self.told.append(("disk", node, delay_us))
 
-    def set_setting(self, node: str, key: str, value: int) -> None:
+    def set_setting(self, node: str, key: str, value: int) -> int:
+        del node
+        before: int = getattr(self.settings, key)
         setattr(self.settings, key, value)
+        return before
 
-    def expire_lease(self, place_name: str) -> None:
-        self.told.append(("expire", place_name))
+    def expire_lease(self, name: str) -> None:
+        self.told.append(("expire", name))
 
-    def renew_lease(self, place_name: str) -> None:
-        self.told.append(("renew", place_name))
-
-    def settings_of(self, node: str) -> Any:
-        del node
-        return self.settings
-
-    def delays_of(self, node: str) -> Delays:
-        del node
-        return self.delays
+    def renew_lease(self, name: str) -> None:
+        self.told.append(("renew", name))
 
 
 def test_a_node_starts_again_when_the_last_fault_that_keeps_it_down_is_over() -> None:
@@ -70,15 +62,6 @@ def test_a_later_crash_loses_nothing_because_an_earlier_one_did() -> None:
         troubles.crash("n1", torn)
         troubles.restart("n1")
     assert [what[0] for what in cluster.told] == ["crash", "lose", "restart", "crash", "restart"]
-
-
-def test_slow_stages_stay_slow_over_a_restart() -> None:
-    cluster = Noted()
-    troubles = Troubles(cluster)
-    cluster.delays.listener = 40
-    troubles.crash("n1", None)
-    troubles.restart("n1")
-    assert (cluster.delays.log, cluster.delays.listener) == (0, 40)
 
 
 def test_slow_disks_add_up() -> None:
