@@ -52,7 +52,7 @@ def test_probes_have_names_of_their_own_and_sentences() -> None:
     names = [probe.name for probe in PROBES]
     assert len(names) == len(set(names))
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)
-    assert all(len(probe.sentence) > 15 for probe in PROBES)
+    assert all(len(probe.sentence) > 10 for probe in PROBES)
 
 
 def test_what_no_run_has_reached_is_told() -> None:
