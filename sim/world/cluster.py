@@ -186,7 +186,7 @@ class Cluster:
             voters=tuple(node.name for node in plan.nodes if node.voter),
             leader=plan.meta_leader,
             partitions=plan.partitions,
-            replicas=1,
+            replicas=plan.replicas,
             placed=self._placed(),
             initial_schema=self._schema,
             boot_ts=BOOT_TS,

@@ -142,12 +142,16 @@ ALWAYS: Final[dict[str, int]] = {
 
 
 class Cluster(TableRecord, frozen=True):
-    """`[cluster]`: how many nodes, which of them vote; `nodes` may list names instead."""
+    """`[cluster]`: how many nodes, which of them vote; `nodes` may list names instead.
+
+    `partitions` and `replicas` are those of tables outside any zone.
+    """
 
     plane: Literal["ignite"] = "ignite"
     nodes: Positive | list[Text] = 3
     voters: Positive | None = None
     partitions: Positive = 1
+    replicas: Positive = 1
     leader: str | None = None
 
 

@@ -134,6 +134,7 @@ class Plan(Record, frozen=True):
     load_until_us: Micros
     drain_us: Micros
     commit_wait_us: Micros
+    replicas: int = 1
     trace: bool = False
     recording: bool = True
     strict: bool = False

@@ -9,7 +9,6 @@ from typing import Any, Final, TypeVar
 
 from sim.kernel.rng import Streams
 from sim.workload.base import Die
-from sim.world import config
 
 T = TypeVar("T")
 Table = dict[str, Any]
@@ -52,14 +51,12 @@ class Knobs:
 def cluster(knobs: Knobs) -> Table:
     """How many nodes, voters, partitions and replicas there are."""
     nodes = knobs.pick("nodes", (3, 3, 4, 5, 5, 6, 7))
-    table: Table = {
+    return {
         "nodes": nodes,
         "voters": knobs.pick("voters", (3, 5) if nodes >= 5 else (3,)),
         "partitions": knobs.pick("partitions", (1, 1, 2, 3)),
+        "replicas": knobs.pick("replicas", (1, 1, 3)),
     }
-    if "replicas" in config.Cluster.__struct_fields__:
-        table["replicas"] = knobs.pick("replicas", (1, 1, 3))
-    return table
 
 
 # --- the protocol --------------------------------------------------------------------------------
@@ -87,9 +84,8 @@ def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
         "commit_wait_ms": 1_000,
         "resend_ms": knobs.pick("resend_ms", (50, 100, 200)),
     }
-    for key, choices in SINCE_FAILURES.items():
-        if key in config.ALWAYS:
-            table[key] = knobs.pick(key, choices)
+    for key, choices in QUICK.items():
+        table[key] = knobs.pick(key, choices)
     own = knobs.perhaps("a node's own DD", 0.2, (delay_ms // 2, delay_ms // 4))
     if own is not None:
         node = knobs.die("whose own DD").pick(nodes)
@@ -98,7 +94,7 @@ def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
     return table
 
 
-SINCE_FAILURES: Final[dict[str, tuple[int, ...]]] = {
+QUICK: Final[dict[str, tuple[int, ...]]] = {
     "election_timeout_ms": (150, 300, 600),
     "lease_duration_ms": (500, 1_000, 2_000),
     "lease_check_ms": (50, 100, 250),
