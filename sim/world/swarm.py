@@ -10,6 +10,8 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from msgspec import field
+
 from sim.model.records import Record
 from sim.world import swarm_faults, swarm_knobs, swarm_work
 from sim.world.overrides import EMBEDDED
@@ -35,7 +37,7 @@ class Source(Record, frozen=True):
 
     name: str | None = None
     text: str = ""
-    overrides: dict[str, Any] = {}  # noqa: RUF012 - copied by the record for every instance
+    overrides: dict[str, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
