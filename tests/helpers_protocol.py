@@ -47,6 +47,7 @@ def settings(**changes: Any) -> Settings:
         "resend_us": Micros(20_000),
         "ddl_attempts": 3,
         "lock_retries": 2,
+        "election_timeout_ms": 1_000_000,
     }
     return Settings(**(numbers | changes))
 
@@ -96,6 +97,7 @@ class FakeNode:
         self.settings = settings(**changes)
         self.disk: dict[str, Any] = {}
         self.recording = True
+        self.disk_delay_us = 0
         self.tracing = False
         self.events: list[Any] = []
         self.probes: Counter[str] = Counter()
@@ -156,6 +158,11 @@ class FakeNode:
 
     def sleep(self, duration_us: int) -> Future[None]:
         return self.loop.sleep(duration_us)
+
+    def spread(self, purpose: str, bound_us: int) -> Micros:
+        """Nothing is left to chance here: each node, by its name, has a fixed share."""
+        del purpose
+        return Micros(bound_us * (1 + sum(map(ord, self.name)) % 7) // 8)
 
     def call_later(self, delay_us: int, fn: Callable[..., None], *args: object) -> Timer:
         return self.loop.call_later(delay_us, fn, *args)

@@ -200,7 +200,9 @@ class Coordinator:
             if request.action == "scan":
                 reply = await self._scan(tx, request, enlistment)
             else:
-                reply = await self._send(tx, request, enlistment)
+                partition = partition_of(request.key, self._partitions(enlistment.table))
+                answer = await self._ask_primary(tx, request, enlistment, partition)
+                reply = self._answered(tx, request, enlistment, answer)
         tx.operation_ended()
         if type(reply) is Refusal:
             if tx.state is ACTIVE:
@@ -227,19 +229,20 @@ class Coordinator:
             return self._refusal(Reason.COLUMN_NOT_FOUND)
         return None
 
-    async def _send(
-        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
-    ) -> Reply:
-        """Send the operation to the primary of its key's partition."""
-        node = self.node
-        partition = partition_of(request.key, self._partitions(enlistment.table))
-        reply: Any = await self._ask_primary(tx, request, enlistment, partition)
-        if reply is NO_REPLY:
+    def _answered(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, answer: Any
+    ) -> Answer | Refusal:
+        """What the primary of a key says, as the client is told it."""
+        if answer is NO_REPLY:
             return self._refusal(Reason.NODE_UNREACHABLE)
-        node.clock.update(reply.sent_ts)
-        if reply.reason is not None:
-            return self._refusal(reply.reason)
-        return Answer(node.clock.now(), reply.rows, None, tx.id.label)
+        clock = self.node.clock
+        clock.update(answer.sent_ts)
+        if answer.reason is not None:
+            return self._refusal(answer.reason)
+        columns = None
+        if request.metadata:
+            columns = self._shown_columns(tx, request.op, enlistment.table)
+        return Answer(clock.now(), answer.rows, columns, tx.id.label)
 
     async def _scan(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment

@@ -6,6 +6,7 @@ gives its result at once where there is nothing to wait for.
 """
 
 from collections.abc import Coroutine
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from sim.model.reasons import Reason
@@ -124,7 +125,9 @@ async def schema_at_commit_ts(
     tables: list[tuple[int, int, int]] = []
     for enlistment in tx.by_id.values():
         object_id, initial = enlistment.object_id, enlistment.version
-        found = await sync.object_at(commit_ts, tx.id.label, None, "commit", object_id)
+        found = sync.look_up(commit_ts, tx.id.label, None, "commit", object_id)
+        if type(found) is CoroutineType:
+            found = await found
         current = 0 if found is None else found.version
         tables.append((object_id, initial, current))
         if current != initial and verdict is None:

@@ -16,6 +16,8 @@ version they were written under and upgraded to I [110.flow.5] [110.fwd.2].
 A lock that is refused (wait-die) is tried again a few times before the operation gives up.
 """
 
+from collections.abc import Awaitable
+from types import CoroutineType
 from typing import Any
 
 from sim.history.events import (
@@ -29,7 +31,7 @@ from sim.history.events import (
 from sim.model.ops import Key
 from sim.model.ports import NO_REPLY, Future, Node
 from sim.model.reasons import Reason
-from sim.model.schema import Table
+from sim.model.schema import SchemaObject, Table
 from sim.protocol.locks import IX, LockTable, Resource, S, X
 from sim.protocol.messages import (
     Cleaned,
@@ -52,6 +54,7 @@ LOCK_RETRY_US = Micros(5 * US_PER_MS)
 """How long a refused lock request rests before it is tried again."""
 
 ReadRow = tuple[Key, Cells]
+Checked = tuple[int, Reason | None]
 
 
 def locks_of(request: Operate) -> tuple[tuple[Resource, int], ...]:
@@ -101,18 +104,21 @@ class Replica:
         op_ts = clock.now()
         current = request.initial
         if when.on_arrival:
-            current, reason = await self._checked(request, op_ts, "arrival")
+            checked: Any = self._checked(request, op_ts, "arrival")
+            current, reason = checked if type(checked) is tuple else await checked
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
         waiting = self.node.pause_at("after-arrival-check", request.tx.label)
         if waiting is not None:
             await waiting
-        reason = await self._locked(request)
+        locked: Any = self._locked(request)
+        reason = await locked if type(locked) is CoroutineType else locked
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
         if when.after_locks:
             op_ts = clock.now()
-            current, reason = await self._checked(request, op_ts, "after-locks")
+            checked = self._checked(request, op_ts, "after-locks")
+            current, reason = checked if type(checked) is tuple else await checked
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
         if request.tx in self._ended:
@@ -121,37 +127,75 @@ class Replica:
         run_version = self.strategy.run_version(initial, current)
         return self._execute(request, op_ts, run_version)
 
-    async def _checked(
+    def _checked(
         self, request: Operate, op_ts: Timestamp, purpose: str
-    ) -> tuple[int, Reason | None]:
+    ) -> Checked | Awaitable[Checked]:
         """The table's version at op_ts, and why the operation must not run, if so [110.valid.2]."""
-        strategy, sync = self.strategy, self.sync
-        judged: tuple[tuple[int, int], ...] = ((request.table_id, request.initial),)
         if request.views:
-            judged = (*request.views, *judged)
+            return self._checked_with_views(request, op_ts, purpose)
+        found = self.sync.look_up(op_ts, request.tx.label, request.op, purpose, request.table_id)
+        if type(found) is CoroutineType:
+            return self._judged_once_known(request, op_ts, found)
+        return self._judged(request.table_id, request.initial, op_ts, found)
+
+    async def _judged_once_known(
+        self, request: Operate, op_ts: Timestamp, found: Awaitable[SchemaObject | None]
+    ) -> Checked:
+        return self._judged(request.table_id, request.initial, op_ts, await found)
+
+    async def _checked_with_views(
+        self, request: Operate, op_ts: Timestamp, purpose: str
+    ) -> Checked:
+        """The views that lead to the table are judged like the table, and before it."""
         current = 0
-        for object_id, initial in judged:
-            found = await sync.object_at(op_ts, request.tx.label, request.op, purpose, object_id)
-            current = 0 if found is None else found.version
-            if current == initial:
-                continue
-            reason = strategy.check_exists(current)
-            if reason is None and current != strategy.primary_initial(initial, current):
-                steps = sync.catalog.steps(object_id, initial, op_ts)
-                reason = strategy.check_operation(initial, current, steps)
+        for object_id, initial in (*request.views, (request.table_id, request.initial)):
+            label = request.tx.label
+            found = await self.sync.object_at(op_ts, label, request.op, purpose, object_id)
+            current, reason = self._judged(object_id, initial, op_ts, found)
             if reason is not None:
                 return current, reason
         return current, None
 
+    def _judged(
+        self, object_id: int, initial: int, op_ts: Timestamp, found: SchemaObject | None
+    ) -> Checked:
+        """The version found, and what the design says to it."""
+        current = 0 if found is None else found.version
+        if current == initial:
+            return current, None
+        strategy = self.strategy
+        reason = strategy.check_exists(current)
+        if reason is None and current != strategy.primary_initial(initial, current):
+            steps = self.sync.catalog.steps(object_id, initial, op_ts)
+            reason = strategy.check_operation(initial, current, steps)
+        return current, reason
+
     # --- locks ------------------------------------------------------------------------------------
 
-    async def _locked(self, request: Operate) -> Reason | None:
-        """Get the operation's locks, or the reason why not."""
+    def _locked(self, request: Operate) -> Reason | None | Awaitable[Reason | None]:
+        """Get the operation's locks, or the reason why not; at once where they are free."""
         tx = request.tx
-        for resource, mode in locks_of(request):
-            if tx in self._ended:
-                return Reason.TX_FINISHED
+        if tx in self._ended:
+            return Reason.TX_FINISHED
+        wanted = locks_of(request)
+        for place, (resource, mode) in enumerate(wanted):
             answer = self.locks.acquire(tx, resource, mode)
+            if answer is not True:
+                return self._locked_later(request, wanted[place:], answer)
+        return None
+
+    async def _locked_later(
+        self,
+        request: Operate,
+        wanted: tuple[tuple[Resource, int], ...],
+        answer: bool | Future[bool],
+    ) -> Reason | None:
+        """The locks from the first one on that was not free."""
+        for place, (resource, mode) in enumerate(wanted):
+            if place:
+                if request.tx in self._ended:
+                    return Reason.TX_FINISHED
+                answer = self.locks.acquire(request.tx, resource, mode)
             if answer is not True:
                 reason = await self._wait_for(request, resource, mode, answer=answer)
                 if reason is not None:
@@ -238,11 +282,14 @@ class Replica:
                 return Operated(node.clock.now(), op_ts, reason)
             cells, decoded = None, version
             if row is not None:
-                if self.sync.catalog.definition(request.table_id, version) is None:
+                if version != table.version and not self._knows(request.table_id, version):
                     return Operated(node.clock.now(), op_ts, Reason.NEWER_ROW_VERSION)
                 decoded = self.strategy.decode_version(version, request.initial)
-                source = self._table(request.table_id, decoded)
-                cells = upgrade(decode(source, row), source, table)
+                if decoded == table.version:
+                    cells = decode(table, row)
+                else:
+                    source = self._table(request.table_id, decoded)
+                    cells = upgrade(decode(source, row), source, table)
                 found.append((key, cells))
             if node.recording:
                 reads.append(RowRead(key, writer, version, decoded, cells))
@@ -262,6 +309,9 @@ class Replica:
                 )
             )
         return Operated(node.clock.now(), op_ts, None, tuple(found))
+
+    def _knows(self, table_id: int, version: int) -> bool:
+        return self.sync.catalog.definition(table_id, version) is not None
 
     def _table(self, table_id: int, version: int) -> Table:
         found = self.sync.catalog.definition(table_id, version)

@@ -20,7 +20,9 @@ Were the wait dropped, a lagging node would run an old version while others run 
 one transaction could commit on both [98.one].
 """
 
+from collections.abc import Awaitable
 from heapq import heappop, heappush
+from types import CoroutineType
 from typing import Any, Final
 
 from sim.history.events import SafeTimeAdvanced, SchemaResolved
@@ -86,15 +88,41 @@ class SchemaSync:
         self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int
     ) -> SchemaObject | None:
         """The object of this id at `ts`, once this node's metadata is complete for it."""
+        found: Any = self.look_up(ts, tx, op, purpose, object_id)
+        if type(found) is CoroutineType:
+            found = await found
+        return found  # type: ignore[no-any-return]  # what was looked up, by now
+
+    def look_up(self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int) -> Any:
+        """The same without a detour: at once if complete already, else a coroutine that waits."""
+        snapshot = self._resolve(self, ts)
+        if type(snapshot) is not Snapshot:
+            return self._once_resolved(snapshot, ts, tx, op, purpose, object_id)
+        found = snapshot.by_id(object_id)
+        node = self.node
+        if node.recording:
+            version = 0 if found is None else found.version
+            now = node.elapsed_us()
+            node.record(
+                SchemaResolved(now, node.name, tx, op, purpose, None, object_id, ts, version, 0)
+            )
+        return found
+
+    async def _once_resolved(
+        self,
+        resolved: Awaitable[Snapshot],
+        ts: Timestamp,
+        tx: str,
+        op: str | None,
+        purpose: str,
+        object_id: int,
+    ) -> SchemaObject | None:
         node = self.node
         began = node.elapsed_us()
-        snapshot = self._resolve(self, ts)
-        if not isinstance(snapshot, Snapshot):
-            snapshot = await snapshot
-        found: SchemaObject | None = snapshot.by_id(object_id)
+        found = (await resolved).by_id(object_id)
         if node.recording:
-            now = node.elapsed_us()
             version = 0 if found is None else found.version
+            now = node.elapsed_us()
             node.record(
                 SchemaResolved(
                     now, node.name, tx, op, purpose, None, object_id, ts, version, now - began
@@ -109,7 +137,7 @@ class SchemaSync:
         node = self.node
         began = node.elapsed_us()
         snapshot = self._resolve(self, ts)
-        if not isinstance(snapshot, Snapshot):
+        if type(snapshot) is not Snapshot:
             snapshot = await snapshot
         found: SchemaObject | None = snapshot.by_name(name)
         if node.recording:

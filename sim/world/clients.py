@@ -12,7 +12,7 @@ from sim.kernel.clock import PhysicalClock
 from sim.kernel.host import Host
 from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Put, Rollback, Scan
 from sim.model.ports import NO_REPLY
-from sim.model.programs import DdlItem, Program, TransactionItem
+from sim.model.programs import Program, TransactionItem
 from sim.model.reasons import Reason
 from sim.protocol.client import Client
 from sim.protocol.messages import (
@@ -43,7 +43,7 @@ class ClientHost:
         self._loop = cluster.loop
         self.recording = cluster.recorder.recording
         self.record = cluster.recorder.record
-        self.open: dict[str, str] = {}
+        self.open: dict[str, tuple[Any, str]] = {}  # what is asked of whom, by operation
         settings = cluster.ports[cluster.leader].settings
         # longer than the coordinator waits for a primary, so that its answer comes first
         self.timeout_us = Micros(settings.operation_timeout_us + cluster.plan.commit_wait_us)
@@ -88,47 +88,40 @@ class ClientHost:
 
     def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:
         """Write down that the client asks for something."""
-        kind = do.__struct_config__.tag
-        self.open[op] = f"an answer to {kind} from {node}"
+        self.open[op] = do, node
         self.cluster.asked[self.name] = node
-        if self.recording:
-            data = type(do) in DATA
-            self.record(
-                Invoked(
-                    self.elapsed_us(),
-                    self.name,
-                    op,
-                    tx,
-                    node,
-                    kind,
-                    do.table if data else None,
-                    do.key if data and type(do) is not Scan else None,
-                    do.sql if type(do) is Ddl else None,
-                    self.session,
-                )
-            )
+        if not self.recording:
+            return
+        now, kind = self._loop.now_us, do.__struct_config__.tag
+        table = key = sql = None
+        if type(do) in DATA:
+            table, key = do.table, do.key
+        elif type(do) is Ddl:
+            sql = do.sql
+        self.record(Invoked(now, self.name, op, tx, node, kind, table, key, sql, self.session))
 
     def completed(self, op: str, do: Any, reply: Outcome) -> None:
         """Write down what the client was told."""
         del self.open[op]
         if not self.recording:
             return
-        now = self.elapsed_us()
+        now = self._loop.now_us
         if type(reply) is Answer:
-            self.record(Ok(now, self.name, op, self._shown(do, reply)))
+            shown = None
+            if type(do) is Get or type(do) is Scan:
+                shown = self._shown(do, reply)
+            self.record(Ok(now, self.name, op, shown))
         elif type(reply) is Refusal:
             self.record(Failed(now, self.name, op, reply.reason.name))
         else:
             self.record(Unknown(now, self.name, op, Reason.NODE_UNREACHABLE.name))
 
-    def _shown(self, do: Any, reply: Answer) -> Any:
-        """What the client shows its user: a row, rows, or nothing."""
+    def _shown(self, do: Get | Scan, reply: Answer) -> Any:
+        """What the client shows its user: a row if there is one, or rows."""
         rows: tuple[tuple[Key, Cells], ...] = reply.rows
-        if isinstance(do, Get):
+        if type(do) is Get:
             return self.client.shown(do, rows[0][1]) if rows else None
-        if isinstance(do, Scan):
-            return [self.client.shown(do, cells) for _, cells in rows]
-        return None
+        return [self.client.shown(do, cells) for _, cells in rows]
 
 
 class ProgramRunner:
@@ -145,17 +138,17 @@ class ProgramRunner:
     async def run(self) -> None:
         """All items, one after the other; none is begun once the load is over."""
         for number, item in enumerate(self.program.items):
-            if isinstance(item, DdlItem) and item.at_us is not None:
+            if not isinstance(item, TransactionItem) and item.at_us is not None:
                 await self._loop.sleep(max(item.at_us - self._loop.now_us, 0))
             elif item.pause_us:
                 await self._loop.sleep(item.pause_us)
             if self._loop.now_us > self._load_until_us:
                 break
-            if isinstance(item, DdlItem):
+            if isinstance(item, TransactionItem):
+                await self._transaction(item)
+            else:
                 op = f"{self.client.name}.d{number}"
                 await self.client.perform(op, None, item.node, Ddl(item.sql))
-            else:
-                await self._transaction(item)
         self.finished = True
 
     async def _transaction(self, item: TransactionItem) -> None:
@@ -185,7 +178,7 @@ class ProgramRunner:
                 if reply is NO_REPLY:
                     self.client.host.send(item.node, ClientRollback(f"{label}.rb", label))
                 return _reason(reply)
-            if isinstance(do, Rollback):
+            if type(do) is Rollback:
                 return None
         return _reason(await perform(f"{label}.c", label, item.node, Commit()))
 

@@ -168,11 +168,22 @@ class Run:
         self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named))
 
     def _heal_all(self) -> None:
-        """Heal what has begun; a fault whose instant was drawn too late never begins."""
-        for number, (_, _, planned) in enumerate(self._faults):
-            if planned.from_us <= self.loop.now_us:
-                self._heal_fault(number)
+        """Heal what has begun; a fault whose instant was drawn too late never begins.
+
+        Whoever comes back has a moment to do so, even if nobody is left to need it.
+        """
+        now_us = self.loop.now_us
+        lasting = [
+            number
+            for number, (_, _, planned) in enumerate(self._faults)
+            if planned.from_us <= now_us and number not in self._healed
+        ]
+        for number in lasting:
+            self._heal_fault(number)
+        for number in range(len(self._faults)):
             self._healed[number] = None
+        if lasting:
+            self.loop.run(now_us + SLICE_US)
 
     # --- drain and read back ----------------------------------------------------------------------
 
@@ -182,7 +193,8 @@ class Run:
         while self.loop.now_us < deadline_us and not self._at_rest():
             self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us))
         for client in self._clients.values():
-            for op, waits_for in client.open.items():
+            for op, (do, node) in client.open.items():
+                waits_for = f"an answer to {do.__struct_config__.tag} from {node}"
                 event = NeverCompleted(self.loop.now_us, client.name, op, waits_for)
                 self._recorder.record(event)
         for step in self._steps.never_begun:
