@@ -134,6 +134,14 @@ def test_a_role_is_looked_up_when_the_fault_begins() -> None:
     assert stepped == ["n3", "n3"]
 
 
+def test_a_coordinator_is_struck_where_its_client_is() -> None:
+    get = step(id='"a"', client='"me"', node='"n3"', at_ms="50", do='["get", "t", 1]')
+    history = ran(
+        fault("clock_step", node='"coordinator of me"', by_ms="3", from_ms="90"), more=get
+    )
+    assert {e.node for e in history.events if type(e).__name__ == "ClockSet" and e.at_us} == {"n3"}
+
+
 def test_a_crashed_node_is_back_when_the_fault_heals() -> None:
     history = ran(fault("crash", node=N2, from_ms="200", for_ms="100"))
     kinds = [type(event).__name__ for event in history.events]

@@ -61,6 +61,16 @@ def test_what_waits_to_be_simulated_changes_nothing_else() -> None:
         }
 
 
+def test_a_knob_less_leaves_the_rest_of_the_world_as_it_is() -> None:
+    fewer = {k: v for k, v in swarm_faults.KINDS.items() if k not in ("learner_lag", "pause")}
+    for seed in range(30):
+        with patch.object(swarm_faults, "KINDS", fewer):
+            world = tomllib.loads(swarm.draw(NOTHING, seed).text)
+        left = [fault for fault in faults_of(seed) if fault["name"] in fewer]
+        assert world.get("faults", []) == left
+        assert world["workload"] == data(seed)["workload"]
+
+
 def test_a_stored_text_is_an_ordinary_scenario_that_gives_the_same_run() -> None:
     drawn = run(plan(swarm.scenario(NOTHING, 11), 11))
     stored = run(plan(read(DRAWN[11].text, "stored"), 11))
