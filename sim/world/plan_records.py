@@ -119,6 +119,7 @@ class Plan(Record, frozen=True):
     cluster_settings: dict[str, int]
     meta_leader: str
     partitions: int
+    replicas: int
     schema_sql: str
     idle_ticks: bool
     programs: tuple[Program, ...]
@@ -134,7 +135,6 @@ class Plan(Record, frozen=True):
     load_until_us: Micros
     drain_us: Micros
     commit_wait_us: Micros
-    replicas: int = 1
     trace: bool = False
     recording: bool = True
     strict: bool = False
