@@ -91,6 +91,7 @@ class ClientHost:
     def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:
         """Write down that the client asks for something."""
         self.open[op] = do, node
+        self.cluster.asked[self.name] = node
         if not self.recording:
             return
         table = key = sql = None

@@ -16,6 +16,8 @@ from sim.kernel.rng import Constant, quantiles
 from sim.model.ddl import ObjectChange
 from sim.model.ops import Get, Scan
 from sim.model.ports import Settings
+from sim.model.schema import Table
+from sim.nemesis.roles import NobodyError
 from sim.protocol.application import Delays
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
@@ -28,6 +30,7 @@ from sim.units import US_PER_MS, Micros, Timestamp, timestamp
 from sim.world.adapters import NodePort, Pauses, Recorder
 from sim.world.failures import Failures
 from sim.world.plan_records import NodePlan, Plan
+from sim.world.troubles import Troubles
 
 BOOT_TS = timestamp(-86_400_000)
 """When the initial schema activated: a day before the run, by any clock."""
@@ -47,6 +50,8 @@ class Cluster:
         self.servers: dict[str, Server] = {}
         self.disk_delays: dict[str, int] = {}
         self.failures = Failures(self)
+        self.troubles = Troubles(self.failures)
+        self.asked: dict[str, str] = {}  # by client: the node that it has asked last
         self._delays = {node.name: Delays() for node in plan.nodes}
         self._settings = {node.name: settings(node) for node in plan.nodes}
         self._strategy = strategy
@@ -96,7 +101,8 @@ class Cluster:
     def leader_of_place(self, place: Place) -> str:
         """The leader of a partition's group, or who was it last."""
         groups = [server.group_of(place) for server in self.servers.values()]
-        return self._newest_leader([group for group in groups if group is not None])
+        found = [group for group in groups if group is not None]
+        return self._newest_leader(found) if found else self._holder(place)
 
     def _newest_leader(self, groups: list[Group]) -> str:
         """Who leads in the highest term: a deposed leader may not know yet."""
@@ -104,10 +110,13 @@ class Cluster:
         return newest.leader or newest.node.name
 
     def primary_of(self, table_name: str, partition: int = 0) -> str:
-        """The primary of a partition of the table that had this name when the run began."""
-        place = (self._table_ids[table_name], partition)
+        """The primary of a partition, or who was it last; `NobodyError` if there is none yet."""
+        return self._holder((self.table_id(table_name), partition))
+
+    def _holder(self, place: Place) -> str:
         lease = self.servers[self.leader].metastorage.leases.of(place)
-        assert lease is not None, f"{table_name}/{partition} never had a primary"
+        if lease is None:
+            raise NobodyError(f"{place} never had a primary")
         return lease.holder
 
     def delays(self, node: str) -> Delays:
@@ -115,8 +124,17 @@ class Cluster:
         return self._delays[node]
 
     def table_id(self, name: str) -> int:
-        """The id of the table that had this name when the run began."""
-        return self._table_ids[name]
+        """The table that had this name when the run began, else the one that has it now."""
+        if name in self._table_ids:
+            return self._table_ids[name]
+        found = self.servers[self.leader].catalog.latest().by_name(name)
+        if not isinstance(found, Table):
+            raise NobodyError(f"there is no table {name}")
+        return found.id
+
+    def settings_of(self, node: str) -> Settings:
+        """A node's settings as they are now."""
+        return self._settings[node]
 
     def pause(self, node: str) -> None:
         """A node stands still until it was resumed as often as it was paused."""

@@ -148,7 +148,10 @@ ALWAYS: Final[dict[str, int]] = {
 
 
 class Cluster(TableRecord, frozen=True):
-    """`[cluster]`: how many nodes, which of them vote; `nodes` may list names instead."""
+    """`[cluster]`: how many nodes, which of them vote; `nodes` may list names instead.
+
+    `partitions` and `replicas` are those of tables outside any zone.
+    """
 
     plane: Literal["ignite"] = "ignite"
     nodes: Positive | list[Text] = 3

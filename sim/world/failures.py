@@ -130,7 +130,7 @@ class Failures:
 
     def set_setting(self, node: str, key: str, value: int) -> int:
         """Change a setting of a node while it runs; the value that it had."""
-        settings = self._cluster.ports[node].settings
+        settings = self._cluster.settings_of(node)
         before: int = getattr(settings, key)
         setattr(settings, key, value)
         self._cluster.recorder.probe("setting-changed")

@@ -23,6 +23,7 @@ from sim.kernel.envelope import TracedEnvelope
 from sim.model.schema import Table
 from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault
+from sim.nemesis.roles import NobodyError
 from sim.protocol import flows
 from sim.protocol import strategy as joints
 from sim.protocol.rows import decode
@@ -158,11 +159,16 @@ class Run:
     # --- faults -----------------------------------------------------------------------------------
 
     def _begin_fault(self, number: int) -> None:
+        """Begin a fault, unless nobody plays the role that it is to strike."""
         if number in self._healed:
             return
         fault, levers, planned = self._faults[number]
         self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named))
-        fault.begin(levers)
+        try:
+            fault.begin(levers)
+        except NobodyError:
+            self._recorder.probe("fault-on-nobody")
+            self._heal_fault(number)
 
     def _heal_fault(self, number: int) -> None:
         if number in self._healed:
@@ -173,11 +179,22 @@ class Run:
         self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named))
 
     def _heal_all(self) -> None:
-        """Heal what has begun; a fault whose instant was drawn too late never begins."""
-        for number, (_, _, planned) in enumerate(self._faults):
-            if planned.from_us <= self.loop.now_us:
-                self._heal_fault(number)
+        """Heal what has begun; a fault whose instant was drawn too late never begins.
+
+        Whoever comes back has a moment to do so, even if nobody is left to need it.
+        """
+        now_us = self.loop.now_us
+        lasting = [
+            number
+            for number, (_, _, planned) in enumerate(self._faults)
+            if planned.from_us <= now_us and number not in self._healed
+        ]
+        for number in lasting:
+            self._heal_fault(number)
+        for number in range(len(self._faults)):
             self._healed[number] = None
+        if lasting:
+            self.loop.run(now_us + SLICE_US)
 
     # --- drain and read back ----------------------------------------------------------------------
 
