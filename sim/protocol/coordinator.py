@@ -224,7 +224,16 @@ class Coordinator:
         reply = self._judge_request(tx, request, enlistment)
         if reply is None:
             assert type(enlistment) is Enlistment, enlistment
-            reply = await self._carried_out(tx, request, enlistment)
+            if request.implicit or tx.read_ts is not None or request.action == "scan":
+                reply = await self._carried_out(tx, request, enlistment)
+            else:
+                partition = partition_of(
+                    request.key, self._placement.partitions_of(enlistment.table.id)
+                )
+                answer = await self.router.ask_primary(tx, request, enlistment, partition)
+                if type(answer) is Operated and not answer.replicated:
+                    tx.answered_early(request.op, (enlistment.table.id, partition))
+                reply = self._answered(tx, request, enlistment, answer)
         tx.operation_ended()
         if type(reply) is Refusal:
             if tx.state is ACTIVE:
@@ -254,7 +263,7 @@ class Coordinator:
     async def _carried_out(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
     ) -> Reply:
-        """Send the operation to where the rows are, and tell the client what came of it."""
+        """What is not simply one key at its primary: scans, implicit and read-only operations."""
         partitions = self._placement.partitions_of(enlistment.table.id)
         if tx.read_ts is not None:
             if request.action not in {"get", "scan"}:

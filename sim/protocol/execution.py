@@ -43,6 +43,12 @@ class Executor:
     def read(self, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table) -> Operated:
         """Read one key, or every key of the partition, decoded and upgraded to the run version."""
         tx, machine, pending = request.tx, hosted.machine, hosted.pending
+        if not machine.intents and not pending and request.action == "get":
+            newest = machine.newest(request.key)
+            one: Found = NOTHING
+            if newest is not None:
+                one = (newest.writer, newest.version, newest.row)
+            return self.shown(request, tx, op_ts, table, [(request.key, one)])
         scan = request.action == "scan"
         keys: Any = (request.key,)
         if scan:

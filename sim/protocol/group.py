@@ -106,6 +106,7 @@ class Group:
         self._waiting: dict[int, Future[Any]] = {}
         self._last_result: tuple[int, Any] = (0, None)
         self._busy = False
+        self._compact_at = self._log.base_index + 2 * node.settings.snapshot_entries
         self._heard_us: dict[str, int] = {}
         self._leader_heard_us = node.watch.now_us
         self._level_us: dict[str, int] = {}
@@ -177,13 +178,14 @@ class Group:
 
     def _applied_at_once(self, command: Any) -> Any:
         """Nobody else has to store it, and this disk takes no time."""
-        log, machine = self._log, self.machine
+        log = self._log
         index = self.member.append_alone(command)
-        self.last_stamp = machine.stamp_of(command)
+        self.last_stamp = command.safe_ts
         log.applied = index
-        result = machine.apply(index, log.term, command)
-        if index - log.base_index > 2 * self.node.settings.snapshot_entries:
+        result = self.machine.apply(index, log.term, command)
+        if index > self._compact_at:
             self._compact()
+            self._compact_at = log.base_index + 2 * self.node.settings.snapshot_entries
         return result
 
     def transfer_to(self, peer: str) -> None:

@@ -17,7 +17,7 @@ from sim.model.ports import NO_REPLY, Future, Node
 from sim.model.reasons import Reason
 from sim.protocol.commands import FullWrite, PrimaryChange, SafeTimeSync, StampedCommand
 from sim.protocol.group import NOT_LEADER, Group, Pending
-from sim.protocol.leases import Leases
+from sim.protocol.leases import Lease, Leases
 from sim.protocol.messages import PartitionRaft, PartitionSubmit, PartitionSubmitted, Place
 from sim.protocol.partition import Intent, Partition
 from sim.protocol.placement import Placement
@@ -40,15 +40,18 @@ BUSY: Final = BusyType()
 class Hosted:
     """A replica on this node: its group's member, its machine, and what only a primary has.
 
-    `pending` are the primary's own intents that its group has not applied yet, by key.
+    `lease` is this node's own, by which it is primary, while it may be; `pending` are the primary's
+    own intents that its group has not applied yet, by key.
     """
 
-    __slots__ = ("group", "machine", "pending", "place", "waiting")
+    __slots__ = ("group", "is_alone", "lease", "machine", "pending", "place", "waiting")
 
     def __init__(self, place: Place, group: Group, machine: Partition) -> None:
         self.place = place
         self.group = group
         self.machine = machine
+        self.is_alone = group.is_alone
+        self.lease: Lease | None = None
         self.pending: dict[Any, Intent] = {}
         self.waiting: list[tuple[Timestamp, int, Future[Any]]] = []
 
@@ -78,6 +81,7 @@ class Hosting:
         self._member_class = member_class
         self._birth_ts = birth_ts
         self._order = 0
+        self._stamp = strategy.partition_stamp
         node.on(PartitionRaft, self._on_raft)
         node.on(PartitionSubmit, self._on_submit)
 
@@ -117,9 +121,18 @@ class Hosting:
             machine.on_safe_time = lambda ts: self._safe_time_moved(found, ts)
             group.on_elected = lambda term: self._elected(found, term)
         group.start()
+        self.see_lease(found, self.leases.of(place))
         if not alone and group.is_leader:
             self._arm_idle(found, group.term)
         return found
+
+    def see_lease(self, hosted: Hosted, lease: Lease | None) -> None:
+        """Keep a lease by which this node is primary; the locks of an earlier life are gone."""
+        mine = lease is not None and lease.holder == self.node.name
+        if mine and lease is not None and self.leases.is_of_this_life(lease.start_ts):
+            hosted.lease = lease
+        else:
+            hosted.lease = None
 
     def _knows_version(self, catalog_version: int) -> bool:
         return self.sync.catalog.version >= catalog_version
@@ -152,6 +165,13 @@ class Hosting:
 
     def submitted(self, hosted: Hosted, command: Any) -> Any:
         """Run a command through the group: its result at once, or a coroutine that comes to it."""
+        if hosted.is_alone and type(command) is not FullWrite:
+            group = hosted.group
+            stamp = self._stamp(self.node.clock, group.last_stamp)
+            result = group.proposed(StampedCommand(stamp, command))
+            if type(result) is not Pending:
+                return result
+            return self._submitted_later(hosted, command, result)
         if hosted.group.is_leader:
             result = self._propose(hosted, command)
             if type(result) is not Pending:

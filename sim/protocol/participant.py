@@ -159,16 +159,19 @@ class Participant:
 
     def _spread(self, hosted: Hosted, tx: TxId, outcome: Outcome) -> None:
         """Let every participant know; what is on this node at once."""
-        if tx not in hosted.machine.uncleaned:
-            return
-        me = self.node.name
-        here = tuple(place for place in outcome.participants if self._holder(place) == me)
-        cleaned = self.clean_here_at_once(tx, outcome.commit_ts, here)
-        elsewhere = [place for place in outcome.participants if place not in here]
-        if elsewhere or cleaned is not None or not hosted.group.is_alone:
-            self.node.spawn(self._spread_later(hosted, tx, outcome.commit_ts, elsewhere, cleaned))
-        else:
-            hosted.machine.uncleaned.pop(tx, None)
+        me, commit_ts = self.node.name, outcome.commit_ts
+        here: tuple[Place, ...] = ()
+        elsewhere: list[Place] = []
+        for place in outcome.participants:
+            if self._holder(place) == me:
+                here = (*here, place)
+            else:
+                elsewhere.append(place)
+        cleaned = self.clean_here_at_once(tx, commit_ts, here)
+        if cleaned is not None or elsewhere:
+            self.node.spawn(self._spread_later(hosted, tx, commit_ts, elsewhere, cleaned))
+        elif here:
+            self._forget(hosted, tx)
 
     async def _spread_later(
         self,
@@ -182,9 +185,16 @@ class Participant:
             await cleaned
         if elsewhere:
             await self.clean_up_at(elsewhere, tx, commit_ts)
+        self._forget(hosted, tx)
+
+    def _forget(self, hosted: Hosted, tx: TxId) -> None:
+        """Everybody has heard of the end: no later primary need tell it again."""
+        if hosted.is_alone:  # nor would anybody else ever be primary
+            hosted.machine.uncleaned.pop(tx, None)
+            return
         result = self.hosting.submitted(hosted, CleanedCommand(tx))
         if type(result) is CoroutineType:
-            await result
+            self.node.spawn(result)
 
     def resume(self, place: Place) -> None:
         """A new primary goes on telling participants what became of their transactions."""

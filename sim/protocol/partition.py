@@ -53,7 +53,10 @@ class Intent(Record, frozen=True):
 
 
 class Outcome(Record, frozen=True):
-    """How a transaction ended whose commit partition this is; `commit_ts` None: aborted."""
+    """How a transaction ended whose commit partition this is; `commit_ts` None: aborted.
+
+    `participants` are the other partitions that have to hear of it.
+    """
 
     commit_ts: Timestamp | None
     participants: tuple[Place, ...]
@@ -245,15 +248,23 @@ class Partition:
         versions.insert(place, version)
 
     def _finish(self, stamp: Timestamp, command: FinishTx) -> Outcome:
-        """The commit point: the first outcome stays, and everyone is told that one."""
+        """The commit point: the first outcome stays, and everyone is told that one.
+
+        What the transaction has left in this partition is seen to with it.
+        """
         del stamp
         tx = command.tx
         known = self.outcomes.get(tx)
         if known is not None:
             return known
-        outcome = Outcome(command.commit_ts, command.participants)
+        others = command.participants
+        if self.place in others:
+            others = tuple(place for place in others if place != self.place)
+        outcome = Outcome(command.commit_ts, others)
         self.outcomes[tx] = outcome
-        self.uncleaned[tx] = None
+        if others:
+            self.uncleaned[tx] = None
+        self.end(tx, command.commit_ts)
         if command.commit_ts is not None:
             self._record_commit(tx, command.commit_ts, command.tables)
         elif command.by_recovery and self._node.recording:
@@ -275,9 +286,12 @@ class Partition:
             )
 
     def _clean_up(self, stamp: Timestamp, command: CleanUp) -> None:
-        """Turn intents into committed versions, or drop them; nothing more of it is taken."""
+        """Another partition holds the outcome."""
         del stamp
-        tx, commit_ts = command.tx, command.commit_ts
+        self.end(command.tx, command.commit_ts)
+
+    def end(self, tx: TxId, commit_ts: Timestamp | None) -> None:
+        """Turn intents into committed versions, or drop them; nothing more of it is taken."""
         if tx in self.ended:
             return
         self.ended[tx] = commit_ts

@@ -27,7 +27,7 @@ from sim.protocol.group import Group
 from sim.protocol.hosting import Hosted, Hosting
 from sim.protocol.leases import Lease, Leases
 from sim.protocol.lock_waits import LockWaits
-from sim.protocol.locks import LockTable, X
+from sim.protocol.locks import LockTable
 from sim.protocol.messages import (
     LeaseAccepted,
     LeaseGrant,
@@ -113,28 +113,19 @@ class Replica:
     def _lease_changed(self, before: Lease | None, lease: Lease) -> None:
         """A lease that is over takes its locks with it; a new one takes over what was left."""
         me, place = self.node.name, lease.place
+        hosted = self.hosting.members.get(place)
+        if hosted is not None:
+            self.hosting.see_lease(hosted, lease)
         if before is not None and before.start_ts != lease.start_ts:
             if before.holder != lease.holder and lease.holder == me:
                 self.node.probe("failover")
             if before.holder == me:
                 self.locks.release_place(*place)
-                hosted = self.hosting.members.get(place)
                 if hosted is not None:
                     hosted.pending.clear()
             if lease.holder == me:
                 self.participant.resume(place)
         self.participant.look_for_orphans()
-
-    def _serves(self, place: Place, lease_start: Timestamp, ts: Timestamp) -> bool:
-        """Whether this node is primary at `ts` by the lease that began at `lease_start`."""
-        lease = self.leases.of(place)
-        return (
-            lease is not None
-            and lease.start_ts == lease_start
-            and lease.holder == self.node.name
-            and ts < lease.expiration_ts
-            and self.leases.is_of_this_life(lease_start)
-        )
 
     # --- one operation ----------------------------------------------------------------------------
 
@@ -149,7 +140,13 @@ class Replica:
         clock.update(request.sent_ts)
         op_ts = clock.now()
         hosted = self.hosting.members.get(place) or self.hosting.at(place)
-        if hosted is None or not self._serves(place, request.lease_start, op_ts):
+        lease = None if hosted is None else hosted.lease
+        if (
+            hosted is None
+            or lease is None
+            or lease.start_ts != request.lease_start
+            or lease.expiration_ts <= op_ts
+        ):
             self.node.probe("primary-expired")
             return Operated(clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
         if request.one_phase and hosted.machine.ended.get(tx) is not None:
@@ -259,7 +256,8 @@ class Replica:
         node, strategy, tx = self.node, self.strategy, request.tx
         if tx in hosted.machine.ended:
             return Operated(node.clock.now(), op_ts, Reason.TX_FINISHED)
-        if not self._serves(hosted.place, request.lease_start, op_ts):
+        lease = hosted.lease
+        if lease is None or lease.start_ts != request.lease_start or lease.expiration_ts <= op_ts:
             node.probe("primary-expired")
             return Operated(node.clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
         foreign = self._foreign(request, hosted)
@@ -272,12 +270,8 @@ class Replica:
             # only a node that did not wait for its metadata can be asked for what it does not know
             return Operated(node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
         assert isinstance(table, Table), f"{request.table_id} is no table but {table}"
-        place = (request.table_id, request.partition)
         if request.action in {"get", "scan"}:
-            key = None if request.action == "scan" else request.key
-            assert self.locks.holds(tx, (*place, key)), f"{tx.label} reads without a lock"
             return self.executor.read(request, hosted, op_ts, table)
-        assert self.locks.holds(tx, (*place, request.key)) & X, f"{tx.label} writes unlocked"
         if not self.participant.is_new(tx, request.op):  # a copy of the message
             return None if request.one_phase else Operated(node.clock.now(), op_ts, None)
         if request.one_phase:
