@@ -120,6 +120,8 @@ class Group:
     def start(self) -> None:
         """Restore what was applied before, then take part."""
         self._restore()
+        if self.voters == (self.node.name,) and not self.member.is_leader:
+            self.member.election_timeout()  # it is its own majority
         if self.member.is_leader:
             self._lead()
         elif self.node.name in self.voters:

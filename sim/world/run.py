@@ -10,23 +10,19 @@ from typing import Any, Final
 
 import sim
 from sim.history.events import (
-    Cells,
     FaultBegan,
     FaultHealed,
     MessageDelivered,
     MessageSent,
     NeverCompleted,
-    RowFinal,
 )
 from sim.history.history import FORMAT, Header, History
 from sim.kernel.envelope import TracedEnvelope
-from sim.model.schema import Table
 from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault
 from sim.nemesis.roles import NobodyError
 from sim.protocol import flows
 from sim.protocol import strategy as joints
-from sim.protocol.rows import decode
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
 from sim.strategies.base import STRATEGIES
@@ -35,6 +31,7 @@ from sim.world.clients import ClientHost, ProgramRunner
 from sim.world.cluster import Cluster
 from sim.world.levers import ClusterLevers
 from sim.world.plan_records import ClockStep, FaultPlan, Plan
+from sim.world.rest import at_rest, read_back
 from sim.world.timeline import Timeline
 
 COLLECT_AFTER: Final = 50_000
@@ -106,7 +103,7 @@ class Run:
         self.loop.run(self.plan.load_until_us)
         self._heal_all()
         self._drain()
-        self._read_back()
+        read_back(self.cluster)
         self.history.end_us = self.loop.now_us
         self.history.executed_events = self.loop.events
         return self.history
@@ -217,31 +214,7 @@ class Run:
         """Whether every client is done and no transaction has left anything behind."""
         if self._steps.unfinished or not all(program.finished for program in self._programs):
             return False
-        return not any(server.replica.has_open_work for server in self.cluster.servers.values())
-
-    def _read_back(self) -> None:
-        """What storage holds now, row by row."""
-        for name, server in self.cluster.servers.items():
-            for (table_id, number), partition in server.replica.partitions.items():
-                for key, versions in partition.rows.items():
-                    newest = versions[-1]
-                    table = server.catalog.definition(table_id, newest.version)
-                    cells: Cells | None = None
-                    if isinstance(table, Table) and newest.row is not None:
-                        cells = decode(table, newest.row)
-                    self._recorder.record(
-                        RowFinal(
-                            self.loop.now_us,
-                            name,
-                            table_id,
-                            number,
-                            key,
-                            newest.writer,
-                            newest.commit_ts,
-                            newest.version,
-                            cells,
-                        )
-                    )
+        return at_rest(self.cluster)
 
     # --- the history's header, the trace ----------------------------------------------------------
 

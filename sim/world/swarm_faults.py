@@ -138,7 +138,7 @@ KINDS: Final[dict[str, Kind]] = {
     "setting_change": Kind(0.1, 0.5, _setting),
 }
 
-NOT_YET: Final[tuple[str, ...]] = ("crash", "crash_majority")
+NOT_YET: Final[tuple[str, ...]] = ()
 """Kinds that wait for what they strike to be simulated; without them all else is as it will be."""
 
 
