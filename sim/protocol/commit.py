@@ -26,6 +26,7 @@ from sim.protocol.messages import (
     TxStateRequest,
 )
 from sim.protocol.participant import Participant
+from sim.protocol.patience import patience
 from sim.protocol.transaction import ABORTED, ACTIVE, COMMITTED, COMMITTING, Transaction
 from sim.units import US_PER_MS, Micros, Timestamp
 
@@ -107,18 +108,19 @@ class TransactionEnds:
             return None
         participants = tuple(tx.participants)
         validate = self.strategy.validate_at_finish is not None
-        repeated = False
+        tries = 0
         while True:
-            if repeated:
+            if tries:
                 commit_ts = self.strategy.repeated_commit_ts(commit_ts, node.clock.now())
             request = Finish(
                 node.clock.now(), tx.id, commit_ts, place, participants, tables, validate
             )
-            reply: Any = await node.request(self._holder(place), request, node.settings.resend_us)
+            wait_us = patience(node.settings, tries)
+            reply: Any = await node.request(self._holder(place), request, wait_us)
             if type(reply) is Finished:
                 break
             node.probe("finish-resent")
-            repeated = True
+            tries += 1
             if reply is not NO_REPLY:
                 node.clock.update(reply.sent_ts)
                 await node.sleep(Micros(node.settings.resend_us // 4))

@@ -20,6 +20,7 @@ from sim.protocol.group import NOT_LEADER, Group, Pending
 from sim.protocol.leases import Lease, Leases
 from sim.protocol.messages import PartitionRaft, PartitionSubmit, PartitionSubmitted, Place
 from sim.protocol.partition import Intent, Partition
+from sim.protocol.patience import patience
 from sim.protocol.placement import Placement
 from sim.protocol.raft import Member
 from sim.protocol.schema_sync import SchemaSync
@@ -81,6 +82,8 @@ class Hosting:
         self._member_class = member_class
         self._birth_ts = birth_ts
         self._order = 0
+        self._submissions = 0
+        self._in_flight: dict[tuple[str, int], Pending] = {}
         self._stamp = strategy.partition_stamp
         node.on(PartitionRaft, self._on_raft)
         node.on(PartitionSubmit, self._on_submit)
@@ -184,6 +187,8 @@ class Hosting:
         node, group = self.node, hosted.group
         asked = 0
         doubtful = False
+        self._submissions += 1
+        number = self._submissions
         while True:
             if type(result) is Pending:
                 result = await result.future
@@ -202,8 +207,8 @@ class Hosting:
             if to == node.name:
                 result = NOT_LEADER
                 continue
-            request = PartitionSubmit(node.clock.now(), hosted.place, command)
-            reply: Any = await node.request(to, request, node.settings.resend_us)
+            request = PartitionSubmit(node.clock.now(), hosted.place, command, number)
+            reply: Any = await node.request(to, request, patience(node.settings, asked))
             result = NOT_LEADER
             doubtful = doubtful or reply is NO_REPLY
             if reply is not NO_REPLY:
@@ -256,8 +261,7 @@ class Hosting:
         )
 
     async def _on_submit(self, sender: str, request: PartitionSubmit) -> PartitionSubmitted:
-        """Another replica's command, at the leader."""
-        del sender
+        """Another replica's command, at the leader; a copy waits for what came first."""
         node = self.node
         node.clock.update(request.sent_ts)
         hosted = self.at(request.place)
@@ -269,10 +273,13 @@ class Hosting:
             node.probe("catalog-version-awaited")
             return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
         before = hosted.group.last_stamp
-        result = self._propose(hosted, request.command)
+        copy = self._in_flight.get((sender, request.number))
+        result = copy or self._propose(hosted, request.command)
         stamp = hosted.group.last_stamp
         if type(result) is Pending:
+            self._in_flight[sender, request.number] = result
             result = await result.future
+            self._in_flight.pop((sender, request.number), None)
         if result is NOT_LEADER or result is BUSY:
             return PartitionSubmitted(node.clock.now(), done=False, result=result)
         if stamp == before:  # refused before it was appended

@@ -267,11 +267,12 @@ class PartitionRaft(Record, frozen=True):
 
 
 class PartitionSubmit(Record, frozen=True):
-    """Ask the leader of a partition's group to run a command."""
+    """Ask the leader of a partition's group to run a command; `number` is the sender's for it."""
 
     sent_ts: Timestamp
     place: Place
     command: Any
+    number: int = 0
 
 
 class PartitionSubmitted(Record, frozen=True):

@@ -20,6 +20,7 @@ from sim.protocol.catalog import Catalog
 from sim.protocol.group import Group
 from sim.protocol.leases import Leases
 from sim.protocol.messages import CatalogUpdate, NodeJoined, SafeTimeCommand, Submit, Submitted
+from sim.protocol.patience import patience
 from sim.protocol.raft import RAFT_MESSAGES, Member
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
@@ -113,14 +114,15 @@ class MetaStorage:
             hint = None
             began = node.watch.now_us
             request = Submit(node.clock.now(), command)
-            reply: Any = await node.request(to, request, node.settings.resend_us)
+            wait_us = patience(node.settings, asked - 1)
+            reply: Any = await node.request(to, request, wait_us)
             if type(reply) is Submitted:
                 node.clock.update(reply.sent_ts)
                 return reply
             node.probe("submit-resent")
             if type(reply) is NotLeader and reply.leader not in (None, to):
                 hint = reply.leader
-            elif node.watch.now_us - began < node.settings.resend_us:  # refused, not lost
+            elif node.watch.now_us - began < wait_us:  # refused, not lost
                 await node.sleep(Micros(node.settings.resend_us // 4))
             if reply is NO_REPLY and self.group.leader == to:
                 hint = voters[asked % len(voters)]

@@ -32,6 +32,7 @@ from sim.protocol.messages import (
     TxStateRequest,
 )
 from sim.protocol.partition import Outcome
+from sim.protocol.patience import patience
 from sim.protocol.strategy import Strategy
 from sim.units import US_PER_MS, Micros, Timestamp
 
@@ -213,7 +214,7 @@ class Participant:
 
     async def clean_up_at(self, places: list[Place], tx: TxId, commit_ts: Timestamp | None) -> None:
         """Tell the primaries of these partitions the outcome until each has confirmed it."""
-        node, left = self.node, list(places)
+        node, left, tries = self.node, list(places), 0
         while left:
             holders: dict[str, list[Place]] = {}
             for place in left:
@@ -221,14 +222,16 @@ class Participant:
             for name, there in holders.items():
                 request = Cleanup(node.clock.now(), tx, commit_ts, tuple(there))
                 began = node.watch.now_us
-                reply: Any = await node.request(name, request, node.settings.resend_us)
+                wait_us = patience(node.settings, tries)
+                reply: Any = await node.request(name, request, wait_us)
                 if type(reply) is Cleaned:
                     node.clock.update(reply.sent_ts)
                     left = [place for place in left if place not in there]
                     continue
                 node.probe("cleanup-resent")
-                if node.watch.now_us - began < node.settings.resend_us:
+                if node.watch.now_us - began < wait_us:
                     await node.sleep(node.settings.resend_us)
+            tries += 1
 
     def clean_up(self, sender: str, request: Cleanup) -> Any:
         """Another node's word that a transaction has ended."""
@@ -328,9 +331,10 @@ class Participant:
         """
         node = self.node
         coordinator = self._nodes[tx.ordinal]
+        silence_us = max(patience(node.settings, 2), node.settings.orphan_check_ms * US_PER_MS)
         for _ in range(PATIENCE):
             request = TxStateRequest(node.clock.now(), tx, read_ts)
-            state: Any = await node.request(coordinator, request, node.settings.resend_us)
+            state: Any = await node.request(coordinator, request, Micros(silence_us))
             if state is NO_REPLY or state.state == "unknown":
                 return await self._recovered(tx, commit_place)
             assert type(state) is TxState, state
@@ -344,11 +348,12 @@ class Participant:
 
     async def _recovered(self, tx: TxId, commit_place: Place) -> Outcome:
         """Have the commit partition say how the transaction ended, or end it."""
-        node = self.node
+        node, tries = self.node, 0
         while True:
             request = RecoverTx(node.clock.now(), tx, commit_place)
             holder = self._holder(commit_place)
-            reply: Any = await node.request(holder, request, node.settings.resend_us)
+            reply: Any = await node.request(holder, request, patience(node.settings, tries))
+            tries += 1
             if type(reply) is Finished:
                 node.clock.update(reply.sent_ts)
                 return Outcome(reply.commit_ts, ())

@@ -169,12 +169,15 @@ class Replication:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        """Let the chosen successor stand for election, once it has everything."""
+        """Let the chosen successor stand for election, once it has everything.
+
+        The leader is none from then on: one more entry of its own, and the successor would lack it.
+        """
         assert self._transfer is not None, "nobody was chosen"
         peer, payload = self._transfer
         if self._progress[peer].match_index == self.log.last_index:
-            self._transfer = None
             self.outbox.append((peer, TimeoutNow(self.log.term, payload)))
+            self._follow(self.log.term, None)
 
     def _advance_commit(self) -> None:
         """Commit what a majority of voters stores, if it is of this term, and tell everyone."""
