@@ -34,6 +34,7 @@ from sim.protocol.messages import (
 from sim.protocol.partition import Outcome
 from sim.protocol.patience import patience
 from sim.protocol.strategy import Strategy
+from sim.protocol.tasks import begun
 from sim.units import US_PER_MS, Micros, Timestamp
 
 PATIENCE = 40
@@ -257,7 +258,7 @@ class Participant:
                 continue
             result = self.hosting.submitted(hosted, CleanUp(tx, commit_ts))
             if type(result) is CoroutineType:
-                waits.append(result)
+                waits.append(begun(self.node, result))
         if waits:
             return self._release_after(tx, waits)
         self.release(tx)

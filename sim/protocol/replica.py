@@ -133,8 +133,8 @@ class Replica:
         hosted = self.hosting.members[request.table_id, request.partition]
         return request.tx in hosted.machine.ended
 
-    async def operate(self, sender: str, request: Operate) -> Operated | None:
-        """Check, lock, check again, execute."""
+    async def operate(self, sender: str, request: Operate) -> Any:
+        """Check, lock, check again, execute; a copy of a one-phase write is not answered."""
         clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
         place = (request.table_id, request.partition)
         clock.update(request.sent_ts)
@@ -167,7 +167,7 @@ class Replica:
         reason = await locked if type(locked) is CoroutineType else locked
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
-        answered = self._after_locks(sender, request, hosted, current, op_ts)
+        answered: Any = self._after_locks(sender, request, hosted, current, op_ts)
         if type(answered) is CoroutineType:
             answered = await answered
         if request.one_phase and answered is not None and answered.commit_ts is not None:

@@ -13,6 +13,7 @@ from sim.model.reasons import Reason
 from sim.protocol.leases import Lease, Leases
 from sim.protocol.messages import ClientOperation, Operate, Place, Read
 from sim.protocol.placement import Placement
+from sim.protocol.tasks import begun
 from sim.protocol.transaction import Enlistment, Transaction
 from sim.units import US_PER_MS, Micros
 
@@ -44,7 +45,8 @@ class Router:
         if lease is None:
             lease = self.leases.valid_at(place, self.node.clock.current())
             if lease is None:
-                return self._once_there_is_one(tx, request, enlistment, place, one_phase=one_phase)
+                later = self._once_there_is_one(tx, request, enlistment, place, one_phase=one_phase)
+                return begun(self.node, later)
             tx.touched(place, lease)
         return self._ask(tx, request, enlistment, place, lease, one_phase=one_phase)
 
