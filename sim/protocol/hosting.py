@@ -168,7 +168,7 @@ class Hosting:
 
     def submitted(self, hosted: Hosted, command: Any) -> Any:
         """Run a command through the group: its result at once, or a coroutine that comes to it."""
-        if hosted.is_alone and type(command) is not FullWrite:
+        if hosted.is_alone and hosted.group.is_leader and type(command) is not FullWrite:
             group = hosted.group
             stamp = self._stamp(self.node.clock, group.last_stamp)
             result = group.proposed(StampedCommand(stamp, command))
@@ -201,10 +201,9 @@ class Hosting:
             if group.is_leader:
                 result = self._propose(hosted, command)
                 continue
-            others = [voter for voter in group.voters if voter != node.name]
-            to = group.leader or others[asked % len(others)]
+            to = group.leader or group.voters[asked % len(group.voters)]
             asked += 1
-            if to == node.name:
+            if to == node.name:  # not yet, or no longer
                 result = NOT_LEADER
                 continue
             request = PartitionSubmit(node.clock.now(), hosted.place, command, number)
