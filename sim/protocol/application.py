@@ -189,6 +189,11 @@ class Application:
         del command
         return True
 
+    def may_install(self, state: MetaState) -> bool:
+        """Every node can take over everything."""
+        del state
+        return True
+
     def snapshot(self) -> MetaState:
         """Everything that the state machine knows; safe time is the last command's Tm [98.x.7]."""
         return MetaState(

@@ -66,6 +66,9 @@ class StateMachine(Protocol):
     def may_store(self, command: Any) -> bool:
         """Whether this node knows enough to store a command; if not, it is sent again later."""
 
+    def may_install(self, state: Any) -> bool:
+        """Whether this node knows enough to install a snapshot; if not, it is sent again later."""
+
     def snapshot(self) -> Any:
         """The whole state up to `applied_index`, as a copy that later commands do not change."""
 
@@ -212,6 +215,9 @@ class Group:
             self._step(sender, message)
             if self.member.leader == sender:
                 self._leader_heard_us = self.node.watch.now_us
+            return
+        if kind is InstallSnapshot and not self.machine.may_install(message.state):
+            self.node.probe("catalog-version-awaited")
             return
         if kind is TimeoutNow and message.payload is not None:
             self.node.clock.update(message.payload)

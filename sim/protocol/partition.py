@@ -74,6 +74,7 @@ class PartitionState(Record, frozen=True):
     ended: tuple[tuple[TxId, Timestamp | None], ...]
     outcomes: tuple[tuple[TxId, Outcome], ...]
     uncleaned: tuple[TxId, ...]
+    catalog_version: int = 0
 
 
 class Partition:
@@ -88,6 +89,7 @@ class Partition:
         "_written",
         "applied_index",
         "applied_term",
+        "catalog_version",
         "ended",
         "intents",
         "lease_start",
@@ -119,6 +121,7 @@ class Partition:
         self.safe_ts: Timestamp = MIN_TIMESTAMP
         self.applied_index = 0
         self.applied_term = 0
+        self.catalog_version = 0
         self.on_safe_time: Callable[[Timestamp], None] | None = None
         self._node = node
         self._strategy = strategy
@@ -164,6 +167,10 @@ class Partition:
             return True
         return self._knows(inner.catalog_version)
 
+    def may_install(self, state: PartitionState) -> bool:
+        """Whether this node's catalog knows every version that rows were written under."""
+        return self._knows(state.catalog_version)
+
     def snapshot(self) -> PartitionState:
         """A copy of everything."""
         return PartitionState(
@@ -176,11 +183,13 @@ class Partition:
             tuple(self.ended.items()),
             tuple(self.outcomes.items()),
             tuple(self.uncleaned),
+            self.catalog_version,
         )
 
     def install(self, state: PartitionState) -> None:
         """Be what another replica was."""
         self.applied_index, self.applied_term = state.index, state.term
+        self.catalog_version = state.catalog_version
         self.lease_start = state.lease_start
         self.rows = {key: list(versions) for key, versions in state.rows}
         self.intents = dict(state.intents)
@@ -211,6 +220,7 @@ class Partition:
         known = self.intents.get(key)
         if known is not None and known.tx == tx and known.op_ts >= command.op_ts:
             return None  # a copy, or overtaken by a later write
+        self.catalog_version = max(self.catalog_version, command.catalog_version)
         self.intents[key] = Intent(
             tx, command.op, command.op_ts, command.version, command.row, command.commit_place
         )
@@ -231,6 +241,7 @@ class Partition:
             self._node.probe("write-fenced")
             return Reason.PRIMARY_EXPIRED
         self.ended[tx] = stamp
+        self.catalog_version = max(self.catalog_version, command.catalog_version)
         version = RowVersion(tx.label, stamp, command.version, command.row)
         self._put(key, version)
         self._record_commit(tx, stamp, command.tables)
