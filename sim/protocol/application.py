@@ -156,13 +156,19 @@ class Application:
         self._log.take((index, term, command))
 
     def restore(self, index: int, term: int, command: Stamped) -> None:
-        """Apply, without its delays, a command that was applied before the node died.
-
-        Safe time moves with each of them, so it ends where it was [98.x.7].
-        """
+        """Apply, without its delays, a command that was applied before the node died."""
         delays, self.delays = self.delays, Delays()
         self._log.take((index, term, command))
         self.delays = delays
+
+    def restoring(self) -> None:
+        """Safe time stays hidden until everything is back: it must not be seen to go back."""
+        self._sync.is_restoring = True
+
+    def restored(self) -> None:
+        """All of that is back: safe time is where it was [98.x.7]."""
+        self._sync.is_restoring = False
+        self._sync.publish(self.restored_safe_time(self._message_ts))
 
     def stamp_of(self, command: Stamped) -> Timestamp:
         """Tm."""
@@ -222,13 +228,13 @@ class Application:
         self.lease_version = state.lease_version
         for lease in state.leases:
             self.leases.begin(lease)
-        self._message_ts = self.restored_safe_time(state)
+        self._message_ts = self.restored_safe_time(state.message_ts)
         self._listening.take((self._message_ts, None))
         self._advance(state.index, state.term)
 
-    def restored_safe_time(self, state: MetaState) -> Timestamp:
-        """What is complete once a snapshot is in."""
-        return state.message_ts
+    def restored_safe_time(self, message_ts: Timestamp) -> Timestamp:
+        """What is complete once everything up to a command is back, or a snapshot is in."""
+        return message_ts
 
     def _advance(self, index: int, term: int) -> None:
         self.applied_index, self.applied_term = index, term

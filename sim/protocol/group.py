@@ -60,6 +60,12 @@ class StateMachine(Protocol):
     def restore(self, index: int, term: int, command: Any) -> None:
         """Carry out a command again that was applied before the node died."""
 
+    def restoring(self) -> None:
+        """What was applied before the node died is about to come back, a piece at a time."""
+
+    def restored(self) -> None:
+        """Everything that was applied before the node died is back."""
+
     def stamp_of(self, command: Any) -> Timestamp:
         """The timestamp that the leader stamped on a command."""
 
@@ -134,12 +140,14 @@ class Group:
     def _restore(self) -> None:
         """Bring the machine to where it was when the node died."""
         log, machine = self._log, self.machine
+        machine.restoring()
         if log.snapshot_state is not None:
             machine.install(log.snapshot_state)
         for index in range(log.snapshot_index + 1, min(log.applied, log.last_index) + 1):
             entry = log.entry(index)
             machine.restore(index, entry.term, entry.command)
         self.member.restored(min(log.applied, log.last_index))
+        machine.restored()
         self._note_stamps(entry.command for entry in log.entries)
 
     @property

@@ -12,6 +12,7 @@ much ahead.
 from collections.abc import Callable
 from typing import Any
 
+from sim.history.events import LeaseBegan
 from sim.model.ports import Future, Node
 from sim.model.records import Record
 from sim.protocol.messages import Place
@@ -74,6 +75,20 @@ class Leases:
         """A lease was granted or prolonged."""
         before = self._leases.get(lease.place)
         self._leases[lease.place] = lease
+        node = self.node
+        if node.recording:
+            table_id, number = lease.place
+            node.record_once(
+                lease,
+                LeaseBegan(
+                    node.watch.now_us,
+                    node.name,
+                    f"{table_id}/{number}",
+                    lease.holder,
+                    lease.start_ts,
+                    lease.expiration_ts,
+                ),
+            )
         for watcher in self._watchers:
             watcher(before, lease)
         for waiting in self._waiting.pop(lease.place, ()):

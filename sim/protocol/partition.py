@@ -86,6 +86,7 @@ class Partition:
         "_node",
         "_ops",
         "_strategy",
+        "_watcher",
         "_written",
         "applied_index",
         "applied_term",
@@ -123,6 +124,7 @@ class Partition:
         self.applied_term = 0
         self.catalog_version = 0
         self.on_safe_time: Callable[[Timestamp], None] | None = None
+        self._watcher: Callable[[Timestamp], None] | None = None
         self._node = node
         self._strategy = strategy
         self._knows = knows
@@ -155,6 +157,16 @@ class Partition:
     def restore(self, index: int, term: int, command: StampedCommand) -> None:
         """Carry out again what was carried out before the node died."""
         self.apply(index, term, command)
+
+    def restoring(self) -> None:
+        """Nobody hears of safe time until everything is back."""
+        self._watcher, self.on_safe_time = self.on_safe_time, None
+
+    def restored(self) -> None:
+        """Everything is back; safe time is where it was."""
+        self.on_safe_time = self._watcher
+        if self.on_safe_time is not None and self.applied_index:
+            self.on_safe_time(self.safe_ts)
 
     def stamp_of(self, command: StampedCommand) -> Timestamp:
         """The leader's stamp."""

@@ -45,6 +45,7 @@ class SchemaSync:
         "_waiters",
         "catalog",
         "delay_bound_ms",
+        "is_restoring",
         "node",
         "safe_time",
         "strategy",
@@ -58,13 +59,14 @@ class SchemaSync:
         self.catalog = catalog
         self.delay_bound_ms = strategy.reader_delay_bound(cluster_delay_ms)
         self.safe_time: Timestamp = MIN_TIMESTAMP
+        self.is_restoring = False
         self._resolve = strategy.resolve_schema
         self._waiters: list[tuple[Timestamp, int, Future[Any]]] = []
         self._order = 0
 
     def publish(self, ts: Timestamp) -> None:
         """Everything stamped up to `ts` is visible on this node; smaller values change nothing."""
-        if ts <= self.safe_time:
+        if ts <= self.safe_time or self.is_restoring:
             return
         self.safe_time = ts
         node = self.node
