@@ -16,6 +16,7 @@ version they were written under and upgraded to I [110.flow.5] [110.fwd.2].
 A lock that is refused (wait-die) is tried again a few times before the operation gives up.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from sim.history.events import (
@@ -83,6 +84,13 @@ class Replica:
     def has_open_work(self) -> bool:
         """Whether some transaction still has intents or locks here."""
         return bool(self._written) or self.locks.any_held
+
+    def left_open(self) -> Iterator[tuple[str, str]]:
+        """Every transaction that still has something here, and what."""
+        for tx in self._written:
+            yield tx.label, "intents"
+        for tx in self.locks.involved():
+            yield tx.label, "locks"
 
     # --- one operation ----------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from sim.history.events import (
     Cells,
     FaultBegan,
     FaultHealed,
+    LeftOpen,
     MessageDelivered,
     MessageSent,
     NeverCompleted,
@@ -21,7 +22,7 @@ from sim.history.history import FORMAT, Header, History
 from sim.kernel.envelope import TracedEnvelope
 from sim.model.schema import Table
 from sim.mutants.base import MUTANTS, Mutant
-from sim.nemesis.base import FAULTS, Fault
+from sim.nemesis.base import FAULTS, Fault, touched
 from sim.protocol import flows
 from sim.protocol import strategy as joints
 from sim.protocol.rows import decode
@@ -85,6 +86,7 @@ class Run:
         self._programs: list[ProgramRunner] = []
         self._faults: list[tuple[Fault, ClusterLevers, FaultPlan]] = []
         self._healed: dict[int, None] = {}
+        self._touched: dict[int, tuple[str, ...]] = {}
         if plan.trace:
             self.cluster.network.trace = self._trace
 
@@ -143,7 +145,8 @@ class Run:
         if number in self._healed:
             return
         fault, levers, planned = self._faults[number]
-        self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named))
+        nodes = self._touched[number] = touched(fault, levers)
+        self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named, nodes))
         fault.begin(levers)
 
     def _heal_fault(self, number: int) -> None:
@@ -152,7 +155,8 @@ class Run:
         self._healed[number] = None
         fault, levers, planned = self._faults[number]
         fault.heal(levers)
-        self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named))
+        nodes = self._touched.get(number, ())
+        self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named, nodes))
 
     def _heal_all(self) -> None:
         """Heal what has begun; a fault whose instant was drawn too late never begins."""
@@ -176,6 +180,9 @@ class Run:
             waits_for = f"its moment, {step.after}"
             event = NeverCompleted(self.loop.now_us, step.client, step.id, waits_for)
             self._recorder.record(event)
+        for name, server in self.cluster.servers.items():
+            for tx, what in server.replica.left_open():
+                self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
 
     def _at_rest(self) -> bool:
         """Whether every client is done and no transaction has left anything behind."""
