@@ -173,6 +173,14 @@ class Case:
                 found.setdefault(use.event.op, []).append(use)
         return found
 
+    @cached_property
+    def versions_written(self) -> dict[int, list[int]]:
+        """The schema versions under which rows of each table were written."""
+        found: dict[int, dict[int, None]] = {}
+        for _, write in self.of(WriteExecuted):
+            found.setdefault(write.object_id, {})[write.version] = None
+        return {object_id: sorted(versions) for object_id, versions in found.items()}
+
     def meant(self, write: WriteExecuted, position: int) -> Encoded | None:
         """What the client meant by a write: what it encoded last for this table before it."""
         found: Encoded | None = None

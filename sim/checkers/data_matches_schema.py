@@ -23,9 +23,9 @@ class DataMatchesSchema:
 
     A row is compared with the judges' own upgrade of what its writer's client encoded, column id
     by column id. A read, but one of the past, must not miss a write whose commit was stored before
-    it and whose commit_ts is not above its op_ts; when everything has come to rest, storage must hold the last
-    committed write of each key by commit_ts, on the node that is primary then, and no replica that
-    is as far may hold anything else (`final_state`).
+    it and whose commit_ts is not above its op_ts; when all has come to rest, storage must hold the
+    last committed write of each key by commit_ts, on the node that is primary then, and no replica
+    that is as far may hold anything else (`final_state`).
     """
 
     name = "data_matches_schema"

@@ -132,11 +132,11 @@ def _replicas(case: Case, rest: AtRest) -> Iterator[Anomaly]:
                     continue
                 event = here or there
                 assert event is not None, item
+                row = the_row(case, item[0], item[1], event.version)
                 yield Anomaly(
                     "replicas-differ",
-                    f"in the end node {primary}, the primary, held "
-                    f"{the_row(case, item[0], item[1], event.version)} as {_left(here)}, and node {node}, which "
-                    f"knew as much of the partition, as {_left(there)}",
+                    f"in the end node {primary}, the primary, held {row} as {_left(here)}, and "
+                    f"node {node}, which knew as much of the partition, as {_left(there)}",
                     tuple(one for one in (here, there) if one is not None),
                 )
 
