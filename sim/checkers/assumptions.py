@@ -4,6 +4,9 @@
 smallest CSmax that is configured anywhere. Clocks are straight lines between `ClockSet` events, so
 their largest difference lies at the border of two pieces or at the end of the run.
 
+`skew<=CSmax between leases` is broken by the same in a run where some place passed from one node to
+another: as long as each stays with its first primary, nothing rests on leases.
+
 `PD+skew<=DD` is broken when a node applies an update for the first time while some node's physical
 clock already shows its activation: then PD and skew together were more than DD. The initial schema
 is exempt, it is there before anything can use it.
@@ -13,8 +16,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from sim.checkers.case import Case
-from sim.history.events import ClockSet, UpdateApplied
-from sim.model.design import DELAY_BOUNDED, SKEW_BOUNDED
+from sim.history.events import ClockSet, LeaseBegan, UpdateApplied
+from sim.model.design import DELAY_BOUNDED, LEASES_HOLD, SKEW_BOUNDED
 from sim.units import US_PER_MS, Timestamp, physical_ms
 
 PPM: Final = 1_000_000
@@ -75,6 +78,18 @@ class Clocks:
                 )
         return found
 
+    def furthest_ms(self, at_us: int) -> int:
+        """The most milliseconds that any clock can have shown up to an instant."""
+        instants = [one for one in self._instants if one < at_us]
+        offsets = [*self.offsets(at_us).values(), *self.offsets(at_us, before=True).values()]
+        shown = [at_us + offset for offset in offsets]
+        for one in instants:
+            for before in (True, False):
+                shown += [
+                    one + off for off in self.offsets(one, before=before and one > 0).values()
+                ]
+        return max(shown, default=at_us) // US_PER_MS
+
     def fastest_ms(self, at_us: int) -> int:
         """The whole milliseconds that the fastest clock shows at an instant."""
         return (at_us + max(self.offsets(at_us).values(), default=0)) // US_PER_MS
@@ -104,6 +119,15 @@ def skew_beyond_bound(case: Case) -> str | None:
     )
 
 
+def skew_between_leases(case: Case) -> str | None:
+    """How two clocks differed too much in a run where a place passed to another node."""
+    holders: dict[str, str] = {}
+    for _, lease in case.of(LeaseBegan):
+        if holders.setdefault(lease.group, lease.holder) != lease.holder:
+            return skew_beyond_bound(case)
+    return None
+
+
 def delay_beyond_bound(case: Case) -> str | None:
     """How an update reached a node too late for its activation; None if none did."""
     clocks = Clocks(case)
@@ -126,6 +150,7 @@ def delay_beyond_bound(case: Case) -> str | None:
 
 BROKEN_BY: Final[dict[str, Callable[[Case], str | None]]] = {
     SKEW_BOUNDED: skew_beyond_bound,
+    LEASES_HOLD: skew_between_leases,
     DELAY_BOUNDED: delay_beyond_bound,
 }
 """For each assumption, what tells how a run broke it."""

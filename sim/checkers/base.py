@@ -16,7 +16,7 @@ from sim.checkers.findings import Finding, explained_by
 from sim.checkers.outcome import Outcome, worst
 from sim.history.events import AnyEvent, NeverCompleted
 from sim.history.history import History
-from sim.model.design import SKEW_BOUNDED
+from sim.model.design import LEASES_HOLD, SKEW_BOUNDED
 from sim.model.records import Record
 from sim.registry import Registry
 
@@ -75,7 +75,13 @@ CHECKERS: Final[Registry[Checker]] = Registry("checker", "sim.checkers")
 WITNESS: Final[tuple[str, ...]] = ("witness",)
 BOTH_VOICES: Final[tuple[str, ...]] = ("client", "witness")
 
-WITHOUT_CLAIM: Final[dict[str, tuple[str, ...]]] = {"I4": (SKEW_BOUNDED,)}
+WITHOUT_CLAIM: Final[dict[str, tuple[str, ...]]] = {
+    "I3": (LEASES_HOLD,),
+    "I4": (SKEW_BOUNDED,),
+    "I7": (LEASES_HOLD,),
+    "I10": (LEASES_HOLD,),
+    "I12": (LEASES_HOLD,),
+}
 """What an invariant that a design does not claim is taken to assume, under `--all-claims`."""
 KEPT_OF_A_KIND: Final = 20
 """How many anomalies of one kind a verdict keeps in full; the others are counted."""

@@ -6,14 +6,15 @@ within one simulated instant.
 """
 
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
+from sim.checkers.doings import Ddl, E, Operation, Placed, Transaction, Use
+from sim.checkers.measures import Measures
 from sim.checkers.schemas import SchemaLog
 from sim.history.events import (
     DdlDecided,
     Encoded,
     Enlisted,
-    Event,
     Failed,
     Invoked,
     MetadataRead,
@@ -29,104 +30,16 @@ from sim.history.events import (
 )
 from sim.history.history import History
 
-E = TypeVar("E", bound=Event)
-Placed = tuple[int, E]
-"""An event with its position in the history."""
-
-
-class Use(NamedTuple):
-    """An operation that ran under a schema version, or a metadata query that showed it."""
-
-    object_id: int
-    version: int
-    position: int
-    event: ReadExecuted | WriteExecuted | MetadataRead
-
-
-class Operation:
-    """One operation of a client: its invocation, its end, and what it did."""
-
-    __slots__ = ("ended", "ended_at", "invoked", "invoked_at", "name", "txs")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.invoked: Invoked | None = None
-        self.invoked_at: int | None = None
-        self.ended: Ok | Failed | Unknown | None = None
-        self.ended_at: int | None = None
-        self.txs: dict[str, None] = {}
-
-    @property
-    def answered_at(self) -> int | None:
-        """Where its client learned for certain how it ended."""
-        return None if isinstance(self.ended, Unknown) else self.ended_at
-
-
-class Transaction:
-    """One transaction: what it did, in the order of the history, and how it ended."""
-
-    __slots__ = (
-        "aborted",
-        "aborted_at",
-        "begins_at",
-        "committed",
-        "committed_at",
-        "ends_at",
-        "enlisted",
-        "implicit",
-        "metadata",
-        "name",
-        "ops",
-        "reads",
-        "resolved",
-        "writes",
-    )
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.implicit = False
-        self.ops: dict[str, None] = {}
-        self.reads: list[Placed[ReadExecuted]] = []
-        self.writes: list[Placed[WriteExecuted]] = []
-        self.metadata: list[Placed[MetadataRead]] = []
-        self.enlisted: list[Placed[Enlisted]] = []
-        self.resolved: list[Placed[SchemaResolved]] = []
-        self.committed: TxCommitted | None = None
-        self.committed_at = -1
-        self.aborted: TxAborted | None = None
-        self.aborted_at = -1
-        self.begins_at: int | None = None
-        """Where a client first asked for anything of it."""
-        self.ends_at: int | None = None
-        """Where its client learned that it is committed; None if it never did."""
-
-    def uses(self) -> list[Use]:
-        """Each use of a schema version by an operation or a metadata query, in order."""
-        found = [Use(e.object_id, e.version, at, e) for at, e in self.reads]
-        found += [Use(e.object_id, e.version, at, e) for at, e in self.writes]
-        found += [Use(e.object_id, e.version, at, e) for at, e in self.metadata]
-        found.sort(key=lambda use: use.position)
-        return found
-
-
-class Ddl:
-    """One DDL operation: what was asked, decided, logged and told to the client."""
-
-    __slots__ = ("decided", "logged", "logged_at", "operation")
-
-    def __init__(self, operation: Operation) -> None:
-        self.operation = operation
-        self.decided: DdlDecided | None = None
-        self.logged: UpdateLogged | None = None
-        self.logged_at = -1
+__all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
 
 
 class Case:
-    """A history under judgement."""
+    """A history under judgement; `measures` is what judges measured on their way."""
 
     def __init__(self, history: History) -> None:
         self.history = history
         self.header = history.header
+        self.measures = Measures()
 
     @cached_property
     def _grouped(self) -> dict[type, list[tuple[int, Any]]]:
@@ -164,7 +77,8 @@ class Case:
         """Every transaction by its name, in the order of their first mention by a node."""
         found: dict[str, Transaction] = {}
         for _, began in self.of(TxBegan):
-            _named(found, began.tx).implicit = began.implicit
+            tx = _named(found, began.tx)
+            tx.implicit, tx.read_ts = began.implicit, began.read_ts
         for kind, field in _DOINGS:
             for placed in self.of(kind):
                 event = placed[1]
@@ -209,6 +123,8 @@ class Case:
                 if one is None or one.invoked_at is None or one.invoked is None:
                     continue
                 one.txs[tx.name] = None
+                if tx.client is None:
+                    tx.client, tx.session = one.invoked.client, one.invoked.session
                 if tx.begins_at is None or one.invoked_at < tx.begins_at:
                     tx.begins_at = one.invoked_at
                 alone = tx.implicit or one.invoked.tx is None
@@ -217,7 +133,7 @@ class Case:
 
     @cached_property
     def committed(self) -> list[Transaction]:
-        """The committed transactions by commit_ts; of equal ones, the first to be stored."""
+        """The committed transactions by where they stand; of equal ones, the first to be stored."""
         found = [tx for tx in self.transactions.values() if tx.committed is not None]
         return sorted(found, key=_commit_order)
 
@@ -257,6 +173,14 @@ class Case:
                 found.setdefault(use.event.op, []).append(use)
         return found
 
+    @cached_property
+    def versions_written(self) -> dict[int, list[int]]:
+        """The schema versions under which rows of each table were written."""
+        found: dict[int, dict[int, None]] = {}
+        for _, write in self.of(WriteExecuted):
+            found.setdefault(write.object_id, {})[write.version] = None
+        return {object_id: sorted(versions) for object_id, versions in found.items()}
+
     def meant(self, write: WriteExecuted, position: int) -> Encoded | None:
         """What the client meant by a write: what it encoded last for this table before it."""
         found: Encoded | None = None
@@ -295,5 +219,4 @@ def _named(found: dict[str, Transaction], name: str) -> Transaction:
 
 
 def _commit_order(tx: Transaction) -> tuple[int, int]:
-    assert tx.committed is not None, tx.name
-    return (tx.committed.commit_ts, tx.committed_at)
+    return (tx.stamp, tx.committed_at)

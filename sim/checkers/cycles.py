@@ -122,7 +122,7 @@ def _by_stretch(stretches: list[tuple[int, int]], edges: list[Edge]) -> list[lis
 
 
 def _weight(edge: Edge) -> int:
-    weight = LONGER + (ANTI if edge.kind == RW else 0)
+    weight = LONGER + (ANTI if edge.kind == RW else 0) + (REAL_TIME if edge.kind == RT else 0)
     return weight + (PREDICATE if edge.is_predicate else 0) + (STRICT if edge.strict_only else 0)
 
 

@@ -4,16 +4,14 @@ from collections.abc import Iterator
 
 from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
-from sim.checkers.rows import differences, is_legal, upgraded
-from sim.checkers.writes import Item, Version, Write, Writes
+from sim.checkers.final_state import final_state
+from sim.checkers.rows import is_legal
+from sim.checkers.writes import Item, Version, Write, Writes, differing, the_row
 from sim.history.events import (
     AnyEvent,
-    Cells,
     Failed,
-    NeverCompleted,
     Ok,
     ReadExecuted,
-    RowFinal,
     RowRead,
     WriteExecuted,
 )
@@ -24,9 +22,10 @@ class DataMatchesSchema:
     """What clients meant, what primaries wrote, what reads showed and what storage kept agree.
 
     A row is compared with the judges' own upgrade of what its writer's client encoded, column id
-    by column id. A read must not miss a write whose commit was stored before it and whose
-    commit_ts is not above its op_ts; when everything has come to rest, storage must hold the last
-    committed write of each key by commit_ts.
+    by column id. A read, but one of the past, must not miss a write whose commit was stored before
+    it and whose commit_ts is not above its op_ts; when all has come to rest, storage must hold the
+    last committed write of each key by commit_ts, on the node that is primary then, and no replica
+    that is as far may hold anything else (`final_state`).
     """
 
     name = "data_matches_schema"
@@ -43,10 +42,10 @@ class DataMatchesSchema:
             for position, read in tx.reads:
                 for row in read.rows:
                     yield from _row_read(case, writes, position, read, row)
-                if read.predicate:
+                if read.predicate and tx.read_ts is None:
                     yield from _rows_missed(case, writes, position, read)
             yield from _told(case, tx)
-        yield from _final(case, writes)
+        yield from final_state(case, writes)
 
 
 # --- writes --------------------------------------------------------------------------------------
@@ -57,8 +56,8 @@ def _written(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
     for position, event in tx.writes:
         yield from _mistaken(case, tx, position, event)
         write = writes.at[position]
-        wrong = _differences(writes, write, event.version, event.row)
-        where = f"{tx.name} wrote {_what(case, event.object_id, event.key, event.version)}"
+        wrong = differing(writes, write, event.version, event.row)
+        where = f"{tx.name} wrote {the_row(case, event.object_id, event.key, event.version)}"
         if wrong:
             yield Anomaly(
                 "misdecoded-write",
@@ -83,7 +82,7 @@ def _mistaken(
     encoded = case.encoded(event, position)
     if encoded is None or event.row is None:
         return
-    where = f"{tx.name} wrote {_what(case, event.object_id, event.key, event.version)}"
+    where = f"{tx.name} wrote {the_row(case, event.object_id, event.key, event.version)}"
     if encoded.object_id != event.object_id:
         kind, what = "foreign-row", f"for table {encoded.object_id}"
     elif encoded.version > event.version:
@@ -98,14 +97,6 @@ def _mistaken(
     )
 
 
-def _differences(writes: Writes, write: Write, version: int, row: Cells | None) -> list[str]:
-    source = writes.table(write.event.object_id, write.meant_version)
-    target = writes.table(write.event.object_id, version)
-    if source is None or target is None:
-        return []
-    return differences(write.meant, source, row, target)
-
-
 # --- reads ---------------------------------------------------------------------------------------
 
 
@@ -113,7 +104,7 @@ def _row_read(
     case: Case, writes: Writes, position: int, read: ReadExecuted, row: RowRead
 ) -> Iterator[Anomaly]:
     """One key as a read showed it: the right row, decoded rightly, and not an outdated one."""
-    where = f"{read.tx} read {_what(case, read.object_id, row.key, read.version)}"
+    where = f"{read.tx} read {the_row(case, read.object_id, row.key, read.version)}"
     if row.row is not None and row.decoded_version != row.row_version:
         yield Anomaly(
             "wrong-version-decoded",
@@ -126,7 +117,7 @@ def _row_read(
     if row.writer is not None:
         candidates = writes.of.get((row.writer, item), [])
         earlier = [write for write in candidates if write.position < position]
-        wrong = [_differences(writes, write, read.version, row.row) for write in earlier]
+        wrong = [differing(writes, write, read.version, row.row) for write in earlier]
         if wrong and all(wrong):
             yield Anomaly(
                 "misread-row",
@@ -135,7 +126,8 @@ def _row_read(
                 (*_encoded(case, earlier[-1]), earlier[-1].event, read),
                 clauses=("110.fwd.2",),
             )
-    due = _due(writes, position, read, item)
+    past = case.transactions[read.tx].read_ts is not None
+    due = None if past else _due(writes, position, read, item)
     if due is not None and row.writer != read.tx and _is_older(writes, item, row.writer, due):
         yield _lost(case, read, row.writer, due)
 
@@ -173,7 +165,7 @@ def _lost(case: Case, read: ReadExecuted, writer: str | None, due: Version) -> A
     found = "nothing" if writer is None else f"the version of {writer}"
     return Anomaly(
         "write-missed",
-        f"{read.tx} read {_what(case, read.object_id, event.key, read.version)} at "
+        f"{read.tx} read {the_row(case, read.object_id, event.key, read.version)} at "
         f"{show(Timestamp(read.op_ts))} and found {found}, though {due.write.tx} had written it "
         f"and committed at {show(Timestamp(due.commit_ts))}",
         (event, case.history.events[due.committed_at], read),
@@ -208,86 +200,7 @@ def _told(case: Case, tx: Transaction) -> Iterator[Anomaly]:
             )
 
 
-# --- the final state -----------------------------------------------------------------------------
-
-
-def _final(case: Case, writes: Writes) -> Iterator[Anomaly]:
-    """What storage held at rest; a run that was read back says something of some key."""
-    kept = {(event.object_id, event.key): event for _, event in case.of(RowFinal)}
-    if not kept or case.of(NeverCompleted):
-        return
-    yield from _uncommitted(case, kept)
-    for item, versions in writes.versions.items():
-        newest = case.schemas.newest(item[0])
-        if newest is None or newest.definition is None:
-            continue
-        due = versions[-1]
-        found = kept.get(item)
-        what = _what(case, item[0], item[1], due.write.event.version)
-        if found is None or found.writer != due.write.tx:
-            yield from _not_kept(case, due, found, what)
-            continue
-        yield from _kept_wrongly(case, writes, due, found, what)
-
-
-def _uncommitted(case: Case, kept: dict[Item, RowFinal]) -> Iterator[Anomaly]:
-    """Rows that storage held as committed though their writer is not."""
-    for event in kept.values():
-        writer = case.transactions.get(event.writer)
-        if writer is None or writer.committed is not None:
-            continue
-        what = _what(case, event.object_id, event.key, event.version)
-        aborted = () if writer.aborted is None else (writer.aborted,)
-        yield Anomaly(
-            "uncommitted-row",
-            f"in the end storage held {what} as {event.writer} had left it, which is not committed",
-            (*aborted, event),
-        )
-
-
-def _not_kept(case: Case, due: Version, found: RowFinal | None, what: str) -> Iterator[Anomaly]:
-    if found is None and due.write.event.row is None:
-        return
-    held = "nothing" if found is None else f"the version of {found.writer}"
-    seen: tuple[AnyEvent, ...] = () if found is None else (found,)
-    yield Anomaly(
-        "lost-write",
-        f"{due.write.tx} wrote {what} and committed last, at {show(Timestamp(due.commit_ts))}, but "
-        f"in the end storage held {held}",
-        (due.write.event, case.history.events[due.committed_at], *seen),
-    )
-
-
-def _kept_wrongly(
-    case: Case, writes: Writes, due: Version, found: RowFinal, what: str
-) -> Iterator[Anomaly]:
-    wrong = _differences(writes, due.write, found.version, found.row)
-    if wrong:
-        yield Anomaly(
-            "corrupt-row",
-            f"in the end {what} was not what {due.write.tx} had written: {'; '.join(wrong)}",
-            (*_encoded(case, due.write), due.write.event, found),
-        )
-    newest = case.schemas.newest(found.object_id)
-    last = None if newest is None else writes.table(found.object_id, newest.version)
-    written = writes.table(found.object_id, found.version)
-    if last is None or written is None or found.row is None:
-        return
-    illegal = is_legal(upgraded(found.row, written, last), last)
-    if illegal is not None:
-        yield Anomaly(
-            "illegal-row",
-            f"in the end {what} broke version {last.version} of {last.name}: {illegal}",
-            (due.write.event, found),
-            clauses=("110.fwd.1",),
-        )
-
-
 # --- words ---------------------------------------------------------------------------------------
-
-
-def _what(case: Case, object_id: int, key: object, version: int) -> str:
-    return f"{key!r} of {case.schemas.describe(object_id, version)}"
 
 
 def _encoded(case: Case, write: Write) -> tuple[AnyEvent, ...]:

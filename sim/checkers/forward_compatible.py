@@ -52,7 +52,7 @@ def first_incompatible(
 
 def _judged(case: Case, tx: Transaction, object_id: int, initial: int) -> Iterator[Anomaly]:
     assert tx.committed is not None, tx.name
-    commit_ts = tx.committed.commit_ts
+    commit_ts = tx.stamp
     target = case.schemas.effective(object_id, commit_ts)
     upto = 0 if target is None else target.version
     table = case.schemas.describe(object_id, initial)

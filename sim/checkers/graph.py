@@ -1,5 +1,8 @@
 """The direct serialization graph of committed transactions and DDLs (protocol.md section 8).
 
+A read-only transaction stands at its read_ts. It reads the past by design, so real time leads out
+of it and not into it, but from what its own client had ended before, if that carries a token.
+
 A table's schema is one item with many versions: the DDL D_v writes version v, whoever runs an
 operation under v reads it. Hence D_v -> T (wr), T -> D_{v+1} (rw) and D_v -> D_{v+1} (ww), beside
 the ordinary edges on rows (in the order of commit_ts, since writers hold strict locks) and on what
@@ -34,6 +37,7 @@ from sim.checkers.edges import (
     kind_of,
 )
 from sim.checkers.schemas import SchemaVersion
+from sim.checkers.sessions import session_edges
 from sim.checkers.writes import Item, Version, Writes
 from sim.history.events import ReadExecuted, RowRead
 
@@ -65,6 +69,9 @@ class Graph:
             if node.tx is not None:
                 self._schema_uses(number, node.tx)
                 self._reads(number, node.tx)
+
+        for edge in session_edges(case, self.nodes):
+            self._add(edge)
 
     def _add(self, edge: Edge) -> None:
         if edge.source != edge.target:
@@ -165,7 +172,7 @@ class Graph:
             if key in found or _wrote_before(self._writes, tx, item, position):
                 continue
             versions = self._writes.versions[item]
-            place = _last_deletion(versions, position)
+            place = _last_deletion(versions, position, tx.read_ts)
             if place >= 0:
                 reason = ReadFrom(versions[place].write, read, None)
                 self._add(Edge(self._ranks[item][place], number, WR, reason))
@@ -196,10 +203,13 @@ class Graph:
 
 def _transactions(case: Case) -> list[Node]:
     return [
-        Node(tx.name, "T", tx.committed.commit_ts, tx.begins_at, tx.ends_at, tx, None)
-        for tx in case.committed
-        if tx.committed is not None
+        Node(tx.name, "T", tx.stamp, _begins_at(tx), tx.ends_at, tx, None) for tx in case.committed
     ]
+
+
+def _begins_at(tx: Transaction) -> int | None:
+    """Where real time puts a transaction: one that reads the past may come before what ended."""
+    return tx.begins_at if tx.read_ts is None else None
 
 
 def _ddls(case: Case) -> list[Node]:
@@ -234,10 +244,11 @@ def _wrote_before(writes: Writes, tx: Transaction, item: Item, position: int) ->
     return any(write.position < position for write in writes.of.get((tx.name, item), ()))
 
 
-def _last_deletion(versions: list[Version], position: int) -> int:
-    """The place of the last deletion that was stored before a scan; -1 for none."""
+def _last_deletion(versions: list[Version], position: int, read_ts: int | None) -> int:
+    """The place of the last deletion stored before a scan, or up to its read_ts; -1 for none."""
     place = -1
     for at, version in enumerate(versions):
-        if version.write.event.row is None and version.committed_at < position:
+        known = version.committed_at < position if read_ts is None else version.commit_ts <= read_ts
+        if version.write.event.row is None and known:
             place = at
     return place

@@ -35,7 +35,8 @@ class OwnDdl:
     later in the operation makes up for it; or the operation ran under an older version although it
     resolved later. A transaction that had enlisted the table before the DDL is judged by what its
     operations do then: the old enlistment alone is no breach. Commits are not judged, since a
-    transaction may take effect at any instant of its life (I3 judges where).
+    transaction may take effect at any instant of its life (I3 judges where); nor are read-only
+    transactions, which read the past by design and owe it to their own session only (I10).
     """
 
     name = "own_ddl"
@@ -49,6 +50,8 @@ class OwnDdl:
         promises = _promises(case)
         if not promises:
             return
+        readers = [tx for tx in case.transactions.values() if tx.read_ts is not None]
+        past = {op: None for tx in readers for op in tx.ops}
         positions = [promise.acknowledged_at for promise in promises]
         resolved: dict[str, list[SchemaResolved]] = {}
         for _, event in case.of(SchemaResolved):
@@ -57,7 +60,7 @@ class OwnDdl:
         for operation in case.operations.values():
             assert operation.invoked_at is not None, operation.name
             before = bisect_right(positions, operation.invoked_at)
-            if before:
+            if before and operation.name not in past:
                 promise = promises[before - 1]
                 yield from _too_early(case, operation, promise, resolved.get(operation.name, []))
                 yield from _unseen(case, operation, promise)

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from sim.checkers.case import Case
+from sim.checkers.rows import differences
 from sim.history.events import Cells, WriteExecuted
 from sim.model.schema import Table, Value
 
@@ -57,7 +58,7 @@ class Writes:
             items = {(event.object_id, event.key): None for _, event in tx.writes}
             for item in items:
                 write = self.of[tx.name, item][-1]
-                version = Version(tx.committed.commit_ts, tx.committed_at, write)
+                version = Version(tx.stamp, tx.committed_at, write)
                 versions = self.versions.setdefault(item, [])
                 self.order[tx.name, item] = len(versions)
                 versions.append(version)
@@ -83,3 +84,17 @@ class Writes:
         """A table at one of its versions."""
         found = self._case.schemas.definition(object_id, version)
         return found if isinstance(found, Table) else None
+
+
+def differing(writes: Writes, write: Write, version: int, row: Cells | None) -> list[str]:
+    """Where a row under a version is not what its client meant."""
+    source = writes.table(write.event.object_id, write.meant_version)
+    target = writes.table(write.event.object_id, version)
+    if source is None or target is None:
+        return []
+    return differences(write.meant, source, row, target)
+
+
+def the_row(case: Case, object_id: int, key: object, version: int) -> str:
+    """A key of a table at a version, for people."""
+    return f"{key!r} of {case.schemas.describe(object_id, version)}"

@@ -360,17 +360,19 @@ class NodeRestarted(Event, frozen=True):
 
 
 class FaultBegan(Event, frozen=True):
-    """A planned fault began."""
+    """A planned fault began; `nodes` are those that it makes sick, a role as the node it meant."""
 
     fault: str
     node: str | None
+    nodes: tuple[str, ...] = ()
 
 
 class FaultHealed(Event, frozen=True):
-    """A planned fault was healed."""
+    """A planned fault was healed, on the nodes where it began."""
 
     fault: str
     node: str | None
+    nodes: tuple[str, ...] = ()
 
 
 class NeverCompleted(Event, frozen=True):
@@ -379,6 +381,14 @@ class NeverCompleted(Event, frozen=True):
     client: str
     op: str
     waits_for: str
+
+
+class LeftOpen(Event, frozen=True):
+    """When the run ended, a node still held something of a transaction: `locks` or `intents`."""
+
+    node: str
+    tx: str
+    what: str
 
 
 class StepMissed(Event, frozen=True):
@@ -441,6 +451,7 @@ AnyEvent = (
     | FaultBegan
     | FaultHealed
     | NeverCompleted
+    | LeftOpen
     | StepMissed
     | MessageSent
     | MessageDelivered

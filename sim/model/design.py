@@ -11,9 +11,12 @@ from sim.model.records import Record
 
 SKEW_BOUNDED: Final = "skew<=CSmax"
 """No two physical clocks ever differ by more than the configured CSmax."""
+LEASES_HOLD: Final = "skew<=CSmax between leases"
+"""The same, for what rests on there being one primary at a time: it matters only in a run where a
+place passes from one node to another."""
 DELAY_BOUNDED: Final = "PD+skew<=DD"
 """No message that matters takes longer than the delay duration less the skew."""
-ASSUMPTIONS: Final = (SKEW_BOUNDED, DELAY_BOUNDED)
+ASSUMPTIONS: Final = (SKEW_BOUNDED, LEASES_HOLD, DELAY_BOUNDED)
 
 
 class Claim(Record, frozen=True):

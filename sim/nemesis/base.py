@@ -118,6 +118,19 @@ def drawn_order(names: tuple[str, ...], dice: Dice) -> tuple[str, ...]:
     return tuple(left.pop(dice.below(len(left))) for _ in names)
 
 
+def touched(fault: Fault, levers: Levers) -> tuple[str, ...]:
+    """The nodes that a fault makes sick, roles resolved now: those it names, or else all of them.
+
+    Of a link that it cuts, one end is always among them.
+    """
+    roles: list[str] = []
+    for field in fault.targets:
+        value = getattr(fault, field)
+        roles += value if isinstance(value, tuple) else [value] if value is not None else []
+    named = roles or levers.nodes()
+    return tuple(dict.fromkeys(levers.resolve(role) for role in named))
+
+
 def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it reads as a sentence
     """Refuse a field."""
     if not holds:

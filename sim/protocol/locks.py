@@ -58,6 +58,10 @@ class LockTable:
         """Whether any transaction holds or awaits a lock."""
         return bool(self._held) or bool(self._waiting)
 
+    def involved(self) -> tuple[TxId, ...]:
+        """The transactions that hold or await a lock."""
+        return tuple(dict.fromkeys([*self._held, *self._waiting]))
+
     def holds(self, tx: TxId, resource: Resource) -> int:
         """The modes in which a transaction holds a resource, or-ed; 0 for none."""
         holders = self._holders.get(resource)

@@ -45,6 +45,7 @@ class PlacementDriver:
         self._timer: Timer | None = None
         self._asking: dict[Place, None] = {}
         self._granted: dict[Place, Lease] = {}
+        self._written: dict[Place, Lease] = {}
         self._tries: dict[Place, int] = {}
         self._sent_index = 0
 
@@ -53,6 +54,7 @@ class PlacementDriver:
         self._term = term
         self._asking.clear()
         self._granted.clear()
+        self._written.clear()
         self._arm(Micros(self.node.settings.lease_check_ms * US_PER_MS))
 
     def look_soon(self, applied: AppliedUpdate) -> None:
@@ -78,6 +80,8 @@ class PlacementDriver:
             return
         settings = self.node.settings
         self._arm(Micros(settings.lease_check_ms * US_PER_MS))
+        if self._sent_index <= self._application.applied_index:
+            self._written.clear()
         now = self.node.clock.current()
         due_ts = plus_ms(now, settings.lease_duration_ms // 2)
         until = plus_ms(now, settings.lease_duration_ms)
@@ -119,7 +123,7 @@ class PlacementDriver:
 
     def _find_holder(self, place: Place, replicas: tuple[str, ...]) -> None:
         """Ask one of the replicas that are alive, the last holder last; then another one."""
-        if place in self._asking or place in self._granted:
+        if place in self._asking or place in self._granted or place in self._written:
             return
         last = self._leases.of(place)
         others = [name for name in replicas if last is None or name != last.holder]
@@ -160,5 +164,5 @@ class PlacementDriver:
         if self._sent_index > applied.applied_index and self._metastorage.group.is_leader:
             return  # the one before is still on its way
         update = LeaseUpdate(applied.lease_version, tuple(changed))
-        self._granted.clear()
+        self._written, self._granted = self._granted, {}
         self._sent_index = self._metastorage.propose_leases(update)

@@ -15,7 +15,7 @@ The locks that the transaction holds were granted under that lease and are lost 
 primary serves an operation only while that very lease is its own.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from types import CoroutineType
 from typing import Any
 
@@ -85,6 +85,15 @@ class Replica:
             for place, hosted in self.hosting.members.items()
             if self._leads(place)
         )
+
+    def left_open(self) -> Iterator[tuple[str, str]]:
+        """Every transaction that still has something here, and what."""
+        for place, hosted in self.hosting.members.items():
+            if self._leads(place):
+                for tx in hosted.machine.open_transactions:
+                    yield tx.label, "intents"
+        for tx in self.locks.involved():
+            yield tx.label, "locks"
 
     def is_primary(self, place: Place) -> bool:
         """Whether this node is primary of a partition, by its own clock."""

@@ -5,7 +5,7 @@ A strategy is a `Strategy` record of `sim.protocol`; a file of this package adds
 
 from typing import Final
 
-from sim.model.design import SKEW_BOUNDED, Claim
+from sim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
 from sim.protocol.strategy import Strategy
 from sim.registry import Registry
 
@@ -15,13 +15,21 @@ STRATEGIES: Final[Registry[Strategy]] = Registry("strategy", "sim.strategies")
 FULL_CLAIMS: Final = (
     Claim("I1"),
     Claim("I2"),
-    Claim("I3"),
+    Claim("I3", (LEASES_HOLD,)),
     Claim("I4", (SKEW_BOUNDED,)),
     Claim("I5"),
-    Claim("I7"),
+    Claim("I7", (LEASES_HOLD,)),
     Claim("I8"),
+    Claim("I9"),
+    Claim("I10", (LEASES_HOLD,)),
+    Claim("I11"),
+    Claim("I12", (LEASES_HOLD,)),
 )
-"""What the documents promise; only that clients see their own DDL needs bounded clocks [98.own]."""
+"""What the documents promise.
+
+That clients see their own DDL needs bounded clocks [98.own]; so does, where a place passes from one
+primary to another, whatever rests on there being only one at a time.
+"""
 
 
 def strategy(design: Strategy) -> Strategy:

@@ -12,6 +12,7 @@ import sim
 from sim.history.events import (
     FaultBegan,
     FaultHealed,
+    LeftOpen,
     MessageDelivered,
     MessageSent,
     NeverCompleted,
@@ -19,7 +20,7 @@ from sim.history.events import (
 from sim.history.history import FORMAT, Header, History
 from sim.kernel.envelope import TracedEnvelope
 from sim.mutants.base import MUTANTS, Mutant
-from sim.nemesis.base import FAULTS, Fault
+from sim.nemesis.base import FAULTS, Fault, touched
 from sim.nemesis.roles import NobodyError
 from sim.protocol import flows
 from sim.protocol import strategy as joints
@@ -31,7 +32,7 @@ from sim.world.clients import ClientHost, ProgramRunner
 from sim.world.cluster import Cluster
 from sim.world.levers import ClusterLevers
 from sim.world.plan_records import ClockStep, FaultPlan, Plan
-from sim.world.rest import at_rest, read_back
+from sim.world.rest import alive, at_rest, read_back
 from sim.world.timeline import Timeline
 
 COLLECT_AFTER: Final = 50_000
@@ -86,6 +87,7 @@ class Run:
         self._programs: list[ProgramRunner] = []
         self._faults: list[tuple[Fault, ClusterLevers, FaultPlan]] = []
         self._healed: dict[int, None] = {}
+        self._touched: dict[int, tuple[str, ...]] = {}
         if plan.trace:
             self.cluster.network.trace = self._trace
 
@@ -160,7 +162,11 @@ class Run:
         if number in self._healed:
             return
         fault, levers, planned = self._faults[number]
-        self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named))
+        try:
+            nodes = self._touched[number] = touched(fault, levers)
+        except NobodyError:
+            nodes = ()
+        self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named, nodes))
         try:
             fault.begin(levers)
         except NobodyError:
@@ -173,7 +179,8 @@ class Run:
         self._healed[number] = None
         fault, levers, planned = self._faults[number]
         fault.heal(levers)
-        self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named))
+        nodes = self._touched.get(number, ())
+        self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named, nodes))
 
     def _heal_all(self) -> None:
         """Heal what has begun; a fault whose instant was drawn too late never begins.
@@ -209,6 +216,9 @@ class Run:
             waits_for = f"its moment, {step.after}"
             event = NeverCompleted(self.loop.now_us, step.client, step.id, waits_for)
             self._recorder.record(event)
+        for name, server in alive(self.cluster).items():
+            for tx, what in server.replica.left_open():
+                self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
 
     def _at_rest(self) -> bool:
         """Whether every client is done and no transaction has left anything behind."""

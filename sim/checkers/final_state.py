@@ -1,0 +1,191 @@
+"""What storage held when everything had come to rest, part of I7.
+
+Every replica that lives tells its rows. The primary's count: the holder of a place's last lease, or
+whoever tells of a place that has none. Another replica may lag; if its safe time says that it does
+not, it must hold the same.
+"""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import Anomaly
+from sim.checkers.case import Case
+from sim.checkers.rows import is_legal, upgraded
+from sim.checkers.writes import Item, Version, Writes, differing, the_row
+from sim.history.events import (
+    AnyEvent,
+    LeaseBegan,
+    NeverCompleted,
+    NodeCrashed,
+    NodeRestarted,
+    PartitionSafeTime,
+    RowFinal,
+)
+from sim.units import Timestamp, show
+
+Place = tuple[int, int]
+"""A partition: (table id, number)."""
+
+
+class AtRest:
+    """What each node told of each place, and whose word counts."""
+
+    def __init__(self, case: Case) -> None:
+        self.holder: dict[str, str] = {}
+        """The holder of each group's last lease."""
+        last: dict[str, int] = {}
+        for _, lease in case.of(LeaseBegan):
+            if lease.start_ts >= last.get(lease.group, lease.start_ts):
+                last[lease.group], self.holder[lease.group] = lease.start_ts, lease.holder
+        self.safe: dict[str, dict[str, int]] = {}
+        """By group and node: the last partition safe time."""
+        for _, moved in case.of(PartitionSafeTime):
+            self.safe.setdefault(moved.group, {})[moved.node] = moved.ts
+        self.dead: dict[str, None] = {}
+        lives = {event.node: at for at, event in case.of(NodeRestarted)}
+        for at, crashed in case.of(NodeCrashed):
+            if lives.get(crashed.node, -1) < at:
+                self.dead[crashed.node] = None
+        self.told: dict[Place, dict[str, dict[Item, RowFinal]]] = {}
+        for _, event in case.of(RowFinal):
+            place = self.told.setdefault((event.object_id, event.partition), {})
+            place.setdefault(event.node, {})[event.object_id, event.key] = event
+
+    def primary(self, place: Place) -> str | None:
+        """Whose word counts; None where nobody is left who could tell."""
+        holder = self.holder.get(_group(place))
+        if holder is None:
+            return next(iter(self.told.get(place, ())), None if self.dead else "")
+        return None if holder in self.dead else holder
+
+    def rows(self, place: Place) -> dict[Item, RowFinal]:
+        """What the primary of a place held."""
+        return self.told.get(place, {}).get(self.primary(place) or "", {})
+
+    def caught_up(self, place: Place) -> list[str]:
+        """The other living replicas whose safe time is not behind that of the primary."""
+        safe = self.safe.get(_group(place), {})
+        holder = self.primary(place)
+        if holder not in safe:
+            return []
+        return [
+            node
+            for node, ts in safe.items()
+            if node != holder and node not in self.dead and ts >= safe[holder]
+        ]
+
+
+def _group(place: Place) -> str:
+    return f"{place[0]}/{place[1]}"
+
+
+# --- the final state -----------------------------------------------------------------------------
+
+
+def final_state(case: Case, writes: Writes) -> Iterator[Anomaly]:
+    """What storage held at rest; a run that was read back says something of some key."""
+    if not case.of(RowFinal) or case.of(NeverCompleted):
+        return
+    rest = AtRest(case)
+    yield from _uncommitted(case)
+    yield from _replicas(case, rest)
+    for item, versions in writes.versions.items():
+        newest = case.schemas.newest(item[0])
+        if newest is None or newest.definition is None:
+            continue
+        due = versions[-1]
+        place = (item[0], due.write.event.partition)
+        if rest.primary(place) is None:
+            continue
+        found = rest.rows(place).get(item)
+        what = the_row(case, item[0], item[1], due.write.event.version)
+        if found is None or found.writer != due.write.tx:
+            yield from _not_kept(case, due, found, what)
+            continue
+        yield from _kept_wrongly(case, writes, due, found, what)
+
+
+def _uncommitted(case: Case) -> Iterator[Anomaly]:
+    """Rows that storage held as committed though their writer is not."""
+    for _, event in case.of(RowFinal):
+        writer = case.transactions.get(event.writer)
+        if writer is None or writer.committed is not None:
+            continue
+        what = the_row(case, event.object_id, event.key, event.version)
+        aborted = () if writer.aborted is None else (writer.aborted,)
+        yield Anomaly(
+            "uncommitted-row",
+            f"in the end storage held {what} as {event.writer} had left it, which is not committed",
+            (*aborted, event),
+        )
+
+
+def _replicas(case: Case, rest: AtRest) -> Iterator[Anomaly]:
+    """A replica that knows as much as the primary holds the same versions."""
+    for place in rest.told:
+        primary = rest.primary(place)
+        due = rest.rows(place)
+        for node in rest.caught_up(place):
+            held = rest.told[place].get(node, {})
+            for item in {**due, **held}:
+                here, there = due.get(item), held.get(item)
+                if _version(here) == _version(there):
+                    continue
+                event = here or there
+                assert event is not None, item
+                row = the_row(case, item[0], item[1], event.version)
+                yield Anomaly(
+                    "replicas-differ",
+                    f"in the end node {primary}, the primary, held {row} as {_left(here)}, and "
+                    f"node {node}, which knew as much of the partition, as {_left(there)}",
+                    tuple(one for one in (here, there) if one is not None),
+                )
+
+
+def _version(event: RowFinal | None) -> object:
+    return None if event is None else (event.writer, event.commit_ts, event.version, event.row)
+
+
+def _left(event: RowFinal | None) -> str:
+    if event is None:
+        return "nobody had left it"
+    return f"{event.writer} had left it at {show(Timestamp(event.commit_ts))}"
+
+
+def _not_kept(case: Case, due: Version, found: RowFinal | None, what: str) -> Iterator[Anomaly]:
+    if found is None and due.write.event.row is None:
+        return
+    held = "nothing" if found is None else f"the version of {found.writer}"
+    seen: tuple[AnyEvent, ...] = () if found is None else (found,)
+    yield Anomaly(
+        "lost-write",
+        f"{due.write.tx} wrote {what} and committed last, at {show(Timestamp(due.commit_ts))}, but "
+        f"in the end storage held {held}",
+        (due.write.event, case.history.events[due.committed_at], *seen),
+    )
+
+
+def _kept_wrongly(
+    case: Case, writes: Writes, due: Version, found: RowFinal, what: str
+) -> Iterator[Anomaly]:
+    wrong = differing(writes, due.write, found.version, found.row)
+    meant = case.meant(due.write.event, due.write.position)
+    encoded = () if meant is None or due.write.event.row is None else (meant,)
+    if wrong:
+        yield Anomaly(
+            "corrupt-row",
+            f"in the end {what} was not what {due.write.tx} had written: {'; '.join(wrong)}",
+            (*encoded, due.write.event, found),
+        )
+    newest = case.schemas.newest(found.object_id)
+    last = None if newest is None else writes.table(found.object_id, newest.version)
+    written = writes.table(found.object_id, found.version)
+    if last is None or written is None or found.row is None:
+        return
+    illegal = is_legal(upgraded(found.row, written, last), last)
+    if illegal is not None:
+        yield Anomaly(
+            "illegal-row",
+            f"in the end {what} broke version {last.version} of {last.name}: {illegal}",
+            (due.write.event, found),
+            clauses=("110.fwd.1",),
+        )

@@ -1,0 +1,126 @@
+"""The rules of leases, part of I12.
+
+A lease is named by its place and its start; every node that learns of it, or of its prolongation,
+may tell so, each in its own order. Its *end* is the largest expiration that anybody told.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from sim.checkers.base import Anomaly
+from sim.checkers.case import Case, Transaction
+from sim.history.events import LeaseBegan, WriteExecuted
+from sim.units import Timestamp, show
+
+
+class Lease(NamedTuple):
+    """A lease as it came to be: first told by `began`, and how long it was in the end."""
+
+    began: LeaseBegan
+    longest: LeaseBegan
+
+    @property
+    def start_ts(self) -> int:
+        """From when on its holder was primary."""
+        return self.began.start_ts
+
+    @property
+    def end_ts(self) -> int:
+        """Its last expiration."""
+        return self.longest.expiration_ts
+
+
+def leases(case: Case) -> dict[str, list[Lease]]:
+    """The leases of each place by their start."""
+    known: dict[str, dict[int, Lease]] = {}
+    for _, told in case.of(LeaseBegan):
+        group = known.setdefault(told.group, {})
+        lease = group.get(told.start_ts)
+        if lease is None:
+            group[told.start_ts] = Lease(told, told)
+        elif told.expiration_ts > lease.end_ts:
+            group[told.start_ts] = Lease(lease.began, told)
+    return {name: [of[start] for start in sorted(of)] for name, of in known.items()}
+
+
+def lease_rules(case: Case) -> Iterator[Anomaly]:
+    """Every lease by itself, then each with the next one, then what ran under them."""
+    if not case.of(LeaseBegan):
+        return
+    yield from _single(case)
+    known = leases(case)
+    for following in known.values():
+        for before, after in pairwise(following):
+            if after.start_ts <= before.end_ts:
+                yield Anomaly(
+                    "leases-overlap",
+                    f"{_told(before.longest)}, and {_told(after.began)}",
+                    (before.longest, after.began),
+                )
+    for tx in case.committed:
+        if tx.writes:
+            yield from _committed_within(tx, known)
+
+
+def _single(case: Case) -> Iterator[Anomaly]:
+    """One holder for a start; nobody learns of a prolongation that shortens."""
+    first: dict[tuple[str, int], LeaseBegan] = {}
+    last: dict[tuple[str, str, int], LeaseBegan] = {}
+    for _, told in case.of(LeaseBegan):
+        one = first.setdefault((told.group, told.start_ts), told)
+        if one.holder != told.holder:
+            yield Anomaly("two-holders", f"{_told(one)}, and {_told(told)}", (one, told))
+        key = (told.node, told.group, told.start_ts)
+        before = last.get(key)
+        if before is not None and told.expiration_ts < before.expiration_ts:
+            yield Anomaly(
+                "lease-shortened", f"{_told(before)}, and later {_told(told)}", (before, told)
+            )
+        last[key] = told
+
+
+def _told(lease: LeaseBegan) -> str:
+    return (
+        f"node {lease.holder} had the lease of {lease.group} from "
+        f"{show(Timestamp(lease.start_ts))} to {show(Timestamp(lease.expiration_ts))}"
+    )
+
+
+def _committed_within(tx: Transaction, known: dict[str, list[Lease]]) -> Iterator[Anomaly]:
+    """A commit_ts lies before the end of each lease that the transaction wrote under.
+
+    An implicit transaction may be stamped by the partition itself, which looks at the lease's start
+    and not at its end: its commit_ts lies before the start of the next lease.
+    """
+    assert tx.committed is not None, tx.name
+    told: dict[str, None] = {}
+    for _, write in tx.writes:
+        group = f"{write.object_id}/{write.partition}"
+        following = known.get(group, [])
+        at = _in_force(following, write)
+        if at is None or group in told:
+            continue
+        lease = following[at]
+        end_ts = lease.end_ts
+        if tx.implicit:
+            if at + 1 == len(following):
+                continue
+            end_ts = following[at + 1].start_ts
+        if tx.committed.commit_ts >= end_ts:
+            told[group] = None
+            yield Anomaly(
+                "committed-beyond-lease",
+                f"{tx.name} committed at {show(Timestamp(tx.committed.commit_ts))}; it had written "
+                f"{write.key!r} on node {write.node}, and {_told(lease.longest)}",
+                (lease.longest, write, tx.committed),
+            )
+
+
+def _in_force(following: list[Lease], write: WriteExecuted) -> int | None:
+    """The last lease of the writing node that had begun by the write's op_ts."""
+    found = None
+    for at, lease in enumerate(following):
+        if lease.began.holder == write.node and lease.start_ts <= write.op_ts:
+            found = at
+    return found

@@ -1,0 +1,220 @@
+"""I12: what every design is built on: one leader, one log, clocks and safe times that only grow.
+
+[98.x.1] [98.x.7]
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
+from sim.checkers.case import Case
+from sim.checkers.lease_rules import lease_rules
+from sim.history.events import (
+    AnyEvent,
+    CommandLogged,
+    LeaderElected,
+    NodeCrashed,
+    PartitionSafeTime,
+    ReadExecuted,
+    SafeTimeAdvanced,
+    TxBegan,
+    UpdateLogged,
+    WriteExecuted,
+)
+from sim.units import MIN_TIMESTAMP, Timestamp, show
+
+
+class Machinery:
+    """Replication, clocks, safe times and leases keep their own rules, whatever came of it.
+
+    At most one leader of a group and term, one command at an index; terms never fall and stamps
+    always rise with the index. A node's safe times, and the timestamps that it issues, never go
+    back, not even over its death. Leases of one place never overlap, a prolongation never shortens
+    one, and what committed did so within the leases that it ran under (`lease_rules`). Only this
+    checker sees such a fault while it is still without consequences for any transaction.
+    """
+
+    name = "machinery"
+    invariant = "I12"
+    severity: Severity = "safety"
+    summary = "one leader a term, one log, clocks and safe times that only grow, disjoint leases"
+    voices = WITNESS
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """Leaders, logs, safe times, clocks, leases."""
+        yield from _leaders(case)
+        yield from _commands(case)
+        yield from _updates(case)
+        yield from _safe_times(case)
+        yield from _begins(case)
+        yield from _lives(case)
+        yield from lease_rules(case)
+
+
+# --- replication ---------------------------------------------------------------------------------
+
+
+def _leaders(case: Case) -> Iterator[Anomaly]:
+    first: dict[tuple[str, int], LeaderElected] = {}
+    for _, elected in case.of(LeaderElected):
+        before = first.setdefault((elected.group, elected.term), elected)
+        if before.node != elected.node:
+            yield Anomaly(
+                "two-leaders",
+                f"in term {elected.term} of group {elected.group} both {before.node} and "
+                f"{elected.node} were leader",
+                (before, elected),
+            )
+
+
+def _commands(case: Case) -> Iterator[Anomaly]:
+    """One command at an index; along the log, terms never fall and stamps always rise."""
+    groups: dict[str, dict[int, CommandLogged]] = {}
+    for _, command in case.of(CommandLogged):
+        log = groups.setdefault(command.group, {})
+        before = log.setdefault(command.index, command)
+        if (before.term, before.stamp) != (command.term, command.stamp):
+            yield Anomaly(
+                "two-commands",
+                f"at index {command.index} of group {command.group} node {before.node} applied "
+                f"{_told(before)}, and node {command.node} {_told(command)}",
+                (before, command),
+            )
+    for log in groups.values():
+        yield from _along(log)
+
+
+def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
+    """A leader's first command may be empty and without a stamp: it has stamp 0."""
+    stamped: CommandLogged | None = None
+    before: CommandLogged | None = None
+    for index in sorted(log):
+        command = log[index]
+        if before is not None and command.term < before.term:
+            yield Anomaly(
+                "term-falls",
+                f"group {command.group} applied {_told(before)} at index {before.index}, and "
+                f"{_told(command)} at index {index}",
+                (before, command),
+            )
+        before = command
+        if not command.stamp:
+            continue
+        if stamped is not None and command.stamp <= stamped.stamp:
+            yield _unordered(command.group, stamped, command, stamped.stamp, command.stamp)
+        stamped = command
+
+
+def _told(command: CommandLogged) -> str:
+    return f"a command of term {command.term} stamped {show(Timestamp(command.stamp))}"
+
+
+def _updates(case: Case) -> Iterator[Anomaly]:
+    """The stamps of schema updates, for logs of which nothing else is told."""
+    ordered = sorted(
+        (update for _, update in case.schemas.updates if update.op is not None),
+        key=lambda update: update.index,
+    )
+    for before, after in pairwise(ordered):
+        if after.message_ts <= before.message_ts:
+            yield _unordered("meta", before, after, before.message_ts, after.message_ts)
+
+
+def _unordered(
+    group: str,
+    before: CommandLogged | UpdateLogged,
+    after: CommandLogged | UpdateLogged,
+    earlier: int,
+    later: int,
+) -> Anomaly:
+    return Anomaly(
+        "stamps-unordered",
+        f"in the log of group {group} index {before.index} is stamped "
+        f"{show(Timestamp(earlier))}, and index {after.index} {show(Timestamp(later))}",
+        (before, after),
+        clauses=("98.x.1",),
+    )
+
+
+# --- safe times ----------------------------------------------------------------------------------
+
+
+def _safe_times(case: Case) -> Iterator[Anomaly]:
+    last: dict[str, SafeTimeAdvanced] = {}
+    for _, event in case.of(SafeTimeAdvanced):
+        before = last.get(event.node)
+        if before is not None and event.safe_ts < before.safe_ts:
+            yield _back(event.node, "safe time", before, event, before.safe_ts, event.safe_ts)
+        last[event.node] = event
+    moved: dict[tuple[str, str], PartitionSafeTime] = {}
+    for _, here in case.of(PartitionSafeTime):
+        earlier = moved.get((here.node, here.group))
+        if earlier is not None and here.ts < earlier.ts:
+            what = f"safe time of partition {here.group}"
+            yield _back(here.node, what, earlier, here, earlier.ts, here.ts)
+        moved[here.node, here.group] = here
+
+
+def _back(
+    node: str, what: str, before: AnyEvent, after: AnyEvent, earlier: int, later: int
+) -> Anomaly:
+    kind = "clock-went-back" if what == "clock" else "safe-time-went-back"
+    return Anomaly(
+        kind,
+        f"the {what} of node {node} was {show(Timestamp(earlier))} at {before.at_us / 1000:g} ms "
+        f"and {show(Timestamp(later))} at {after.at_us / 1000:g} ms",
+        (before, after),
+        clauses=("98.x.7",),
+    )
+
+
+# --- hybrid clocks -------------------------------------------------------------------------------
+
+
+def _begins(case: Case) -> Iterator[Anomaly]:
+    """A begin_ts is issued when it is told: those of one node always rise."""
+    last: dict[str, TxBegan] = {}
+    for _, began in case.of(TxBegan):
+        before = last.get(began.node)
+        if before is not None and began.begin_ts <= before.begin_ts:
+            yield _back(began.node, "clock", before, began, before.begin_ts, began.begin_ts)
+        last[began.node] = began
+
+
+def _lives(case: Case) -> Iterator[Anomaly]:
+    """What a node issues after its death is above all that it issued before.
+
+    Within one life only begins are compared: an operation takes its op_ts before its last wait, so
+    that operations may be told in another order. A reader of the past runs at no timestamp of the
+    node's clock.
+    """
+    deaths = case.of(NodeCrashed)
+    if not deaths:
+        return
+    issued: list[tuple[int, str, int, AnyEvent]] = [
+        (at, began.node, began.begin_ts, began) for at, began in case.of(TxBegan)
+    ]
+    for kind in (ReadExecuted, WriteExecuted):
+        for at, event in case.of(kind):
+            assert isinstance(event, ReadExecuted | WriteExecuted), event
+            if case.transactions[event.tx].read_ts is None:
+                issued.append((at, event.node, event.op_ts, event))
+    issued.sort(key=lambda one: one[0])
+    marks: dict[str, list[int]] = {}
+    for at, death in deaths:
+        marks.setdefault(death.node, []).append(at)
+    highest: dict[str, tuple[int, AnyEvent]] = {}
+    inherited: dict[str, tuple[int, AnyEvent]] = {}
+    for at, node, ts, event in issued:
+        ends = marks.get(node, [])
+        if ends and at > ends[0]:
+            del ends[0]
+            inherited[node] = highest.get(node, (MIN_TIMESTAMP, event))
+        before = inherited.get(node)
+        if before is not None and ts <= before[0]:
+            yield _back(node, "clock", before[1], event, before[0], ts)
+        if node not in highest or ts > highest[node][0]:
+            highest[node] = (ts, event)
+
+
+CHECKERS.add("machinery", Machinery())

@@ -1,0 +1,204 @@
+"""I11: no transaction is aborted for a schema reason without need.  [110.req.0] [110.quirk]"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from sim.checkers.assumptions import Clocks
+from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
+from sim.checkers.case import Case, Transaction
+from sim.checkers.forward_compatible import first_incompatible
+from sim.checkers.spec import harmless_to_older
+from sim.history.events import SchemaResolved, TxAborted
+from sim.model.reasons import Reason
+from sim.units import Timestamp, physical_ms, show
+
+QUIRK: Final = "quirk"
+AT_THE_PRIMARY: Final = ("arrival", "after-locks")
+SCHEMA_REASONS: Final = {reason.name: None for reason in Reason if reason.is_schema}
+
+
+class Needless(NamedTuple):
+    """An abort that nothing asked for: its cause, and why it was not needed."""
+
+    cause: str
+    why: str
+
+
+class Precision:
+    """Every abort for a schema reason has an activation behind it that asked for it.
+
+    By the complete log and the judges' own rules: an operation was refused because the table's
+    schema at its op_ts was another than the enlisted one; a commit because some step from I to the
+    schema at commit_ts is not forward-compatible, or a query had shown that there was a change; a
+    mark because an incompatible change had activated; a read because a row of a newer schema was
+    there; a name because nothing bore it.
+
+    Where an activation lies between enlist_ts and the op_ts of the first operation on the table,
+    the abort was needless, but the rules ask for it [110.quirk]: it is counted and no anomaly. Any
+    other needless abort is counted too, and is one. No other checker sees a design that is safe
+    because it refuses too much.
+    """
+
+    name = "precision"
+    invariant = "I11"
+    severity: Severity = "quality"
+    summary = "no transaction is aborted for a schema reason without need"
+    voices = WITNESS
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """Each abort for a schema reason; the needless ones are counted by their cause."""
+        counts: Counter[str] = Counter()
+        for _, aborted in case.of(TxAborted):
+            if aborted.reason not in SCHEMA_REASONS:
+                continue
+            tx = case.transactions[aborted.tx]
+            if tx.aborted is not aborted:
+                continue
+            needless = _RULES[aborted.reason](case, tx, aborted)
+            if needless is None:
+                continue
+            counts[needless.cause] += 1
+            if needless.cause != QUIRK:
+                yield _anomaly(tx, aborted, needless)
+        case.measures = replace(case.measures, needless_aborts=dict(sorted(counts.items())))
+
+
+def _anomaly(tx: Transaction, aborted: TxAborted, needless: Needless) -> Anomaly:
+    sentence = Reason[aborted.reason].sentence
+    enlisted = tuple(event for _, event in tx.enlisted)
+    return Anomaly(
+        needless.cause,
+        f"{tx.name} was aborted on node {aborted.node} with {aborted.reason} ({sentence}), "
+        f"but {needless.why}",
+        (*enlisted, *(event for _, event in tx.resolved[-1:]), aborted),
+        clauses=("110.req.0",),
+    )
+
+
+def _looked_up(tx: Transaction, *purposes: str) -> Iterator[SchemaResolved]:
+    """What the transaction's nodes had looked up before it was aborted, the latest first."""
+    for position, resolved in reversed(tx.resolved):
+        if position < tx.aborted_at and resolved.purpose in purposes:
+            yield resolved
+
+
+# --- the reasons ---------------------------------------------------------------------------------
+
+
+def _changed(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
+    """An operation at op_ts: some table's version then was another than the enlisted one."""
+    initial = {event.object_id: event for _, event in tx.enlisted}
+    for resolved in _looked_up(tx, *AT_THE_PRIMARY):
+        enlisted = initial.get(resolved.object_id)
+        if enlisted is None:
+            continue
+        due = case.schemas.effective(resolved.object_id, resolved.ts)
+        if due is None or due.version == enlisted.version:
+            continue
+        straddled = enlisted.enlist_ts < due.activation_ts <= resolved.ts
+        first = not any(use.object_id == resolved.object_id for use in tx.uses())
+        if straddled and first:
+            return Needless(QUIRK, f"no operation had run under version {enlisted.version} yet")
+        return None
+    return Needless(
+        "nothing-changed", "no table that it had enlisted changed up to any of its operations"
+    )
+
+
+def _incompatible(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
+    """A commit at commit_ts: some step from I is incompatible, or was there to be noticed."""
+    latest = next(_looked_up(tx, "commit"), None)
+    if latest is None:
+        return Needless("not-validated", "it had not come to its commit")
+    for _, enlisted in tx.enlisted:
+        due = case.schemas.effective(enlisted.object_id, latest.ts)
+        if due is None or due.version == enlisted.version:
+            continue
+        if first_incompatible(case, enlisted.object_id, enlisted.version, due.version) is not None:
+            return None
+        if any(query.object_id == enlisted.object_id for _, query in tx.metadata):
+            return None
+    return Needless(
+        "compatible-change",
+        f"what it had enlisted is forward-compatible at {show(Timestamp(latest.ts))}",
+    )
+
+
+def _marked(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """Rollback-only: an incompatible change of an enlisted table had activated [110.valid.3].
+
+    No hybrid clock is ahead of the furthest that any physical clock ever was.
+    """
+    earliest: int | None = None
+    for _, enlisted in tx.enlisted:
+        step = case.schemas.after(enlisted.object_id, enlisted.version)
+        while step is not None:
+            upto = step.version
+            found = first_incompatible(case, enlisted.object_id, enlisted.version, upto)
+            if found is not None:
+                activation_ts = found[0].activation_ts
+                earliest = activation_ts if earliest is None else min(earliest, activation_ts)
+                break
+            step = case.schemas.after(step.object_id, step.version)
+    if earliest is None:
+        return Needless("compatible-change", "no change of what it had enlisted is incompatible")
+    shown_ms = Clocks(case).furthest_ms(aborted.at_us)
+    if shown_ms < physical_ms(Timestamp(earliest)):
+        return Needless(
+            "marked-too-early",
+            f"the change is not active before {show(Timestamp(earliest))}, and no clock showed "
+            f"more than {shown_ms}",
+        )
+    return None
+
+
+def _newer_row(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
+    """A row of a newer schema was there, and the design's rule does not let it be read."""
+    by_change = case.header.design.backward == "by_change_type"
+    harmless = False
+    for _, enlisted in tx.enlisted:
+        for version in case.versions_written.get(enlisted.object_id, ()):
+            if version <= enlisted.version:
+                continue
+            steps = case.schemas.steps(enlisted.object_id, enlisted.version, version)
+            changes = [change for step in steps for change in step.changes]
+            harmless = by_change and harmless_to_older(changes)
+            if not harmless:
+                return None
+    if harmless:
+        return Needless("harmless-row", "the design allows every newer row that was there")
+    return Needless("no-newer-row", "nobody had written a row of a newer schema")
+
+
+def _no_such_name(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
+    """Nothing of this name at the timestamp of the enlistment, or a view of what is gone."""
+    latest = next(_looked_up(tx, "enlist"), None)
+    if latest is None or latest.name is None:
+        return None
+    named = case.schemas.relations(latest.name, latest.ts)
+    if any(one.kind == "table" for one in named):
+        return Needless(
+            "name-exists",
+            f"there was a table {latest.name!r} at {show(Timestamp(latest.ts))}",
+        )
+    return None
+
+
+def _not_told(_: Case, __: Transaction, ___: TxAborted) -> Needless | None:
+    """A column that the client named: which one is not in the history."""
+    return None
+
+
+_RULES: Final[dict[str, Callable[[Case, Transaction, TxAborted], Needless | None]]] = {
+    "TABLE_NOT_FOUND": _no_such_name,
+    "COLUMN_NOT_FOUND": _not_told,
+    "TABLE_DROPPED": _changed,
+    "SCHEMA_CHANGED": _changed,
+    "SCHEMA_INCOMPATIBLE": _incompatible,
+    "NEWER_ROW_VERSION": _newer_row,
+    "ROLLBACK_ONLY": _marked,
+}
+CHECKERS.add("precision", Precision())
