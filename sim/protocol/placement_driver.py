@@ -85,9 +85,14 @@ class PlacementDriver:
         now = self.node.clock.current()
         due_ts = plus_ms(now, settings.lease_duration_ms // 2)
         until = plus_ms(now, settings.lease_duration_ms)
-        changed: list[Lease] = list(self._granted.values())
+        self._granted = {
+            place: lease for place, lease in self._granted.items() if self._still_needed(lease)
+        }
+        changed = list(self._granted.values())
         for place, replicas in self._replicas().items():
             lease = self._leases.of(place)
+            if place in self._written:  # what is decided of it is on its way
+                continue
             if lease is None or self.is_outdated(lease, now):
                 self._find_holder(place, replicas)
             elif lease.expiration_ts < due_ts and self._deserves(lease, now):
@@ -95,6 +100,11 @@ class PlacementDriver:
                 changed.append(Lease(place, lease.holder, lease.start_ts, until))
         if changed:
             self._write(changed)
+
+    def _still_needed(self, granted: Lease) -> bool:
+        """Whether the lease before was over when the new one began: it may have been prolonged."""
+        last = self._leases.of(granted.place)
+        return last is None or self.is_outdated(last, granted.start_ts)
 
     def is_outdated(self, lease: Lease, now: Timestamp) -> bool:
         """Whether a lease has expired on every clock, whichever way they differ."""
@@ -123,7 +133,7 @@ class PlacementDriver:
 
     def _find_holder(self, place: Place, replicas: tuple[str, ...]) -> None:
         """Ask one of the replicas that are alive, the last holder last; then another one."""
-        if place in self._asking or place in self._granted or place in self._written:
+        if place in self._asking or place in self._granted:
             return
         last = self._leases.of(place)
         others = [name for name in replicas if last is None or name != last.holder]
@@ -164,5 +174,6 @@ class PlacementDriver:
         if self._sent_index > applied.applied_index and self._metastorage.group.is_leader:
             return  # the one before is still on its way
         update = LeaseUpdate(applied.lease_version, tuple(changed))
-        self._written, self._granted = self._granted, {}
+        self._written = {lease.place: lease for lease in changed}
+        self._granted.clear()
         self._sent_index = self._metastorage.propose_leases(update)
