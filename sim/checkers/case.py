@@ -77,6 +77,7 @@ class Transaction:
         "metadata",
         "name",
         "ops",
+        "read_ts",
         "reads",
         "resolved",
         "writes",
@@ -85,6 +86,7 @@ class Transaction:
     def __init__(self, name: str) -> None:
         self.name = name
         self.implicit = False
+        self.read_ts: int | None = None
         self.ops: dict[str, None] = {}
         self.reads: list[Placed[ReadExecuted]] = []
         self.writes: list[Placed[WriteExecuted]] = []
@@ -99,6 +101,11 @@ class Transaction:
         """Where a client first asked for anything of it."""
         self.ends_at: int | None = None
         """Where its client learned that it is committed; None if it never did."""
+
+    @property
+    def is_past(self) -> bool:
+        """Whether it is read-only: it takes effect at its read_ts."""
+        return self.read_ts is not None
 
     def uses(self) -> list[Use]:
         """Each use of a schema version by an operation or a metadata query, in order."""
@@ -164,7 +171,8 @@ class Case:
         """Every transaction by its name, in the order of their first mention by a node."""
         found: dict[str, Transaction] = {}
         for _, began in self.of(TxBegan):
-            _named(found, began.tx).implicit = began.implicit
+            tx = _named(found, began.tx)
+            tx.implicit, tx.read_ts = began.implicit, began.read_ts
         for kind, field in _DOINGS:
             for placed in self.of(kind):
                 event = placed[1]
@@ -214,6 +222,24 @@ class Case:
                 alone = tx.implicit or one.invoked.tx is None
                 if alone and tx.committed is not None and isinstance(one.ended, Ok):
                     tx.ends_at = one.ended_at
+
+    def invocation(self, tx: Transaction) -> Invoked | None:
+        """Where a client first asked for it."""
+        for op in tx.ops:
+            operation = self.operations.get(op)
+            if operation is not None and operation.invoked is not None:
+                return operation.invoked
+        return None
+
+    def client_of(self, tx: Transaction) -> str | None:
+        """Whose transaction it is."""
+        invoked = self.invocation(tx)
+        return None if invoked is None else invoked.client
+
+    def carries_token(self, tx: Transaction) -> bool:
+        """Whether its client carries a causal token."""
+        invoked = self.invocation(tx)
+        return invoked is not None and invoked.session
 
     @cached_property
     def committed(self) -> list[Transaction]:

@@ -11,6 +11,9 @@ commit_ts = Tu the new version counts already. In a run without surprises every 
 
 An edge T -> D_{v+1} that the relaxed graph drops is kept for the strict one. What it implied is not
 lost: T then precedes the next DDL on that table that it may *not* be taken to have seen.
+
+A read-only transaction takes effect at its read_ts, in the past. Nothing orders it after what had
+ended before it was asked for, except in its own session, whose token it carries.
 """
 
 from bisect import bisect_right
@@ -18,9 +21,11 @@ from bisect import bisect_right
 from sim.checkers.backward import Backward
 from sim.checkers.case import Case, Transaction
 from sim.checkers.edges import (
+    RT,
     RW,
     WR,
     WW,
+    BeforeInRealTime,
     Edge,
     InstalledThenReplaced,
     InstalledThenUsed,
@@ -65,6 +70,7 @@ class Graph:
             if node.tx is not None:
                 self._schema_uses(number, node.tx)
                 self._reads(number, node.tx)
+        self._sessions()
 
     def _add(self, edge: Edge) -> None:
         if edge.source != edge.target:
@@ -165,13 +171,41 @@ class Graph:
             if key in found or _wrote_before(self._writes, tx, item, position):
                 continue
             versions = self._writes.versions[item]
-            place = _last_deletion(versions, position)
+            place = _last_deletion(versions, position, tx.read_ts)
             if place >= 0:
                 reason = ReadFrom(versions[place].write, read, None)
                 self._add(Edge(self._ranks[item][place], number, WR, reason))
             self._next(number, read, item, None, place)
 
     # --- real time -------------------------------------------------------------------------------
+
+    def _sessions(self) -> None:
+        """rt to a read-only transaction from what its own session had been told before."""
+        past = [n for n, node in enumerate(self.nodes) if node.tx is not None and node.tx.is_past]
+        if not past:
+            return
+        clients = [self._client(node) for node in self.nodes]
+        for number in past:
+            tx = self.nodes[number].tx
+            assert tx is not None, number
+            begins_at = tx.begins_at
+            if begins_at is None or not self._case.carries_token(tx):
+                continue
+            for source, node in enumerate(self.nodes):
+                ends_at = node.ends_at
+                if clients[source] != clients[number] or ends_at is None or ends_at >= begins_at:
+                    continue
+                reason = BeforeInRealTime(ends_at, begins_at)
+                self._add(Edge(source, number, RT, reason))
+
+    def _client(self, node: Node) -> str | None:
+        """Whose transaction or statement it is."""
+        if node.tx is not None:
+            return self._case.client_of(node.tx)
+        op = None if node.update is None else node.update.op
+        operation = None if op is None else self._case.operations.get(op)
+        invoked = None if operation is None else operation.invoked
+        return None if invoked is None else invoked.client
 
     def back_in_time(self) -> list[tuple[int, int]]:
         """(begun, ended): a node, and the highest-ranked one above it that had ended before."""
@@ -196,7 +230,15 @@ class Graph:
 
 def _transactions(case: Case) -> list[Node]:
     return [
-        Node(tx.name, "T", tx.committed.commit_ts, tx.begins_at, tx.ends_at, tx, None)
+        Node(
+            tx.name,
+            "T",
+            tx.committed.commit_ts,
+            None if tx.is_past else tx.begins_at,
+            tx.ends_at,
+            tx,
+            None,
+        )
         for tx in case.committed
         if tx.committed is not None
     ]
@@ -234,10 +276,14 @@ def _wrote_before(writes: Writes, tx: Transaction, item: Item, position: int) ->
     return any(write.position < position for write in writes.of.get((tx.name, item), ()))
 
 
-def _last_deletion(versions: list[Version], position: int) -> int:
-    """The place of the last deletion that was stored before a scan; -1 for none."""
+def _last_deletion(versions: list[Version], position: int, read_ts: int | None) -> int:
+    """The place of the last deletion before a scan, or at its read_ts; -1 for none."""
     place = -1
     for at, version in enumerate(versions):
-        if version.write.event.row is None and version.committed_at < position:
+        if read_ts is None:
+            before = version.committed_at < position
+        else:
+            before = version.commit_ts <= read_ts
+        if before and version.write.event.row is None:
             place = at
     return place

@@ -35,7 +35,9 @@ class OwnDdl:
     later in the operation makes up for it; or the operation ran under an older version although it
     resolved later. A transaction that had enlisted the table before the DDL is judged by what its
     operations do then: the old enlistment alone is no breach. Commits are not judged, since a
-    transaction may take effect at any instant of its life (I3 judges where).
+    transaction may take effect at any instant of its life (I3 judges where). A read-only
+    transaction reads the past: it need only see what its own session, whose token it carries, was
+    told (IGNITE-20668).
     """
 
     name = "own_ddl"
@@ -59,8 +61,30 @@ class OwnDdl:
             before = bisect_right(positions, operation.invoked_at)
             if before:
                 promise = promises[before - 1]
+                if _reads_the_past(case, operation):
+                    told = [one for one in promises[:before] if _in_session(case, operation, one)]
+                    if not told:
+                        continue
+                    promise = max(told, key=lambda one: one.activation_ts)
                 yield from _too_early(case, operation, promise, resolved.get(operation.name, []))
                 yield from _unseen(case, operation, promise)
+
+
+def _reads_the_past(case: Case, operation: Operation) -> bool:
+    for name in operation.txs:
+        tx = case.transactions.get(name)
+        if tx is not None and tx.is_past:
+            return True
+    return False
+
+
+def _in_session(case: Case, operation: Operation, promise: Promise) -> bool:
+    """Whether the promise was made to the same client, and it carries a token."""
+    asked = case.operations[promise.op].invoked
+    invoked = operation.invoked
+    assert asked is not None, promise.op
+    assert invoked is not None, operation.name
+    return invoked.session and invoked.client == asked.client
 
 
 def _promises(case: Case) -> list[Promise]:
