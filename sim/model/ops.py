@@ -16,7 +16,9 @@ Key = Value | tuple[Value, ...]
 
 
 class Begin(Tagged, frozen=True, tag="begin"):
-    """Begin an explicit transaction."""
+    """Begin an explicit transaction; a read-only one reads the past, from any replica."""
+
+    read_only: bool = False
 
 
 class Commit(Tagged, frozen=True, tag="commit"):

@@ -80,6 +80,7 @@ class Client:
         *,
         begins: bool = False,
         implicit: bool = False,
+        read_only: bool = False,
     ) -> Any:
         """Run one operation, encoding anew for as long as the coordinator asks for it."""
         reply: Any = None
@@ -107,6 +108,7 @@ class Client:
                 do.metadata,
                 do.columns,
                 self.token_ts if self._session else None,
+                read_only,
             )
             reply = await self._connection.request(node, request, self._timeout_us, label + refresh)
             if self._session:

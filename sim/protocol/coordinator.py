@@ -193,7 +193,12 @@ class Coordinator:
         reply: Reply | None = None
         for attempt in range(first, IMPLICIT_ATTEMPTS):
             label = f"{request.tx}r{attempt}" if attempt else request.tx
-            tx = refreshed or self._begin(label, implicit=True)
+            tx = refreshed or self._begin(
+                label,
+                implicit=True,
+                read_only=request.read_only,
+                session_ts=request.session_ts,
+            )
             refreshed = None
             reply = await self._operate(tx, request)
             if type(reply) is Mismatch:
@@ -403,6 +408,8 @@ class Coordinator:
         """Bound the commit_ts of open transactions for which the update is incompatible."""
         marked: list[Transaction] = []
         for tx in self.transactions.values():
+            if tx.read_ts is not None:
+                continue  # it has taken effect at read_ts
             for change in applied.update.objects:
                 enlisted = tx.by_id.get(change.object_id)
                 if enlisted is None or enlisted.version >= change.version:

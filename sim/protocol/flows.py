@@ -98,9 +98,11 @@ def enlist_once(
 async def enlist_at_first_use(
     coordinator: "Coordinator", tx: "Transaction", name: str, op: str
 ) -> "Enlistment | Reason":
-    """Fix the version of what the name means now."""
+    """Fix the version of what the name means now, to a read-only transaction at its read_ts."""
     node = coordinator.node
-    base_ts = coordinator.strategy.base_ts(node.clock.now(), tx.id.begin_ts, tx.id.begin_ts)
+    base_ts = tx.read_ts
+    if base_ts is None:
+        base_ts = coordinator.strategy.base_ts(node.clock.now(), tx.id.begin_ts, tx.id.begin_ts)
     found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)
     if found is None:
         return Reason.TABLE_NOT_FOUND

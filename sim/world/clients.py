@@ -59,25 +59,35 @@ class ClientHost:
     # --- one operation, with its invocation and its completion ------------------------------------
 
     async def perform(
-        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool = False
+        self,
+        op: str,
+        tx: str | None,
+        node: str,
+        do: Any,
+        *,
+        begins: bool = False,
+        read_only: bool = False,
     ) -> Outcome:
         """Ask for one operation and write down what came of it."""
         self.invoked(op, tx, node, do)
-        reply = await self._asked(op, tx, node, do, begins=begins)
+        reply = await self._asked(op, tx, node, do, begins=begins, read_only=read_only)
         self.completed(op, do, reply)
         return reply
 
     def _asked(
-        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool
+        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool, read_only: bool
     ) -> Awaitable[Outcome]:
         if type(do) in DATA:
-            return self.client.operate(node, op, tx or op, do, begins=begins, implicit=tx is None)
+            implicit = tx is None
+            return self.client.operate(
+                node, op, tx or op, do, begins=begins, implicit=implicit, read_only=read_only
+            )
         token = self.client.token_ts if self.session else None
         if type(do) is Commit:
             return self.client.ask(node, ClientCommit(op, tx or op, token))
         match do:
-            case Begin():
-                return self.client.ask(node, ClientBegin(op, tx or op, token))
+            case Begin(read_only=reads):
+                return self.client.ask(node, ClientBegin(op, tx or op, token, reads))
             case Rollback():
                 return self.client.ask(node, ClientRollback(op, tx or op, token))
             case Ddl(sql=sql):
@@ -172,12 +182,15 @@ class ProgramRunner:
         """The operations and the commit; the reason why it failed, None if it did not."""
         perform = self.client.perform
         if item.implicit:
-            return _reason(await perform(label, None, item.node, item.operations[0]))
+            only = item.operations[0]
+            return _reason(await perform(label, None, item.node, only, read_only=item.read_only))
         for number, do in enumerate(item.operations):
             if number and item.gap_us:
                 await self._loop.sleep(item.gap_us)
             op = f"{label}.{number}"
-            reply = await perform(op, label, item.node, do, begins=number == 0)
+            begins = number == 0
+            read_only = begins and item.read_only
+            reply = await perform(op, label, item.node, do, begins=begins, read_only=read_only)
             if type(reply) is not Answer:
                 if reply is NO_REPLY:
                     self.client.host.send(item.node, ClientRollback(f"{label}.rb", label))

@@ -1,10 +1,8 @@
 """What is done in a swarm's world: tables, clients of every shape, DDL of every kind."""
 
-from dataclasses import fields
 from typing import Final
 
 from sim.workload.base import Die
-from sim.workload.mixed import Mixed
 from sim.world.swarm_knobs import OFF, Knobs, Table
 
 TABLES: Final = {
@@ -149,8 +147,7 @@ def _mixed(knobs: Knobs, load_ms: int) -> Table:
         "retries": knobs.pick("retries", (0, 2, 3)),
     }
     knobs.tell("hot keys", table["hot_keys"])
-    if "read_only" in [field.name for field in fields(Mixed)]:
-        table["read_only"] = knobs.pick("read only", (0.0, 0.1, 0.4))
+    table["read_only"] = knobs.pick("read only", (0.0, 0.1, 0.4))
     return table
 
 
