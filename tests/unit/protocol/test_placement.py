@@ -57,7 +57,9 @@ def test_a_table_keeps_the_numbers_of_its_zone_when_it_was_created() -> None:
     """Whatever becomes of the zone later; other tables have the cluster's."""
     zone = "CREATE ZONE z WITH PARTITIONS=2, REPLICAS=3"
     catalog = catalog_of(
-        (zone, LONG_AGO_MS), (f"{T} ZONE z", LONG_AGO_MS), ("CREATE TABLE u (id INT PRIMARY KEY)", 5)
+        (zone, LONG_AGO_MS),
+        (f"{T} ZONE z", LONG_AGO_MS),
+        ("CREATE TABLE u (id INT PRIMARY KEY)", 5),
     )
     placement = Placement(NODES, {}, catalog, partitions=1, replicas=1)
     table, other = (found.id for found in catalog.latest().tables())

@@ -122,7 +122,9 @@ def test_the_primary_of_a_partition_can_be_asked_for() -> None:
 def test_slow_stages_are_slow_from_the_start() -> None:
     """Each on its node."""
     cluster = built('[[apply]]\nnode = "n2"\nstage = "catalog"\ndelay_ms = 40')
-    delays = {name: server.metastorage.application.delays for name, server in cluster.servers.items()}
+    delays = {
+        name: server.metastorage.application.delays for name, server in cluster.servers.items()
+    }
     assert (delays["n2"].catalog, delays["n2"].log, delays["n1"].catalog) == (40_000, 0, 0)
 
 
