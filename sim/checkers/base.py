@@ -13,6 +13,7 @@ from typing import Final, Literal, Protocol
 from sim.checkers.assumptions import BROKEN_BY
 from sim.checkers.case import Case
 from sim.checkers.findings import Finding, explained_by
+from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome, worst
 from sim.history.events import AnyEvent, NeverCompleted
 from sim.history.history import History
@@ -40,7 +41,8 @@ class Step(Record, frozen=True, rename={"source": "from", "target": "to"}):
 class Anomaly(Record, frozen=True):
     """Something that an invariant forbids, with the events that show it.
 
-    `strict_only` marks what only the strict graph shows, `assumes` what the argument itself rests
+    `stuck` marks what makes the run stuck rather than violated. `strict_only` marks what only the
+    strict graph shows, `assumes` what the argument itself rests
     on besides the claim's assumptions, `clauses` the rules that were broken.
     """
 
@@ -51,6 +53,7 @@ class Anomaly(Record, frozen=True):
     strict_only: bool = False
     assumes: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
+    stuck: bool = False
 
 
 class Checker(Protocol):
@@ -90,9 +93,9 @@ KEPT_OF_A_KIND: Final = 20
 class Violation(Record, frozen=True, rename={"severity": "class"}):
     """An anomaly, and what it means for this design.
 
-    `status` is `violation`, `out_of_assumption`, `accepted` (never claimed, or seen by the strict
-    graph only) or `finding:F-n`; only the first makes the run violated. `because` says why it is
-    not a violation, where that needs saying.
+    `status` is `violation`, `stuck`, `out_of_assumption`, `accepted` (never claimed, or seen by the
+    strict graph only) or `finding:F-n`; only the first makes the run violated. `because` says why
+    it is not a violation, where that needs saying.
     """
 
     invariant: str
@@ -122,6 +125,7 @@ class Verdict(Record, frozen=True):
     stuck: tuple[NeverCompleted, ...]
     unjudged: tuple[str, ...]
     omitted: dict[str, int]
+    measures: Measures = Measures()
 
 
 class Bench:
@@ -169,6 +173,8 @@ class Bench:
             broken = self._broke(assumption)
             if broken is not None:
                 return "out_of_assumption", f"{assumption} is assumed, but {broken}"
+        if anomaly.stuck:
+            return "stuck", "it makes the run stuck, whatever is claimed"
         finding = explained_by(invariant, anomaly, self._findings)
         if finding is not None:
             return f"finding:{finding}", f"explained by {finding}"
@@ -230,6 +236,7 @@ def judge(
         stuck,
         tuple(unjudged),
         {kind: count - KEPT_OF_A_KIND for kind, count in seen.items() if count > KEPT_OF_A_KIND},
+        case.measures,
     )
 
 
