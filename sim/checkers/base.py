@@ -17,7 +17,7 @@ from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome, worst
 from sim.history.events import AnyEvent, NeverCompleted
 from sim.history.history import History
-from sim.model.design import LEASES_HOLD, SKEW_BOUNDED
+from sim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
 from sim.model.records import Record
 from sim.registry import Registry
 
@@ -135,7 +135,7 @@ class Bench:
         self, case: Case, *, strict: bool, all_claims: bool, findings: Iterable[Finding]
     ) -> None:
         self.case = case
-        self._claims = {claim.invariant: claim.assumes for claim in case.header.design.claims}
+        self._claims = {claim.invariant: claim for claim in case.header.design.claims}
         self._strict = strict
         self._all_claims = all_claims
         self._findings = tuple(findings)
@@ -168,7 +168,10 @@ class Bench:
             return "accepted", f"the design does not claim {invariant}"
         if anomaly.strict_only and not self._strict:
             return "accepted", "only the strict graph shows it"
-        assumed = self._claims.get(invariant, WITHOUT_CLAIM.get(invariant, ()))
+        claim = self._claims.get(invariant, Claim(invariant, WITHOUT_CLAIM.get(invariant, ())))
+        if anomaly.kind in claim.less and not self._all_claims:
+            return "accepted", f"the design's claim of {invariant} leaves this out"
+        assumed = claim.assumes
         for assumption in dict.fromkeys((*assumed, *anomaly.assumes)):
             broken = self._broke(assumption)
             if broken is not None:

@@ -44,6 +44,8 @@ class Case:
         self.history = history
         self.header = history.header
         self.measures = Measures()
+        self.shared: dict[str, object] = {}
+        """What several judges need and one of them has built."""
 
     @cached_property
     def _grouped(self) -> dict[type, list[tuple[int, Any]]]:

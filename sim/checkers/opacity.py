@@ -6,16 +6,14 @@
 from collections.abc import Iterator
 
 from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
-from sim.checkers.case import Case, Transaction
-from sim.checkers.edges import Edge, Words, name_of, witnesses
-from sim.checkers.graph import Graph
+from sim.checkers.case import Case
+from sim.checkers.edges import witnesses
+from sim.checkers.graph import Graph, graph_of
 from sim.checkers.past import past_reads, session_reads
 from sim.checkers.steps import steps_of
-from sim.checkers.views import View, judged_reads, loops
-from sim.checkers.writes import Writes
+from sim.checkers.views import View, judged_reads, loop
+from sim.checkers.writes import writes_of
 from sim.history.events import AnyEvent
-
-__all__ = ["Opacity", "Words", "name_of"]
 
 
 class Opacity:
@@ -25,7 +23,9 @@ class Opacity:
     it read from, and after the DDLs whose versions it ran under, and before whoever overwrote or
     replaced that. A cycle through it is what no serial state has; real time has no say in it. It is
     judged by what it read while its locks held: until it was aborted, a node it had read on died,
-    or a place it had read from passed to another lease. A read-only transaction, whether it ever
+    or a place it had read from passed to another lease. A cycle past a DDL (*fractured-schema*) is
+    told from one on rows alone (*fractured-read*): IEP-110 promises nothing against the former, its
+    operations are judged by their own table only. A read-only transaction, whether it ever
     commits or not, finds exactly what was committed up to its read_ts, under the schema of its
     read_ts; and a client with a causal token finds what it was told of before. No other checker
     looks at what did not commit, or knows what the past should have shown.
@@ -39,7 +39,7 @@ class Opacity:
 
     def check(self, case: Case) -> Iterator[Anomaly]:
         """Reads of what never was, fractured reads, then reads of the past."""
-        writes = Writes(case)
+        writes = writes_of(case)
         views = [
             view
             for tx in case.transactions.values()
@@ -47,7 +47,7 @@ class Opacity:
             for view in judged_reads(case, tx)
         ]
         if views:
-            graph = Graph(case, writes)
+            graph = graph_of(case)
             for view in views:
                 yield from _dirty(case, view)
                 yield from _fractured(case, graph, view)
@@ -77,7 +77,7 @@ def _dirty(case: Case, view: View) -> Iterator[Anomaly]:
 
 
 def _fractured(case: Case, graph: Graph, view: View) -> Iterator[Anomaly]:
-    edges = loops(graph, view)
+    edges = loop(graph, view)
     if not edges:
         return
     nodes = [*graph.nodes, view.node()]
@@ -86,9 +86,10 @@ def _fractured(case: Case, graph: Graph, view: View) -> Iterator[Anomaly]:
     for edge in edges:
         for event in witnesses(edge):
             witness[id(event)] = event
+    past_ddl = any(nodes[edge.source].update is not None for edge in edges)
     labels = [step.source for step in steps]
     yield Anomaly(
-        "fractured-read",
+        "fractured-schema" if past_ddl else "fractured-read",
         f"{view.tx.name}, which did not commit, had read what no serial state has: "
         f"{' < '.join([*labels, labels[0]])}",
         tuple(witness.values()),
@@ -98,4 +99,3 @@ def _fractured(case: Case, graph: Graph, view: View) -> Iterator[Anomaly]:
 
 
 CHECKERS.add("opacity", Opacity())
-_ = (Transaction, Edge)
