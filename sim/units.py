@@ -39,7 +39,7 @@ def logical(ts: Timestamp) -> int:
 
 def plus_ms(ts: Timestamp, duration_ms: int) -> Timestamp:
     """A timestamp moved by whole milliseconds, its logical part kept."""
-    return Timestamp(ts + (duration_ms << LOGICAL_BITS))
+    return ts + (duration_ms << LOGICAL_BITS)  # type: ignore[return-value]  # saves a call
 
 
 def round_up(ts: Timestamp) -> Timestamp:

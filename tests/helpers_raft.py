@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from sim.protocol.raft import AppendEntries, AppendReply, Member
+from sim.protocol.raft import AppendEntries, AppendReply, Member, RaftLog
 
 
 class Letter(NamedTuple):
@@ -25,8 +25,11 @@ class Group:
         self.voters = voters
         self.leader = voters[0]
         self.members = {
-            name: kind(name, voters, learners, self.leader) for name in (*voters, *learners)
+            name: kind(name, voters, learners, RaftLog(), leader=self.leader)
+            for name in (*voters, *learners)
         }
+        for member in self.members.values():
+            member.outbox.clear()  # the first heartbeat
         self.on_the_way: list[Letter] = []
         self.applied: dict[str, list[Any]] = {name: [] for name in self.members}
 
@@ -68,6 +71,8 @@ class Group:
 
     def _collect(self, name: str) -> None:
         member = self.members[name]
+        if member.needs_sync:
+            member.sync_now()
         for to, message in member.outbox:
             self.on_the_way.append(Letter(name, to, message))
         member.outbox.clear()

@@ -76,6 +76,8 @@ def parse(
         raise InputError(f"{verb}: {_unknown(rest[0], chosen)}")
     if verb == "run":
         _one_kind_of_seed(options, given)
+        if options.scenario is None and not options.swarm:
+            raise InputError("run: SCENARIO is missing; or say --swarm")
     return options
 
 
@@ -138,7 +140,12 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
 
 def _run(parser: Parser) -> None:
     add = parser.add_argument
-    add("scenario", metavar="SCENARIO", help="a file, or the name of a shipped scenario")
+    add(
+        "scenario",
+        nargs="?",
+        metavar="SCENARIO",
+        help="a file, or the name of a shipped scenario; with --swarm it may be left out",
+    )
     add("--seed", type=seed, metavar="N", help="the seed (default: 0)")
     add("--seeds", type=seeds, metavar="A..B", help="every seed from A to B, on all cores")
     add("--strategy", metavar="S", help="run another design")
@@ -147,6 +154,7 @@ def _run(parser: Parser) -> None:
     add("--migration", metavar="FILE.sql", help="the DDL to run instead of the scenario's")
     _judging(parser)
     add("--expect", action="store_true", help="exit 0 if it ends as the scenario expects, else 1")
+    add("--swarm", action="store_true", help="draw what is around the scenario from the seed")
     add("--trace", action="store_true", help="record messages too")
     _loading(parser)
     add("--out", metavar="DIR", help="write histories and summary.json there")

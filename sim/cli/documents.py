@@ -18,6 +18,11 @@ def text(document: Any) -> str:
 
 def run(report: Report) -> dict[str, Any]:
     """The shape `run` of the interface."""
+    more: dict[str, Any] = {}
+    if report.drawn:
+        more["swarm"] = dict(report.drawn)
+    if len(report.sum.runs) > 1:
+        more["never_reached"] = list(report.never_reached)
     return {
         "format": FORMAT,
         "scenario": report.scenario,
@@ -29,6 +34,7 @@ def run(report: Report) -> dict[str, Any]:
         "as_expected": report.sum.as_expected,
         "unexpected": list(report.sum.unexpected),
         "command": report.command,
+        **more,
         "runs": [_row(row) for row in report.sum.runs],
     }
 

@@ -1,7 +1,7 @@
 """The directory of `--out`: histories and summary.json, and nothing overwritten that is not ours.
 
 A directory is ours if it is new, empty, or holds a summary.json that we wrote; in it, the files
-called `seed-N.jsonl` and summary.json are ours. Whatever else lies there is left alone.
+called `seed-N.jsonl`, `seed-N.toml` and summary.json are ours. Whatever else there is stays.
 """
 
 import json
@@ -14,7 +14,8 @@ from sim.cli.problems import InputError
 
 SUMMARY: Final = "summary.json"
 WRITER: Final = "ddlsim"
-OURS: Final = re.compile(r"^seed-\d+\.jsonl(\.partial)?$")
+OURS: Final = re.compile(r"^seed-\d+\.(?:jsonl(?:\.partial)?|toml)$")
+HISTORY: Final = re.compile(r"^seed-\d+\.jsonl(?:\.partial)?$")
 
 
 def claim(directory: str) -> None:
@@ -54,7 +55,7 @@ def _is_ours(summary: Path) -> bool:
 
 def histories(directory: str) -> tuple[str, ...]:
     """The histories in a directory of ours, by their seeds."""
-    names = [e.name for e in Path(directory).iterdir() if OURS.match(e.name)]
+    names = [e.name for e in Path(directory).iterdir() if HISTORY.match(e.name)]
     ordered = sorted(names, key=lambda name: int(name.partition("-")[2].partition(".")[0]))
     return tuple((Path(directory) / name).as_posix() for name in ordered)
 

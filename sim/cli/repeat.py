@@ -4,6 +4,7 @@ import argparse
 import shlex
 
 from sim.history.history import Header
+from sim.world import swarm
 from sim.world.overrides import repeat_options
 
 DESIGN = {"strategy.name": "--strategy", "strategy.mutant": "--mutant"}
@@ -11,7 +12,9 @@ DESIGN = {"strategy.name": "--strategy", "strategy.mutant": "--mutant"}
 
 def of_options(options: argparse.Namespace, seed: int) -> str:
     """The command that runs one seed again, with everything that shapes or judges the run."""
-    words = ["ddlsim", "run", options.scenario, "--seed", str(seed)]
+    what = [] if options.scenario is None else [options.scenario]
+    what += ["--swarm"] if options.swarm else []
+    words = ["ddlsim", "run", *what, "--seed", str(seed)]
     for flag in ("strategy", "mutant"):
         if getattr(options, flag) is not None:
             words += [f"--{flag}", getattr(options, flag)]
@@ -29,7 +32,7 @@ def of_options(options: argparse.Namespace, seed: int) -> str:
 
 def of_header(header: Header) -> str:
     """The command that makes a history again, as far as its header tells."""
-    words = ["ddlsim", "run", header.scenario, "--seed", str(header.seed)]
+    words = ["ddlsim", "run", *swarm.words(header.scenario), "--seed", str(header.seed)]
     given = dict(header.overrides)
     for path, flag in DESIGN.items():
         if path in given:

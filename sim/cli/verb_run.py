@@ -2,7 +2,9 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import structs
 
 from analysis import aggregate
 from sim.checkers.outcome import Outcome
@@ -11,6 +13,7 @@ from sim.cli.problems import note
 from sim.cli.progress import Progress
 from sim.cli.report import Report
 from sim.registry import load_file
+from sim.world import swarm
 from sim.world.campaign import Job, RunRow
 from sim.world.expectation import Sum, sum_of
 from sim.world.overrides import read_setting
@@ -28,16 +31,14 @@ def execute(options: argparse.Namespace) -> int:
     """Run, print, and tell the exit code."""
     for file in options.load:
         load_file(file)
-    scenario = scenario_of(options)
     seeds = seeds_of(options)
-    settings = checked(scenario, seeds[0])
+    given = given_of(options, seeds[0])
+    settings = checked(given.scenario, seeds[0])
     if options.out is not None:
         folder.claim(options.out)
     with Progress(len(seeds)) as progress:
-        rows = run_seeds(
-            job(options, scenario, seeds), seeds, jobs=options.jobs, watch=progress.watch
-        )
-    result = report(options, scenario, seeds, settings, rows)
+        rows = run_seeds(job(options, given, seeds), seeds, jobs=options.jobs, watch=progress.watch)
+    result = report(options, given, seeds, settings, rows)
     if options.out is not None:
         folder.finish(options.out, documents.run(result))
         result = result._replace(kept=folder.histories(options.out))
@@ -46,14 +47,30 @@ def execute(options: argparse.Namespace) -> int:
     return exit_code(options, result.sum)
 
 
-def scenario_of(options: argparse.Namespace) -> Scenario:
+class Given(NamedTuple):
+    """What was asked for: a scenario, or what each seed draws one around (then of the first)."""
+
+    scenario: Scenario
+    source: swarm.Source | None
+
+
+def given_of(options: argparse.Namespace, seed: int) -> Given:
     """The scenario, with everything that the command line sets over it."""
     overrides = dict(read_setting(setting) for setting in options.set)
     for flag, key in (("strategy", "strategy.name"), ("mutant", "strategy.mutant")):
         if getattr(options, flag) is not None:
             overrides[key] = getattr(options, flag)
-    scenario = load(options.scenario, overrides)
-    return scenario if options.migration is None else with_migration(scenario, options.migration)
+    if options.swarm:
+        base = None if options.scenario is None else load(options.scenario)
+        source = swarm.source_of(base, overrides)
+        scenario = swarm.scenario(source, seed)
+    else:
+        source, scenario = None, load(options.scenario, overrides)
+    if options.migration is not None:
+        scenario = with_migration(scenario, options.migration)
+        if source is not None:
+            source = structs.replace(source, overrides=scenario.overrides)
+    return Given(scenario, source)
 
 
 def seeds_of(options: argparse.Namespace) -> Sequence[int]:
@@ -77,12 +94,14 @@ def checked(scenario: Scenario, seed: int) -> dict[str, dict[str, int]]:
     }
 
 
-def job(options: argparse.Namespace, scenario: Scenario, seeds: Sequence[int]) -> Job:
+def job(options: argparse.Namespace, given: Given, seeds: Sequence[int]) -> Job:
     """What every process must know."""
+    what = given.source or given.scenario
     return Job(
-        name=scenario.name,
-        text=scenario.text,
-        overrides=scenario.overrides,
+        name=what.name or "",
+        text=what.text,
+        overrides=what.overrides,
+        swarm=given.source is not None,
         loads=tuple(options.load),
         strict=options.strict,
         all_claims=options.all_claims,
@@ -94,12 +113,13 @@ def job(options: argparse.Namespace, scenario: Scenario, seeds: Sequence[int]) -
 
 def report(
     options: argparse.Namespace,
-    scenario: Scenario,
+    given: Given,
     seeds: Sequence[int],
     settings: Mapping[str, Any],
     rows: Sequence[RunRow],
 ) -> Report:
     """Everything that there is to tell."""
+    scenario = given.scenario
     total = sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
     first = total.first_failed or total.runs[0]
     return Report(
@@ -114,6 +134,7 @@ def report(
         figures=aggregate.total(rows) if len(rows) > 1 else rows[0].figures,
         found=aggregate.found(total.runs),
         command=repeat.of_options(options, first.seed),
+        drawn={} if given.source is None else swarm.draw(given.source, first.seed).knobs,
     )
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis.aggregate import Found, times_of
-from sim.cli import view_figures
+from sim.cli import view_figures, view_swarm
 from sim.cli.report import Report
 from sim.cli.words import COLOURS, INDENT, command, labelled, say, verdict
 from sim.world import findings as findings_known
@@ -34,6 +34,9 @@ def show(report: Report, to: Console) -> None:
     findings(report.found, report.sum.runs, to)
     troubles(report.sum.runs, to)
     _probes(report, to)
+    if report.drawn:
+        to.print()
+        view_swarm.show(report, to)
     if report.kept:
         labelled("kept", some(report.kept), to)
     to.print()
@@ -181,3 +184,5 @@ def _probes(report: Report, to: Console) -> None:
     others = [probe for probe in others if not probe.startswith(TOLD_ELSEWHERE)]
     if others:
         labelled("also met", ", ".join(f"{probe} {counts[probe]:,}" for probe in others), to)
+    if report.never_reached:
+        labelled("never reached", ", ".join(report.never_reached), to)

@@ -4,7 +4,7 @@ They expire in the order of asking, so that one timer serves all: a dictionary o
 waited for and the moment of the oldest, instead of a timer per request.
 """
 
-from sim.kernel.future import Future
+from sim.kernel.future import DONE, Future
 from sim.kernel.life import Life
 
 
@@ -18,7 +18,13 @@ class Asked(Future[object], eq=False):
         """The first answer counts, if it comes in time."""
         if self in self._others:
             del self._others[self]
-            self.set(value)
+            waiters = self._waiters  # `set` written out: nearly always one waiter
+            if waiters is None or type(waiters) is list:
+                self.set(value)
+                return
+            self._waiters = DONE
+            self.value = value
+            self._ready.append(waiters)
 
 
 class Deadlines:

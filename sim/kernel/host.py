@@ -1,7 +1,9 @@
 """A simulated machine: its life, its disk, and how it talks to the others.
 
 A host lives in incarnations. `crash` ends one: its tasks, timers and pending requests vanish and
-messages to it are lost, until `restart` begins the next with the same disk and the same clock.
+messages to it are lost, until `restart` begins the next with the same disk and the same clock. Who
+asked it for something learns that the connection broke; a machine that is merely cut off or paused
+keeps everyone waiting.
 `pause` only stops it: deliveries, timers and steps wait, in order, for `resume`.
 
 A request to oneself goes through the same door as any other, but through the ready deque instead
@@ -20,7 +22,9 @@ from sim.kernel.future import Future, Scope
 from sim.kernel.life import Life, SimulationCrashed, Task, Timer, crash_of
 from sim.kernel.loop import Loop
 from sim.kernel.network import Network
+from sim.kernel.rng import mix, name_id
 from sim.model.ports import NO_REPLY
+from sim.units import Micros
 
 T = TypeVar("T")
 Handler = Callable[[str, Any], Any]
@@ -74,6 +78,7 @@ class Host:
         self.clock = clock
         self.disk: dict[str, Any] = {}
         self.incarnation = 1
+        self._spreads: dict[str, int] = {}
         self._routes: dict[type, dict[str, Channel]] = {}
         self._begin_life()
         network.attach(name, self)
@@ -128,9 +133,13 @@ class Host:
         return deadlines
 
     def receive(self, envelope: Envelope) -> None:
-        """The network's side: deliver, now or after a pause."""
-        if not self.life.running:
-            self.life.defer(_Delivery(self, envelope))
+        """The network's side: deliver, now or after a pause; the dead refuse requests."""
+        life = self.life
+        if not life.running:
+            if life.alive:
+                life.defer(_Delivery(self, envelope))
+            else:
+                self._refuse(envelope)
             return
         payload = envelope.payload
         if envelope.answers is not None:
@@ -170,6 +179,12 @@ class Host:
             channel = back.get(type(value)) or self._open_reply(request.channel, type(value))
             self.network.transmit(channel, value, request.label, None, asked)
 
+    def _refuse(self, request: Envelope) -> None:
+        """Nobody is there any more: the connection breaks, and who asked learns it at once."""
+        if request.asks is not None:
+            channel = self._open_reply(request.channel, type(NO_REPLY))
+            self.network.transmit(channel, NO_REPLY, request.label, None, request.asks)
+
     def _open_reply(self, there: Channel, value_type: type) -> Channel:
         kind = _reply_kind(value_type, there.kind)
         channel = there.replies[value_type] = self.network.channel(there.to, there.sender, kind)
@@ -192,6 +207,12 @@ class Host:
     def call_later(self, delay_us: int, fn: Callable[..., object], *args: Any) -> Timer:
         return self.life.call_at(self.loop.now_us + delay_us, fn, *args)
 
+    def spread(self, purpose: str, bound_us: int) -> Micros:
+        """A span below the bound, by seed, host, purpose and how often it was asked for."""
+        self._spreads[purpose] = count = self._spreads.get(purpose, 0) + 1
+        key = mix(self.network.seed, name_id(f"{self.name} {purpose}"))
+        return Micros(mix(key, count) % bound_us)
+
     # -- life and death --------------------------------------------------------------------------
 
     def crash(self) -> None:
@@ -201,7 +222,12 @@ class Host:
         wait, though nothing it sends leaves the machine.
         """
         if self.life.alive:
-            self.life.end("crash")
+            life = self.life
+            asked = [task.request for task in life.tasks if type(task) is _Serving]
+            asked += [item.envelope for item in life.postponed if type(item) is _Delivery]
+            life.end("crash")
+            for request in asked:
+                self._refuse(request)
             for deadlines in self._deadlines.values():
                 deadlines.waiting.clear()  # so that replies to the dead find nobody
             self.clock.forget_listeners()
@@ -223,11 +249,11 @@ class Host:
 class _Delivery:
     """A message that found its host paused."""
 
-    __slots__ = ("_envelope", "_host")
+    __slots__ = ("_host", "envelope")
 
     def __init__(self, host: Host, envelope: Envelope) -> None:
         self._host = host
-        self._envelope = envelope
+        self.envelope = envelope
 
     def fire(self) -> None:
-        self._host.receive(self._envelope)
+        self._host.receive(self.envelope)

@@ -32,7 +32,7 @@ class SimulationCrashed(Exception):  # noqa: N818 - the outcome's name
 class Life:
     """One incarnation of a host: when it ends, what it was about to do never happens."""
 
-    __slots__ = ("_postponed", "alive", "loop", "paused", "running", "scope", "tasks")
+    __slots__ = ("alive", "loop", "paused", "postponed", "running", "scope", "tasks")
 
     def __init__(self, loop: "Loop") -> None:
         self.loop = loop
@@ -41,7 +41,7 @@ class Life:
         self.running = True  # alive and not paused: the one question the hot path asks
         self.tasks: dict[Task[Any], None] = {}
         self.scope: Scope = Scope(loop.ready)
-        self._postponed: list[Fireable] = []
+        self.postponed: list[Fireable] = []
 
     def call_at(self, us: int, fn: Callable[..., object], *args: Any) -> "Timer":
         """A timer that waits while this life is paused and dies with it."""
@@ -52,7 +52,7 @@ class Life:
     def defer(self, item: Fireable) -> None:
         """Keep `item` for `resume`, or forget it if there will be none."""
         if self.alive:
-            self._postponed.append(item)
+            self.postponed.append(item)
 
     def pause(self) -> None:
         self.paused = True
@@ -62,13 +62,13 @@ class Life:
         """Do what waited, in order, and before anything that became ready later."""
         self.paused = False
         self.running = self.alive
-        self.loop.ready.extendleft(reversed(self._postponed))
-        self._postponed = []
+        self.loop.ready.extendleft(reversed(self.postponed))
+        self.postponed = []
 
     def end(self, reason: str) -> None:
         """Nothing of this life runs again; waits of others on its scope return `Ended`."""
         self.alive = self.running = False
-        self._postponed = []
+        self.postponed = []
         self.loop.graves.append(self)
         for task in self.tasks:
             task.forget()

@@ -28,6 +28,7 @@ from sim.kernel.envelope import (
     TracedEnvelope,
     Weather,
 )
+from sim.kernel.forecast import Forecast
 from sim.kernel.loop import NORMAL, Loop
 from sim.kernel.rng import FIRST, GOLDEN, MASK, SECOND, TABLE_SHIFT, mix, pick
 from sim.kernel.rules import Block, Delay, Hold, Partition, Rule, Slow, Verdict
@@ -183,21 +184,22 @@ class Network:
         from_: str | None = None,
         to: str | None = None,
         kind: str | None = None,
-    ) -> "Forecast":
+    ) -> Forecast:
         """Weather for these messages; None is a wildcard, and of two entries the later counts."""
         forecast = Forecast(self, weather, from_, to, kind)
         self._weather.append(forecast)
-        self._settle_all()
+        self._settle_all(forecast)
         return forecast
 
-    def forget(self, forecast: "Forecast") -> None:
+    def forget(self, forecast: Forecast) -> None:
         """The weather as if this entry had never been made."""
         self._weather.remove(forecast)
-        self._settle_all()
+        self._settle_all(forecast)
 
-    def _settle_all(self) -> None:
+    def _settle_all(self, forecast: Forecast) -> None:
         for channel in self._channels.values():
-            self._settle(channel)
+            if forecast.concerns(channel):
+                self._settle(channel)
 
     def _settle(self, channel: Channel) -> None:
         """Let a channel adopt all entries that concern it, in order."""
@@ -273,28 +275,3 @@ class Network:
         """Let the messages of this label take exactly so long: neither lost, nor in line."""
         self._overrides[from_, to, kind, label] = delay_us
         self._look_around()
-
-
-class Forecast:
-    """One entry of the configuration, and the way to take it back."""
-
-    __slots__ = ("_network", "_scope", "weather")
-
-    def __init__(
-        self,
-        network: Network,
-        weather: Weather,
-        from_: str | None,
-        to: str | None,
-        kind: str | None,
-    ) -> None:
-        self._network = network
-        self._scope = (from_, to, kind)
-        self.weather = weather
-
-    def concerns(self, channel: Channel) -> bool:
-        names = (channel.sender, channel.to, channel.kind)
-        return all(want in (None, name) for want, name in zip(self._scope, names, strict=True))
-
-    def restore(self) -> None:
-        self._network.forget(self)

@@ -7,29 +7,51 @@ HLC and no longer the physical clock).
 
 The physical part is in whole milliseconds of the node's own clock. If a physical clock steps back,
 or runs behind what was merged, the hybrid clock stays where it is and counts its logical part up.
+
+A clock that keeps a limit on its node's disk issues nothing above it before the disk says so; a
+restarted node begins there, and so issues no timestamp below one that it issued before [98.x.7].
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from sim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
+
+UNLIMITED: Final = 1 << 64
+LIMIT_STEP: Final = 50 << LOGICAL_BITS
+"""How far above the last timestamp the limit is put: so often it is written to the disk."""
 
 
 class HybridClock:
     """One node's hybrid logical clock over its physical clock."""
 
-    __slots__ = ("_last", "_on_jump", "_physical_ms")
+    __slots__ = ("_last", "_limit", "_on_jump", "_physical_ms", "_write_limit")
 
-    def __init__(self, physical_ms: Callable[[], int], last: Timestamp = MIN_TIMESTAMP) -> None:
+    def __init__(
+        self,
+        physical_ms: Callable[[], int],
+        last: Timestamp = MIN_TIMESTAMP,
+        write_limit: Callable[[int], None] | None = None,
+    ) -> None:
         self._physical_ms = physical_ms
         self._last: int = last
         self._on_jump: Callable[[], None] | None = None
+        self._write_limit = write_limit
+        self._limit: int = UNLIMITED if write_limit is None else last
 
     def now(self) -> Timestamp:
         """A new timestamp, larger than every earlier one of this clock; ticks."""
         physical = self._physical_ms() << LOGICAL_BITS
         last = self._last
         self._last = last = physical if physical > last else last + 1
+        if last > self._limit:
+            self._raise_limit(last)
         return last  # type: ignore[return-value]  # a call of `Timestamp` for each would show
+
+    def _raise_limit(self, last: int) -> None:
+        assert self._write_limit is not None, "a clock without a disk has no limit"
+        self._limit = last + LIMIT_STEP
+        self._write_limit(self._limit)
 
     def current(self) -> Timestamp:
         """What the clock shows, without ticking."""

@@ -3,7 +3,10 @@
 An operation names its table as the client does, by name. Keys are the value of the key column (a
 tuple where the key has several columns). Generated writes name only keys; the client fills the
 other columns of the schema version that it has cached with values unique to (operation, column).
+What a kind of data operation has not, its class says, so that nobody need ask for the kind.
 """
+
+from typing import ClassVar
 
 from sim.model.records import Tagged
 from sim.model.schema import Value
@@ -13,7 +16,9 @@ Key = Value | tuple[Value, ...]
 
 
 class Begin(Tagged, frozen=True, tag="begin"):
-    """Begin an explicit transaction."""
+    """Begin an explicit transaction; a read-only one reads the past, from any replica."""
+
+    read_only: bool = False
 
 
 class Commit(Tagged, frozen=True, tag="commit"):
@@ -39,6 +44,8 @@ class Put(Tagged, frozen=True, tag="put"):
     table: str
     key: Key
     values: dict[str, Value] | None = None
+    metadata: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ()
 
 
 class Delete(Tagged, frozen=True, tag="delete"):
@@ -46,6 +53,8 @@ class Delete(Tagged, frozen=True, tag="delete"):
 
     table: str
     key: Key
+    metadata: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ()
 
 
 class Scan(Tagged, frozen=True, tag="scan"):
@@ -55,6 +64,7 @@ class Scan(Tagged, frozen=True, tag="scan"):
     SELECT names, none where it names none.
     """
 
+    key: ClassVar[None] = None
     table: str
     metadata: bool = False
     columns: tuple[str, ...] = ()

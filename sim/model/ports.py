@@ -34,16 +34,29 @@ class Settings:
     """What may differ per node or change at run time; never part of a strategy.
 
     `delay_duration_ms` is DD, `max_clock_skew_ms` the configured CSmax, `safe_time_interval_ms` H.
+    `election_timeout_ms` is how long a follower hears nothing before it stands for election,
+    `lease_duration_ms` how long a primary is one, `lease_check_ms` how often leases are looked
+    after, `snapshot_entries` how many applied entries a log keeps before it is compacted,
+    `partition_idle_ms` after how long without a write a partition's leader stamps an idle command,
+    `tx_timeout_ms` how long a transaction may take, and `orphan_check_ms` how long one may be in
+    the way before somebody asks whether its coordinator is alive.
     """
 
     __slots__ = (
         "ddl_attempts",
         "delay_duration_ms",
+        "election_timeout_ms",
+        "lease_check_ms",
+        "lease_duration_ms",
         "lock_retries",
         "max_clock_skew_ms",
         "operation_timeout_us",
+        "orphan_check_ms",
+        "partition_idle_ms",
         "resend_us",
         "safe_time_interval_ms",
+        "snapshot_entries",
+        "tx_timeout_ms",
     )
 
     def __init__(  # one value a field
@@ -56,6 +69,13 @@ class Settings:
         resend_us: Micros,
         ddl_attempts: int,
         lock_retries: int,
+        election_timeout_ms: int = 1_200,
+        lease_duration_ms: int = 5_000,
+        lease_check_ms: int = 500,
+        snapshot_entries: int = 1_000,
+        partition_idle_ms: int = 1_000,
+        tx_timeout_ms: int = 30_000,
+        orphan_check_ms: int = 1_000,
     ) -> None:
         self.delay_duration_ms = delay_duration_ms
         self.max_clock_skew_ms = max_clock_skew_ms
@@ -64,6 +84,13 @@ class Settings:
         self.resend_us = resend_us
         self.ddl_attempts = ddl_attempts
         self.lock_retries = lock_retries
+        self.election_timeout_ms = election_timeout_ms
+        self.lease_duration_ms = lease_duration_ms
+        self.lease_check_ms = lease_check_ms
+        self.snapshot_entries = snapshot_entries
+        self.partition_idle_ms = partition_idle_ms
+        self.tx_timeout_ms = tx_timeout_ms
+        self.orphan_check_ms = orphan_check_ms
 
 
 class Future(Protocol[T_contra]):
@@ -87,6 +114,14 @@ class Timer(Protocol):
         """Do not make the call."""
 
 
+class Stopwatch(Protocol):
+    """Simulated time, for measuring durations and for the history; no node may decide by it."""
+
+    @property
+    def now_us(self) -> Micros:
+        """The present instant."""
+
+
 Handler = Callable[[str, Any], Any]
 """Takes (sender, payload); gives a reply, None for none, or a coroutine that does."""
 
@@ -95,10 +130,12 @@ class Node(Protocol):
     """A node as the protocol sees it."""
 
     name: str
+    watch: Stopwatch
     clock: HybridClock
     settings: Settings
     disk: dict[str, Any]
     recording: bool
+    disk_delay_us: int
 
     def on(self, payload_type: type, handler: Handler) -> None:
         """Handle messages whose payload is of this type."""
@@ -126,9 +163,6 @@ class Node(Protocol):
     def clock_passes(self, ts: Timestamp) -> Awaitable[None]:
         """Wait until this node's hybrid clock shows at least `ts`."""
 
-    def elapsed_us(self) -> Micros:
-        """A stopwatch: simulated microseconds, for measuring durations only."""
-
     def record(self, event: object) -> None:
         """Write an event into the history; takes no simulated time."""
 
@@ -137,6 +171,9 @@ class Node(Protocol):
 
     def probe(self, name: str) -> None:
         """Count that a rare branch was reached."""
+
+    def spread(self, purpose: str, bound_us: Micros) -> Micros:
+        """A span below the bound, drawn anew at each call: so that nodes do not act in step."""
 
     def pause_at(self, point: str, tx: str | None = None) -> Awaitable[None] | None:
         """A named point of the protocol: None to go on, or what a scripted pause makes wait."""

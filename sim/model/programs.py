@@ -18,7 +18,7 @@ class TransactionItem(Record, frozen=True):
     `implicit` runs its single operation without begin and commit. `pause_us` lies before the first
     operation, `gap_us` between operations. A retriable failure is repeated as a new transaction, up
     to `retries` times. `node` is the coordinator. `fresh` forgets the client's cached schemas
-    first, as a new connection does.
+    first, as a new connection does. `read_only` begins it as a read-only transaction.
     """
 
     node: str
@@ -28,6 +28,7 @@ class TransactionItem(Record, frozen=True):
     implicit: bool = False
     retries: int = 3
     fresh: bool = False
+    read_only: bool = False
 
 
 class DdlItem(Record, frozen=True):
@@ -53,6 +54,7 @@ class Step(Record, frozen=True):
     It is due at `at_us`, or `plus_us` after the event `after` (`"r1.ok"`: step r1 succeeded;
     `.failed`, `.done`: either way; `.invoked`: it was sent), or as soon as the client's step before
     it has ended. `expect` is what the scenario says must come of it (the interface's grammar).
+    `read_only` stands on the step that begins a read-only transaction.
     """
 
     id: str
@@ -64,5 +66,6 @@ class Step(Record, frozen=True):
     after: str | None = None
     plus_us: Micros = Micros(0)
     session: bool = False
+    read_only: bool = False
     expect: Any = None
     line: int = 0

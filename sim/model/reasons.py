@@ -23,6 +23,7 @@ class Reason(Enum):
     PRIMARY_MISSING = ("no node was primary of the partition in time", True, False)
     TX_RECOVERED = ("the coordinator seemed to be gone, so others aborted it", True, False)
     TX_TIMED_OUT = ("the transaction took too long", True, False)
+    READ_ONLY = ("a read-only transaction does not write", False, False)
     ROLLED_BACK = ("the client rolled the transaction back", False, False)
     TX_FINISHED = ("the transaction has already ended", False, False)
     BAD_ROW = ("the row does not fit the table's schema", False, False)

@@ -2,7 +2,7 @@
 
 from sim.mutants.base import Mutant, mutant
 from sim.protocol.catalog import Catalog, Snapshot
-from sim.protocol.raft import AppendEntries, AppendReply, Member
+from sim.protocol.raft import AppendEntries, Member
 from sim.protocol.strategy import (
     ON_APPLICATION,
     at_message,
@@ -44,14 +44,21 @@ class GapMember(Member):
     """A member that takes whatever it is sent, without asking whether something is missing."""
 
     def _take_append(self, sender: str, append: AppendEntries) -> None:
-        while len(self.log) < append.prev_index:
-            self.log.append(self.log[-1] if self.log else append.entries[0])
-        matched = append.prev_index + len(append.entries)
-        if matched > len(self.log):
-            self.log.extend(append.entries[len(self.log) - matched :])
-        if append.entries:
-            self.outbox.append((sender, AppendReply(self.term, success=True, match_index=matched)))
-        self._commit_to(min(append.commit_index, matched))
+        log = self.log
+        if append.prev_index > log.last_index and append.entries:
+            missing = append.prev_index - log.last_index
+            log.entries += [log.entries[-1] if log.entries else append.entries[0]] * missing
+            filled = AppendEntries(
+                append.term,
+                append.prev_index,
+                log.last_term,
+                append.entries,
+                append.commit_index,
+                append.round,
+            )
+            super()._take_append(sender, filled)
+            return
+        super()._take_append(sender, append)
 
 
 mutant(

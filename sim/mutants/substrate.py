@@ -2,9 +2,10 @@
 
 from sim.model.ports import Future
 from sim.mutants.base import Mutant, mutant
+from sim.protocol.commands import CleanUp
 from sim.protocol.locks import LockTable, Resource, S
 from sim.protocol.messages import TxId
-from sim.protocol.replica import Replica
+from sim.protocol.partition import Partition
 from sim.units import Timestamp
 
 
@@ -19,23 +20,28 @@ class ReadersPass(LockTable):
         return True
 
 
-class ForgetfulReplica(Replica):
-    """A participant that releases its locks at the end but forgets to keep what was written."""
+class ForgetfulPartition(Partition):
+    """A partition that releases a transaction but forgets to keep what it wrote."""
 
-    def end(self, tx: TxId, commit_ts: Timestamp | None) -> None:
-        """Drop the intents of transactions that committed elsewhere."""
-        committed_here = tx in self._outcomes
-        super().end(tx, commit_ts if committed_here else None)
+    __slots__ = ()
+
+    def _clean_up(self, stamp: Timestamp, command: CleanUp) -> None:
+        """Drop the intents of transactions whose outcome is stored elsewhere."""
+        if command.tx not in self.outcomes:
+            command = CleanUp(command.tx, None)
+        super()._clean_up(stamp, command)
 
 
-class StampingReplica(Replica):
-    """A participant that commits what it holds at a timestamp of its own."""
+class StampingPartition(Partition):
+    """A partition that commits what it holds at a timestamp of its own."""
 
-    def end(self, tx: TxId, commit_ts: Timestamp | None) -> None:
-        """Stamp anew what was committed elsewhere; a cleanup that is sent again changes nothing."""
-        if commit_ts is not None and tx not in self._outcomes:
-            commit_ts = self._ended.get(tx) or self.node.clock.now()
-        super().end(tx, commit_ts)
+    __slots__ = ()
+
+    def _clean_up(self, stamp: Timestamp, command: CleanUp) -> None:
+        """Commit at the stamp what was committed elsewhere."""
+        if command.commit_ts is not None and command.tx not in self.outcomes:
+            command = CleanUp(command.tx, stamp)
+        super()._clean_up(stamp, command)
 
 
 mutant(
@@ -53,7 +59,7 @@ mutant(
         summary="cleanup at a participant drops the write intents of a committed transaction",
         breaks="98.one",
         caught_by="data_matches_schema",
-        parts={"replica": ForgetfulReplica},
+        parts={"partition": ForgetfulPartition},
     )
 )
 mutant(
@@ -62,6 +68,6 @@ mutant(
         summary="each participant commits at a timestamp of its own instead of at commit_ts",
         breaks="98.one",
         caught_by="uniform_commit",
-        parts={"replica": StampingReplica},
+        parts={"partition": StampingPartition},
     )
 )

@@ -5,71 +5,13 @@ A fault is a frozen dataclass; its fields are the keys of its `[[faults]]` table
 releases them: every fault has levers of its own, which remember what was done through them.
 """
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar
 
+from sim.nemesis.levers import Levers
+from sim.nemesis.roles import ANY, ANY_FOLLOWER, ANY_VOTER
 from sim.registry import Registry
-from sim.units import Micros
-
-LEADER: Final = "meta storage leader"
-ANY: Final = "any node"
-ANY_FOLLOWER: Final = "any follower"
-PRIMARY: Final = re.compile(r"^primary of ([^/\s]+)(?:/(\d+))?$")
-"""A table's primary: of partition 0, or of the partition named."""
-
-
-class Levers(Protocol):
-    """All that a fault may touch. Every fault is given levers of its own.
-
-    None for a sender, receiver or kind means any, clients included. Nodes are plain names here;
-    `resolve` turns roles into them.
-    """
-
-    def nodes(self) -> Sequence[str]:
-        """Every node, in order."""
-
-    def resolve(self, role: str) -> str:
-        """The node that a role means at this instant; a node's name means itself."""
-
-    def delay_traffic(
-        self, *, sender: str | None, to: str | None, kind: str | None, by_us: Micros
-    ) -> None:
-        """From now on matching messages take so much longer."""
-
-    def hold_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
-        """From now on matching messages are kept back; released, they arrive in order."""
-
-    def block_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
-        """From now on matching messages are lost."""
-
-    def set_weather(
-        self,
-        *,
-        sender: str | None,
-        to: str | None,
-        kind: str | None,
-        loss: float | None = None,
-        duplication: float | None = None,
-    ) -> None:
-        """From now on matching messages are lost or doubled with this probability."""
-
-    def clock_step(self, node: str, by_us: int, *, returns: bool) -> None:
-        """A node's clock jumps; where it `returns`, `release` makes it jump back."""
-
-    def clock_drift(self, node: str, ppm: int) -> None:
-        """A node's clock runs at another rate; `release` gives it its old rate back."""
-
-    def pause(self, node: str) -> None:
-        """A node stands still; `release` lets it go on."""
-
-    def slow_apply(self, node: str, stage: str, delay_us: Micros) -> None:
-        """A node applies the meta storage more slowly, at stage `log`, `catalog` or `listener`."""
-
-    def release(self) -> None:
-        """Undo what was done through these levers."""
 
 
 class Dice(Protocol):
@@ -81,20 +23,44 @@ class Dice(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FaultWorld:
-    """What a fault may know before the run: the nodes, and who leads the meta storage at first."""
+    """What a fault may know before the run: the nodes, and who votes and leads at first."""
 
     nodes: tuple[str, ...]
+    voters: tuple[str, ...]
     leader: str
+
+
+class Claim(NamedTuple):
+    """A fault needs something of a node for as long as it lasts.
+
+    Two faults must not overlap if both claim the same and at least one of them `alone`.
+    """
+
+    thing: str
+    node: str
+    alone: bool = True
+
+
+LIFE: Final = "whether it runs"
+"""What a crash claims alone, and whatever needs a running node claims as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault(ABC):
-    """One kind of fault; `targets` are the fields that name a node or a role (or None)."""
+    """One kind of fault.
+
+    `targets` are the fields that name a node or a role (or None), `groups` those that name a
+    replication group (`meta`, `t/0`), `places` those that name a partition (`t/0`). An `instant`
+    fault only begins: there is nothing to heal.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     source: ClassVar[str] = ""
     targets: ClassVar[tuple[str, ...]] = ()
+    groups: ClassVar[tuple[str, ...]] = ()
+    places: ClassVar[tuple[str, ...]] = ()
+    instant: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.verify()
@@ -108,10 +74,14 @@ class Fault(ABC):
         for field in self.targets:
             value = getattr(self, field)
             if isinstance(value, tuple):
-                chosen[field] = tuple(_decided(role, world, dice) for role in value)
+                chosen[field] = tuple(decided_role(role, world, dice) for role in value)
             else:
-                chosen[field] = _decided(value, world, dice)
+                chosen[field] = decided_role(value, world, dice)
         return replace(self, **chosen)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What it needs of nodes; most faults get along with any other."""
+        return ()
 
     @property
     def node_named(self) -> str | None:
@@ -130,14 +100,22 @@ class Fault(ABC):
         levers.release()
 
 
-def _decided(role: str | None, world: FaultWorld, dice: Dice) -> str | None:
+def decided_role(role: str | None, world: FaultWorld, dice: Dice) -> str | None:
     """A role that dice decide, as a node; any other as it is."""
     if role == ANY:
         return world.nodes[dice.below(len(world.nodes))]
+    if role == ANY_VOTER:
+        return world.voters[dice.below(len(world.voters))]
     if role == ANY_FOLLOWER:
         others = [node for node in world.nodes if node != world.leader] or [world.leader]
         return others[dice.below(len(others))]
     return role
+
+
+def drawn_order(names: tuple[str, ...], dice: Dice) -> tuple[str, ...]:
+    """The names in a random order."""
+    left = list(names)
+    return tuple(left.pop(dice.below(len(left))) for _ in names)
 
 
 def touched(fault: Fault, levers: Levers) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sim.nemesis.base import Fault, Levers, check, fault
+from sim.nemesis.base import Claim, Fault, check, fault
+from sim.nemesis.levers import Levers
 
 MILLION = 1_000_000
 
@@ -23,6 +24,9 @@ class ClockDrift(Fault):
     def verify(self) -> None:
         check(-MILLION < self.ppm <= MILLION, "ppm", "must lie between -999999 and 1000000")
         check(self.ppm != 0, "ppm", "must not be 0")
+
+    def claims(self) -> tuple[Claim, ...]:
+        return (Claim("the rate of its clock", self.node),)
 
     def begin(self, levers: Levers) -> None:
         levers.clock_drift(levers.resolve(self.node), self.ppm)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from sim.nemesis.base import Fault, Levers, check, fault
+from sim.nemesis.base import Fault, check, fault
+from sim.nemesis.levers import Levers
 from sim.units import ms
 
 REPLICATION: Final = "append-entries"

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import ClassVar
 
-from sim.nemesis.base import Fault, Levers, check, fault
+from sim.nemesis.base import Fault, check, fault
+from sim.nemesis.levers import Levers
 
 
 @fault

@@ -1,10 +1,11 @@
-"""Nodes that do not hear each other: the cluster in two, one node alone, or one way only."""
+"""Nodes that do not hear each other: the cluster in two, a bridge, one node alone, or one way."""
 
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar, Literal, Self
 
-from sim.nemesis.base import Dice, Fault, FaultWorld, Levers, check, fault
+from sim.nemesis.base import Dice, Fault, FaultWorld, check, fault
+from sim.nemesis.levers import Levers
 
 
 @fault
@@ -13,35 +14,42 @@ class Partition(Fault):
     """Messages between the two sides are lost; clients still reach every node.
 
     `halves` puts the nodes of `side` on one side, a random half of the cluster where it is empty;
-    `one_node` cuts `node` off; `one_way` loses only what `node` sends, not what it is sent.
+    a `bridge` is the same but for `node`, which hears and is heard by both sides; `one_node` cuts
+    `node` off; `one_way` loses only what `node` sends, not what it is sent.
     """
 
     name: ClassVar[str] = "partition"
-    summary: ClassVar[str] = "nodes that do not hear each other: halves, one node, or one way"
+    summary: ClassVar[str] = (
+        "nodes that do not hear each other: halves, a bridge, one node, or one way"
+    )
     targets: ClassVar[tuple[str, ...]] = ("node", "side")
 
-    shape: Literal["halves", "one_node", "one_way"] = "halves"
+    shape: Literal["halves", "bridge", "one_node", "one_way"] = "halves"
     node: str | None = None
     side: tuple[str, ...] = ()
 
     def verify(self) -> None:
-        halves = self.shape == "halves"
+        halves, sides = self.shape == "halves", self.shape in ("halves", "bridge")
         check(halves or self.node is not None, "node", f"{self.shape} needs one")
-        check(halves or not self.side, "side", f"{self.shape} cuts off just one node; say node")
+        check(sides or not self.side, "side", f"{self.shape} cuts off just one node; say node")
         check(not halves or self.node is None, "node", "halves have a side; say side")
+        check(self.node is None or self.node not in self.side, "side", "the bridge is on neither")
 
     def decide(self, world: FaultWorld, dice: Dice) -> Self:
         decided = super().decide(world, dice)
-        if self.shape != "halves" or self.side:
+        if self.shape not in ("halves", "bridge") or self.side:
             return decided
-        left = list(world.nodes)
-        side = [left.pop(dice.below(len(left))) for _ in range(len(world.nodes) // 2)]
+        left = [name for name in world.nodes if name != decided.node]
+        side = [left.pop(dice.below(len(left))) for _ in range(len(left) // 2)]
         return replace(decided, side=tuple(sorted(side, key=world.nodes.index)))
 
     def begin(self, levers: Levers) -> None:
-        names = self.side if self.node is None else (self.node,)
-        inside = [levers.resolve(name) for name in names]
+        node = None if self.node is None else levers.resolve(self.node)
+        names = (node,) if self.shape in ("one_node", "one_way") else self.side
+        inside = [levers.resolve(name) for name in names if name is not None]
         outside = [name for name in levers.nodes() if name not in inside]
+        if self.shape == "bridge":
+            inside, outside = ([n for n in part if n != node] for part in (inside, outside))
         for one, other in product(inside, outside):
             levers.block_traffic(sender=one, to=other, kind=None)
             if self.shape != "one_way":

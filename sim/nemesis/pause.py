@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sim.nemesis.base import Fault, Levers, fault
+from sim.nemesis.base import LIFE, Claim, Fault, fault
+from sim.nemesis.levers import Levers
 
 
 @fault
@@ -16,6 +17,9 @@ class Pause(Fault):
     targets: ClassVar[tuple[str, ...]] = ("node",)
 
     node: str
+
+    def claims(self) -> tuple[Claim, ...]:
+        return (Claim(LIFE, self.node, alone=False),)
 
     def begin(self, levers: Levers) -> None:
         levers.pause(levers.resolve(self.node))

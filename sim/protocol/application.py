@@ -19,7 +19,8 @@ from sim.history.events import UpdateApplied, UpdateLogged
 from sim.model.ports import Future, Node
 from sim.model.records import Record
 from sim.protocol.catalog import Catalog
-from sim.protocol.messages import CatalogUpdate, SafeTimeCommand, Submitted
+from sim.protocol.leases import Lease, Leases
+from sim.protocol.messages import CatalogUpdate, NodeJoined, SafeTimeCommand, Submitted
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
 from sim.units import Micros, Timestamp
@@ -27,11 +28,18 @@ from sim.units import Micros, Timestamp
 T = TypeVar("T")
 
 
+class LeaseUpdate(Record, frozen=True):
+    """A compare-and-set on the leases: takes effect if `expected` updates have done so before."""
+
+    expected: int
+    leases: tuple[Lease, ...]
+
+
 class Stamped(Record, frozen=True):
     """A command as it stands in the log, under the leader's timestamp."""
 
     message_ts: Timestamp
-    command: CatalogUpdate | SafeTimeCommand
+    command: CatalogUpdate | SafeTimeCommand | LeaseUpdate | NodeJoined
 
 
 class AppliedUpdate(Record, frozen=True):
@@ -41,6 +49,19 @@ class AppliedUpdate(Record, frozen=True):
     activation_ts: Timestamp
     catalog_version: int
     update: CatalogUpdate
+
+
+class MetaState(Record, frozen=True):
+    """All that the commands up to `index` have made of the state machine: a snapshot."""
+
+    index: int
+    term: int
+    message_ts: Timestamp
+    updates: tuple[AppliedUpdate, ...]
+    results: tuple[tuple[str, Submitted], ...]
+    lease_version: int
+    leases: tuple[Lease, ...]
+    joined: tuple[tuple[str, Timestamp], ...]
 
 
 class Delays:
@@ -93,19 +114,36 @@ Applied = tuple[Timestamp, AppliedUpdate | None]
 class Application:
     """One node's state machine and the listeners behind it."""
 
-    def __init__(self, node: Node, strategy: Strategy, catalog: Catalog, sync: SchemaSync) -> None:
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        catalog: Catalog,
+        sync: SchemaSync,
+        leases: Leases,
+        delays: Delays,
+    ) -> None:
         self.node = node
         self.catalog = catalog
-        self.delays = Delays()
+        self.leases = leases
+        self.delays = delays
         self.results: dict[str, Submitted] = {}
-        self.watcher: Callable[[AppliedUpdate], None] | None = None
+        self.watchers: list[Callable[[AppliedUpdate], None]] = []
+        self.joined: dict[str, Timestamp] = {}
+        self.lease_version = 0
         self._strategy = strategy
         self._sync = sync
-        self._applied_index = 0
+        self.applied_index = 0
+        self.applied_term = 0
         self._applied_version = catalog.version
-        self._waiting: dict[int, Future[Any]] = {}
+        self._message_ts = sync.safe_time
+        self._last_activation_ts = catalog.latest().activation_ts
+        self._updates: list[AppliedUpdate] = []
+        self._waiting: dict[int, list[Future[Any]]] = {}
         self._version_waiters: list[tuple[int, Future[Any]]] = []
-        self._log: Stage[tuple[int, Stamped]] = Stage(node, lambda _: self.delays.log, self._apply)
+        self._log: Stage[tuple[int, int, Stamped]] = Stage(
+            node, lambda _: self.delays.log, self._apply
+        )
         self._listening: Stage[Applied] = Stage(
             node, lambda item: self.delays.catalog if item[1] else 0, self._notify_catalog
         )
@@ -113,14 +151,34 @@ class Application:
             node, lambda _: self.delays.listener, self._notify_others
         )
 
-    def take(self, index: int, stamped: Stamped) -> None:
+    def apply(self, index: int, term: int, command: Stamped) -> None:
         """Apply a committed command; commands come in the order of the log."""
-        self._log.take((index, stamped))
+        self._log.take((index, term, command))
+
+    def restore(self, index: int, term: int, command: Stamped) -> None:
+        """Apply, without its delays, a command that was applied before the node died."""
+        delays, self.delays = self.delays, Delays()
+        self._log.take((index, term, command))
+        self.delays = delays
+
+    def restoring(self) -> None:
+        """Safe time stays hidden until everything is back: it must not be seen to go back."""
+        self._sync.is_restoring = True
+
+    def restored(self) -> None:
+        """All of that is back: safe time is where it was [98.x.7]."""
+        self._sync.is_restoring = False
+        self._sync.publish(self.restored_safe_time(self._message_ts))
+
+    def stamp_of(self, command: Stamped) -> Timestamp:
+        """Tm."""
+        return command.message_ts
 
     async def reaches(self, index: int) -> None:
         """Wait until the state machine has applied the entry at an index."""
-        if self._applied_index < index:
-            self._waiting[index] = applied = self.node.future()
+        if self.applied_index < index:
+            applied = self.node.future()
+            self._waiting.setdefault(index, []).append(applied)
             await applied
 
     async def catalog_reaches(self, version: int) -> None:
@@ -130,22 +188,107 @@ class Application:
             self._version_waiters.append((version, applied))
             await applied
 
+    # --- snapshots --------------------------------------------------------------------------------
+
+    def may_store(self, command: Stamped) -> bool:
+        """Every node can store everything: the catalog is what this log brings."""
+        del command
+        return True
+
+    def may_install(self, state: MetaState) -> bool:
+        """Every node can take over everything."""
+        del state
+        return True
+
+    def snapshot(self) -> MetaState:
+        """Everything that the state machine knows; safe time is the last command's Tm [98.x.7]."""
+        return MetaState(
+            self.applied_index,
+            self.applied_term,
+            self._message_ts,
+            tuple(self._updates),
+            tuple(self.results.items()),
+            self.lease_version,
+            tuple(self.leases.all().values()),
+            tuple(self.joined.items()),
+        )
+
+    def install(self, state: MetaState) -> None:
+        """Take over another member's state: what is new in it, in order.
+
+        It goes to the catalog behind whatever is still on its way there.
+        """
+        for applied in state.updates[len(self._updates) :]:
+            self._updates.append(applied)
+            self._applied_version = applied.catalog_version
+            self._last_activation_ts = applied.activation_ts
+            self._listening.take((applied.message_ts, applied))
+        self.results.update(state.results)
+        self.joined.update(state.joined)
+        self.lease_version = state.lease_version
+        for lease in state.leases:
+            self.leases.begin(lease)
+        self._message_ts = self.restored_safe_time(state.message_ts)
+        self._listening.take((self._message_ts, None))
+        self._advance(state.index, state.term)
+
+    def restored_safe_time(self, message_ts: Timestamp) -> Timestamp:
+        """What is complete once everything up to a command is back, or a snapshot is in."""
+        return message_ts
+
+    def _advance(self, index: int, term: int) -> None:
+        self.applied_index, self.applied_term = index, term
+        for waited in [waited for waited in self._waiting if waited <= index]:
+            for waiting in self._waiting.pop(waited):
+                waiting.set(None)
+
     # --- the state machine ------------------------------------------------------------------------
 
-    def _apply(self, item: tuple[int, Stamped]) -> None:
-        """Decide the compare-and-set, hand the result to the catalog."""
-        index, stamped = item
-        command = stamped.command
+    def _apply(self, item: tuple[int, int, Stamped]) -> None:
+        """Decide what the command does, hand the result to the catalog."""
+        index, term, stamped = item
+        if index <= self.applied_index:  # a snapshot has overtaken it
+            return
+        command, message_ts = stamped.command, stamped.message_ts
         applied: AppliedUpdate | None = None
-        if type(command) is CatalogUpdate and command.command_id not in self.results:
-            applied = self._compare_and_set(index, stamped.message_ts, command)
-        if not self._strategy.publish_safe_time.after_catalog_listeners:
-            self._sync.publish(stamped.message_ts)
-        self._applied_index = index
-        self._listening.take((stamped.message_ts, applied))
-        waiting = self._waiting.pop(index, None)
-        if waiting is not None:
-            waiting.set(None)
+        counts = True
+        match command:
+            case CatalogUpdate():
+                if command.command_id not in self.results:
+                    applied = self._compare_and_set(index, message_ts, command)
+            case SafeTimeCommand():
+                counts = self._strategy.tick_counts(command.term, term)
+            case LeaseUpdate():
+                self._take_leases(command)
+            case NodeJoined():
+                self._take_joined(message_ts, command)
+        if counts:
+            self._message_ts = message_ts
+            if not self._strategy.publish_safe_time.after_catalog_listeners:
+                self._sync.publish(message_ts)
+            self._listening.take((message_ts, applied))
+        else:
+            self.node.probe("tick-ignored")
+        if index in self._waiting:
+            self._advance(index, term)
+        else:
+            self.applied_index, self.applied_term = index, term
+
+    def _take_leases(self, update: LeaseUpdate) -> None:
+        """Leases are a compare-and-set too: two placement drivers must not both grant."""
+        if update.expected != self.lease_version:
+            self.node.probe("lease-cas-lost")
+            return
+        self.lease_version += 1
+        for lease in update.leases:
+            self.leases.begin(lease)
+
+    def _take_joined(self, message_ts: Timestamp, command: NodeJoined) -> None:
+        if command.command_id not in self.results:
+            self.joined[command.node] = command.joined_ts
+            self.results[command.command_id] = Submitted(
+                message_ts, accepted=True, catalog_version=self._applied_version
+            )
 
     def _compare_and_set(
         self, index: int, message_ts: Timestamp, update: CatalogUpdate
@@ -159,11 +302,13 @@ class Application:
         self.results[update.command_id] = Submitted(message_ts, accepted, version)
         if not accepted:
             return None
-        activation_ts = self._strategy.activation_ts(message_ts, update.delay_duration_ms)
+        planned_ts = self._strategy.activation_ts(message_ts, update.delay_duration_ms)
+        activation_ts = self._strategy.activation_in_order(planned_ts, self._last_activation_ts)
+        self._last_activation_ts = activation_ts
         self.node.record_once(
             ("update", version),
             UpdateLogged(
-                self.node.elapsed_us(),
+                self.node.watch.now_us,
                 self.node.name,
                 update.op,
                 index,
@@ -174,7 +319,9 @@ class Application:
                 update.objects,
             ),
         )
-        return AppliedUpdate(message_ts, activation_ts, version, update)
+        applied = AppliedUpdate(message_ts, activation_ts, version, update)
+        self._updates.append(applied)
+        return applied
 
     # --- the listeners ----------------------------------------------------------------------------
 
@@ -200,13 +347,13 @@ class Application:
         if node.recording:
             node.record(
                 UpdateApplied(
-                    node.elapsed_us(), node.name, version, applied.message_ts, activation_ts
+                    node.watch.now_us, node.name, version, applied.message_ts, activation_ts
                 )
             )
         self._wake_version_waiters()
         node.spawn(self._count_activation(activation_ts))
-        if self.watcher is not None:
-            self.watcher(applied)
+        for watcher in self.watchers:
+            watcher(applied)
 
     async def _count_activation(self, activation_ts: Timestamp) -> None:
         await self.node.clock_passes(activation_ts)

@@ -140,6 +140,7 @@ class Catalog:
         "_hit_until",
         "_latest",
         "_nothing",
+        "_snapshots",
         "_starts",
         "_updates",
         "version",
@@ -156,6 +157,7 @@ class Catalog:
         self._latest = self._hit = self._nothing
         self._starts: list[Timestamp] = []
         self._by_activation: list[Snapshot] = []
+        self._snapshots: dict[int, Snapshot] = {}
         self._changes: dict[int, list[tuple[int, ObjectChange]]] = {}
         self._definitions: dict[tuple[int, int], SchemaObject | None] = {}
         self._hit_from, self._hit_until = MIN_TIMESTAMP, MAX_TIMESTAMP
@@ -187,6 +189,7 @@ class Catalog:
         for change in objects:
             self._changes.setdefault(change.object_id, []).append((version, change))
             self._definitions[change.object_id, change.version] = change.definition
+        self._snapshots[version] = snapshot
         self._latest, self.version = snapshot, version
         self._hit_until = self._hit_from  # an empty interval: look again
 
@@ -204,6 +207,10 @@ class Catalog:
     def latest(self) -> Snapshot:
         """The state after every applied update, in force or not yet."""
         return self._latest
+
+    def version_snapshot(self, catalog_version: int) -> Snapshot:
+        """All objects as of an applied catalog version."""
+        return self._snapshots[catalog_version]
 
     def activation_of(self, catalog_version: int) -> Timestamp:
         """Tu of an applied version."""

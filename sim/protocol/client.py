@@ -80,6 +80,7 @@ class Client:
         *,
         begins: bool = False,
         implicit: bool = False,
+        read_only: bool = False,
     ) -> Any:
         """Run one operation, encoding anew for as long as the coordinator asks for it."""
         reply: Any = None
@@ -87,26 +88,27 @@ class Client:
         for refresh in range(REFRESHES):
             table = self.tables.get(do.table)
             row = self._encoded(op, do, table)
-            if isinstance(row, BadRow) and not refresh:
+            if type(row) is BadRow:
+                if refresh:
+                    refusal = Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
+                    return await self._given_up(node, op, tx, refusal)
                 table, row = None, None  # it may fit the schema of today: ask for that first
-            if isinstance(row, BadRow):
-                refusal = Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
-                return await self._given_up(node, op, tx, refusal)
             request = ClientOperation(
                 op,
                 tx,
                 do.__struct_config__.tag,  # type: ignore[arg-type]  # a str for every operation
                 do.table,
-                None if isinstance(do, Scan) else do.key,
+                do.key,
                 row,
                 0 if table is None else table.version,
                 0 if table is None else table.id,
                 label + refresh,
                 begins,
                 implicit,
-                isinstance(do, Get | Scan) and do.metadata,
-                do.columns if isinstance(do, Get | Scan) else (),
+                do.metadata,
+                do.columns,
                 self.token_ts if self._session else None,
+                read_only,
             )
             reply = await self._connection.request(node, request, self._timeout_us, label + refresh)
             if self._session:
@@ -126,7 +128,7 @@ class Client:
 
     def _encoded(self, op: str, do: DataOperation, table: Table | None) -> Tuple | BadRow | None:
         """The row of a put under the cached schema; None for other operations, or if unknown."""
-        if not isinstance(do, Put) or table is None:
+        if type(do) is not Put or table is None:
             return None
         row = encoded(op, do, table)
         connection = self._connection

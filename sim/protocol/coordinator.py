@@ -14,31 +14,34 @@ Any failure ends the transaction: its intents are dropped, its locks released, a
 a code that tells whether to retry [110.flow.7].
 """
 
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Coroutine
 from types import CoroutineType
 from typing import Any
 
-from sim.history.events import Cells, MetadataRead, TxAborted, TxBegan, TxCommitted
+import msgspec
+
+from sim.history.events import Cells, MetadataRead, TxBegan
 from sim.model.ops import Key
-from sim.model.ports import NO_REPLY, Node
+from sim.model.ports import Node
 from sim.model.reasons import Reason
 from sim.model.schema import Table
 from sim.protocol.application import AppliedUpdate
-from sim.protocol.catalog import Catalog
+from sim.protocol.commit import TransactionEnds
+from sim.protocol.leases import Leases
 from sim.protocol.messages import (
     Answer,
     ClientBegin,
     ClientCommit,
     ClientOperation,
     ClientRollback,
-    Finish,
     Mismatch,
-    Operate,
+    Operated,
     Refusal,
     TxId,
 )
+from sim.protocol.participant import Participant
 from sim.protocol.placement import Placement, partition_of
-from sim.protocol.replica import Replica
+from sim.protocol.routing import Router
 from sim.protocol.rows import has_columns
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
@@ -66,26 +69,25 @@ class Coordinator:
         ordinal: int,
         strategy: Strategy,
         sync: SchemaSync,
-        replica: Replica,
-        *,
+        participant: Participant,
+        leases: Leases,
         placement: Placement,
-        default_partitions: int,
     ) -> None:
         self.node = node
         self.strategy = strategy
         self.sync = sync
+        self.transactions: dict[str, Transaction] = {}
+        self.aborted: dict[str, Reason] = {}
+        self.router = Router(node, leases, placement)
+        self.ends = TransactionEnds(self, participant, leases)
         self._ordinal = ordinal
-        self._catalog: Catalog = sync.catalog
-        self._replica = replica
         self._placement = placement
-        self._default_partitions = default_partitions
-        self._transactions: dict[str, Transaction] = {}
-        self._aborted: dict[str, Reason] = {}
         self._refreshing: dict[str, tuple[Transaction, int]] = {}
         node.on(ClientBegin, self.begin)
         node.on(ClientOperation, self.operate)
         node.on(ClientCommit, self.commit)
         node.on(ClientRollback, self.roll_back)
+        leases.watch(lambda _, __: self.ends.look_for_late())
 
     # --- what clients ask -------------------------------------------------------------------------
 
@@ -93,7 +95,12 @@ class Coordinator:
         """Begin an explicit transaction."""
         del sender
         self._merge(request.session_ts)
-        self._begin(request.tx, implicit=False)
+        self._begin(
+            request.tx,
+            implicit=False,
+            read_only=request.read_only,
+            session_ts=request.session_ts,
+        )
         return Answer(self.node.clock.now())
 
     def operate(self, sender: str, request: ClientOperation) -> Reply | Coroutine[Any, Any, Reply]:
@@ -102,9 +109,17 @@ class Coordinator:
         self._merge(request.session_ts)
         if request.implicit:
             return self._operate_implicitly(request)
-        tx = self._begin(request.tx, implicit=False) if request.begins else self._active(request.tx)
+        if request.begins:
+            tx: Any = self._begin(
+                request.tx,
+                implicit=False,
+                read_only=request.read_only,
+                session_ts=request.session_ts,
+            )
+        else:
+            tx = self._active(request.tx)
         if type(tx) is Reason:
-            return self._refusal(tx)
+            return self.refusal(tx)
         assert type(tx) is Transaction, tx
         return self._operate(tx, request)
 
@@ -114,10 +129,10 @@ class Coordinator:
         self._merge(request.session_ts)
         tx = self._active(request.tx)
         if type(tx) is Reason:
-            return self._refusal(tx)
+            return self.refusal(tx)
         assert type(tx) is Transaction, tx
-        reason = await self._commit(tx)
-        return Answer(self.node.clock.now()) if reason is None else self._refusal(reason)
+        reason = await self.ends.commit(tx)
+        return Answer(self.node.clock.now()) if reason is None else self.refusal(reason)
 
     def roll_back(self, sender: str, request: ClientRollback) -> Answer | Refusal:
         """Roll the client's transaction back."""
@@ -126,38 +141,47 @@ class Coordinator:
         refreshing = self._refreshing.pop(request.tx, None)
         tx = self._active(request.tx if refreshing is None else refreshing[0].id.label)
         if type(tx) is Reason:
-            return self._refusal(tx)
+            return self.refusal(tx)
         assert type(tx) is Transaction, tx
-        self._abort(tx, Reason.ROLLED_BACK)
+        self.ends.abort(tx, Reason.ROLLED_BACK)
         return Answer(self.node.clock.now())
 
     def _active(self, label: str) -> Transaction | Reason:
         """The client's open transaction, or why it has none."""
-        tx = self._transactions.get(label)
+        tx = self.transactions.get(label)
         if tx is not None and tx.state is ACTIVE:
             return tx
-        return self._aborted.get(label, Reason.TX_FINISHED)
-
-    def _partitions(self, table: Table) -> int:
-        """How many partitions a table has; a zone's count never changes [110.zone]."""
-        zone = self._catalog.latest().zone(table.zone)
-        return self._default_partitions if zone is None else zone.partitions
+        return self.aborted.get(label, Reason.TX_FINISHED)
 
     def _merge(self, session_ts: Timestamp | None) -> None:
         if session_ts is not None:
             self.node.clock.update(session_ts)
 
-    def _refusal(self, reason: Reason) -> Refusal:
+    def refusal(self, reason: Reason) -> Refusal:
+        """It was not done, and why."""
         return Refusal(self.node.clock.now(), reason)
 
-    def _begin(self, label: str, *, implicit: bool) -> Transaction:
+    def _begin(
+        self,
+        label: str,
+        *,
+        implicit: bool,
+        read_only: bool = False,
+        session_ts: Timestamp | None = None,
+    ) -> Transaction:
         node = self.node
-        assert label not in self._transactions, f"{label} began twice"
+        assert label not in self.transactions, f"{label} began twice"
         begin_ts = node.clock.now()
-        tx = Transaction(TxId(begin_ts, self._ordinal, label))
-        self._transactions[label] = tx
+        read_ts: Timestamp | None = None
+        if read_only:
+            skew_ms = node.settings.max_clock_skew_ms
+            lag_ms = node.settings.partition_idle_ms
+            read_ts = self.strategy.read_ts(session_ts, begin_ts, lag_ms, skew_ms)
+        now = node.watch.now_us
+        tx = Transaction(TxId(begin_ts, self._ordinal, label), now, read_ts)
+        self.transactions[label] = tx
         if node.recording:
-            node.record(TxBegan(node.elapsed_us(), label, node.name, begin_ts, implicit))
+            node.record(TxBegan(now, label, node.name, begin_ts, implicit, read_ts))
         return tx
 
     async def _operate_implicitly(self, request: ClientOperation) -> Reply:
@@ -169,17 +193,24 @@ class Coordinator:
         reply: Reply | None = None
         for attempt in range(first, IMPLICIT_ATTEMPTS):
             label = f"{request.tx}r{attempt}" if attempt else request.tx
-            tx = refreshed or self._begin(label, implicit=True)
+            tx = refreshed or self._begin(
+                label,
+                implicit=True,
+                read_only=request.read_only,
+                session_ts=request.session_ts,
+            )
             refreshed = None
             reply = await self._operate(tx, request)
             if type(reply) is Mismatch:
                 self._refreshing[request.tx] = (tx, attempt)
                 return reply
             if type(reply) is Answer:
-                reason = await self._commit(tx)
+                reason = None
+                if tx.state is ACTIVE:  # else it was committed in one phase
+                    reason = await self.ends.commit(tx)
                 if reason is None:
                     return Answer(self.node.clock.now(), reply.rows, reply.columns, label)
-                reply = self._refusal(reason)
+                reply = self.refusal(reason)
             assert isinstance(reply, Refusal), reply
             if not reply.reason.retriable:
                 return reply
@@ -197,14 +228,21 @@ class Coordinator:
             enlistment = await enlistment
         reply = self._judge_request(tx, request, enlistment)
         if reply is None:
-            if request.action == "scan":
-                reply = await self._scan(tx, request, enlistment)
+            assert type(enlistment) is Enlistment, enlistment
+            if request.implicit or tx.read_ts is not None or request.action == "scan":
+                reply = await self._carried_out(tx, request, enlistment)
             else:
-                reply = await self._send(tx, request, enlistment)
+                partition = partition_of(
+                    request.key, self._placement.partitions_of(enlistment.table.id)
+                )
+                answer = await self.router.ask_primary(tx, request, enlistment, partition)
+                if type(answer) is Operated and not answer.replicated:
+                    tx.answered_early(request.op, (enlistment.table.id, partition))
+                reply = self._answered(tx, request, enlistment, answer)
         tx.operation_ended()
         if type(reply) is Refusal:
             if tx.state is ACTIVE:
-                self._abort(tx, reply.reason)
+                self.ends.abort(tx, reply.reason)
             elif tx.state is COMMITTING and tx.reason is None:
                 tx.reason = reply.reason  # the commit waits for this operation, and finds it
         return reply
@@ -214,7 +252,7 @@ class Coordinator:
     ) -> Reply | None:
         """None to go on; else a refusal, or the schema that the client must encode with."""
         if type(enlistment) is Reason:
-            return self._refusal(enlistment)
+            return self.refusal(enlistment)
         assert type(enlistment) is Enlistment, enlistment
         table = enlistment.table
         current = self.strategy.check_client_version(request.client_version, table.version)
@@ -222,69 +260,130 @@ class Coordinator:
             self.node.probe("client-version-refreshed")
             return Mismatch(self.node.clock.now(), table)
         if tx.state is ABORTED or tx.state is COMMITTED:
-            return self._refusal(tx.reason or Reason.TX_FINISHED)
+            return self.refusal(tx.reason or Reason.TX_FINISHED)
         if request.columns and not has_columns(table, request.columns):
-            return self._refusal(Reason.COLUMN_NOT_FOUND)
+            return self.refusal(Reason.COLUMN_NOT_FOUND)
         return None
 
-    async def _send(
+    async def _carried_out(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
     ) -> Reply:
-        """Send the operation to the primary of its key's partition."""
-        node = self.node
-        partition = partition_of(request.key, self._partitions(enlistment.table))
-        reply: Any = await self._ask_primary(tx, request, enlistment, partition)
-        if reply is NO_REPLY:
-            return self._refusal(Reason.NODE_UNREACHABLE)
-        node.clock.update(reply.sent_ts)
-        if reply.reason is not None:
-            return self._refusal(reply.reason)
-        return Answer(node.clock.now(), reply.rows, None, tx.id.label)
+        """What is not simply one key at its primary: scans, implicit and read-only operations."""
+        partitions = self._placement.partitions_of(enlistment.table.id)
+        if tx.read_ts is not None:
+            if request.action not in {"get", "scan"}:
+                return self.refusal(Reason.READ_ONLY)
+            return await self._read_only(tx, request, enlistment, partitions)
+        if request.action == "scan":
+            return await self._scan(tx, request, enlistment, partitions)
+        partition = partition_of(request.key, partitions)
+        if self._goes_in_one_phase(tx, request, enlistment):
+            return await self._write_at_once(tx, request, enlistment, partition)
+        answer = await self.router.ask_primary(tx, request, enlistment, partition)
+        if type(answer) is Operated and not answer.replicated:
+            tx.answered_early(request.op, (enlistment.table.id, partition))
+        return self._answered(tx, request, enlistment, answer)
+
+    def _answered(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, answer: Any
+    ) -> Answer | Refusal:
+        """What the primary of a key says, as the client is told it."""
+        if type(answer) is not Operated:
+            return self.refusal(answer if type(answer) is Reason else Reason.NODE_UNREACHABLE)
+        clock = self.node.clock
+        clock.update(answer.sent_ts)
+        if answer.reason is not None:
+            return self.refusal(answer.reason)
+        columns = None
+        if request.metadata:
+            columns = self._shown_columns(tx, request.op, enlistment.table)
+        return Answer(clock.now(), answer.rows, columns, tx.id.label)
 
     async def _scan(
-        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int
     ) -> Reply:
         """Send the operation to the primaries of all partitions at once, gather the answers."""
-        node, table = self.node, enlistment.table
-        pending = [
-            self._ask_primary(tx, request, enlistment, partition)
-            for partition in range(self._partitions(table))
+        asked = [
+            self.router.ask_primary(tx, request, enlistment, partition)
+            for partition in range(partitions)
         ]
+        return self._gathered(tx, request, enlistment, [await each for each in asked])
+
+    def _gathered(
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        answers: list[Any],
+    ) -> Answer | Refusal:
+        """One answer of many."""
+        without = msgspec.structs.replace(request, metadata=False)
         rows: list[tuple[Key, Cells]] = []
         reason: Reason | None = None
-        for answer in pending:
-            reply: Any = await answer
-            if reply is NO_REPLY:
-                reason = Reason.NODE_UNREACHABLE
-                continue
-            node.clock.update(reply.sent_ts)
-            reason = reason or reply.reason
-            rows += reply.rows
+        for answer in answers:
+            told = self._answered(tx, without, enlistment, answer)
+            if type(told) is Refusal:
+                reason = reason or told.reason
+            else:
+                rows += told.rows  # type: ignore[union-attr]  # an Answer
         if reason is not None:
-            return self._refusal(reason)
+            return self.refusal(reason)
+        table = enlistment.table
         columns = self._shown_columns(tx, request.op, table) if request.metadata else None
-        return Answer(node.clock.now(), tuple(rows), columns, tx.id.label)
+        return Answer(self.node.clock.now(), tuple(rows), columns, tx.id.label)
 
-    def _ask_primary(
-        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partition: int
-    ) -> Awaitable[Any]:
-        node, table = self.node, enlistment.table
-        primary = self._placement.primary(table.id, partition)
-        tx.touched(primary)
-        message = Operate(
-            node.clock.now(),
-            tx.id,
-            request.op,
-            request.action,
-            table.id,
-            partition,
-            enlistment.version if not enlistment.views else table.version,
-            request.key,
-            request.row,
-            enlistment.views,
+    # --- one-phase writes, read-only transactions -------------------------------------------------
+
+    def _goes_in_one_phase(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
+    ) -> bool:
+        """Whether the operation is its whole transaction, and writes one row of one table."""
+        return (
+            request.implicit
+            and not enlistment.views
+            and not tx.participants
+            and self.strategy.in_one_phase(request.action, request.implicit)
         )
-        timeout_us = node.settings.operation_timeout_us
-        return node.request(primary, message, timeout_us, request.label + partition)
+
+    async def _write_at_once(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partition: int
+    ) -> Reply:
+        """Write and commit in one step; asked again until it is known whether it happened.
+
+        A copy of the request finds the transaction ended, on whichever node is primary by then; so
+        the same one is sent until somebody answers. A primary that is none any longer has done
+        nothing, and what it still sends is refused, so that the transaction may be tried anew.
+        """
+        node = self.node
+        sent = False
+        while True:
+            answer = await self.router.ask_primary(
+                tx, request, enlistment, partition, one_phase=True, again=sent
+            )
+            if type(answer) is Operated and not (sent and answer.reason is Reason.PRIMARY_EXPIRED):
+                break
+            if type(answer) is Reason and not sent:
+                break
+            sent = True
+            node.probe("one-phase-repeated")
+            await node.sleep(node.settings.resend_us)
+        if type(answer) is Operated and answer.commit_ts is not None:
+            self.ends.committed(tx)
+        elif type(answer) is Operated and not answer.replicated:
+            tx.answered_early(request.op, (enlistment.table.id, partition))
+        return self._answered(tx, request, enlistment, answer)
+
+    async def _read_only(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int
+    ) -> Reply:
+        """Read from whichever replicas answer."""
+        wanted = range(partitions)
+        if request.action == "get":
+            wanted = range(number := partition_of(request.key, partitions), number + 1)
+        answers = [
+            await self.router.ask_replica(tx, request, enlistment, number) for number in wanted
+        ]
+        return self._gathered(tx, request, enlistment, answers)
 
     def _shown_columns(self, tx: Transaction, op: str, table: Table) -> tuple[str, ...]:
         """The columns that `SELECT *` shows: those of the enlisted version."""
@@ -294,80 +393,10 @@ class Coordinator:
         if node.recording:
             node.record(
                 MetadataRead(
-                    node.elapsed_us(), node.name, tx.id.label, op, table.id, table.version, columns
+                    node.watch.now_us, node.name, tx.id.label, op, table.id, table.version, columns
                 )
             )
         return columns
-
-    # --- the end of a transaction -----------------------------------------------------------------
-
-    async def _commit(self, tx: Transaction) -> Reason | None:
-        """Fix commit_ts, validate, store the outcome; None, or the reason why it is aborted."""
-        node, strategy = self.node, self.strategy
-        if tx.state is not ACTIVE:  # rolled back since its operation
-            return tx.reason or Reason.TX_FINISHED
-        tx.state = COMMITTING
-        await strategy.before_commit_ts(self, tx)
-        waiting = node.pause_at("before-commit-ts", tx.id.label)
-        if waiting is not None:
-            await waiting
-        if tx.reason is not None:
-            return self._abort(tx, tx.reason)
-        commit_ts = node.clock.now()
-        if tx.bound_ts is not None and commit_ts >= tx.bound_ts:
-            return self._abort(tx, Reason.ROLLBACK_ONLY)
-        reason, tables = await strategy.commit_schema(self, tx, commit_ts)
-        if reason is not None:
-            return self._abort(tx, reason)
-        self._probe_border(tables)
-        waiting = node.pause_at("after-commit-check", tx.id.label)
-        if waiting is not None:
-            await waiting
-        tx.state = COMMITTED  # from here on nobody else may join it
-        await self._finish(tx, commit_ts, tables)
-        del self._transactions[tx.id.label]
-        return None
-
-    def _probe_border(self, tables: tuple[tuple[int, int, int], ...]) -> None:
-        for _, initial, current in tables:
-            if initial != current:
-                self.node.probe("transborder-commit")
-                return
-
-    async def _finish(
-        self, tx: Transaction, commit_ts: Timestamp, tables: tuple[tuple[int, int, int], ...]
-    ) -> None:
-        """Tell the commit partition until it answers; the outcome and commit_ts never change."""
-        node = self.node
-        if tx.commit_partition is None:
-            if node.recording:
-                node.record(
-                    TxCommitted(node.elapsed_us(), node.name, tx.id.label, commit_ts, tables)
-                )
-            return
-        participants = tuple(tx.participants)
-        while True:
-            request = Finish(node.clock.now(), tx.id, commit_ts, participants, tables)
-            reply: Any = await node.request(tx.commit_partition, request, node.settings.resend_us)
-            if reply is not NO_REPLY:
-                node.clock.update(reply.sent_ts)
-                return
-            node.probe("finish-resent")
-
-    def _abort(self, tx: Transaction, reason: Reason) -> Reason:
-        """End the transaction without a trace in the data; gives the reason back."""
-        node = self.node
-        assert tx.state in {ACTIVE, COMMITTING}, tx.state
-        tx.state = ABORTED
-        tx.reason = reason
-        del self._transactions[tx.id.label]
-        self._aborted[tx.id.label] = reason
-        if node.recording:
-            node.record(TxAborted(node.elapsed_us(), node.name, tx.id.label, reason.name))
-        node.probe(f"abort-{reason.name.lower().replace('_', '-')}")
-        if tx.participants:
-            node.spawn(self._replica.clean_up_at(list(tx.participants), tx.id, None))
-        return reason
 
     # --- rollback-only marks [110.valid.3] --------------------------------------------------------
 
@@ -378,7 +407,9 @@ class Coordinator:
     def mark_incompatible(self, applied: AppliedUpdate) -> list[Transaction]:
         """Bound the commit_ts of open transactions for which the update is incompatible."""
         marked: list[Transaction] = []
-        for tx in self._transactions.values():
+        for tx in self.transactions.values():
+            if tx.read_ts is not None:
+                continue  # it has taken effect at read_ts
             for change in applied.update.objects:
                 enlisted = tx.by_id.get(change.object_id)
                 if enlisted is None or enlisted.version >= change.version:
@@ -394,4 +425,4 @@ class Coordinator:
         for tx in marked:
             if tx.state is ACTIVE:
                 self.node.probe("marked-rollback")
-                self._abort(tx, Reason.ROLLBACK_ONLY)
+                self.ends.abort(tx, Reason.ROLLBACK_ONLY)

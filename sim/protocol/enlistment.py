@@ -69,7 +69,7 @@ def _one(
     if node.recording:
         node.record(
             Enlisted(
-                node.elapsed_us(),
+                node.watch.now_us,
                 tx.id.label,
                 node.name,
                 found.id,

@@ -6,6 +6,7 @@ gives its result at once where there is nothing to wait for.
 """
 
 from collections.abc import Coroutine
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from sim.model.reasons import Reason
@@ -17,6 +18,7 @@ from sim.units import Timestamp
 if TYPE_CHECKING:
     from sim.model.ddl import Statement
     from sim.protocol.application import AppliedUpdate
+    from sim.protocol.commands import FullWrite
     from sim.protocol.coordinator import Coordinator
     from sim.protocol.schema_change import Decision, SchemaChange
     from sim.protocol.schema_sync import SchemaSync
@@ -32,6 +34,7 @@ def wait_then_look_up(
     """
     settings, strategy = sync.node.settings, sync.strategy
     delay_ms = settings.delay_duration_ms
+    delay_ms = min(delay_ms, sync.delay_bound_ms)
     complete_ts = strategy.completeness_ts(op_ts, delay_ms, settings.max_clock_skew_ms)
     lookup_ts = strategy.lookup_ts(op_ts, delay_ms)
     if sync.safe_time < complete_ts:
@@ -95,9 +98,11 @@ def enlist_once(
 async def enlist_at_first_use(
     coordinator: "Coordinator", tx: "Transaction", name: str, op: str
 ) -> "Enlistment | Reason":
-    """Fix the version of what the name means now."""
+    """Fix the version of what the name means now, to a read-only transaction at its read_ts."""
     node = coordinator.node
-    base_ts = coordinator.strategy.base_ts(node.clock.now(), tx.id.begin_ts, tx.id.begin_ts)
+    base_ts = tx.read_ts
+    if base_ts is None:
+        base_ts = coordinator.strategy.base_ts(node.clock.now(), tx.id.begin_ts, tx.id.begin_ts)
     found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)
     if found is None:
         return Reason.TABLE_NOT_FOUND
@@ -105,10 +110,12 @@ async def enlist_at_first_use(
 
 
 async def await_outstanding_operations(coordinator: "Coordinator", tx: "Transaction") -> None:
-    """No operation of the transaction may get an op_ts above its commit_ts [110.x.2]."""
+    """No operation may get an op_ts above commit_ts, and no write be lost after it [110.x.2]."""
     while tx.outstanding:
         tx.idle = coordinator.node.future()
         await tx.idle
+    if tx.unreplicated:
+        await coordinator.ends.writes_are_replicated(tx)
 
 
 async def schema_at_commit_ts(
@@ -123,7 +130,9 @@ async def schema_at_commit_ts(
     tables: list[tuple[int, int, int]] = []
     for enlistment in tx.by_id.values():
         object_id, initial = enlistment.object_id, enlistment.version
-        found = await sync.object_at(commit_ts, tx.id.label, None, "commit", object_id)
+        found = sync.look_up(commit_ts, tx.id.label, None, "commit", object_id)
+        if type(found) is CoroutineType:
+            found = await found
         current = 0 if found is None else found.version
         tables.append((object_id, initial, current))
         if current != initial and verdict is None:
@@ -147,6 +156,39 @@ async def schema_at_commit_ts_exact_if_shown(
     return verdict, tables
 
 
+def schema_at_the_stamp(
+    sync: "SchemaSync", command: "FullWrite", stamp: Timestamp
+) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]] | None:
+    """Judge a one-phase write at its commit_ts, before it is appended (IGNITE-27460).
+
+    The partition's leader must know the schema at its stamp now, since it cannot wait between the
+    stamp and the log; None if it does not.
+    """
+    settings, strategy = sync.node.settings, sync.strategy
+    delay_ms = min(settings.delay_duration_ms, sync.delay_bound_ms)
+    if sync.safe_time < strategy.completeness_ts(stamp, delay_ms, settings.max_clock_skew_ms):
+        return None
+    verdict: Reason | None = None
+    tables: list[tuple[int, int, int]] = []
+    lookup_ts = strategy.lookup_ts(stamp, delay_ms)
+    for object_id, initial, _ in command.tables:
+        found = sync.catalog.at(lookup_ts).by_id(object_id)
+        current = 0 if found is None else found.version
+        sync.record_resolved(command.tx.label, command.op, "commit", object_id, stamp, current)
+        tables.append((object_id, initial, current))
+        if current != initial and verdict is None:
+            verdict = strategy.check_commit(sync.catalog.steps(object_id, initial, lookup_ts))
+    return verdict, tuple(tables)
+
+
+def schema_on_arrival(
+    sync: "SchemaSync", command: "FullWrite", stamp: Timestamp
+) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]] | None:
+    """Trust the check that the primary made before the write was stamped."""
+    del sync, stamp
+    return None, command.tables
+
+
 async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:
     """Mark what can no longer commit, and roll it back once the update is active [110.valid.3].
 
@@ -162,7 +204,8 @@ async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate
 
 async def stamp_at_once(coordinator: "Coordinator", tx: "Transaction") -> None:
     """Fix commit_ts without waiting for operations that are still under way."""
-    del coordinator, tx
+    if tx.unreplicated:
+        await coordinator.ends.writes_are_replicated(tx)
 
 
 async def leave_unmarked(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:

@@ -12,12 +12,11 @@ much ahead.
 from collections.abc import Callable
 from typing import Any
 
+from sim.history.events import LeaseBegan
 from sim.model.ports import Future, Node
 from sim.model.records import Record
-from sim.units import Timestamp, plus_ms
-
-Place = tuple[int, int]
-"""A partition: (table id, number)."""
+from sim.protocol.messages import Place
+from sim.units import MIN_TIMESTAMP, Timestamp, plus_ms
 
 
 class Lease(Record, frozen=True):
@@ -32,10 +31,11 @@ class Lease(Record, frozen=True):
 class Leases:
     """The leases as one node knows them."""
 
-    __slots__ = ("_leases", "_waiting", "_watchers", "node")
+    __slots__ = ("_born_ts", "_leases", "_waiting", "_watchers", "node")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, *, restarted: bool) -> None:
         self.node = node
+        self._born_ts = node.clock.now() if restarted else MIN_TIMESTAMP
         self._leases: dict[Place, Lease] = {}
         self._waiting: dict[Place, list[Future[Any]]] = {}
         self._watchers: list[Callable[[Lease | None, Lease], None]] = []
@@ -63,13 +63,32 @@ class Leases:
             lease is not None
             and lease.start_ts == start_ts
             and lease.holder == self.node.name
+            and self.is_of_this_life(start_ts)
             and self.node.clock.current() < lease.expiration_ts
         )
+
+    def is_of_this_life(self, start_ts: Timestamp) -> bool:
+        """Whether a lease of this start can be this incarnation's: the locks of others are gone."""
+        return start_ts > self._born_ts
 
     def begin(self, lease: Lease) -> None:
         """A lease was granted or prolonged."""
         before = self._leases.get(lease.place)
         self._leases[lease.place] = lease
+        node = self.node
+        if node.recording:
+            table_id, number = lease.place
+            node.record_once(
+                lease,
+                LeaseBegan(
+                    node.watch.now_us,
+                    node.name,
+                    f"{table_id}/{number}",
+                    lease.holder,
+                    lease.start_ts,
+                    lease.expiration_ts,
+                ),
+            )
         for watcher in self._watchers:
             watcher(before, lease)
         for waiting in self._waiting.pop(lease.place, ()):

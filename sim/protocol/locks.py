@@ -79,6 +79,34 @@ class LockTable:
             elif not holders:
                 del self._holders[resource]
 
+    def any_of(self, tx: TxId) -> bool:
+        """Whether a transaction holds any lock here."""
+        return tx in self._held
+
+    def holds_at(self, tx: TxId, place: tuple[int, int]) -> bool:
+        """Whether a transaction holds a lock of this partition."""
+        return any(resource[:2] == place for resource in self._held.get(tx, ()))
+
+    def release_place(self, table_id: int, partition: int) -> None:
+        """The node is primary of the partition no longer: its locks there are worth nothing."""
+        gone = [place for place in self._holders if place[0] == table_id and place[1] == partition]
+        for resource in gone:
+            for tx, _, granted in self._queues.pop(resource, ()):
+                self._leave(self._waiting, tx, resource)
+                granted.set(False)
+            for tx in self._holders.pop(resource):
+                self._leave(self._held, tx, resource)
+
+    @staticmethod
+    def _leave(places: dict[TxId, list[Resource]], tx: TxId, resource: Resource) -> None:
+        places[tx].remove(resource)
+        if not places[tx]:
+            del places[tx]
+
+    def in_the_way(self, tx: TxId, resource: Resource, mode: int) -> list[TxId]:
+        """Whom a transaction would wait for."""
+        return self._blockers(tx, resource, mode, self._holders.get(resource, {}))
+
     def _refuse_all(self, tx: TxId) -> None:
         for resource in dict.fromkeys(self._waiting.pop(tx)):  # it may wait there twice
             queue = self._queues[resource]

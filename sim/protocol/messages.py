@@ -5,16 +5,22 @@ happens after a message is also later on the reference timeline. Clients send no
 session carries a causal token. Raft's appends carry none either.
 """
 
+from typing import Any
+
 from sim.history.events import Cells
 from sim.model.ddl import ObjectChange, Statement
 from sim.model.ops import Key
 from sim.model.reasons import Reason
 from sim.model.records import Record
 from sim.model.schema import Table, Value
-from sim.units import Timestamp
+from sim.units import MIN_TIMESTAMP, Timestamp
 
 Tuple = tuple[Value, ...]
 """A row as bytes on the wire: values in the column order of the version it was encoded with."""
+
+
+Place = tuple[int, int]
+"""A partition: (table id, number)."""
 
 
 class TxId(Record, frozen=True, order=True, cache_hash=True):
@@ -34,6 +40,7 @@ class ClientBegin(Record, frozen=True):
     op: str
     tx: str
     session_ts: Timestamp | None = None
+    read_only: bool = False
 
 
 class ClientOperation(Record, frozen=True):
@@ -61,6 +68,7 @@ class ClientOperation(Record, frozen=True):
     metadata: bool = False
     columns: tuple[str, ...] = ()
     session_ts: Timestamp | None = None
+    read_only: bool = False
 
 
 class ClientCommit(Record, frozen=True):
@@ -127,48 +135,154 @@ class Operate(Record, frozen=True):
     key: Key
     row: Tuple | None
     views: tuple[tuple[int, int], ...] = ()
+    lease_start: Timestamp = MIN_TIMESTAMP
+    commit_place: Place = (0, 0)
+    one_phase: bool = False
 
 
 class Operated(Record, frozen=True):
-    """The primary's answer; with a `reason` the transaction must abort [110.flow.7]."""
+    """The primary's answer; with a `reason` the transaction must abort [110.flow.7].
+
+    `replicated` is false while a write is not in its group's log for good: `Replicated` follows.
+    `commit_ts` is that of a one-phase write.
+    """
 
     sent_ts: Timestamp
     op_ts: Timestamp
     reason: Reason | None
     rows: tuple[tuple[Key, Cells], ...] = ()
+    replicated: bool = True
+    commit_ts: Timestamp | None = None
+
+
+class Replicated(Record, frozen=True):
+    """A write that was answered before is replicated now, or never will be, for the reason."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    op: str
+    reason: Reason | None
+
+
+class AreReplicated(Record, frozen=True):
+    """Tell again what has become of these writes: `Replicated` may be lost."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    ops: tuple[str, ...]
+    place: Place
+
+
+class Read(Record, frozen=True):
+    """Read one key (`get`) or a partition (`scan`) as of `read_ts`, on any replica."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    op: str
+    action: str
+    table_id: int
+    partition: int
+    version: int
+    key: Key
+    read_ts: Timestamp
 
 
 class Finish(Record, frozen=True):
-    """Store the outcome at the commit partition: the commit point.
+    """Store the outcome at the commit partition `place`: the commit point.
 
-    `participants` are the nodes that hold locks or intents; `tables` go into the history.
+    `participants` are the partitions with locks or intents; `tables` go into the history.
     """
 
     sent_ts: Timestamp
     tx: TxId
-    commit_ts: Timestamp
-    participants: tuple[str, ...]
+    commit_ts: Timestamp | None
+    place: Place
+    participants: tuple[Place, ...]
     tables: tuple[tuple[int, int, int], ...]
+    validate: bool = False
 
 
 class Finished(Record, frozen=True):
-    """The outcome is stored."""
+    """What is stored: `commit_ts` None is an abort, by recovery or for the `reason`."""
+
+    sent_ts: Timestamp
+    commit_ts: Timestamp | None
+    reason: Reason | None = None
+    tables: tuple[tuple[int, int, int], ...] = ()
+
+
+class NotPrimary(Record, frozen=True):
+    """The node asked is not primary of the partition, or is so no longer."""
 
     sent_ts: Timestamp
 
 
 class Cleanup(Record, frozen=True):
-    """Turn the transaction's intents into committed versions, or drop them; release its locks."""
+    """The transaction has ended: see to its intents at these partitions, release its locks."""
 
     sent_ts: Timestamp
     tx: TxId
     commit_ts: Timestamp | None
+    places: tuple[Place, ...]
 
 
 class Cleaned(Record, frozen=True):
     """The participant has cleaned up."""
 
     sent_ts: Timestamp
+
+
+class TxStateRequest(Record, frozen=True):
+    """What has become of a transaction? Asked of its coordinator; `read_ts` is merged there."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    read_ts: Timestamp | None = None
+
+
+class TxState(Record, frozen=True):
+    """`state` is `pending`, `committed` (at `commit_ts`), `aborted` or `unknown`."""
+
+    sent_ts: Timestamp
+    state: str
+    commit_ts: Timestamp | None = None
+
+
+class RecoverTx(Record, frozen=True):
+    """The transaction's coordinator seems gone: abort it unless its outcome is stored."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    place: Place
+
+
+# --- replicas of one partition to each other ------------------------------------------------------
+
+
+class PartitionRaft(Record, frozen=True):
+    """A message of the Raft group of a partition."""
+
+    place: Place
+    message: Any
+
+
+class PartitionSubmit(Record, frozen=True):
+    """Ask the leader of a partition's group to run a command; `number` is the sender's for it."""
+
+    sent_ts: Timestamp
+    place: Place
+    command: Any
+    number: int = 0
+
+
+class PartitionSubmitted(Record, frozen=True):
+    """What the command came to, at which stamp; `done` false: not here, or not yet, ask again."""
+
+    sent_ts: Timestamp
+    done: bool
+    result: Any = None
+    leader: str | None = None
+    stamp: Timestamp = MIN_TIMESTAMP
 
 
 # --- any node to the meta storage leader ----------------------------------------------------------
@@ -192,14 +306,31 @@ class CatalogUpdate(Record, frozen=True):
 
 
 class SafeTimeCommand(Record, frozen=True):
-    """An idle safe-time command: nothing but its message_ts [98.safe.3]."""
+    """An idle safe-time command: nothing but its message_ts [98.safe.3].
+
+    `term` is its leader's; applied in another one it counts for nothing [98.x.6].
+    """
+
+    term: int
+
+
+class NodeJoined(Record, frozen=True):
+    """A restarted node is back: leases that it held in an earlier life are worth nothing."""
+
+    command_id: str
+    node: str
+    joined_ts: Timestamp
+
+    @property
+    def op(self) -> None:
+        """No client's operation."""
 
 
 class Submit(Record, frozen=True):
     """Ask the meta storage leader to run a command."""
 
     sent_ts: Timestamp
-    update: CatalogUpdate
+    update: CatalogUpdate | NodeJoined
 
 
 class Submitted(Record, frozen=True):
@@ -208,3 +339,21 @@ class Submitted(Record, frozen=True):
     sent_ts: Timestamp
     accepted: bool
     catalog_version: int
+
+
+# --- placement driver to a replica ----------------------------------------------------------------
+
+
+class LeaseGrant(Record, frozen=True):
+    """Make ready to be primary of a partition under a lease that begins at `start_ts`."""
+
+    sent_ts: Timestamp
+    place: Place
+    start_ts: Timestamp
+
+
+class LeaseAccepted(Record, frozen=True):
+    """Whether the replica knows everything that was committed before, and is ready."""
+
+    sent_ts: Timestamp
+    accepted: bool

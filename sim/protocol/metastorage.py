@@ -2,22 +2,50 @@
 
 There is a member, voter or learner, on every node, so that updates arrive everywhere in order,
 once and without gaps [98.def.3]. Every command carries the timestamp Tm that the leader stamped on
-it, strictly increasing in log order. What a node does with a committed command is `application`.
+it, strictly increasing in log order, also from one leader to the next: whoever is elected merges
+the last stamp of its log into its clock before it stamps anything [98.x.1]. What a node does with a
+committed command is `application`.
 
 When nothing happens for H, the leader commits an idle safe-time command, through the same log
 [98.safe.3]: without it a node could not tell "nothing happened" from "I do not know".
 """
 
 from collections.abc import Callable
+from typing import Any
 
-from sim.model.ports import NO_REPLY, Node, Timer
-from sim.protocol.application import Application, AppliedUpdate, Delays, Stamped
+from sim.model.ports import NO_REPLY, Node
+from sim.model.records import Record
+from sim.protocol.application import Application, AppliedUpdate, Delays, LeaseUpdate, Stamped
 from sim.protocol.catalog import Catalog
-from sim.protocol.messages import CatalogUpdate, SafeTimeCommand, Submit, Submitted
-from sim.protocol.raft import AppendEntries, AppendReply, Member
+from sim.protocol.group import Group
+from sim.protocol.leases import Leases
+from sim.protocol.messages import CatalogUpdate, NodeJoined, SafeTimeCommand, Submit, Submitted
+from sim.protocol.patience import patience
+from sim.protocol.raft import RAFT_MESSAGES, Member
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
-from sim.units import US_PER_MS, Micros
+from sim.protocol.ticker import Ticker
+from sim.units import Micros, Timestamp
+
+GROUP = "meta"
+"""The group's name."""
+
+
+class NotLeader(Record, frozen=True):
+    """The node asked does not lead the meta storage, or does so no longer; who may, if known."""
+
+    sent_ts: Timestamp
+    leader: str | None
+
+
+class MetaStorageConfig(Record, frozen=True):
+    """Who is in the group, and what is the same for the whole cluster."""
+
+    voters: tuple[str, ...]
+    learners: tuple[str, ...]
+    leader: str
+    cluster_delay_ms: int
+    idle_ticks: bool
 
 
 class MetaStorage:
@@ -26,48 +54,78 @@ class MetaStorage:
     def __init__(
         self,
         node: Node,
-        member: Member,
         strategy: Strategy,
         catalog: Catalog,
         sync: SchemaSync,
+        leases: Leases,
+        config: MetaStorageConfig,
         *,
-        cluster_delay_ms: int,
-        idle_ticks: bool,
+        ticker_class: type[Ticker] = Ticker,
+        member_class: type[Member] = Member,
+        delays: Delays,
     ) -> None:
         self.node = node
-        self.member = member
-        self.application = Application(node, strategy, catalog, sync)
+        self.leases = leases
+        self.application = Application(node, strategy, catalog, sync, leases, delays)
+        self.ticker = ticker_class(node, self._tick, enabled=config.idle_ticks)
+        self.on_elected: Callable[[int], None] | None = None
         self._strategy = strategy
-        self._cluster_delay_ms = cluster_delay_ms
-        self._idle_ticks = idle_ticks
-        self._idle_timer: Timer | None = None
-        self._resend_armed = False
-        node.on(AppendEntries, self._on_append)
-        node.on(AppendReply, self._on_append)
+        self._config = config
+        self.group = Group(
+            node,
+            GROUP,
+            self.application,
+            voters=config.voters,
+            learners=config.learners,
+            leader=config.leader,
+            member_class=member_class,
+        )
+        self.group.on_elected = self._elected
+        self.group.on_deposed = self._deposed
+        for kind in RAFT_MESSAGES:
+            node.on(kind, self.group.receive)
         node.on(Submit, self._on_submit)
-        self._arm_idle_timer()
 
-    @property
-    def delays(self) -> Delays:
-        """How slowly this node applies, stage by stage."""
-        return self.application.delays
+    def start(self) -> None:
+        """Restore what the disk holds, then take part."""
+        self.group.start()
+        if self.group.is_leader:
+            self.ticker.start(self.group.term)
+            if self.on_elected is not None:
+                self.on_elected(self.group.term)
 
     def on_activation(self, watcher: Callable[[AppliedUpdate], None]) -> None:
         """Tell `watcher` of every update that this node's catalog has applied."""
-        self.application.watcher = watcher
+        self.application.watchers.append(watcher)
 
     # --- submitting -------------------------------------------------------------------------------
 
-    async def submit(self, update: CatalogUpdate) -> Submitted:
-        """Run a command through the log; resent until answered, applied at most once."""
-        node = self.node
+    async def submit(self, command: CatalogUpdate | NodeJoined) -> Submitted:
+        """Run a command through the log; resent until answered, applied at most once.
+
+        Whoever is asked and does not lead tells who does, if it knows.
+        """
+        node, voters = self.node, self._config.voters
+        asked = 0
+        hint: str | None = None
         while True:
-            request = Submit(node.clock.now(), update)
-            reply = await node.request(self.member.leader, request, node.settings.resend_us)
-            if reply is not NO_REPLY:
+            to = hint or self.group.leader or voters[asked % len(voters)]
+            asked += 1
+            hint = None
+            began = node.watch.now_us
+            request = Submit(node.clock.now(), command)
+            wait_us = patience(node.settings, asked - 1)
+            reply: Any = await node.request(to, request, wait_us)
+            if type(reply) is Submitted:
                 node.clock.update(reply.sent_ts)
-                return reply  # type: ignore[no-any-return]  # requests are typed by their handler
+                return reply
             node.probe("submit-resent")
+            if type(reply) is NotLeader and reply.leader not in (None, to):
+                hint = reply.leader
+            elif node.watch.now_us - began < wait_us:  # refused, not lost
+                await node.sleep(Micros(node.settings.resend_us // 4))
+            if reply is NO_REPLY and self.group.leader == to:
+                hint = voters[asked % len(voters)]
 
     async def catalog_reaches(self, version: int) -> None:
         """Wait until this node's catalog has applied a version, listeners included."""
@@ -75,14 +133,32 @@ class MetaStorage:
 
     def tick(self) -> None:
         """Commit an idle safe-time command now; only the leader does [98.safe.3]."""
-        if self.member.is_leader:
-            message_ts = self._strategy.tick_ts(self.node.clock)
-            self._propose(Stamped(message_ts, SafeTimeCommand()))
-            self.node.probe("idle-tick")
+        if self.group.is_leader:
+            self._tick(self.group.term)
 
     # --- the leader's side ------------------------------------------------------------------------
 
-    async def _on_submit(self, sender: str, request: Submit) -> Submitted:
+    def _elected(self, term: int) -> None:
+        """Begin to lead: no stamp below those in the log, and a first command of this term.
+
+        Only a command of its own term lets a leader commit what earlier terms left behind (Raft
+        5.4.2), so the first one is an idle safe-time command, whatever the ticks do.
+        """
+        self._strategy.take_over_clock(self.node.clock, self.group.last_stamp)
+        self._tick(term)
+        self.node.call_later(Micros(0), self.ticker.start, term)
+        if self.on_elected is not None:
+            self.on_elected(term)
+
+    def _deposed(self, term: int) -> None:
+        self.ticker.stop(term)
+
+    def _tick(self, term: int) -> None:
+        message_ts = self._strategy.tick_ts(self.node.clock)
+        self._propose(Stamped(message_ts, SafeTimeCommand(term)))
+        self.node.probe("idle-tick")
+
+    async def _on_submit(self, sender: str, request: Submit) -> Submitted | NotLeader:
         """Stamp, replicate, apply, answer.
 
         The stamp is taken and the entry appended without an await between them, so that the order
@@ -90,73 +166,44 @@ class MetaStorage:
         [98.x.5].
         """
         del sender
-        node = self.node
+        node, application = self.node, self.application
         node.clock.update(request.sent_ts)
-        update = request.update
-        application = self.application
-        if update.command_id not in application.results:
-            index = self._propose(Stamped(node.clock.now(), self._with_delay(update)))
-            await application.reaches(index)
-        known = application.results[update.command_id]
+        command = request.update
+        if command.command_id not in application.results:
+            if not self.group.is_leader:
+                return NotLeader(node.clock.now(), self.group.leader)
+            await application.reaches(await self._stamped_and_proposed(command))
+        known = application.results.get(command.command_id)
+        if known is None:  # another leader's entry has taken its place
+            return NotLeader(node.clock.now(), self.group.leader)
         return Submitted(node.clock.now(), known.accepted, known.catalog_version)
 
-    def _with_delay(self, update: CatalogUpdate) -> CatalogUpdate:
+    async def _stamped_and_proposed(self, command: CatalogUpdate | NodeJoined) -> int:
+        """The index at which the command stands, under a stamp of now."""
+        return self._propose(Stamped(self.stamp(command), self._with_delay(command)))
+
+    def stamp(self, command: CatalogUpdate | NodeJoined) -> Timestamp:
+        """Tm: the leader's now, each time anew [98.past.2] [98.x.5]."""
+        del command
+        return self.node.clock.now()
+
+    def propose_leases(self, update: LeaseUpdate) -> int:
+        """Append new leases; the placement driver runs where the meta storage is led."""
+        return self._propose(Stamped(self.node.clock.now(), update))
+
+    def _with_delay(self, command: CatalogUpdate | NodeJoined) -> CatalogUpdate | NodeJoined:
         """The update as it goes into the log: with a DD that no reader's exceeds [98.x.4]."""
-        delay = self._strategy.message_delay(update.delay_duration_ms, self._cluster_delay_ms)
-        if delay == update.delay_duration_ms:
-            return update
-        return CatalogUpdate(update.command_id, update.expected_version, delay, update.objects)
+        if type(command) is not CatalogUpdate:
+            return command
+        own_ms = command.delay_duration_ms
+        delay_ms = self._strategy.message_delay(own_ms, self._config.cluster_delay_ms)
+        if delay_ms == own_ms:
+            return command
+        return CatalogUpdate(
+            command.command_id, command.expected_version, delay_ms, command.objects
+        )
 
     def _propose(self, stamped: Stamped) -> int:
         """Append a stamped command and send it to everyone; its index in the log."""
-        self._arm_idle_timer()
-        index = self.member.propose(stamped)
-        self._after_step()
-        self._arm_resend()
-        return index
-
-    def _arm_idle_timer(self) -> None:
-        """A tick is due H after the last command; every command arms it anew."""
-        if not self.member.is_leader or not self._idle_ticks:
-            return
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-        interval = Micros(self.node.settings.safe_time_interval_ms * US_PER_MS)
-        self._idle_timer = self.node.call_later(interval, self._idle)
-
-    def _idle(self) -> None:
-        self._idle_timer = None
-        self.tick()
-
-    def _arm_resend(self) -> None:
-        """While a member has not confirmed everything, look again after a while."""
-        if not self._resend_armed:
-            self._resend_armed = True
-            self.node.call_later(self.node.settings.resend_us, self._resend)
-
-    def _resend(self) -> None:
-        self._resend_armed = False
-        behind = self.member.resend()
-        if self.member.outbox:
-            self.node.probe("append-resent")
-            self._after_step()
-        if behind:
-            self._arm_resend()
-
-    # --- every member's side ----------------------------------------------------------------------
-
-    def _on_append(self, sender: str, message: AppendEntries | AppendReply) -> None:
-        self.member.step(sender, message)
-        self._after_step()
-
-    def _after_step(self) -> None:
-        """Carry out what the step machine decided."""
-        member = self.member
-        if member.outbox:
-            outbox, member.outbox = member.outbox, []
-            for to, message in outbox:
-                self.node.send(to, message)
-        while member.committed:
-            index, entry = member.committed.popleft()
-            assert type(entry.command) is Stamped, entry.command
-            self.application.take(index, entry.command)
+        self.ticker.arm()
+        return self.group.propose(stamped)

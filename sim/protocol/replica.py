@@ -1,4 +1,4 @@
-"""The primary replica: schema checks, locks, reads and writes of the partitions it serves.
+"""The primary replica: tokens, schema checks, locks, reads and writes of what it is primary of.
 
 An operation comes with the transaction's initial schema version I. The primary takes *its own*
 timestamp op_ts, resolves the schema at op_ts, and lets the operation run only if that is I: no
@@ -10,349 +10,313 @@ That coordinator and primary take different timestamps means that an activation 
 them: one needless, retriable abort [110.quirk]. Judging at the coordinator's timestamp instead
 would avoid it and break serializability.
 
-A row written under a newer schema than I aborts the reader [110.back]. Rows are decoded with the
-version they were written under and upgraded to I [110.flow.5] [110.fwd.2].
-
-A lock that is refused (wait-die) is tried again a few times before the operation gives up.
+An operation also comes with the start of the lease under which its transaction first came here.
+The locks that the transaction holds were granted under that lease and are lost with it, so the
+primary serves an operation only while that very lease is its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
+from types import CoroutineType
 from typing import Any
 
-from sim.history.events import (
-    Cells,
-    LockWaited,
-    ReadExecuted,
-    RowRead,
-    TxCommitted,
-    WriteExecuted,
-)
-from sim.model.ops import Key
-from sim.model.ports import NO_REPLY, Future, Node
+from sim.model.ports import Node
 from sim.model.reasons import Reason
-from sim.model.schema import Table
-from sim.protocol.locks import IX, LockTable, Resource, S, X
+from sim.model.schema import SchemaObject, Table
+from sim.protocol.execution import Executor
+from sim.protocol.group import Group
+from sim.protocol.hosting import Hosted, Hosting
+from sim.protocol.leases import Lease, Leases
+from sim.protocol.lock_waits import LockWaits
+from sim.protocol.locks import LockTable
 from sim.protocol.messages import (
-    Cleaned,
-    Cleanup,
-    Finish,
-    Finished,
+    LeaseAccepted,
+    LeaseGrant,
     Operate,
     Operated,
+    Place,
     TxId,
 )
-from sim.protocol.rows import decode, upgrade
+from sim.protocol.participant import Participant
+from sim.protocol.partition import Partition
 from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.storage import Partition
 from sim.protocol.strategy import Strategy
-from sim.units import US_PER_MS, Micros, Timestamp
+from sim.units import Timestamp
 
-LOCK_RETRY_US = Micros(5 * US_PER_MS)
-"""How long a refused lock request rests before it is tried again."""
-
-ReadRow = tuple[Key, Cells]
-
-
-def locks_of(request: Operate) -> tuple[tuple[Resource, int], ...]:
-    """What an operation locks, in order: the row, and the partition where that says more."""
-    row: Resource = (request.table_id, request.partition, request.key)
-    if request.action == "get":
-        return ((row, S),)
-    partition: Resource = (request.table_id, request.partition, None)
-    if request.action == "scan":
-        return ((partition, S),)
-    return ((partition, IX), (row, X))
+Checked = tuple[int, Reason | None]
+"""The version at op_ts, and why the operation must not run, if so."""
 
 
 class Replica:
-    """The partitions that one node is primary of."""
+    """What one node does for the partitions that it holds."""
 
-    def __init__(self, node: Node, strategy: Strategy, sync: SchemaSync, locks: LockTable) -> None:
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        sync: SchemaSync,
+        locks: LockTable,
+        hosting: Hosting,
+        leases: Leases,
+        nodes: tuple[str, ...],
+    ) -> None:
         self.node = node
         self.strategy = strategy
         self.sync = sync
         self.locks = locks
-        self.partitions: dict[tuple[int, int], Partition] = {}
-        self._written: dict[TxId, dict[tuple[int, int, Key], tuple[str, ...]]] = {}
-        self._ended: dict[TxId, Timestamp | None] = {}
-        self._outcomes: dict[TxId, Timestamp] = {}
+        self.hosting = hosting
+        self.leases = leases
+        self.executor = Executor(node, strategy, sync, hosting)
+        self.participant = Participant(node, strategy, locks, hosting, leases, nodes)
+        self.waits = LockWaits(node, locks, self._has_ended, self.participant.suspect)
+        leases.watch(self._lease_changed)
         node.on(Operate, self.operate)
-        node.on(Finish, self.finish)
-        node.on(Cleanup, self.clean_up)
+        node.on(LeaseGrant, self._on_grant)
+
+    @property
+    def partitions(self) -> dict[Place, Partition]:
+        """The replicas that this node holds."""
+        return {place: hosted.machine for place, hosted in self.hosting.members.items()}
 
     @property
     def has_open_work(self) -> bool:
-        """Whether some transaction still has intents or locks here."""
-        return bool(self._written) or self.locks.any_held
+        """Whether some transaction still has locks here, or intents where this node is primary."""
+        return self.locks.any_held or any(
+            hosted.machine.open_transactions or hosted.pending
+            for place, hosted in self.hosting.members.items()
+            if self._leads(place)
+        )
 
     def left_open(self) -> Iterator[tuple[str, str]]:
         """Every transaction that still has something here, and what."""
-        for tx in self._written:
-            yield tx.label, "intents"
+        for place, hosted in self.hosting.members.items():
+            if self._leads(place):
+                for tx in hosted.machine.open_transactions:
+                    yield tx.label, "intents"
         for tx in self.locks.involved():
             yield tx.label, "locks"
 
+    def is_primary(self, place: Place) -> bool:
+        """Whether this node is primary of a partition, by its own clock."""
+        lease = self.leases.of(place)
+        return lease is not None and self.leases.holds(place, lease.start_ts)
+
+    def _leads(self, place: Place) -> bool:
+        lease = self.leases.of(place)
+        return lease is not None and lease.holder == self.node.name
+
+    def group_of(self, place: Place) -> Group | None:
+        """This node's member of a partition's group."""
+        hosted = self.hosting.at(place)
+        return None if hosted is None else hosted.group
+
+    # --- leases -----------------------------------------------------------------------------------
+
+    async def _on_grant(self, sender: str, request: LeaseGrant) -> LeaseAccepted:
+        """Make ready to be primary."""
+        del sender
+        node = self.node
+        node.clock.update(request.sent_ts)
+        accepted = await self.hosting.become_primary(request.place, request.start_ts)
+        return LeaseAccepted(node.clock.now(), accepted)
+
+    def _lease_changed(self, before: Lease | None, lease: Lease) -> None:
+        """A lease that is over takes its locks with it; a new one takes over what was left."""
+        me, place = self.node.name, lease.place
+        hosted = self.hosting.members.get(place)
+        if hosted is not None:
+            self.hosting.see_lease(hosted, lease)
+        if before is not None and before.start_ts != lease.start_ts:
+            if before.holder != lease.holder and lease.holder == me:
+                self.node.probe("failover")
+            if before.holder == me:
+                self.locks.release_place(*place)
+                if hosted is not None:
+                    hosted.pending.clear()
+            if lease.holder == me:
+                self.participant.resume(place)
+        self.participant.look_for_orphans()
+
     # --- one operation ----------------------------------------------------------------------------
 
-    async def operate(self, sender: str, request: Operate) -> Operated:
-        """Check, lock, check again, execute."""
-        del sender
-        clock, when = self.node.clock, self.strategy.check_operation_when
+    def _has_ended(self, request: Operate) -> bool:
+        hosted = self.hosting.members[request.table_id, request.partition]
+        return request.tx in hosted.machine.ended
+
+    async def operate(self, sender: str, request: Operate) -> Any:
+        """Check, lock, check again, execute; a copy of a one-phase write is not answered."""
+        clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
+        place = (request.table_id, request.partition)
         clock.update(request.sent_ts)
         op_ts = clock.now()
+        hosted = self.hosting.members.get(place) or self.hosting.at(place)
+        lease = None if hosted is None else hosted.lease
+        if (
+            hosted is None
+            or lease is None
+            or lease.start_ts != request.lease_start
+            or lease.expiration_ts <= op_ts
+        ):
+            self.node.probe("primary-expired")
+            return Operated(clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
+        if request.one_phase and hosted.machine.ended.get(tx) is not None:
+            return Operated(clock.now(), op_ts, None, (), commit_ts=hosted.machine.ended[tx])
         current = request.initial
         if when.on_arrival:
-            current, reason = await self._checked(request, op_ts, "arrival")
+            checked: Any = self._checked(request, op_ts, "arrival")
+            current, reason = checked if type(checked) is tuple else await checked
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
-        waiting = self.node.pause_at("after-arrival-check", request.tx.label)
+        waiting = self.node.pause_at("after-arrival-check", tx.label)
         if waiting is not None:
             await waiting
-        reason = await self._locked(request)
+        if tx in hosted.machine.ended:
+            return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
+        self.participant.saw(tx, request.commit_place)
+        locked: Any = self.waits.locked(request)
+        reason = await locked if type(locked) is CoroutineType else locked
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
-        if when.after_locks:
+        answered: Any = self._after_locks(sender, request, hosted, current, op_ts)
+        if type(answered) is CoroutineType:
+            answered = await answered
+        if request.one_phase and answered is not None and answered.commit_ts is not None:
+            self.participant.release(tx)
+        return answered
+
+    def _after_locks(
+        self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
+    ) -> Any:
+        """Look once more whether all holds that held on arrival, then execute."""
+        clock = self.node.clock
+        if self.strategy.check_operation_when.after_locks:
             op_ts = clock.now()
-            current, reason = await self._checked(request, op_ts, "after-locks")
+            checked: Any = self._checked(request, op_ts, "after-locks")
+            if type(checked) is not tuple:
+                return self._once_checked(sender, request, hosted, op_ts, checked)
+            current, reason = checked
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
-        if request.tx in self._ended:
-            return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
-        initial = self.strategy.primary_initial(request.initial, current)
-        run_version = self.strategy.run_version(initial, current)
-        return self._execute(request, op_ts, run_version)
+        return self._execute(sender, request, hosted, current, op_ts)
 
-    async def _checked(
+    async def _once_checked(
+        self,
+        sender: str,
+        request: Operate,
+        hosted: Hosted,
+        op_ts: Timestamp,
+        checked: Awaitable[Checked],
+    ) -> Any:
+        """The metadata had to be waited for."""
+        current, reason = await checked
+        if reason is not None:
+            return Operated(self.node.clock.now(), op_ts, reason)
+        answered = self._execute(sender, request, hosted, current, op_ts)
+        return await answered if type(answered) is CoroutineType else answered
+
+    def _checked(
         self, request: Operate, op_ts: Timestamp, purpose: str
-    ) -> tuple[int, Reason | None]:
+    ) -> Checked | Awaitable[Checked]:
         """The table's version at op_ts, and why the operation must not run, if so [110.valid.2]."""
-        strategy, sync = self.strategy, self.sync
-        judged: tuple[tuple[int, int], ...] = ((request.table_id, request.initial),)
         if request.views:
-            judged = (*request.views, *judged)
+            return self._checked_with_views(request, op_ts, purpose)
+        found = self.sync.look_up(op_ts, request.tx.label, request.op, purpose, request.table_id)
+        if type(found) is CoroutineType:
+            return self._judged_once_known(request, op_ts, found)
+        return self._judged(request.table_id, request.initial, op_ts, found)
+
+    async def _judged_once_known(
+        self, request: Operate, op_ts: Timestamp, found: Awaitable[SchemaObject | None]
+    ) -> Checked:
+        return self._judged(request.table_id, request.initial, op_ts, await found)
+
+    async def _checked_with_views(
+        self, request: Operate, op_ts: Timestamp, purpose: str
+    ) -> Checked:
+        """The views that lead to the table are judged like the table, and before it."""
         current = 0
-        for object_id, initial in judged:
-            found = await sync.object_at(op_ts, request.tx.label, request.op, purpose, object_id)
-            current = 0 if found is None else found.version
-            if current == initial:
-                continue
-            reason = strategy.check_exists(current)
-            if reason is None and current != strategy.primary_initial(initial, current):
-                steps = sync.catalog.steps(object_id, initial, op_ts)
-                reason = strategy.check_operation(initial, current, steps)
+        for object_id, initial in (*request.views, (request.table_id, request.initial)):
+            label = request.tx.label
+            found = await self.sync.object_at(op_ts, label, request.op, purpose, object_id)
+            current, reason = self._judged(object_id, initial, op_ts, found)
             if reason is not None:
                 return current, reason
         return current, None
 
-    # --- locks ------------------------------------------------------------------------------------
+    def _judged(
+        self, object_id: int, initial: int, op_ts: Timestamp, found: SchemaObject | None
+    ) -> Checked:
+        """The version found, and what the design says to it."""
+        current = 0 if found is None else found.version
+        if current == initial:
+            return current, None
+        strategy = self.strategy
+        reason = strategy.check_exists(current)
+        if reason is None and current != strategy.primary_initial(initial, current):
+            steps = self.sync.catalog.steps(object_id, initial, op_ts)
+            reason = strategy.check_operation(initial, current, steps)
+        return current, reason
 
-    async def _locked(self, request: Operate) -> Reason | None:
-        """Get the operation's locks, or the reason why not."""
-        tx = request.tx
-        for resource, mode in locks_of(request):
-            if tx in self._ended:
-                return Reason.TX_FINISHED
-            answer = self.locks.acquire(tx, resource, mode)
-            if answer is not True:
-                reason = await self._wait_for(request, resource, mode, answer=answer)
-                if reason is not None:
-                    return reason
-        return None
+    # --- execution --------------------------------------------------------------------------------
 
-    async def _wait_for(
-        self, request: Operate, resource: Resource, mode: int, *, answer: bool | Future[bool]
-    ) -> Reason | None:
-        """Wait for a lock that was not free; where it was refused, rest and ask again."""
-        tx, node = request.tx, self.node
-        retries = node.settings.lock_retries
-        began = node.elapsed_us()
-        while True:
-            if not isinstance(answer, bool):
-                node.probe("lock-wait")
-                answer = await answer
-                if not answer:
-                    return Reason.TX_FINISHED
-            granted = bool(answer)
-            if granted or not retries:
-                break
-            retries -= 1
-            node.probe("lock-retry")
-            await node.sleep(LOCK_RETRY_US)
-            if tx in self._ended:
-                return Reason.TX_FINISHED
-            answer = self.locks.acquire(tx, resource, mode)
-        waited = node.elapsed_us() - began
-        if waited and node.recording:
-            key = resource[2]
-            node.record(
-                LockWaited(
-                    began + waited,
-                    node.name,
-                    tx.label,
-                    request.op,
-                    resource[0],
-                    key,
-                    waited,
-                    granted,
-                )
-            )
-        if granted:
-            return None
-        node.probe("wait-die-abort")
-        return Reason.LOCK_CONFLICT
-
-    # --- reads and writes -------------------------------------------------------------------------
-
-    def partition(self, table_id: int, partition: int) -> Partition:
-        """The rows of a partition, empty at first."""
-        place = (table_id, partition)
-        found = self.partitions.get(place)
-        if found is None:
-            found = self.partitions[place] = Partition()
-        return found
-
-    def _execute(self, request: Operate, op_ts: Timestamp, run_version: int) -> Operated:
+    def _execute(
+        self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
+    ) -> Any:
+        """Run the operation under the version that the design says, if it still may run."""
+        node, strategy, tx = self.node, self.strategy, request.tx
+        if tx in hosted.machine.ended:
+            return Operated(node.clock.now(), op_ts, Reason.TX_FINISHED)
+        lease = hosted.lease
+        if lease is None or lease.start_ts != request.lease_start or lease.expiration_ts <= op_ts:
+            node.probe("primary-expired")
+            return Operated(node.clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
+        foreign = self._foreign(request, hosted)
+        if foreign:
+            return self._once_resolved(sender, request, hosted, current, foreign)
+        initial = strategy.primary_initial(request.initial, current)
+        run_version = strategy.run_version(initial, current)
         table = self.sync.catalog.definition(request.table_id, run_version)
         if table is None:
             # only a node that did not wait for its metadata can be asked for what it does not know
-            return Operated(self.node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
+            return Operated(node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
         assert isinstance(table, Table), f"{request.table_id} is no table but {table}"
         if request.action in {"get", "scan"}:
-            return self._read(request, op_ts, table)
-        self._write(request, op_ts, table)
-        return Operated(self.node.clock.now(), op_ts, None)
+            return self.executor.read(request, hosted, op_ts, table)
+        if not self.participant.is_new(tx, request.op):  # a copy of the message
+            return None if request.one_phase else Operated(node.clock.now(), op_ts, None)
+        if request.one_phase:
+            return self.executor.write_and_commit(sender, request, hosted, op_ts, table)
+        return self.executor.write(sender, request, hosted, op_ts, table)
 
-    def _read(self, request: Operate, op_ts: Timestamp, table: Table) -> Operated:
-        """Read one key, or every key of the partition, decoded and upgraded to the run version."""
-        node, tx = self.node, request.tx
-        scan = request.action == "scan"
-        place = (request.table_id, request.partition, None if scan else request.key)
-        assert self.locks.holds(tx, place), f"{tx.label} reads without a lock"
-        rows = self.partition(request.table_id, request.partition)
-        reads: list[RowRead] = []
-        found: list[ReadRow] = []
-        for key in rows.keys(tx) if scan else (request.key,):
-            writer, version, row = rows.read(tx, key)
-            reason = self.strategy.check_tuple(version, request.initial)
-            if reason is not None:
-                node.probe("newer-row-met")
-                return Operated(node.clock.now(), op_ts, reason)
-            cells, decoded = None, version
-            if row is not None:
-                if self.sync.catalog.definition(request.table_id, version) is None:
-                    return Operated(node.clock.now(), op_ts, Reason.NEWER_ROW_VERSION)
-                decoded = self.strategy.decode_version(version, request.initial)
-                source = self._table(request.table_id, decoded)
-                cells = upgrade(decode(source, row), source, table)
-                found.append((key, cells))
-            if node.recording:
-                reads.append(RowRead(key, writer, version, decoded, cells))
-        if node.recording:
-            node.record(
-                ReadExecuted(
-                    node.elapsed_us(),
-                    node.name,
-                    tx.label,
-                    request.op,
-                    request.table_id,
-                    request.partition,
-                    op_ts,
-                    table.version,
-                    scan,
-                    tuple(reads),
-                )
-            )
-        return Operated(node.clock.now(), op_ts, None, tuple(found))
+    def _foreign(self, request: Operate, hosted: Hosted) -> tuple[TxId, Place] | None:
+        """An intent in the way although its lock is not: its transaction has to be looked for."""
+        intents, tx = hosted.machine.intents, request.tx
+        if not intents:
+            return None
+        if request.action != "scan":
+            intent = intents.get(request.key)
+            if intent is None or intent.tx == tx:
+                return None
+            return intent.tx, intent.commit_place
+        for intent in intents.values():
+            if intent.tx != tx and not self.locks.any_of(intent.tx):
+                return intent.tx, intent.commit_place
+        return None
 
-    def _table(self, table_id: int, version: int) -> Table:
-        found = self.sync.catalog.definition(table_id, version)
-        assert isinstance(found, Table), f"table {table_id} has no version {version} here"
-        return found
-
-    def _write(self, request: Operate, op_ts: Timestamp, table: Table) -> None:
-        node, tx, key = self.node, request.tx, request.key
-        place = (request.table_id, request.partition, key)
-        assert self.locks.holds(tx, place) & X, f"{tx.label} writes {key!r} without a lock"
-        written = self._written.get(tx)
-        if written is None:
-            written = self._written[tx] = {}
-        earlier = written.get(place, ())
-        if request.op in earlier:  # a copy of the message: it must not undo a later write
-            return
-        written[place] = (*earlier, request.op)
-        rows = self.partition(request.table_id, request.partition)
-        rows.write(tx, key, table.version, request.row)
-        if node.recording:
-            cells = None if request.row is None else decode(table, request.row)
-            node.record(
-                WriteExecuted(
-                    node.elapsed_us(),
-                    node.name,
-                    tx.label,
-                    request.op,
-                    request.table_id,
-                    request.partition,
-                    key,
-                    op_ts,
-                    table.version,
-                    cells,
-                )
-            )
-
-    # --- the end of a transaction -----------------------------------------------------------------
-
-    def finish(self, sender: str, request: Finish) -> Finished:
-        """Store the outcome, the commit point; clean up here and, in the background, elsewhere.
-
-        A finish that is sent again finds the outcome stored and changes nothing.
-        """
-        del sender
-        node, tx = self.node, request.tx
-        node.clock.update(request.sent_ts)
-        if tx not in self._outcomes:
-            self._outcomes[tx] = request.commit_ts
-            if node.recording:
-                node.record(
-                    TxCommitted(
-                        node.elapsed_us(), node.name, tx.label, request.commit_ts, request.tables
-                    )
-                )
-            self.end(tx, request.commit_ts)
-            others = list(request.participants)
-            if node.name in others:
-                others.remove(node.name)
-            if others:
-                node.spawn(self.clean_up_at(others, tx, request.commit_ts))
-        assert self._outcomes[tx] == request.commit_ts, f"{tx.label} has two commit timestamps"
-        return Finished(node.clock.now())
-
-    async def clean_up_at(
-        self, participants: list[str], tx: TxId, commit_ts: Timestamp | None
-    ) -> None:
-        """Tell the participants the outcome until each has confirmed it."""
+    async def _once_resolved(
+        self,
+        sender: str,
+        request: Operate,
+        hosted: Hosted,
+        current: int,
+        foreign: tuple[TxId, Place],
+    ) -> Any:
+        """Learn how the other transaction ended, see to its intents here, and go on."""
         node = self.node
-        for name in participants:
-            while True:
-                request = Cleanup(node.clock.now(), tx, commit_ts)
-                reply: Any = await node.request(name, request, node.settings.resend_us)
-                if reply is not NO_REPLY:
-                    node.clock.update(reply.sent_ts)
-                    break
-                node.probe("cleanup-resent")
-
-    def clean_up(self, sender: str, request: Cleanup) -> Cleaned:
-        """Another node's word that a transaction has ended."""
-        del sender
-        self.node.clock.update(request.sent_ts)
-        self.end(request.tx, request.commit_ts)
-        return Cleaned(self.node.clock.now())
-
-    def end(self, tx: TxId, commit_ts: Timestamp | None) -> None:
-        """Turn intents into committed versions, or drop them; then release the locks."""
-        if tx in self._ended:
-            assert self._ended[tx] == commit_ts, f"{tx.label} ends in two ways"
-            return
-        self._ended[tx] = commit_ts
-        for table_id, partition, key in self._written.pop(tx, ()):
-            self.partitions[table_id, partition].finish(tx, key, commit_ts)
-        self.locks.release_all(tx)
+        node.probe("intent-resolved")
+        resolved = await self.participant.resolved(*foreign)
+        if resolved is None:
+            op_ts = node.clock.now()
+            return Operated(node.clock.now(), op_ts, Reason.LOCK_CONFLICT)
+        await self.participant.clean_here(foreign[0], resolved.commit_ts, (hosted.place,))
+        answered = self._after_locks(sender, request, hosted, current, node.clock.now())
+        return await answered if type(answered) is CoroutineType else answered

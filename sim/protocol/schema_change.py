@@ -83,7 +83,7 @@ class SchemaChange:
         node = self.node
         if node.recording:
             node.record(
-                DdlDecided(node.elapsed_us(), node.name, op, outcome, version, activation_ts, due)
+                DdlDecided(node.watch.now_us, node.name, op, outcome, version, activation_ts, due)
             )
         node.probe(f"ddl-{outcome}")
         self._next()

@@ -20,8 +20,10 @@ Were the wait dropped, a lagging node would run an old version while others run 
 one transaction could commit on both [98.one].
 """
 
+from collections.abc import Awaitable
 from heapq import heappop, heappush
-from typing import Any
+from types import CoroutineType
+from typing import Any, Final
 
 from sim.history.events import SafeTimeAdvanced, SchemaResolved
 from sim.model.ports import Future, Node
@@ -30,29 +32,46 @@ from sim.protocol.catalog import Catalog, Snapshot
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, Timestamp
 
+NO_BOUND: Final = 10**10
+"""More milliseconds than any run has."""
+
 
 class SchemaSync:
     """One node's schema safe time, its waiters, and look-ups in its catalog."""
 
-    __slots__ = ("_order", "_resolve", "_waiters", "catalog", "node", "safe_time", "strategy")
+    __slots__ = (
+        "_order",
+        "_resolve",
+        "_waiters",
+        "catalog",
+        "delay_bound_ms",
+        "is_restoring",
+        "node",
+        "safe_time",
+        "strategy",
+    )
 
-    def __init__(self, node: Node, strategy: Strategy, catalog: Catalog) -> None:
+    def __init__(
+        self, node: Node, strategy: Strategy, catalog: Catalog, cluster_delay_ms: int = NO_BOUND
+    ) -> None:
         self.node = node
         self.strategy = strategy
         self.catalog = catalog
+        self.delay_bound_ms = strategy.reader_delay_bound(cluster_delay_ms)
         self.safe_time: Timestamp = MIN_TIMESTAMP
+        self.is_restoring = False
         self._resolve = strategy.resolve_schema
         self._waiters: list[tuple[Timestamp, int, Future[Any]]] = []
         self._order = 0
 
     def publish(self, ts: Timestamp) -> None:
         """Everything stamped up to `ts` is visible on this node; smaller values change nothing."""
-        if ts <= self.safe_time:
+        if ts <= self.safe_time or self.is_restoring:
             return
         self.safe_time = ts
         node = self.node
         if node.recording:
-            node.record(SafeTimeAdvanced(node.elapsed_us(), node.name, ts))
+            node.record(SafeTimeAdvanced(node.watch.now_us, node.name, ts))
         waiters = self._waiters
         while waiters and waiters[0][0] <= ts:
             heappop(waiters)[2].set(None)
@@ -71,15 +90,41 @@ class SchemaSync:
         self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int
     ) -> SchemaObject | None:
         """The object of this id at `ts`, once this node's metadata is complete for it."""
-        node = self.node
-        began = node.elapsed_us()
+        found: Any = self.look_up(ts, tx, op, purpose, object_id)
+        if type(found) is CoroutineType:
+            found = await found
+        return found  # type: ignore[no-any-return]  # what was looked up, by now
+
+    def look_up(self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int) -> Any:
+        """The same without a detour: at once if complete already, else a coroutine that waits."""
         snapshot = self._resolve(self, ts)
-        if not isinstance(snapshot, Snapshot):
-            snapshot = await snapshot
-        found: SchemaObject | None = snapshot.by_id(object_id)
+        if type(snapshot) is not Snapshot:
+            return self._once_resolved(snapshot, ts, tx, op, purpose, object_id)
+        found = snapshot.by_id(object_id)
+        node = self.node
         if node.recording:
-            now = node.elapsed_us()
             version = 0 if found is None else found.version
+            now = node.watch.now_us
+            node.record(
+                SchemaResolved(now, node.name, tx, op, purpose, None, object_id, ts, version, 0)
+            )
+        return found
+
+    async def _once_resolved(
+        self,
+        resolved: Awaitable[Snapshot],
+        ts: Timestamp,
+        tx: str,
+        op: str | None,
+        purpose: str,
+        object_id: int,
+    ) -> SchemaObject | None:
+        node = self.node
+        began = node.watch.now_us
+        found = (await resolved).by_id(object_id)
+        if node.recording:
+            version = 0 if found is None else found.version
+            now = node.watch.now_us
             node.record(
                 SchemaResolved(
                     now, node.name, tx, op, purpose, None, object_id, ts, version, now - began
@@ -87,18 +132,29 @@ class SchemaSync:
             )
         return found
 
+    def record_resolved(
+        self, tx: str, op: str | None, purpose: str, object_id: int, ts: Timestamp, version: int
+    ) -> None:
+        """Write down a look-up that did not wait."""
+        node = self.node
+        if node.recording:
+            now = node.watch.now_us
+            node.record(
+                SchemaResolved(now, node.name, tx, op, purpose, None, object_id, ts, version, 0)
+            )
+
     async def named_at(
         self, ts: Timestamp, tx: str, op: str | None, name: str
     ) -> SchemaObject | None:
         """The table or view of this name at `ts`, once this node's metadata is complete for it."""
         node = self.node
-        began = node.elapsed_us()
+        began = node.watch.now_us
         snapshot = self._resolve(self, ts)
-        if not isinstance(snapshot, Snapshot):
+        if type(snapshot) is not Snapshot:
             snapshot = await snapshot
         found: SchemaObject | None = snapshot.by_name(name)
         if node.recording:
-            now = node.elapsed_us()
+            now = node.watch.now_us
             known = (0, 0) if found is None else (found.id, found.version)
             node.record(
                 SchemaResolved(

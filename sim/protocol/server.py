@@ -2,6 +2,10 @@
 
 `Parts` names the classes of the machinery, so that a mutant can replace one of them (a lock table
 that grants too much, a catalog with the wrong boundary) where no field of the strategy says it.
+
+A restarted node is put together in the same way, over a disk that is not empty: its groups restore
+what they had applied, and it tells the meta storage that it is back, so that leases that it held in
+its earlier life are not prolonged.
 """
 
 from collections.abc import Mapping
@@ -9,17 +13,26 @@ from dataclasses import dataclass
 
 from sim.model.ddl import ObjectChange
 from sim.model.ports import Node
+from sim.protocol.application import Delays
 from sim.protocol.catalog import Catalog
 from sim.protocol.coordinator import Coordinator
+from sim.protocol.group import Group, disk_name
+from sim.protocol.hosting import Hosting
+from sim.protocol.leases import Lease, Leases
 from sim.protocol.locks import LockTable
-from sim.protocol.metastorage import MetaStorage
+from sim.protocol.messages import NodeJoined, Place
+from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
+from sim.protocol.partition import Partition
 from sim.protocol.placement import Placement
+from sim.protocol.placement_driver import PlacementDriver
 from sim.protocol.raft import Member
+from sim.protocol.readers import Readers
 from sim.protocol.replica import Replica
 from sim.protocol.schema_change import SchemaChange
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
-from sim.units import Timestamp
+from sim.protocol.ticker import Ticker
+from sim.units import Timestamp, plus_ms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +40,15 @@ class Parts:
     """Which class plays which part."""
 
     catalog: type[Catalog] = Catalog
+    driver: type[PlacementDriver] = PlacementDriver
+    leases: type[Leases] = Leases
     locks: type[LockTable] = LockTable
     member: type[Member] = Member
+    metastorage: type[MetaStorage] = MetaStorage
+    partition: type[Partition] = Partition
     sync: type[SchemaSync] = SchemaSync
     replica: type[Replica] = Replica
+    ticker: type[Ticker] = Ticker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +56,16 @@ class ClusterConfig:
     """What every node of the cluster is told alike.
 
     `cluster_delay_ms` is the largest DD of any node; `placed` are primaries set by hand, by (table
-    id, partition); `partitions` is the default zone's; `boot_ts` activates the initial schema,
-    `start_ts` is the first safe time.
+    id, partition); `partitions` and `replicas` are the default zone's; `boot_ts` activates the
+    initial schema, `start_ts` is the first safe time.
     """
 
     nodes: tuple[str, ...]
     voters: tuple[str, ...]
     leader: str
     partitions: int
-    placed: Mapping[tuple[int, int], str]
+    replicas: int
+    placed: Mapping[Place, str]
     initial_schema: tuple[tuple[ObjectChange, ...], ...]
     boot_ts: Timestamp
     start_ts: Timestamp
@@ -57,36 +76,103 @@ class ClusterConfig:
 class Server:
     """All that runs on one node."""
 
-    def __init__(self, node: Node, strategy: Strategy, config: ClusterConfig, parts: Parts) -> None:
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        config: ClusterConfig,
+        parts: Parts,
+        *,
+        delays: Delays | None = None,
+        restarted: bool = False,
+    ) -> None:
         self.node = node
+        self._config = config
+        self._restarted = restarted
         self.catalog = parts.catalog()
         for version, objects in enumerate(config.initial_schema, start=1):
             self.catalog.apply(version, config.boot_ts, config.boot_ts, objects)
-        self.sync = parts.sync(node, strategy, self.catalog)
-        self.sync.publish(config.start_ts)
-        learners = tuple(name for name in config.nodes if name not in config.voters)
-        member = parts.member(node.name, config.voters, learners, config.leader)
-        self.metastorage = MetaStorage(
+        self.sync = parts.sync(node, strategy, self.catalog, config.cluster_delay_ms)
+        self.leases = parts.leases(node, restarted=restarted)
+        self.metastorage = parts.metastorage(
             node,
-            member,
             strategy,
             self.catalog,
             self.sync,
-            cluster_delay_ms=config.cluster_delay_ms,
-            idle_ticks=config.idle_ticks,
+            self.leases,
+            MetaStorageConfig(
+                config.voters,
+                tuple(name for name in config.nodes if name not in config.voters),
+                config.leader,
+                config.cluster_delay_ms,
+                config.idle_ticks,
+            ),
+            ticker_class=parts.ticker,
+            member_class=parts.member,
+            delays=delays or Delays(),
         )
         self.schema_change = SchemaChange(node, strategy, self.catalog, self.metastorage)
-        locks = parts.locks(node.future)
-        self.replica = parts.replica(node, strategy, self.sync, locks)
-        placement = Placement(config.nodes, config.placed)
-        ordinal = config.nodes.index(node.name)
-        self.coordinator = Coordinator(
+        self.placement = Placement(
+            config.nodes,
+            config.placed,
+            self.catalog,
+            partitions=config.partitions,
+            replicas=config.replicas,
+        )
+        self.driver = parts.driver(node, strategy, self.metastorage, self.placement.places)
+        self.metastorage.on_elected = self.driver.start
+        self.metastorage.on_activation(self.driver.look_soon)
+        self.hosting = Hosting(
             node,
-            ordinal,
             strategy,
             self.sync,
-            self.replica,
-            placement=placement,
-            default_partitions=config.partitions,
+            self.leases,
+            self.placement,
+            partition_class=parts.partition,
+            member_class=parts.member,
+            birth_ts=config.start_ts,
+        )
+        locks = parts.locks(node.future)
+        self.replica = parts.replica(
+            node, strategy, self.sync, locks, self.hosting, self.leases, config.nodes
+        )
+        self.readers = Readers(node, strategy, self.sync, self.hosting, self.replica)
+        self.coordinator = Coordinator(
+            node,
+            config.nodes.index(node.name),
+            strategy,
+            self.sync,
+            self.replica.participant,
+            self.leases,
+            self.placement,
         )
         self.metastorage.on_activation(self.coordinator.watch)
+
+    def start(self) -> None:
+        """Restore what the disk holds, then serve."""
+        config = self._config
+        until = plus_ms(config.start_ts, self.node.settings.lease_duration_ms)
+        for place, replicas in self.placement.places().items():
+            self.leases.begin(Lease(place, replicas[0], config.start_ts, until))
+        if not self._restarted:
+            self.sync.publish(config.start_ts)
+        self.metastorage.start()
+        if self._restarted:
+            self.hosting.revive(self._places_on_disk())
+            self.node.spawn(self._join())
+
+    def _places_on_disk(self) -> list[Place]:
+        """The partitions whose logs the disk holds."""
+        names = [key.removeprefix(disk_name("")) for key in self.node.disk]
+        pairs = [name.split("/") for name in names if "/" in name]
+        return [(int(table), int(number)) for table, number in pairs]
+
+    async def _join(self) -> None:
+        """Tell the meta storage that leases from an earlier life are worth nothing."""
+        joined_ts = self.node.clock.now()
+        name = self.node.name
+        await self.metastorage.submit(NodeJoined(f"{name} joined {joined_ts}", name, joined_ts))
+
+    def group_of(self, place: Place) -> Group | None:
+        """This node's member of a partition's group, if it has one."""
+        return self.replica.group_of(place)

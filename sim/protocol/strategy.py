@@ -30,6 +30,11 @@ Flow = Callable[..., Coroutine[Any, Any, Any]]
 AtOnceOrFlow = Callable[..., Any]
 """Gives its result at once where nothing has to be waited for, else a coroutine that does."""
 
+LAGGARD_US = 500_000
+"""How far behind a promoting placement driver lets a primary's meta storage fall."""
+UNBOUNDED_MS = 10**10
+"""More milliseconds than any run has."""
+
 # --- numbers: when an update activates, how long a reader waits, when a DDL is acknowledged -------
 
 
@@ -119,6 +124,21 @@ def own_delay(own_ms: int, cluster_ms: int) -> int:
     return own_ms
 
 
+def agreed_delay(cluster_ms: int) -> int:
+    """No reader subtracts more than the DD that the cluster was built with [98.x.4].
+
+    Every message carries at least that much, so a node whose DD is raised while the cluster runs
+    goes on waiting as before.
+    """
+    return cluster_ms
+
+
+def whatever_delay(cluster_ms: int) -> int:
+    """A reader subtracts its own DD, however large it is."""
+    del cluster_ms
+    return UNBOUNDED_MS
+
+
 def tick_with_new_timestamp(clock: "HybridClock") -> Timestamp:
     """An idle safe-time command ticks the clock: no later update can tie with it [98.x.2]."""
     return clock.now()
@@ -127,6 +147,144 @@ def tick_with_new_timestamp(clock: "HybridClock") -> Timestamp:
 def tick_with_current_time(clock: "HybridClock") -> Timestamp:
     """An idle safe-time command shows the clock without ticking it: ties are possible."""
     return clock.current()
+
+
+def tick_of_its_term(tick_term: int, log_term: int) -> bool:
+    """A safe-time command counts only in the term of the leader that made it [98.x.6]."""
+    return tick_term == log_term
+
+
+def any_tick(tick_term: int, log_term: int) -> bool:
+    """A safe-time command counts whoever made it, and whenever."""
+    del tick_term, log_term
+    return True
+
+
+def merge_last_stamp(clock: "HybridClock", last_stamp: Timestamp) -> None:
+    """A new leader's clock goes beyond every stamp in its log [98.x.1]."""
+    clock.update(last_stamp)
+
+
+def keep_own_clock(clock: "HybridClock", last_stamp: Timestamp) -> None:
+    """A new leader trusts its own clock."""
+    del clock, last_stamp
+
+
+def after_the_last_activation(planned_ts: Timestamp, last_ts: Timestamp) -> Timestamp:
+    """Versions activate in the order of the log, also where DD has become smaller meanwhile."""
+    return max(planned_ts, Timestamp(last_ts + 1))
+
+
+def as_planned(planned_ts: Timestamp, last_ts: Timestamp) -> Timestamp:
+    """A version activates at Tm + DD, whatever the one before it does."""
+    del last_ts
+    return planned_ts
+
+
+def expired_everywhere(expiration_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
+    """From when on a lease has expired on every clock: CSmax after it has on one."""
+    return plus_ms(expiration_ts, max_clock_skew_ms)
+
+
+def expired_here(expiration_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
+    """From when on a lease has expired on the driver's own clock."""
+    del max_clock_skew_ms
+    return expiration_ts
+
+
+def keep_the_laggard(behind_us: int) -> bool:
+    """A primary whose meta storage lags stays primary, and its transactions wait [98.risk.2]."""
+    del behind_us
+    return True
+
+
+def promote_another(behind_us: int) -> bool:
+    """A primary whose meta storage lags by half a second or more loses its lease [98.risk.2]."""
+    return behind_us < LAGGARD_US
+
+
+def same_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
+    """What was sent under a lease that is over leaves nothing in the data (IGNITE-21572)."""
+    return command_start == lease_start
+
+
+def any_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
+    """Whatever was sent is applied."""
+    del command_start, lease_start
+    return True
+
+
+def beyond_the_log(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
+    """A partition's stamps rise also where its leader changes (IGNITE-20709)."""
+    clock.update(last_stamp)
+    return clock.now()
+
+
+def own_time(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
+    """A partition's leader stamps by its own clock, whatever its predecessors did."""
+    del last_stamp
+    return clock.now()
+
+
+def while_the_lease_lasts(commit_ts: Timestamp, expiration_ts: Timestamp) -> Reason | None:
+    """The locks were held until commit_ts: the lease under which they were taken lasted."""
+    return None if commit_ts < expiration_ts else Reason.PRIMARY_EXPIRED
+
+
+def whatever_the_lease(commit_ts: Timestamp, expiration_ts: Timestamp) -> Reason | None:
+    """Commit without asking whether the locks still stand."""
+    del commit_ts, expiration_ts
+    return None
+
+
+def same_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
+    """A finish that is sent again says the same commit_ts."""
+    del now
+    return decided_ts
+
+
+def new_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
+    """A finish that is sent again says a commit_ts of now."""
+    del decided_ts
+    return now
+
+
+def recovery_aborts(now: Timestamp) -> Timestamp | None:
+    """Who finds a transaction without its coordinator only ever aborts it."""
+    del now
+    return None
+
+
+def recovery_commits(now: Timestamp) -> Timestamp | None:
+    """Who finds a transaction without its coordinator takes it for committed."""
+    return now
+
+
+def single_writes(action: str, implicit: bool) -> bool:  # noqa: FBT001 - it comes with the request
+    """An implicit write of one key commits in one phase."""
+    return implicit and action in {"put", "delete"}
+
+
+def never_in_one_phase(action: str, implicit: bool) -> bool:  # noqa: FBT001 - as above
+    """Every transaction commits in two phases."""
+    del action, implicit
+    return False
+
+
+def safely_in_the_past(
+    session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
+) -> Timestamp:
+    """A read-only transaction reads what replicas surely know, and no older than its session."""
+    past = plus_ms(now, -(lag_ms + max_clock_skew_ms))
+    return past if session_ts is None else max(past, session_ts)
+
+
+def in_the_past(
+    session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
+) -> Timestamp:
+    """A read-only transaction reads in the past, whatever its session has seen (IGNITE-20668)."""
+    del session_ts
+    return plus_ms(now, -(lag_ms + max_clock_skew_ms))
 
 
 def as_written(row_version: int, initial_version: int) -> int:
@@ -221,8 +379,23 @@ class Strategy:
     acknowledge_ts: Callable[[Timestamp, int], Timestamp] = activation_plus_skew_rounded
     acknowledge_known_ts: Callable[[Timestamp, int], Timestamp] = activation_plus_skew_rounded
     message_delay: Callable[[int, int], int] = largest_delay
+    reader_delay_bound: Callable[[int], int] = agreed_delay
     tick_ts: Callable[["HybridClock"], Timestamp] = tick_with_new_timestamp
     publish_safe_time: Publication = AFTER_LISTENERS
+    tick_counts: Callable[[int, int], bool] = tick_of_its_term
+    take_over_clock: Callable[["HybridClock", Timestamp], None] = merge_last_stamp
+    activation_in_order: Callable[[Timestamp, Timestamp], Timestamp] = after_the_last_activation
+    # placement
+    lease_outdated_ts: Callable[[Timestamp, int], Timestamp] = expired_everywhere
+    keeps_lease: Callable[[int], bool] = keep_the_laggard
+    accepts_token: Callable[[Timestamp, Timestamp], bool] = same_token
+    # transactions
+    partition_stamp: Callable[["HybridClock", Timestamp], Timestamp] = beyond_the_log
+    commit_lease: Callable[[Timestamp, Timestamp], Reason | None] = while_the_lease_lasts
+    repeated_commit_ts: Callable[[Timestamp, Timestamp], Timestamp] = same_decision
+    recovery_outcome: Callable[[Timestamp], Timestamp | None] = recovery_aborts
+    in_one_phase: Callable[[str, bool], bool] = single_writes
+    read_ts: Callable[[Timestamp | None, Timestamp, int, int], Timestamp] = safely_in_the_past
     # IEP-110: numbers
     base_ts: Callable[[Timestamp, Timestamp, Timestamp], Timestamp] = at_enlistment
     decode_version: Callable[[int, int], int] = as_written
@@ -242,6 +415,8 @@ class Strategy:
     on_activated: Flow = field(default=flows.mark_at_activation)
     before_commit_ts: Flow = field(default=flows.await_outstanding_operations)
     commit_schema: Flow = field(default=flows.schema_at_commit_ts)
+    validate_one_phase: AtOnceOrFlow = field(default=flows.schema_at_the_stamp)
+    validate_at_finish: Flow | None = None
 
     @property
     def name(self) -> str:

@@ -12,7 +12,8 @@ from sim.model.ports import Future
 from sim.model.reasons import Reason
 from sim.model.records import Record
 from sim.model.schema import Table
-from sim.protocol.messages import TxId
+from sim.protocol.leases import Lease
+from sim.protocol.messages import Place, TxId
 from sim.units import Timestamp
 
 
@@ -48,42 +49,78 @@ class Transaction:
     """A transaction at its coordinator."""
 
     __slots__ = (
+        "began_us",
         "bound_ts",
         "by_id",
         "by_name",
-        "commit_partition",
+        "commit_place",
+        "commit_ts",
+        "early",
         "id",
         "idle",
         "outstanding",
         "participants",
+        "read_ts",
         "reason",
         "shown",
         "state",
+        "unreplicated",
+        "wrote",
     )
 
-    def __init__(self, tx_id: TxId) -> None:
+    def __init__(self, tx_id: TxId, began_us: int, read_ts: Timestamp | None = None) -> None:
         self.id = tx_id
+        self.began_us = began_us
+        self.read_ts = read_ts
         self.state = ACTIVE
         self.reason: Reason | None = None
         self.by_name: dict[str, Enlistment] = {}
         self.by_id: dict[int, Enlistment] = {}
-        self.participants: dict[str, None] = {}
+        self.participants: dict[Place, Lease] = {}
         self.shown: dict[int, None] = {}
-        self.commit_partition: str | None = None
+        self.commit_place: Place | None = None
+        self.commit_ts: Timestamp | None = None
         self.bound_ts: Timestamp | None = None
         self.outstanding = 0
+        self.unreplicated: dict[str, Place] = {}
+        self.early: dict[str, Reason | None] = {}
+        self.wrote = False
         self.idle: Future[Any] | None = None
 
-    def touched(self, node: str) -> None:
-        """A node now takes part; the first one holds the commit partition."""
-        if self.commit_partition is None:
-            self.commit_partition = node
-        self.participants[node] = None
+    def touched(self, place: Place, lease: Lease) -> None:
+        """A partition now takes part, under this lease; the first one is the commit partition."""
+        if self.commit_place is None:
+            self.commit_place = place
+        self.participants[place] = lease
 
     def operation_ended(self) -> None:
         """One outstanding operation less."""
         assert self.outstanding > 0, f"{self.id.label}: more operations ended than began"
         self.outstanding -= 1
-        if not self.outstanding and self.idle is not None:
+        if not self.outstanding:
+            self._wake()
+
+    def answered_early(self, op: str, place: Place) -> None:
+        """A write was answered before it is replicated; the news may have come already."""
+        if op in self.early:
+            self._note(self.early.pop(op))
+        else:
+            self.unreplicated[op] = place
+
+    def replicated(self, op: str, reason: Reason | None) -> None:
+        """What became of a write that was answered before."""
+        if op in self.unreplicated:
+            del self.unreplicated[op]
+            self._note(reason)
+            self._wake()
+        else:
+            self.early[op] = reason
+
+    def _note(self, reason: Reason | None) -> None:
+        if reason is not None and self.reason is None:
+            self.reason = reason
+
+    def _wake(self) -> None:
+        if self.idle is not None:
             idle, self.idle = self.idle, None
             idle.set(None)

@@ -7,9 +7,13 @@ from sim.protocol.strategy import (
     ON_APPLICATION,
     Strategy,
     activation_plus_skew,
+    any_tick,
+    as_planned,
     at_once,
+    keep_own_clock,
     own_delay,
     tick_with_current_time,
+    whatever_delay,
 )
 from sim.strategies.base import FULL_CLAIMS, strategy
 
@@ -37,6 +41,10 @@ IEP_LITERAL = strategy(
         acknowledge_ts=activation_plus_skew,
         acknowledge_known_ts=at_once,
         message_delay=own_delay,
+        reader_delay_bound=whatever_delay,
+        tick_counts=any_tick,
+        take_over_clock=keep_own_clock,
+        activation_in_order=as_planned,
         tick_ts=tick_with_current_time,
         publish_safe_time=ON_APPLICATION,
         check_operation_when=ARRIVAL_ONLY,

@@ -28,7 +28,8 @@ class Mixed(Workload):
 
     `get`, `put`, `delete`, `scan` and `select` (a `SELECT *`, which shows the columns) are weights.
     `implicit`, `fresh`, `rollback` and `session` are shares: of transactions without begin and
-    commit, on a new connection, rolled back at the end; of clients with a causal token.
+    commit, on a new connection, rolled back at the end; of clients with a causal token; `read_only`
+    of transactions that read the past, and where the others write, read.
     """
 
     name: ClassVar[str] = "mixed"
@@ -52,6 +53,7 @@ class Mixed(Workload):
     fresh: float = 0.1
     rollback: float = 0.02
     session: float = 0.25
+    read_only: float = 0.0
     retries: int = 3
 
     def verify(self) -> None:
@@ -64,7 +66,7 @@ class Mixed(Workload):
             check_span(getattr(self, field), field)
         for field in ("transaction_operations", "transaction_tables"):
             check_span(getattr(self, field), field, least=1)
-        shares = ("hot_share", "implicit", "fresh", "rollback", "session")
+        shares = ("hot_share", "implicit", "fresh", "rollback", "session", "read_only")
         check_shares({field: getattr(self, field) for field in shares})
         check(min(self._weights) >= 0, "get, put, delete, scan, select", "must not be negative")
         check(sum(self._weights) > 0, "get, put, delete, scan, select", "must not all be 0")
@@ -86,6 +88,7 @@ class Mixed(Workload):
     ) -> Program:
         shape = Die(dice.stream(client, "transactions"))
         rows = Die(dice.stream(client, "operations"))
+        past = Die(dice.stream(client, "read only"))
         tables = world.chosen(self.tables)
         session = shape.chance(self.session)
         items: list[TransactionItem] = []
@@ -96,6 +99,9 @@ class Mixed(Workload):
             few = shape.some(tables, shape.count(self.transaction_tables))
             operations = [self._operation(rows.pick(few), chooser, rows) for _ in range(count)]
             left -= count
+            read_only = past.chance(self.read_only)
+            if read_only:
+                operations = [_reading(do) for do in operations]
             if shape.chance(self.rollback) and not implicit:
                 operations.append(Rollback())
             items.append(
@@ -107,6 +113,7 @@ class Mixed(Workload):
                     implicit=implicit,
                     retries=self.retries,
                     fresh=shape.chance(self.fresh),
+                    read_only=read_only,
                 )
             )
         return Program(client, tuple(items), session)
@@ -121,3 +128,8 @@ class Mixed(Workload):
             Scan(table.name),
             Scan(table.name, metadata=True),
         )[kind]
+
+
+def _reading(do: Operation) -> Operation:
+    """The operation in a read-only transaction: what would write a row reads it."""
+    return Get(do.table, do.key) if isinstance(do, Put | Delete) else do

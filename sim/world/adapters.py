@@ -6,15 +6,18 @@ bound straight to the host, so that the port costs nothing there.
 
 from collections.abc import Awaitable, Callable, Coroutine
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Final
 
 from sim.history.history import History
 from sim.kernel.future import Future
 from sim.kernel.host import Host
 from sim.kernel.life import Timer
 from sim.model.hlc import HybridClock
-from sim.model.ports import Handler, Settings
-from sim.units import Micros, Timestamp, physical_ms
+from sim.model.ports import Handler, Settings, Stopwatch
+from sim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms
+
+CLOCK_LIMIT: Final = "clock limit"
+"""Where a node's disk holds the limit of its hybrid clock."""
 
 
 class Recorder:
@@ -112,11 +115,13 @@ class NodePort:
     """A node as the protocol sees it, on a simulated host."""
 
     def __init__(self, host: Host, settings: Settings, recorder: Recorder, pauses: Pauses) -> None:
+        self._host = host
         self.name = host.name
         self.settings = settings
         self.disk = host.disk
         self.recording = recorder.recording
-        self.clock = HybridClock(host.clock.read_ms)
+        self.disk_delay_us = 0
+        self.clock = self._clock()
         self.record: Callable[[Any], None] = recorder.record
         self.record_once = recorder.record_once
         self.on: Callable[[type, Handler], None] = host.on
@@ -125,20 +130,29 @@ class NodePort:
         self.sleep = host.sleep
         self.future = host.future
         self.call_later = host.call_later
-        self._loop = host.loop
-        self._host = host
+        self.watch: Stopwatch = host.loop
         self._pauses = pauses
         self._probes = recorder.history.probes
         self._waiters = ClockWaiters(host, self.clock)
         self.clock_passes = self._waiters.passes
 
+    def _clock(self) -> HybridClock:
+        """The clock of this incarnation; it begins where the disk says that the last one ended."""
+        disk = self.disk
+
+        def write_limit(limit: int) -> None:
+            disk[CLOCK_LIMIT] = limit
+
+        last = disk.get(CLOCK_LIMIT, MIN_TIMESTAMP)
+        return HybridClock(self._host.clock.read_ms, last, write_limit)
+
+    def spread(self, purpose: str, bound_us: Micros) -> Micros:
+        """A span below the bound: a function of seed, node, purpose and how often it was asked."""
+        return self._host.spread(purpose, bound_us)
+
     def spawn(self, task: Coroutine[Any, Any, Any]) -> None:
         """Run a task of this incarnation beside the present one."""
         self._host.spawn(task)
-
-    def elapsed_us(self) -> Micros:
-        """The present instant, for measuring durations and for the history."""
-        return self._loop.now_us
 
     def probe(self, name: str) -> None:
         """Count that a rare branch was reached."""

@@ -23,7 +23,7 @@ from sim.history.figures import Buckets, Figures, bucketed, figures, samples
 from sim.history.history import History
 from sim.model.records import Record
 from sim.registry import UnknownPluginError, load_file
-from sim.world import findings
+from sim.world import findings, swarm
 from sim.world.plan import plan
 from sim.world.problems import ScenarioError
 from sim.world.run import BadDesignError, run
@@ -37,6 +37,8 @@ class Job(Record, frozen=True):
     """What all seeds of a campaign have in common; enough for another process to run them.
 
     `keep` is a directory that takes the histories of the seed `first` and of every run that failed.
+    With `swarm` each seed draws a scenario of its own, around the one here or, where that has no
+    name, around nothing; its text is kept beside its history.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Job(Record, frozen=True):
     trace: bool = False
     keep: str | None = None
     first: int = 0
+    swarm: bool = False
 
 
 class RunRow(Record, frozen=True):
@@ -100,22 +103,30 @@ class Runner:
         for file in job.loads:
             load_file(file)
         self.job = job
-        self.scenario = read(job.text, job.name, overrides=job.overrides)
+        self.scenario = None if job.swarm else read(job.text, job.name, overrides=job.overrides)
         self._findings = findings.known()
 
     def row(self, seed: int) -> RunRow:
         """Plan, run and judge one seed."""
         job = self.job
+        scenario = self.scenario or swarm.scenario(swarm_source(job), seed)
         try:
-            history = run(plan(self.scenario, seed, trace=job.trace))
+            history = run(plan(scenario, seed, trace=job.trace))
             row = self.judged(history)
         except BAD_INPUT:
             raise
         except Exception as error:
-            return _crashed(self.scenario, seed, error)
+            self._keep_text(scenario, seed)
+            return _crashed(scenario, seed, error)
         if job.keep is not None and (seed == job.first or row.failed):
             codec.save(history, Path(job.keep, history_name(seed)))
+            self._keep_text(scenario, seed)
         return row
+
+    def _keep_text(self, scenario: Scenario, seed: int) -> None:
+        """The text of a scenario that was drawn, so that it can be run as an ordinary one."""
+        if self.job.keep is not None and self.job.swarm:
+            Path(self.job.keep, scenario_name(seed)).write_text(scenario.text, "utf-8")
 
     def judged(self, history: History) -> RunRow:
         """The row of a history."""
@@ -127,9 +138,19 @@ class Runner:
         )
 
 
+def swarm_source(job: Job) -> swarm.Source:
+    """What the scenarios of a job are drawn around."""
+    return swarm.Source(job.name or None, job.text, job.overrides)
+
+
 def history_name(seed: int) -> str:
     """The file that holds the history of a seed."""
     return f"seed-{seed}.jsonl"
+
+
+def scenario_name(seed: int) -> str:
+    """The file that holds the scenario that a seed has drawn."""
+    return f"seed-{seed}.toml"
 
 
 def row_of(

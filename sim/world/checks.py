@@ -37,6 +37,9 @@ def voters_of(cluster: config.Cluster, nodes: tuple[str, ...], origin: Origin) -
     if count > len(nodes):
         what = f"{count} voters, but only {len(nodes)} nodes; raise cluster.nodes"
         raise origin.error(("cluster", "voters"), what)
+    if cluster.replicas > len(nodes):
+        what = f"{cluster.replicas} replicas, but only {len(nodes)} nodes; raise cluster.nodes"
+        raise origin.error(("cluster", "replicas"), what)
     return nodes[:count]
 
 

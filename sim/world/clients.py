@@ -12,7 +12,7 @@ from sim.kernel.clock import PhysicalClock
 from sim.kernel.host import Host
 from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Put, Rollback, Scan
 from sim.model.ports import NO_REPLY
-from sim.model.programs import DdlItem, Program, TransactionItem
+from sim.model.programs import Program, TransactionItem
 from sim.model.reasons import Reason
 from sim.protocol.client import Client
 from sim.protocol.messages import (
@@ -28,8 +28,10 @@ from sim.units import Micros
 from sim.world.cluster import Cluster
 
 Outcome = Answer | Refusal | Any
-DATA: Final = (Get, Put, Delete, Scan)
-"""The kinds of data operations: asking for one of them is cheaper than matching its class."""
+DATA: Final[dict[type, str]] = {
+    kind: str(kind.__struct_config__.tag) for kind in (Get, Put, Delete, Scan)
+}
+"""The kinds of data operations: looking one up is cheaper than matching its class."""
 
 
 class ClientHost:
@@ -43,7 +45,7 @@ class ClientHost:
         self._loop = cluster.loop
         self.recording = cluster.recorder.recording
         self.record = cluster.recorder.record
-        self.open: dict[str, str] = {}
+        self.open: dict[str, tuple[Any, str]] = {}  # what is asked of whom, by operation
         settings = cluster.ports[cluster.leader].settings
         # longer than the coordinator waits for a primary, so that its answer comes first
         self.timeout_us = Micros(settings.operation_timeout_us + cluster.plan.commit_wait_us)
@@ -57,25 +59,35 @@ class ClientHost:
     # --- one operation, with its invocation and its completion ------------------------------------
 
     async def perform(
-        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool = False
+        self,
+        op: str,
+        tx: str | None,
+        node: str,
+        do: Any,
+        *,
+        begins: bool = False,
+        read_only: bool = False,
     ) -> Outcome:
         """Ask for one operation and write down what came of it."""
         self.invoked(op, tx, node, do)
-        reply = await self._asked(op, tx, node, do, begins=begins)
+        reply = await self._asked(op, tx, node, do, begins=begins, read_only=read_only)
         self.completed(op, do, reply)
         return reply
 
     def _asked(
-        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool
+        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool, read_only: bool
     ) -> Awaitable[Outcome]:
         if type(do) in DATA:
-            return self.client.operate(node, op, tx or op, do, begins=begins, implicit=tx is None)
+            implicit = tx is None
+            return self.client.operate(
+                node, op, tx or op, do, begins=begins, implicit=implicit, read_only=read_only
+            )
         token = self.client.token_ts if self.session else None
         if type(do) is Commit:
             return self.client.ask(node, ClientCommit(op, tx or op, token))
         match do:
-            case Begin():
-                return self.client.ask(node, ClientBegin(op, tx or op, token))
+            case Begin(read_only=reads):
+                return self.client.ask(node, ClientBegin(op, tx or op, token, reads))
             case Rollback():
                 return self.client.ask(node, ClientRollback(op, tx or op, token))
             case Ddl(sql=sql):
@@ -88,46 +100,42 @@ class ClientHost:
 
     def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:
         """Write down that the client asks for something."""
-        kind = do.__struct_config__.tag
-        self.open[op] = f"an answer to {kind} from {node}"
-        if self.recording:
-            data = type(do) in DATA
-            self.record(
-                Invoked(
-                    self.elapsed_us(),
-                    self.name,
-                    op,
-                    tx,
-                    node,
-                    kind,
-                    do.table if data else None,
-                    do.key if data and type(do) is not Scan else None,
-                    do.sql if type(do) is Ddl else None,
-                    self.session,
-                )
-            )
+        self.open[op] = do, node
+        self.cluster.asked[self.name] = node
+        if not self.recording:
+            return
+        table = key = sql = None
+        kind = DATA.get(type(do))
+        if kind is not None:
+            table, key = do.table, do.key
+        else:
+            kind = do.__struct_config__.tag
+            sql = do.sql if type(do) is Ddl else None
+        now = self._loop.now_us
+        self.record(Invoked(now, self.name, op, tx, node, kind, table, key, sql, self.session))
 
     def completed(self, op: str, do: Any, reply: Outcome) -> None:
         """Write down what the client was told."""
         del self.open[op]
         if not self.recording:
             return
-        now = self.elapsed_us()
+        now = self._loop.now_us
         if type(reply) is Answer:
-            self.record(Ok(now, self.name, op, self._shown(do, reply)))
+            shown = None
+            if type(do) is Get or type(do) is Scan:
+                shown = self._shown(do, reply)
+            self.record(Ok(now, self.name, op, shown))
         elif type(reply) is Refusal:
             self.record(Failed(now, self.name, op, reply.reason.name))
         else:
             self.record(Unknown(now, self.name, op, Reason.NODE_UNREACHABLE.name))
 
-    def _shown(self, do: Any, reply: Answer) -> Any:
-        """What the client shows its user: a row, rows, or nothing."""
+    def _shown(self, do: Get | Scan, reply: Answer) -> Any:
+        """What the client shows its user: a row if there is one, or rows."""
         rows: tuple[tuple[Key, Cells], ...] = reply.rows
-        if isinstance(do, Get):
+        if type(do) is Get:
             return self.client.shown(do, rows[0][1]) if rows else None
-        if isinstance(do, Scan):
-            return [self.client.shown(do, cells) for _, cells in rows]
-        return None
+        return [self.client.shown(do, cells) for _, cells in rows]
 
 
 class ProgramRunner:
@@ -144,17 +152,17 @@ class ProgramRunner:
     async def run(self) -> None:
         """All items, one after the other; none is begun once the load is over."""
         for number, item in enumerate(self.program.items):
-            if isinstance(item, DdlItem) and item.at_us is not None:
+            if not isinstance(item, TransactionItem) and item.at_us is not None:
                 await self._loop.sleep(max(item.at_us - self._loop.now_us, 0))
             elif item.pause_us:
                 await self._loop.sleep(item.pause_us)
             if self._loop.now_us > self._load_until_us:
                 break
-            if isinstance(item, DdlItem):
+            if isinstance(item, TransactionItem):
+                await self._transaction(item)
+            else:
                 op = f"{self.client.name}.d{number}"
                 await self.client.perform(op, None, item.node, Ddl(item.sql))
-            else:
-                await self._transaction(item)
         self.finished = True
 
     async def _transaction(self, item: TransactionItem) -> None:
@@ -174,17 +182,20 @@ class ProgramRunner:
         """The operations and the commit; the reason why it failed, None if it did not."""
         perform = self.client.perform
         if item.implicit:
-            return _reason(await perform(label, None, item.node, item.operations[0]))
+            only = item.operations[0]
+            return _reason(await perform(label, None, item.node, only, read_only=item.read_only))
         for number, do in enumerate(item.operations):
             if number and item.gap_us:
                 await self._loop.sleep(item.gap_us)
             op = f"{label}.{number}"
-            reply = await perform(op, label, item.node, do, begins=number == 0)
+            begins = number == 0
+            read_only = begins and item.read_only
+            reply = await perform(op, label, item.node, do, begins=begins, read_only=read_only)
             if type(reply) is not Answer:
                 if reply is NO_REPLY:
                     self.client.host.send(item.node, ClientRollback(f"{label}.rb", label))
                 return _reason(reply)
-            if isinstance(do, Rollback):
+            if type(do) is Rollback:
                 return None
         return _reason(await perform(f"{label}.c", label, item.node, Commit()))
 

@@ -16,15 +16,21 @@ from sim.kernel.rng import Constant, quantiles
 from sim.model.ddl import ObjectChange
 from sim.model.ops import Get, Scan
 from sim.model.ports import Settings
+from sim.model.schema import Table
+from sim.nemesis.roles import NobodyError
+from sim.protocol.application import Delays
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
-from sim.protocol.placement import Placement
+from sim.protocol.group import Group
+from sim.protocol.messages import Place
 from sim.protocol.server import ClusterConfig, Parts, Server
 from sim.protocol.strategy import Strategy
 from sim.sql import parse
 from sim.units import US_PER_MS, Micros, Timestamp, timestamp
 from sim.world.adapters import NodePort, Pauses, Recorder
+from sim.world.failures import Failures
 from sim.world.plan_records import NodePlan, Plan
+from sim.world.troubles import Troubles
 
 BOOT_TS = timestamp(-86_400_000)
 """When the initial schema activated: a day before the run, by any clock."""
@@ -42,27 +48,93 @@ class Cluster:
         self.hosts: dict[str, Host] = {}
         self.ports: dict[str, NodePort] = {}
         self.servers: dict[str, Server] = {}
+        self.disk_delays: dict[str, int] = {}
+        self.failures = Failures(self)
+        self.troubles = Troubles(self.failures)
+        self.asked: dict[str, str] = {}  # by client: the node that it has asked last
+        self._delays = {node.name: Delays() for node in plan.nodes}
+        self._settings = {node.name: settings(node) for node in plan.nodes}
+        self._strategy = strategy
+        self._parts = parts
         self._paused: Counter[str] = Counter()
         self._weather()
         for node in plan.nodes:
             self._add_host(node)
-        schema = initial_schema(plan.schema_sql)
-        self._table_ids = {each.name: each.object_id for objects in schema for each in objects}
-        config = self._config(schema)
-        self.placement = Placement(config.nodes, config.placed)
-        for name, port in self.ports.items():
-            self.servers[name] = Server(port, strategy, config, parts)
+        self._schema = initial_schema(plan.schema_sql)
+        self._table_ids = {
+            each.name: each.object_id for objects in self._schema for each in objects
+        }
+        for node in plan.nodes:
+            self._open_port(node.name)
+        self._config = self._cluster_config()
+        for node in plan.nodes:
+            self.boot(node.name, restarted=False)
         self._slow_stages()
-        self._record_start(schema)
+        self._record_start()
+
+    def boot(self, node: str, *, restarted: bool) -> None:
+        """Put the servers of a node on its host: what runs there is as new, but for its disk."""
+        if restarted:
+            self._open_port(node)
+        server = Server(
+            self.ports[node],
+            self._strategy,
+            self._config,
+            self._parts,
+            delays=self._delays[node],
+            restarted=restarted,
+        )
+        self.servers[node] = server
+        server.start()
+
+    def _open_port(self, node: str) -> None:
+        host = self.hosts[node]
+        port = NodePort(host, self._settings[node], self.recorder, self.pauses)
+        port.disk_delay_us = self.disk_delays.get(node, 0)
+        self.ports[node] = port
 
     @property
     def leader(self) -> str:
-        """The meta storage leader."""
-        return self.plan.meta_leader
+        """The meta storage leader, or who was it last."""
+        return self._newest_leader([s.metastorage.group for s in self.servers.values()])
+
+    def leader_of_place(self, place: Place) -> str:
+        """The leader of a partition's group, or who was it last."""
+        groups = [server.group_of(place) for server in self.servers.values()]
+        found = [group for group in groups if group is not None]
+        return self._newest_leader(found) if found else self._holder(place)
+
+    def _newest_leader(self, groups: list[Group]) -> str:
+        """Who leads in the highest term: a deposed leader may not know yet."""
+        newest = max(groups, key=lambda group: (group.is_leader, group.term))
+        return newest.leader or newest.node.name
 
     def primary_of(self, table_name: str, partition: int = 0) -> str:
-        """The primary of a partition of the table that had this name when the run began."""
-        return self.placement.primary(self._table_ids[table_name], partition)
+        """The primary of a partition, or who was it last; `NobodyError` if there is none yet."""
+        return self._holder((self.table_id(table_name), partition))
+
+    def _holder(self, place: Place) -> str:
+        lease = self.servers[self.leader].metastorage.leases.of(place)
+        if lease is None:
+            raise NobodyError(f"{place} never had a primary")
+        return lease.holder
+
+    def delays(self, node: str) -> Delays:
+        """How slowly a node applies the meta storage, stage by stage."""
+        return self._delays[node]
+
+    def table_id(self, name: str) -> int:
+        """The table that had this name when the run began, else the one that has it now."""
+        if name in self._table_ids:
+            return self._table_ids[name]
+        found = self.servers[self.leader].catalog.latest().by_name(name)
+        if not isinstance(found, Table):
+            raise NobodyError(f"there is no table {name}")
+        return found.id
+
+    def settings_of(self, node: str) -> Settings:
+        """A node's settings as they are now."""
+        return self._settings[node]
 
     def pause(self, node: str) -> None:
         """A node stands still until it was resumed as often as it was paused."""
@@ -106,41 +178,41 @@ class Cluster:
         clock = PhysicalClock(self.loop, node.clock_offset_us, node.clock_drift_ppm)
         host = Host(self.loop, self.network, node.name, clock)
         self.hosts[node.name] = host
-        self.ports[node.name] = NodePort(host, settings(node), self.recorder, self.pauses)
 
-    def _config(self, schema: tuple[tuple[ObjectChange, ...], ...]) -> ClusterConfig:
+    def _cluster_config(self) -> ClusterConfig:
         plan = self.plan
         return ClusterConfig(
             nodes=tuple(node.name for node in plan.nodes),
             voters=tuple(node.name for node in plan.nodes if node.voter),
             leader=plan.meta_leader,
             partitions=plan.partitions,
+            replicas=plan.replicas,
             placed=self._placed(),
-            initial_schema=schema,
+            initial_schema=self._schema,
             boot_ts=BOOT_TS,
             start_ts=Timestamp(self.ports[plan.meta_leader].clock.now()),
             cluster_delay_ms=max(node.settings["delay_duration_ms"] for node in plan.nodes),
             idle_ticks=plan.idle_ticks,
         )
 
-    def _placed(self) -> dict[tuple[int, int], str]:
+    def _placed(self) -> dict[Place, str]:
         """Primaries that the scenario names, by (table id, partition)."""
-        placed: dict[tuple[int, int], str] = {}
+        placed: dict[Place, str] = {}
         for entry in self.plan.leaders:
             table, _, partition = entry.group.partition("/")
-            if entry.group != "meta":
+            if entry.group != "meta" and not entry.at_us:
                 placed[self._table_ids[table], int(partition)] = entry.node
         return placed
 
     def _slow_stages(self) -> None:
         for entry in self.plan.applies:
-            setattr(self.servers[entry.node].metastorage.delays, entry.stage, entry.delay_us)
+            setattr(self._delays[entry.node], entry.stage, entry.delay_us)
 
-    def _record_start(self, schema: tuple[tuple[ObjectChange, ...], ...]) -> None:
+    def _record_start(self) -> None:
         """The initial schema and the clocks, as the history's first events."""
-        record = self.recorder.record
-        for version, objects in enumerate(schema, start=1):
-            record(UpdateLogged(0, self.leader, None, 0, version, BOOT_TS, BOOT_TS, 0, objects))
+        record, leader = self.recorder.record, self.plan.meta_leader
+        for version, objects in enumerate(self._schema, start=1):
+            record(UpdateLogged(0, leader, None, 0, version, BOOT_TS, BOOT_TS, 0, objects))
         for node in self.plan.nodes:
             record(ClockSet(0, node.name, node.clock_offset_us, node.clock_drift_ppm))
 
@@ -156,6 +228,13 @@ def settings(node: NodePlan) -> Settings:
         resend_us=Micros(numbers["resend_ms"] * US_PER_MS),
         ddl_attempts=numbers["ddl_attempts"],
         lock_retries=numbers["lock_retries"],
+        election_timeout_ms=numbers["election_timeout_ms"],
+        lease_duration_ms=numbers["lease_duration_ms"],
+        lease_check_ms=numbers["lease_check_ms"],
+        snapshot_entries=numbers["snapshot_entries"],
+        partition_idle_ms=numbers["partition_idle_ms"],
+        tx_timeout_ms=numbers["tx_timeout_ms"],
+        orphan_check_ms=numbers["orphan_check_ms"],
     )
 
 

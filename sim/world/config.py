@@ -99,6 +99,13 @@ class NodeProtocol(TableRecord, frozen=True):
     resend_ms: WholeMs | None = None
     ddl_attempts: Positive | None = None
     lock_retries: Count | None = None
+    election_timeout_ms: Positive | None = None
+    lease_duration_ms: Positive | None = None
+    lease_check_ms: Positive | None = None
+    snapshot_entries: Positive | None = None
+    partition_idle_ms: Positive | None = None
+    tx_timeout_ms: Positive | None = None
+    orphan_check_ms: Positive | None = None
 
 
 class Protocol(NodeProtocol, frozen=True):
@@ -129,17 +136,28 @@ ALWAYS: Final[dict[str, int]] = {
     "resend_ms": 200,
     "ddl_attempts": 10,
     "lock_retries": 3,
+    "election_timeout_ms": 1_200,
+    "lease_duration_ms": 5_000,
+    "lease_check_ms": 500,
+    "snapshot_entries": 1_000,
+    "partition_idle_ms": 1_000,
+    "tx_timeout_ms": 30_000,
+    "orphan_check_ms": 1_000,
 }
 """What no document argues about; Apache Ignite 3's numbers, where it has them."""
 
 
 class Cluster(TableRecord, frozen=True):
-    """`[cluster]`: how many nodes, which of them vote; `nodes` may list names instead."""
+    """`[cluster]`: how many nodes, which of them vote; `nodes` may list names instead.
+
+    `partitions` and `replicas` are those of tables outside any zone.
+    """
 
     plane: Literal["ignite"] = "ignite"
     nodes: Positive | list[Text] = 3
     voters: Positive | None = None
     partitions: Positive = 1
+    replicas: Positive = 1
     leader: str | None = None
 
 

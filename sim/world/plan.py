@@ -42,6 +42,7 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
         cluster_settings=dict(scenario.numbers),
         meta_leader=scenario.leader,
         partitions=table.cluster.partitions,
+        replicas=table.cluster.replicas,
         schema_sql=";\n".join(line.sql for line in scenario.schema),
         idle_ticks=table.idle_ticks,
         strict=table.strict,

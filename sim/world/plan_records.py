@@ -119,6 +119,7 @@ class Plan(Record, frozen=True):
     cluster_settings: dict[str, int]
     meta_leader: str
     partitions: int
+    replicas: int
     schema_sql: str
     idle_ticks: bool
     programs: tuple[Program, ...]

@@ -72,7 +72,7 @@ def _refuse_namesakes(scenario: Scenario, programs: list[Program], steps: list[S
 
 def faults(scenario: Scenario, streams: Streams) -> tuple[FaultPlan, ...]:
     """Every fault with its choices made; the streams of each are its own, by kind and number."""
-    world = FaultWorld(scenario.nodes, scenario.leader)
+    world = FaultWorld(scenario.nodes, scenario.voters, scenario.leader)
     made = []
     for index, entry in enumerate(scenario.faults):
         same = sum(other.fault.name == entry.fault.name for other in scenario.faults[:index])

@@ -4,28 +4,26 @@ A run is a function of its plan: no dice are thrown here, no wall clock is read.
 simulated time and decides nothing.
 """
 
+import gc
 from dataclasses import fields, replace
 from typing import Any, Final
 
 import sim
 from sim.history.events import (
-    Cells,
     FaultBegan,
     FaultHealed,
     LeftOpen,
     MessageDelivered,
     MessageSent,
     NeverCompleted,
-    RowFinal,
 )
 from sim.history.history import FORMAT, Header, History
 from sim.kernel.envelope import TracedEnvelope
-from sim.model.schema import Table
 from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault, touched
+from sim.nemesis.roles import NobodyError
 from sim.protocol import flows
 from sim.protocol import strategy as joints
-from sim.protocol.rows import decode
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
 from sim.strategies.base import STRATEGIES
@@ -35,8 +33,11 @@ from sim.world.clients import ClientHost, ProgramRunner
 from sim.world.cluster import Cluster
 from sim.world.levers import ClusterLevers
 from sim.world.plan_records import ClockStep, FaultPlan, Plan
+from sim.world.rest import alive, at_rest, read_back
 from sim.world.timeline import Timeline
 
+COLLECT_AFTER: Final = 50_000
+"""How many new objects make the collector look, during a run: a history is no garbage."""
 SLICE_US: Final = 50_000
 """How often, in simulated time, the drain looks whether everything has ended."""
 
@@ -108,12 +109,20 @@ class Run:
             self.cluster.network.trace = self._trace
 
     def carry_out(self) -> History:
-        """All four acts."""
+        """All four acts; the collector looks less often meanwhile, since little is garbage."""
+        before = gc.get_threshold()
+        gc.set_threshold(COLLECT_AFTER, *before[1:])
+        try:
+            return self._carried_out()
+        finally:
+            gc.set_threshold(*before)
+
+    def _carried_out(self) -> History:
         self._set_up()
         self.loop.run(self.plan.load_until_us)
         self._heal_all()
         self._drain()
-        self._read_back()
+        read_back(self.cluster)
         self.history.end_us = self.loop.now_us
         self.history.executed_events = self.loop.events
         return self.history
@@ -132,8 +141,11 @@ class Run:
         self._steps = Timeline(self.cluster, self._clients)
         self._steps.start()
         for tick in plan.ticks:
-            leader = self.cluster.servers[self.cluster.leader].metastorage
-            self.loop.call_at(tick.at_us, leader.tick)
+            self.loop.call_at(tick.at_us, self._tick)
+        for transfer in plan.leaders:
+            if transfer.at_us:
+                failures = self.cluster.failures
+                self.loop.call_at(transfer.at_us, failures.transfer, transfer.group, transfer.node)
         for change in plan.clock_steps:
             self.loop.call_at(change.at_us, self._set_clock, change)
         for number, planned in enumerate(plan.faults):
@@ -142,6 +154,10 @@ class Run:
             self.loop.call_at(planned.from_us, self._begin_fault, number)
             if planned.until_us is not None:
                 self.loop.call_at(planned.until_us, self._heal_fault, number)
+
+    def _tick(self) -> None:
+        """A scripted idle safe-time command, by whoever leads at this instant."""
+        self.cluster.servers[self.cluster.leader].metastorage.tick()
 
     def _client(self, name: str, *, session: bool) -> ClientHost:
         if name not in self._clients:
@@ -159,12 +175,20 @@ class Run:
     # --- faults -----------------------------------------------------------------------------------
 
     def _begin_fault(self, number: int) -> None:
+        """Begin a fault, unless nobody plays the role that it is to strike."""
         if number in self._healed:
             return
         fault, levers, planned = self._faults[number]
-        nodes = self._touched[number] = touched(fault, levers)
+        try:
+            nodes = self._touched[number] = touched(fault, levers)
+        except NobodyError:
+            nodes = ()
         self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named, nodes))
-        fault.begin(levers)
+        try:
+            fault.begin(levers)
+        except NobodyError:
+            self._recorder.probe("fault-on-nobody")
+            self._heal_fault(number)
 
     def _heal_fault(self, number: int) -> None:
         if number in self._healed:
@@ -176,11 +200,22 @@ class Run:
         self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named, nodes))
 
     def _heal_all(self) -> None:
-        """Heal what has begun; a fault whose instant was drawn too late never begins."""
-        for number, (_, _, planned) in enumerate(self._faults):
-            if planned.from_us <= self.loop.now_us:
-                self._heal_fault(number)
+        """Heal what has begun; a fault whose instant was drawn too late never begins.
+
+        Whoever comes back has a moment to do so, even if nobody is left to need it.
+        """
+        now_us = self.loop.now_us
+        lasting = [
+            number
+            for number, (_, _, planned) in enumerate(self._faults)
+            if planned.from_us <= now_us and number not in self._healed
+        ]
+        for number in lasting:
+            self._heal_fault(number)
+        for number in range(len(self._faults)):
             self._healed[number] = None
+        if lasting:
+            self.loop.run(now_us + SLICE_US)
 
     # --- drain and read back ----------------------------------------------------------------------
 
@@ -190,14 +225,15 @@ class Run:
         while self.loop.now_us < deadline_us and not self._at_rest():
             self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us))
         for client in self._clients.values():
-            for op, waits_for in client.open.items():
+            for op, (do, node) in client.open.items():
+                waits_for = f"an answer to {do.__struct_config__.tag} from {node}"
                 event = NeverCompleted(self.loop.now_us, client.name, op, waits_for)
                 self._recorder.record(event)
         for step in self._steps.never_begun:
             waits_for = f"its moment, {step.after}"
             event = NeverCompleted(self.loop.now_us, step.client, step.id, waits_for)
             self._recorder.record(event)
-        for name, server in self.cluster.servers.items():
+        for name, server in alive(self.cluster).items():
             for tx, what in server.replica.left_open():
                 self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
 
@@ -205,31 +241,7 @@ class Run:
         """Whether every client is done and no transaction has left anything behind."""
         if self._steps.unfinished or not all(program.finished for program in self._programs):
             return False
-        return not any(server.replica.has_open_work for server in self.cluster.servers.values())
-
-    def _read_back(self) -> None:
-        """What storage holds now, row by row."""
-        for name, server in self.cluster.servers.items():
-            for (table_id, number), partition in server.replica.partitions.items():
-                for key, versions in partition.rows.items():
-                    newest = versions[-1]
-                    table = server.catalog.definition(table_id, newest.version)
-                    cells: Cells | None = None
-                    if isinstance(table, Table) and newest.row is not None:
-                        cells = decode(table, newest.row)
-                    self._recorder.record(
-                        RowFinal(
-                            self.loop.now_us,
-                            name,
-                            table_id,
-                            number,
-                            key,
-                            newest.writer,
-                            newest.commit_ts,
-                            newest.version,
-                            cells,
-                        )
-                    )
+        return at_rest(self.cluster)
 
     # --- the history's header, the trace ----------------------------------------------------------
 

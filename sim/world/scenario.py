@@ -9,6 +9,7 @@ from typing import Any, Final
 from sim.model.programs import Step
 from sim.model.records import Record
 from sim.world import checks, config
+from sim.world.faults import Cast, FaultEntry, check_times, partitions_of, read_faults
 from sim.world.files import Files, reason
 from sim.world.first_schema import tables_at_start
 from sim.world.migrations import MigrationEntry, read_migrations, read_schema
@@ -19,7 +20,6 @@ from sim.world.overrides import (
     paths_of,
     repeat_options,
 )
-from sim.world.plugins import FaultEntry, WorkloadEntry, read_faults, read_workloads
 from sim.world.positions import Path
 from sim.world.problems import Origin, ScenarioError, convert
 from sim.world.scripted import check_script
@@ -27,6 +27,7 @@ from sim.world.sqltext import SqlLine
 from sim.world.steps import StepReader, names_of
 from sim.world.tables import ScenarioTable
 from sim.world.vocabulary import check_clauses
+from sim.world.workloads import WorkloadEntry, read_workloads
 from sim.world.worlds import workload_world
 
 _SYNTAX: Final = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of document)\)$")
@@ -177,8 +178,15 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     reader = StepReader(nodes, origin)
     steps = reader.read(table.step)
     later = [line for entry in migrations for line in entry.statements]
-    names = names_of([*schema, *later, *reader.ddl])
-    reader.check_names(names)
+    made = [*schema, *later, *reader.ddl]
+    reader.check_names(names_of(made))
+    workloads = read_workloads(table.workload, origin)
+    known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
+    cast = Cast(
+        nodes,
+        partitions_of(made, table.cluster.partitions),
+        lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
+    )
     check_script(
         table,
         origin,
@@ -202,8 +210,8 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         node_clocks=clocks,
         schema=schema,
         migrations=migrations,
-        workloads=read_workloads(table.workload, origin),
-        faults=read_faults(table.faults, nodes, list(tables_at_start(schema)), origin),
+        workloads=workloads,
+        faults=read_faults(table.faults, cast, origin),
         steps=steps,
         text=given.text,
         overrides={**given.overrides, **files.overrides()},
@@ -223,20 +231,11 @@ def _check_work(scenario: Scenario, origin: Origin) -> None:
             what = f"client {migration.client} has steps already; take another one"
             raise origin.error(("migration", index, "client"), what)
     load_ms = scenario.table.run.load_ms
-    if load_ms is None:
-        return
-    instants = [
-        (("migration", i, "at_ms"), e.at_ms) for i, e in enumerate(scenario.table.migration)
-    ]
-    instants += [
-        (("faults", index, "from_ms"), entry.times.from_ms)
-        for index, entry in enumerate(scenario.faults)
-        if isinstance(entry.times.from_ms, int | float)
-    ]
-    for path, at_ms in instants:
-        if at_ms >= load_ms:
-            what = f"{at_ms:g} is not before the end of the load; run.load_ms is {load_ms:g}"
-            raise origin.error(path, what)
+    for index, table in enumerate(scenario.table.migration):
+        if load_ms is not None and table.at_ms >= load_ms:
+            what = f"{table.at_ms:g} is not before the end of the load; run.load_ms is {load_ms:g}"
+            raise origin.error(("migration", index, "at_ms"), what)
+    check_times(scenario.faults, scenario.nodes, load_ms, origin)
 
 
 def _strategy(table: dict[str, Any], origin: Origin) -> tuple[str, dict[str, Any], str | None]:

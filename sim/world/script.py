@@ -27,6 +27,7 @@ class StepTable(TableRecord, frozen=True):
     do: str | list[Any] | None = None
     ddl: Text | None = None
     session: bool = False
+    read_only: bool = False
     expect: str | dict[str, Any] | None = None
 
 

@@ -41,11 +41,6 @@ def check_script(
         path = ("leader", index)
         check_group(leader.group, table.cluster.partitions, tables, origin, (*path, "group"))
         must_exist(leader.node, nodes, origin, (*path, "node"))
-        if leader.at_ms > 0:
-            what = (
-                "a transfer during the run cannot be simulated yet; leave at_ms out: at the start"
-            )
-            raise origin.error((*path, "at_ms"), what)
         if leader.group == "meta":
             must_vote(leader.node, voters, origin, (*path, "node"))
     for index, pause in enumerate(table.pause):

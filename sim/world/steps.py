@@ -30,6 +30,7 @@ class StepReader:
         self.ddl: list[SqlLine] = []
         self._clients: dict[str, str] = {}  # by transaction
         self._tx_nodes: dict[str, str] = {}
+        self._read_only: dict[str, bool] = {}  # by transaction
         self._last: dict[str, Step] = {}  # by client
 
     def read(self, tables: list[StepTable]) -> tuple[Step, ...]:
@@ -53,7 +54,7 @@ class StepReader:
         if any(step.id == table.id for step in self.made):
             raise self._origin.error((*path, "id"), f"two steps have the id {table.id!r}")
         must_be_client(table.client, self._nodes, self._origin, (*path, "client"))
-        do = self._operation(table, path)
+        do = self._reading(table, self._operation(table, path), path)
         node = self._node(table, path)
         at_us, after, plus_us = self._due(table, path)
         step = Step(
@@ -66,6 +67,7 @@ class StepReader:
             after=after,
             plus_us=plus_us,
             session=table.session,
+            read_only=table.read_only,
             expect=self._expect(table.expect, (*path, "expect")),
             line=self._origin.line(path),
         )
@@ -128,6 +130,20 @@ class StepReader:
             return self._word(table.do, table.tx, do_path)
         assert table.do is not None
         return self._list(table.do, do_path)
+
+    def _reading(self, table: StepTable, do: Operation, path: Path) -> Operation:
+        """A transaction is read-only from its first step on, and then it only reads."""
+        begun = table.tx is not None and table.tx in self._read_only
+        if table.read_only and (isinstance(do, Ddl) or begun):
+            what = "DDL is not transactional" if isinstance(do, Ddl) else f"{table.tx} began before"
+            what += "; read_only stands on the step that begins a transaction"
+            raise self._origin.error((*path, "read_only"), what)
+        reads = self._read_only.get(table.tx, table.read_only) if table.tx else table.read_only
+        if table.tx is not None:
+            self._read_only[table.tx] = reads
+        if reads and isinstance(do, Put | Delete):
+            raise self._origin.error((*path, "do"), "a read-only transaction does not write")
+        return Begin(read_only=True) if reads and isinstance(do, Begin) else do
 
     def _word(self, text: str, tx: str | None, path: Path) -> Operation:
         word = _WORDS.get(text)

@@ -116,7 +116,9 @@ class Timeline:
             await self._loop.sleep(step.plus_us)
         self._event(f"{step.id}.invoked").set(None)
         client, begins = self._clients[step.client], self._begins(step)
-        reply = await client.perform(step.id, step.tx, step.node, step.do, begins=begins)
+        reply = await client.perform(
+            step.id, step.tx, step.node, step.do, begins=begins, read_only=step.read_only
+        )
         missed = self._missed(step, reply)
         if missed is not None:
             self._cluster.recorder.record(

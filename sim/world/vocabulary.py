@@ -6,11 +6,18 @@ from typing import Final
 from sim.kernel.host import kind_of
 from sim.model.clauses import CLAUSES, PAUSE_POINTS
 from sim.model.records import Record
-from sim.protocol import messages, raft
+from sim.protocol import messages
+from sim.protocol.raft import messages as raft
 from sim.world.positions import Path
 from sim.world.problems import Origin, near
 
-PAYLOADS: Final = (raft.Entry, messages.CatalogUpdate, messages.SafeTimeCommand, messages.TxId)
+PAYLOADS: Final = (
+    raft.Entry,
+    messages.CatalogUpdate,
+    messages.NodeJoined,
+    messages.SafeTimeCommand,
+    messages.TxId,
+)
 """Records that travel inside of messages only."""
 
 

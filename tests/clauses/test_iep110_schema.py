@@ -1,4 +1,10 @@
-"""IEP-110's schema rules, sentence by sentence, each in the smallest world that shows it."""
+"""IEP-110's schema rules, sentence by sentence, each in the smallest world that shows it.
+
+These are the clauses between validation and the quirk: schema compatibility and the basic schema
+changes, where a schema and a statement are world enough. `test_iep110` comes before them,
+`test_iep110_validation` around them; the two definitions of IEP-98 on which they rest are here as
+the catalog keeps them, and in `test_iep98` as a cluster does.
+"""
 
 import pytest
 
@@ -83,6 +89,10 @@ def test_changes_of_other_objects_do_not_matter() -> None:
     tables = lint(schema, harm)["tables"]
     assert tables["a"] == {"forward_compatible": True, "because": None}
     assert tables["b"] == {"forward_compatible": False, "because": 0}
+    two = T + "CREATE TABLE b (id INT PRIMARY KEY);"
+    steps = path("DROP TABLE b", "ALTER TABLE t ADD COLUMN a INT", schema=two)
+    assert [step.object_id for step in steps] == [1]
+    assert forward_compatible(steps)
 
 
 def test_an_index_a_column_and_a_constraint_belong_to_their_table() -> None:
@@ -106,6 +116,9 @@ def test_several_steps_are_validated_in_sequence() -> None:
     assert final.columns == initial.columns
     assert not forward_compatible(steps)
     assert forward_compatible(path("ALTER TABLE t ADD COLUMN a INT", "ALTER TABLE t ADD b INT"))
+    harm, no_harm = "ALTER TABLE t DROP COLUMN v", "ALTER TABLE t ADD COLUMN a INT"
+    assert not forward_compatible(path(harm, no_harm))
+    assert not forward_compatible(path(no_harm, harm))
 
 
 def test_a_compound_change_is_the_sequence_of_its_simple_changes() -> None:

@@ -1,100 +1,199 @@
-"""For any order of messages, any loss, any copies: one log, in order, and nothing of it is lost."""
+"""For any order of messages, any loss, any crash: one log, in order, and nothing of it is lost.
 
-from hypothesis import settings
+The five properties of Raft (Ongaro and Ousterhout, 2014, figure 3) are looked at after every step
+of a world that loses, copies and reorders messages, cuts machines off, kills them while they write,
+compacts logs and hands leadership over; then it heals, and everybody must come to agree.
+"""
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.helpers_raft import Group
+from sim.protocol.raft import AppendEntries, Member, RequestVote, VoteReply
+from tests.raft_world import BrokenLawError, World
 
-PLACES = st.integers(0, 200)
-
-
-class Replication(RuleBasedStateMachine):
-    """A group with a fixed leader whose messages are delivered, copied or lost at will."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.group = Group()
-        self.proposed = 0
-        self.promised: list[int] = []
-
-    @initialize(voters=st.integers(1, 5), learners=st.integers(0, 2))
-    def build(self, voters: int, learners: int) -> None:
-        names = tuple("abcdefg"[: voters + learners])
-        self.group = Group(names[:voters], names[voters:])
-
-    # --- what happens ----------------------------------------------------------------------------
-
-    @rule()
-    def propose(self) -> None:
-        self.proposed += 1
-        assert self.group.propose(self.proposed) == self.proposed
-
-    @precondition(lambda self: self.group.on_the_way)
-    @rule(place=PLACES)
-    def deliver(self, place: int) -> None:
-        self.group.deliver(place % len(self.group.on_the_way))
-
-    @precondition(lambda self: self.group.on_the_way)
-    @rule(place=PLACES)
-    def deliver_a_copy(self, place: int) -> None:
-        self.group.deliver(place % len(self.group.on_the_way), keep=True)
-
-    @precondition(lambda self: self.group.on_the_way)
-    @rule(place=PLACES)
-    def lose(self, place: int) -> None:
-        del self.group.on_the_way[place % len(self.group.on_the_way)]
-
-    @rule()
-    def lose_everything(self) -> None:
-        self.group.lose()
-
-    @rule(name=st.sampled_from("abcdefg"))
-    def cut_off(self, name: str) -> None:
-        self.group.lose(name)
-
-    @rule()
-    def resend(self) -> None:
-        self.group.resend()
-
-    # --- what must hold --------------------------------------------------------------------------
-
-    @invariant()
-    def everybody_applies_the_same(self) -> None:
-        """A prefix of what was proposed, in that order, once."""
-        for applied in self.group.applied.values():
-            assert applied == list(range(1, len(applied) + 1))
-
-    @invariant()
-    def what_is_committed_is_stored_by_a_majority_and_stays(self) -> None:
-        """Of the voters; by the leader above all."""
-        leader = self.group[self.group.leader]
-        now = leader.commit_index
-        assert len(leader.log) == self.proposed
-        voters = [name for name in self.group.members if name in self.group.voters]
-        stored = [name for name in voters if len(self.group[name].log) >= now]
-        assert 2 * len(stored) > len(voters)
-        assert all(member.commit_index <= now for member in self.group.members.values())
-
-    @invariant()
-    def logs_agree_as_far_as_they_go(self) -> None:
-        """There is one leader, so nobody ever holds anything else."""
-        for member in self.group.members.values():
-            held = [entry.command for entry in member.log]
-            assert held == list(range(1, len(held) + 1))
-
-    def teardown(self) -> None:
-        """Once messages arrive, everybody catches up: by resending, and with the next command."""
-        group = self.group
-        while group.resend():
-            group.settle()
-        self.proposed += 1
-        group.propose(self.proposed)
-        group.settle()
-        everything = list(range(1, self.proposed + 1))
-        assert group.applied == dict.fromkeys(group.members, everything)
-        assert not group.resend()
+SEEDS = st.integers(0, 10**9)
 
 
-Replication.TestCase.settings = settings(stateful_step_count=60)
-TestReplication = Replication.TestCase
+def live(seed: int, member: type[Member] = Member) -> World:
+    """A world's life from its birth to its healing."""
+    random = Random(seed)
+    world = World(random, random.choice([1, 2, 3, 3, 5]), random.choice([0, 1, 2]), member)
+    for _ in range(random.choice([100, 300, 600])):
+        world.move()
+    world.matching()
+    world.heal()
+    return world
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS)
+def test_raft_keeps_its_promises(seed: int) -> None:
+    """Election safety, log matching, leader completeness, state machine safety, and an end."""
+    live(seed)
+
+
+def test_the_worlds_have_something_in_them() -> None:
+    """Elections, snapshots and lost writes happen: else the laws would say little."""
+    worlds = [live(seed) for seed in range(20)]
+    assert sum(max(world.leaders) for world in worlds) > 40
+    assert sum(len(world.truth) for world in worlds) > 400
+    assert any(m.log.snapshot_index for world in worlds for m in world.machines.values())
+
+
+# --- a law that cannot be broken says nothing -----------------------------------------------------
+
+
+class VotesTwice(Member):
+    """Forgets whom it voted for."""
+
+    def _take_request(self, sender: str, request: RequestVote) -> None:
+        self.log.voted_for = None
+        super()._take_request(sender, request)
+
+
+class VotesBeforeItWrites(Member):
+    """Promises its vote while the disk is still writing."""
+
+    def _take_request(self, sender: str, request: RequestVote) -> None:
+        super()._take_request(sender, request)
+        self.outbox += self._promised
+        self._promised = []
+
+
+class VotesForAnyone(Member):
+    """Does not ask whether the candidate's log is as long as its own."""
+
+    def _take_request(self, sender: str, request: RequestVote) -> None:
+        super()._take_request(
+            sender,
+            RequestVote(request.term, 10**6, 10**6, request.pre, request.forced),
+        )
+
+
+class CountsOldTerms(Member):
+    """Commits entries of earlier terms by counting them."""
+
+    def _advance_commit(self) -> None:
+        stored = sorted(
+            self.log.synced_index if voter == self.name else self._progress[voter].match_index
+            for voter in self._voters
+        )
+        index = stored[len(stored) - self._quorum]
+        if index > self.commit_index:
+            self._commit_to(index)
+
+
+class CountsLearners(Member):
+    """Takes a learner's copy for a voter's."""
+
+    def _advance_commit(self) -> None:
+        voters, self._voters = self._voters, (*self.peers, self.name)
+        super()._advance_commit()
+        self._voters = voters
+
+
+class AcknowledgesBeforeItWrites(Member):
+    """Says that entries are stored before they are."""
+
+    def _take_append(self, sender: str, append: AppendEntries) -> None:
+        super()._take_append(sender, append)
+        self.outbox += self._promised
+        self._promised = []
+
+
+class CountsItselfBeforeItWrites(Member):
+    """A leader that counts its own copy before it is on the disk."""
+
+    def _advance_commit(self) -> None:
+        synced, self.log.synced_index = self.log.synced_index, self.log.last_index
+        super()._advance_commit()
+        self.log.synced_index = synced
+
+
+class KeepsConflicts(Member):
+    """Does not replace entries that contradict the leader's."""
+
+    def _store(self, entries: Any, first: int) -> None:
+        super()._store(entries[max(self.log.last_index - first + 1, 0) :], self.log.last_index + 1)
+
+
+class MatchesAnything(Member):
+    """Takes entries without looking what comes before them."""
+
+    def _take_append(self, sender: str, append: AppendEntries) -> None:
+        term = self.log.term_at(append.prev_index)
+        if term is not None:
+            append = AppendEntries(
+                append.term,
+                append.prev_index,
+                term,
+                append.entries,
+                append.commit_index,
+                append.round,
+            )
+        super()._take_append(sender, append)
+
+
+class TakesOldTerms(Member):
+    """Listens to leaders whose term is over."""
+
+    def _take_append(self, sender: str, append: AppendEntries) -> None:
+        if append.term < self.log.term and not self.is_leader:
+            append = AppendEntries(
+                self.log.term,
+                append.prev_index,
+                append.prev_term,
+                append.entries,
+                append.commit_index,
+                append.round,
+            )
+        super()._take_append(sender, append)
+
+
+class CommitsWhatItIsTold(Member):
+    """Commits up to the leader's index, whatever its own log is known to agree with."""
+
+    def _take_append(self, sender: str, append: AppendEntries) -> None:
+        super()._take_append(sender, append)
+        if append.term == self.log.term and not self.needs_sync:
+            self._known_commit = min(append.commit_index, self.log.last_index)
+            self._commit_known()
+
+
+class ElectedByAnybody(Member):
+    """Takes a learner's vote, and its own twice."""
+
+    def _take_vote(self, sender: str, reply: VoteReply) -> None:
+        self._votes["somebody"] = None
+        super()._take_vote(sender, reply)
+
+
+FAULTS = (
+    VotesTwice,
+    VotesBeforeItWrites,
+    VotesForAnyone,
+    CountsOldTerms,
+    CountsLearners,
+    AcknowledgesBeforeItWrites,
+    CountsItselfBeforeItWrites,
+    KeepsConflicts,
+    MatchesAnything,
+    TakesOldTerms,
+    CommitsWhatItIsTold,
+    ElectedByAnybody,
+)
+
+
+@pytest.mark.parametrize("member", FAULTS)
+def test_the_laws_convict(member: type[Member]) -> None:
+    """Every one of these members breaks a law in some world."""
+    for seed in range(1500):
+        try:
+            live(seed, member)
+        except (BrokenLawError, AssertionError):
+            return
+    pytest.fail(f"{member.__name__} was never convicted")

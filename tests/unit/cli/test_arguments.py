@@ -14,7 +14,7 @@ MISTYPED = [
     ("nonsense", "no verb is called 'nonsense'; known: run, check, explain, compat, list"),
     ("--seed 3 run smoke", "--seed: the verb comes first; see ddlsim --help"),
     ("--verbose=1", "--verbose: the verb comes first; see ddlsim --help"),
-    ("run", "run: SCENARIO is missing"),
+    ("run", "run: SCENARIO is missing; or say --swarm"),
     ("run smoke more", "run: unexpected argument 'more'; see --help"),
     ("run smoke --sede 3", "run: unknown flag --sede; did you mean --seed or --seeds or --set?"),
     ("run smoke --see 3", "run: unknown flag --see; did you mean --seed or --seeds or --set?"),
@@ -82,7 +82,7 @@ def test_the_help_of_a_verb_names_the_variable_of_each_flag(verb: str) -> None:
 
 def test_no_flag_of_a_later_day_is_offered() -> None:
     told = "".join(ddlsim_help(verb) for verb in VERBS)
-    for flag in ("--swarm", "--html", "--svg", "--trace-out", "--likelihood", "--model", "--depth"):
+    for flag in ("--html", "--svg", "--trace-out", "--likelihood", "--model", "--depth"):
         assert flag not in told
     assert not re.search("jepsen|witness", told)
 

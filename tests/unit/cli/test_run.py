@@ -176,7 +176,10 @@ BAD = [
     ("smoke --set nonsense", "--set nonsense: expected path=value"),
     (
         "smoke --set protocol.dely_duration_ms=3",
-        "smoke.toml: --set protocol.dely_duration_ms: unknown key; did you mean delay_duration_ms?",
+        (
+            "smoke.toml: --set protocol.dely_duration_ms: unknown key; "
+            "did you mean delay_duration_ms or lease_duration_ms?"
+        ),
     ),
     (
         "smoke --set protocol.delay_duration_ms=-3",

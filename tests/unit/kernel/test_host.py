@@ -215,8 +215,23 @@ class TestCrash:
         small.loop.call_at(2000, small.b.crash)
         small.loop.run()
         gc.collect()
-        assert small.arrived == [(9000, NO_REPLY)]
+        assert small.arrived == [(3000, NO_REPLY)]  # the connection broke when b died
         assert not small.b.alive
+
+    def test_the_dead_refuse_requests(self, small: Small) -> None:
+        serve(small, small.b)
+        small.b.crash()
+        ask(small, small.a, "b", timeout_us=9000)
+        small.loop.run()
+        assert small.arrived == [(2000, NO_REPLY)]
+
+    def test_who_dies_while_it_stands_still_refuses_what_waited(self, small: Small) -> None:
+        serve(small, small.b)
+        small.b.pause()
+        ask(small, small.a, "b", timeout_us=9000)
+        small.loop.call_at(4000, small.b.crash)
+        small.loop.run()
+        assert small.arrived == [(5000, NO_REPLY)]
 
     def test_pending_requests_of_the_dead_vanish(self, small: Small) -> None:
         serve(small, small.b)

@@ -1,7 +1,7 @@
 """Hybrid clocks: `now` ticks, `current` looks, `update` merges, and nothing goes back."""
 
 from sim.model.hlc import HybridClock
-from sim.units import LOGICAL_MASK, timestamp
+from sim.units import LOGICAL_MASK, Timestamp, timestamp
 
 
 class Hand:
@@ -105,3 +105,23 @@ def test_who_listens_hears_of_merges_that_move_the_clock_only() -> None:
     hand.clock.on_jump(None)
     hand.clock.update(timestamp(8))
     assert heard == [1]
+
+
+class TestLimit:
+    """A clock that comes back issues nothing below what it issued before. [98.x.7]"""
+
+    def test_nothing_is_issued_above_the_limit_on_the_disk(self) -> None:
+        disk: list[int] = []
+        shows = [10]
+        clock = HybridClock(lambda: shows[0], write_limit=disk.append)
+        for shown in (10, 11, 59, 60, 61, 200):
+            shows[0] = shown
+            assert clock.now() <= disk[-1]
+        assert len(disk) == 3, "it is written now and then, not each time"
+
+    def test_the_next_incarnation_begins_at_the_limit(self) -> None:
+        disk: list[int] = []
+        first = HybridClock(lambda: 500, write_limit=disk.append)
+        last = max(first.now() for _ in range(5))
+        second = HybridClock(lambda: 20, Timestamp(disk[-1]), disk.append)  # its clock was set back
+        assert second.now() > last

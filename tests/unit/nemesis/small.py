@@ -1,9 +1,9 @@
 """Levers that only write down how they are pulled."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from sim.nemesis.base import LEADER
+from sim.nemesis.roles import LEADER
 from sim.units import Micros
 
 Pull = tuple[Any, ...]
@@ -22,6 +22,11 @@ class NotedLevers:
         if role == LEADER:
             return "n1"
         return "n2" if role.startswith("primary of") else role
+
+    def later(self, by_us: Micros, call: Callable[[], None]) -> None:
+        """At once, but with the delay written down."""
+        self.pulls.append(("later", by_us))
+        call()
 
     def delay_traffic(
         self, *, sender: str | None, to: str | None, kind: str | None, by_us: Micros
@@ -42,8 +47,36 @@ class NotedLevers:
         kind: str | None,
         loss: float | None = None,
         duplication: float | None = None,
+        reordering: float | None = None,
     ) -> None:
-        self.pulls.append(("weather", sender, to, kind, loss, duplication))
+        self.pulls.append(("weather", sender, to, kind, loss, duplication, reordering))
+
+    def cut_off(self, node: str) -> None:
+        self.pulls.append(("cut", node))
+
+    def reconnect(self, node: str) -> None:
+        self.pulls.append(("reconnect", node))
+
+    def clock_beyond(self, node: str, by_us: int) -> None:
+        self.pulls.append(("beyond", node, by_us))
+
+    def crash(self, node: str, *, torn: int | None) -> None:
+        self.pulls.append(("crash", node, torn))
+
+    def slow_disk(self, node: str, by_us: Micros) -> None:
+        self.pulls.append(("disk", node, by_us))
+
+    def set_setting(self, node: str, key: str, value: int) -> None:
+        self.pulls.append(("set", node, key, value))
+
+    def transfer(self, group: str, to: str | None) -> None:
+        self.pulls.append(("transfer", group, to))
+
+    def re_elect(self, group: str) -> None:
+        self.pulls.append(("re-elect", group))
+
+    def expire_lease(self, place: str) -> None:
+        self.pulls.append(("expire", place))
 
     def clock_step(self, node: str, by_us: int, *, returns: bool) -> None:
         self.pulls.append(("step", node, by_us, returns))

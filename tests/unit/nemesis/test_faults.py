@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from sim.nemesis.base import ANY, ANY_FOLLOWER, FAULTS, LEADER, PRIMARY, FaultWorld
+from sim.nemesis.base import FAULTS, FaultWorld
+from sim.nemesis.roles import ANY, ANY_FOLLOWER, ANY_VOTER, LEADER, place_of, table_of
 from tests.unit.nemesis.small import NotedLevers, Picks, Pull
 
 APPEND = "append-entries"
@@ -48,7 +49,7 @@ CASES: list[tuple[str, dict[str, Any], list[Pull]]] = [
         "message_loss",
         {"probability": 0.5, "node": "n3", "kind": APPEND},
         [
-            ("weather", sender, to, APPEND, 0.5, None)
+            ("weather", sender, to, APPEND, 0.5, None, None)
             for sender, to in (("n1", "n3"), ("n2", "n3"), ("n3", "n1"), ("n3", "n2"))
         ],
     ),
@@ -56,11 +57,64 @@ CASES: list[tuple[str, dict[str, Any], list[Pull]]] = [
         "message_duplication",
         {"probability": 1},
         [
-            ("weather", sender, to, None, None, 1)
+            ("weather", sender, to, None, None, 1, None)
             for sender in ("n1", "n2", "n3")
             for to in ("n1", "n2", "n3")
             if sender != to
         ],
+    ),
+    (
+        "message_reordering",
+        {"probability": 0.2, "node": "n1"},
+        [
+            ("weather", sender, to, None, None, None, 0.2)
+            for sender, to in (("n1", "n2"), ("n1", "n3"), ("n2", "n1"), ("n3", "n1"))
+        ],
+    ),
+    (
+        "partition",
+        {"shape": "bridge", "node": LEADER, "side": ("n3",)},
+        [("block", "n3", "n2", None), ("block", "n2", "n3", None)],
+    ),
+    (
+        "swizzle",
+        {"nodes": ("n3", "primary of t"), "back": ("n3", "primary of t"), "every_ms": 5},
+        [
+            ("later", 0), ("cut", "n3"), ("later", 5_000), ("cut", "n2"),
+            ("later", 110_000), ("reconnect", "n3"), ("later", 115_000), ("reconnect", "n2"),
+        ],
+    ),
+    ("crash", {"node": LEADER}, [("crash", "n1", None)]),
+    ("crash", {"node": "n2", "lose_unsynced": True, "torn": 2}, [("crash", "n2", 2)]),
+    (
+        "crash_majority",
+        {"nodes": ("n3", LEADER), "lose_unsynced": True},
+        [("crash", "n3", 0), ("crash", "n1", 0)],
+    ),
+    ("slow_disk", {"node": "n1", "delay_ms": 30}, [("disk", "n1", 30_000)]),
+    ("clog", {"node": "n1", "to": "n3", "delay_ms": 7}, [("delay", "n1", "n3", None, 7_000)]),
+    (
+        "clog",
+        {"node": "n2", "delay_ms": 7, "both_ways": True, "kind": APPEND},
+        [
+            ("delay", "n2", "n1", APPEND, 7_000), ("delay", "n1", "n2", APPEND, 7_000),
+            ("delay", "n2", "n3", APPEND, 7_000), ("delay", "n3", "n2", APPEND, 7_000),
+        ],
+    ),
+    ("clock_skew_beyond", {"node": "n2", "beyond_ms": 3}, [("beyond", "n2", 3_000)]),
+    (
+        "clock_skew_beyond",
+        {"node": "n2", "beyond_ms": 3, "behind": True},
+        [("beyond", "n2", -3_000)],
+    ),
+    ("leader_transfer", {}, [("transfer", "meta", None)]),
+    ("leader_transfer", {"group": "t/1", "to": "primary of t"}, [("transfer", "t/1", "n2")]),
+    ("re_election", {"group": "t/1"}, [("re-elect", "t/1")]),
+    ("lease_loss", {"place": "t"}, [("expire", "t")]),
+    (
+        "setting_change",
+        {"node": "n3", "key": "delay_duration_ms", "to": 20},
+        [("set", "n3", "delay_duration_ms", 20)],
     ),
 ]  # fmt: skip
 
@@ -84,10 +138,11 @@ def test_every_fault_has_a_case_and_tells_what_it_is() -> None:
         kind = FAULTS.get(name)
         assert kind.name == name
         assert kind.summary
-        assert set(kind.targets) <= {field.name for field in fields(kind)}
+        known = {field.name for field in fields(kind)}
+        assert {*kind.targets, *kind.groups, *kind.places} <= known
 
 
-WORLD = FaultWorld(nodes=("n1", "n2", "n3"), leader="n2")
+WORLD = FaultWorld(nodes=("n1", "n2", "n3"), voters=("n1", "n2"), leader="n2")
 
 
 def test_dice_decide_which_node_any_node_is() -> None:
@@ -95,23 +150,54 @@ def test_dice_decide_which_node_any_node_is() -> None:
 
     assert pause(node=ANY).decide(WORLD, Picks(2)) == pause(node="n3")
     assert pause(node=ANY_FOLLOWER).decide(WORLD, Picks(1)) == pause(node="n3")
+    assert pause(node=ANY_VOTER).decide(WORLD, Picks(1)) == pause(node="n2")
     assert pause(node=LEADER).decide(WORLD, Picks()) == pause(node=LEADER)
 
 
 def test_a_lonely_leader_is_its_own_follower() -> None:
-    alone = FaultWorld(nodes=("n1",), leader="n1")
+    alone = FaultWorld(nodes=("n1",), voters=("n1",), leader="n1")
     pause = FAULTS.get("pause")
     assert pause(node=ANY_FOLLOWER).decide(alone, Picks(0)) == pause(node="n1")
 
 
 def test_halves_are_drawn_where_no_side_is_given() -> None:
     partition = FAULTS.get("partition")
-    four = FaultWorld(nodes=("n1", "n2", "n3", "n4"), leader="n1")
+    four = FaultWorld(nodes=("n1", "n2", "n3", "n4"), voters=("n1", "n2", "n3", "n4"), leader="n1")
 
     drawn = partition().decide(four, Picks(3, 0))
     assert drawn == partition(side=("n1", "n4"))
     assert partition(side=("n2",)).decide(four, Picks()) == partition(side=("n2",))
     assert partition(side=(ANY,)).decide(four, Picks(2)) == partition(side=("n3",))
+
+
+def test_a_bridge_is_on_neither_side() -> None:
+    partition = FAULTS.get("partition")
+    drawn = partition(shape="bridge", node=ANY).decide(WORLD, Picks(1, 1))
+    assert drawn == partition(shape="bridge", node="n2", side=("n3",))
+
+
+def test_a_majority_of_voters_is_drawn_where_no_nodes_are_given() -> None:
+    crash = FAULTS.get("crash_majority")
+    five = FaultWorld(("n1", "n2", "n3", "n4", "n5", "n6"), ("n1", "n2", "n3", "n4", "n5"), "n1")
+    assert crash().decide(five, Picks(4, 0, 1)) == crash(nodes=("n5", "n1", "n3"))
+    assert crash(nodes=("n6",)).decide(five, Picks()) == crash(nodes=("n6",))
+    assert crash(nodes=("n1", ANY)).decide(five, Picks(0)) == crash(nodes=("n1", "n1"))
+
+
+def test_who_is_cut_off_when_and_comes_back_when_is_drawn() -> None:
+    swizzle = FAULTS.get("swizzle")
+    drawn = swizzle().decide(WORLD, Picks(2, 0, 0, 1, 0))
+    assert drawn == swizzle(nodes=("n3", "n1"), back=("n1", "n3"))
+    again = swizzle(nodes=("n1", ANY)).decide(WORLD, Picks(0, 1, 0))
+    assert again == swizzle(nodes=("n1", "n1"), back=("n1", "n1"))  # then there is just one
+    named = swizzle(nodes=("n1", ANY), back=(ANY, "n1")).decide(WORLD, Picks(2))
+    assert named == swizzle(nodes=("n1", "n3"), back=("n3", "n1"))
+
+
+def test_a_node_that_plays_two_roles_is_struck_once() -> None:
+    levers = NotedLevers()
+    FAULTS.get("crash_majority")(nodes=(LEADER, "n1", "n2")).begin(levers)
+    assert levers.pulls == [("crash", "n1", None), ("crash", "n2", None)]
 
 
 def test_histories_name_the_one_node_of_a_fault() -> None:
@@ -131,6 +217,24 @@ def test_histories_name_the_one_node_of_a_fault() -> None:
         ("partition", {"shape": "one_way"}, "node: one_way needs one"),
         ("partition", {"shape": "one_node", "node": "n1", "side": ("n2",)}, "side: one_node cuts"),
         ("partition", {"node": "n1"}, "node: halves have a side"),
+        ("partition", {"shape": "bridge"}, "node: bridge needs one"),
+        ("partition", {"shape": "bridge", "node": "n1", "side": ("n1",)}, "side: the bridge is on"),
+        ("crash", {"node": "n1", "torn": -1}, "torn: must not be negative"),
+        ("crash", {"node": "n1", "torn": 1}, "torn: needs lose_unsynced"),
+        ("crash_majority", {"torn": 1}, "torn: needs lose_unsynced"),
+        ("slow_disk", {"node": "n1", "delay_ms": 0}, "delay_ms: must be more than 0"),
+        ("clog", {"node": "n1", "delay_ms": 0}, "delay_ms: must be more than 0"),
+        ("clog", {"node": "n1", "to": "n1", "delay_ms": 1}, "to: is n1 itself"),
+        ("clock_skew_beyond", {"node": "n1", "beyond_ms": 0}, "beyond_ms: must be more than 0"),
+        (
+            "setting_change",
+            {"node": "n1", "key": "safe_time_interval_ms", "to": 0},
+            "to: must be at least 1",
+        ),
+        ("swizzle", {"back": ("n1",)}, "back: needs nodes"),
+        ("swizzle", {"nodes": ("n1", "n2"), "back": ("n1",)}, "back: must name the same"),
+        ("swizzle", {"every_ms": -1}, "every_ms: must not be negative"),
+        ("message_reordering", {"probability": 0}, "probability: must be more than 0"),
         ("message_loss", {"probability": 0}, "probability: must be more than 0"),
         ("message_duplication", {"probability": 1.1}, "probability: must be more than 0"),
     ],
@@ -141,17 +245,27 @@ def test_what_makes_no_sense_is_refused(name: str, fields: dict[str, Any], messa
 
 
 @pytest.mark.parametrize(
-    ("role", "parts"),
+    ("role", "place"),
     [
-        ("primary of t", ("t", None)),
-        ("primary of my_table/12", ("my_table", "12")),
+        ("primary of t", ("t", 0)),
+        ("primary of my_table/12", ("my_table", 12)),
+        ("leader of t/3", ("t", 3)),
         ("primary of", None),
         ("primary of t/x", None),
         ("the primary of t", None),
     ],
 )
-def test_a_primarys_role_names_a_table_and_perhaps_a_partition(
-    role: str, parts: tuple[str, str | None] | None
+def test_a_role_names_a_table_and_perhaps_a_partition(
+    role: str, place: tuple[str, int] | None
 ) -> None:
-    match = PRIMARY.match(role)
-    assert (match.groups() if match else None) == parts
+    assert table_of(role) == place
+
+
+def test_a_group_is_the_meta_storages_or_a_partitions() -> None:
+    assert [place_of(name) for name in ("meta", "t", "t/2", "t/", "a b")] == [
+        None,
+        ("t", 0),
+        ("t", 2),
+        None,
+        None,
+    ]

@@ -4,12 +4,12 @@ from typing import Any
 
 from sim.kernel.loop import Loop
 from sim.model.ddl import ObjectChange
-from sim.protocol.application import Stamped
+from sim.protocol.application import Delays, Stamped
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
+from sim.protocol.leases import Leases
 from sim.protocol.messages import CatalogUpdate, Submitted
-from sim.protocol.metastorage import MetaStorage
-from sim.protocol.raft import Member
+from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
 from sim.strategies.iep import IEP
@@ -26,20 +26,26 @@ class Part:
         self.node = FakeNode(name, wire, **group.changes)
         self.catalog: Catalog = catalog_of((T, LONG_AGO_MS))
         self.sync = SchemaSync(self.node, group.strategy, self.catalog)
-        member = Member(name, tuple(voters), tuple(learners), voters[0])
+        self.delays = Delays()
         self.meta = MetaStorage(
             self.node,
-            member,
             group.strategy,
             self.catalog,
             self.sync,
-            cluster_delay_ms=group.cluster_delay_ms,
-            idle_ticks=group.idle_ticks,
+            Leases(self.node, restarted=False),
+            MetaStorageConfig(
+                tuple(voters),
+                tuple(learners),
+                voters[0],
+                group.cluster_delay_ms,
+                group.idle_ticks,
+            ),
+            delays=self.delays,
         )
 
     @property
     def log(self) -> list[Stamped]:
-        return [entry.command for entry in self.meta.member.log]
+        return [entry.command for entry in self.meta.group.member.log.entries]
 
 
 class Group:
@@ -63,6 +69,10 @@ class Group:
         self.parts = {
             name: Part(self.wire, name, voters, learners, self) for name in voters + learners
         }
+        for part in self.parts.values():
+            part.meta.start()
+        self.loop.run(0)
+        self.wire.sent.clear()  # the first heartbeat
 
     def __getitem__(self, name: str) -> Part:
         return self.parts[name]

@@ -246,9 +246,12 @@ def test_a_scan_asks_every_partition_and_gathers_the_rows(session: Session) -> N
     assert reply.columns is None
 
 
-def test_a_metadata_query_shows_the_columns_of_the_enlisted_version(session: Session) -> None:
-    """And the history knows that it did, once they are shown."""
-    reply = session.do("t1", "scan", None, metadata=True)
+@pytest.mark.parametrize(("action", "key"), [("scan", None), ("get", EVEN)])
+def test_a_metadata_query_shows_the_columns_of_the_enlisted_version(
+    session: Session, action: str, key: int | None
+) -> None:
+    """And the history knows that it did, once they are shown; of one row as of all."""
+    reply = session.do("t1", action, key, metadata=True)
     assert reply.columns == ("id", "v")
     [read] = session.of(MetadataRead)
     assert (read.tx, read.object_id, read.version, read.columns) == ("t1", 1, 1, ("id", "v"))

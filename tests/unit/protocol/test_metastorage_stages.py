@@ -27,7 +27,7 @@ def test_safe_time_is_the_stamp_of_the_last_command_applied() -> None:
 def test_safe_time_waits_for_the_catalog_and_no_tick_overtakes_it() -> None:
     """A tick behind a slow update is published after it [98.x.3]."""
     group = Group("a")
-    group["a"].meta.delays.catalog = 5000
+    group["a"].delays.catalog = 5000
     group.submit("a", update())
     group.until(1)
     group["a"].meta.tick()
@@ -43,7 +43,7 @@ def test_safe_time_waits_for_the_catalog_and_no_tick_overtakes_it() -> None:
 def test_the_text_alone_lets_safe_time_run_ahead_of_the_catalog() -> None:
     """Which is what makes the rule above necessary."""
     group = Group("a", strategy=IEP_LITERAL)
-    group["a"].meta.delays.catalog = 5000
+    group["a"].delays.catalog = 5000
     group.submit("a", update())
     group.until(1)
     assert group["a"].catalog.version == 1
@@ -53,7 +53,7 @@ def test_the_text_alone_lets_safe_time_run_ahead_of_the_catalog() -> None:
 def test_ticks_do_not_wait_where_no_update_does() -> None:
     """Slow catalog listeners are slow about updates only."""
     group = Group("a")
-    group["a"].meta.delays.catalog = 5000
+    group["a"].delays.catalog = 5000
     group["a"].meta.tick()
     assert group["a"].sync.safe_time == group["a"].log[0].message_ts
 
@@ -61,7 +61,7 @@ def test_ticks_do_not_wait_where_no_update_does() -> None:
 def test_a_slow_log_applies_one_command_after_another() -> None:
     """Each takes its time, in order; the answer to the submission too."""
     group = Group("a")
-    group["a"].meta.delays.log = 5000
+    group["a"].delays.log = 5000
     answers = group.submit("a", update("x"))
     group.until(0)
     group["a"].meta.tick()
@@ -76,11 +76,11 @@ def test_a_slow_log_applies_one_command_after_another() -> None:
 def test_a_stage_that_becomes_quick_again_still_keeps_the_order() -> None:
     """What is already waiting waits to its end; the rest follows at once."""
     group = Group("a")
-    group["a"].meta.delays.log = group["a"].meta.delays.catalog = 5000
+    group["a"].delays.log = group["a"].delays.catalog = 5000
     group.submit("a", update("x"))
     group.submit("a", update("y", expected=2))
     group.until(1)
-    group["a"].meta.delays.log = group["a"].meta.delays.catalog = 0
+    group["a"].delays.log = group["a"].delays.catalog = 0
     group.until(4)
     assert group["a"].catalog.version == 1
     group.until(6)
@@ -92,7 +92,7 @@ def test_a_stage_that_becomes_quick_again_still_keeps_the_order() -> None:
 def test_other_listeners_hold_nothing_up() -> None:
     """However slow they are."""
     group = Group("a")
-    group["a"].meta.delays.listener = 10**9
+    group["a"].delays.listener = 10**9
     answers = group.submit("a", update())
     group.until(1)
     assert group["a"].catalog.version == 2
@@ -104,7 +104,7 @@ def test_a_catalog_version_can_be_waited_for() -> None:
     """Each waiter for its own version, listeners included; at once where it is known already."""
     group = Group("a")
     part, woken = group["a"], list[tuple[int, float]]()
-    part.meta.delays.catalog = 3000
+    part.delays.catalog = 3000
 
     async def wait(version: int) -> None:
         await part.meta.catalog_reaches(version)
@@ -191,7 +191,7 @@ def test_an_update_never_ties_with_the_tick_before_it() -> None:
         group = Group("a", strategy=strategy)
         group.until(7)
         group["a"].meta.tick()
-        group["a"].meta.member.propose(Stamped(group["a"].node.clock.now(), update()))
+        group["a"].meta.group.member.propose(Stamped(group["a"].node.clock.now(), update()))
         stamps[strategy.name] = [stamped.message_ts for stamped in group["a"].log]
     assert stamps["iep"] == [timestamp(7), timestamp(7, 1)]
     assert stamps["iep_literal"] == [timestamp(7), timestamp(7)]

@@ -2,13 +2,13 @@
 
 import pytest
 
-from sim.protocol.raft import AppendEntries, AppendReply, Entry, Member
+from sim.protocol.raft import AppendEntries, AppendReply, Entry, Member, RaftLog
 from tests.helpers_raft import Group
 
 
 def commands(member: Member) -> list[object]:
     """What stands in a member's log."""
-    return [entry.command for entry in member.log]
+    return [entry.command for entry in member.log.entries]
 
 
 def append(
@@ -21,15 +21,25 @@ def append(
 
 def follower(*entries: tuple[int, object], term: int = 1) -> Member:
     """Member b, which holds some entries already."""
-    member = Member("b", ("a", "b", "c"), (), "a")
-    member.log = [Entry(*entry) for entry in entries]
-    member.term = term
+    member = Member("b", ("a", "b", "c"), (), RaftLog(), leader="a")
+    member.log.entries = [Entry(*entry) for entry in entries]
+    member.log.term = term
+    member.sync_now()
+    return member
+
+
+def leading(name: str, voters: tuple[str, ...], learners: tuple[str, ...] = ()) -> Member:
+    """The leader of a group that was just born, its first heartbeat sent."""
+    member = Member(name, voters, learners, RaftLog(), leader=name)
+    member.outbox.clear()
     return member
 
 
 def answer(member: Member, message: AppendEntries) -> AppendReply:
     """What a member says to an append."""
     member.step("a", message)
+    if member.needs_sync:
+        member.sync_now()
     [(to, reply)] = member.outbox
     member.outbox.clear()
     assert to == "a"
@@ -111,18 +121,20 @@ def test_a_follower_commits_no_further_than_its_log_is_known_to_agree() -> None:
     """What it holds beyond the append may not be the leader's."""
     member = follower((1, "x"), (1, "y"))
     member.step("a", append((1, "x"), commit=2))
+    member.sync_now()
     assert member.commit_index == 1
 
 
 def test_an_entry_of_an_older_term_is_not_committed_by_counting() -> None:
     """Only together with one of the leader's own term (Raft, 5.4.2)."""
-    leader = Member("a", ("a", "b", "c"), (), "a")
-    leader.log = [Entry(1, "old")]
-    leader.term = 2
+    leader = leading("a", ("a", "b", "c"))
+    leader.log.entries = [Entry(1, "old")]
+    leader.log.term = 2
     leader.step("b", AppendReply(2, success=True, match_index=1))
     assert leader.commit_index == 0
     leader.propose("new")
     leader.step("b", AppendReply(2, success=True, match_index=2))
+    leader.sync_now()
     assert [entry.command for _, entry in leader.committed] == ["old", "new"]
 
 
@@ -138,10 +150,10 @@ def test_what_follows_a_gap_is_refused() -> None:
 
 
 def test_what_follows_another_entry_is_refused() -> None:
-    """The entry before must be of the term that the leader says."""
+    """The entry before must be of the term that the leader says; the hint skips all of its term."""
     member = follower((1, "x"), (1, "y"), term=2)
     reply = answer(member, append((2, "z"), prev=(2, 2), term=2))
-    assert (reply.success, reply.match_index) == (False, 1)
+    assert (reply.success, reply.match_index) == (False, 0)
     assert commands(member) == ["x", "y"]
 
 
@@ -151,17 +163,19 @@ def test_a_suffix_that_conflicts_is_replaced() -> None:
     reply = answer(member, append((1, "x"), (2, "w"), term=2))
     assert (reply.success, reply.match_index, reply.term) == (True, 2, 2)
     assert commands(member) == ["x", "w"]
-    assert [entry.term for entry in member.log] == [1, 2]
+    assert [entry.term for entry in member.log.entries] == [1, 2]
 
 
 def test_a_committed_entry_is_never_replaced() -> None:
     """That would be a broken leader: a defect of the model."""
     member = follower()
     member.step("a", append((1, "x"), (1, "y"), commit=2))
+    member.sync_now()
     with pytest.raises(AssertionError, match="would drop a committed entry"):
         member.step("a", append((2, "w"), prev=(1, 1), term=2))
     member = follower()
     member.step("a", append((1, "x"), (1, "y"), commit=1))
+    member.sync_now()
     member.step("a", append((2, "w"), prev=(1, 1), term=2))
     assert commands(member) == ["x", "w"]
 
@@ -202,7 +216,7 @@ def test_a_leader_goes_back_to_where_the_follower_ends() -> None:
 
 def test_a_refusal_that_comes_late_sends_nothing_that_is_confirmed() -> None:
     """The leader knows better by then."""
-    leader = Member("a", ("a", "b"), (), "a")
+    leader = leading("a", ("a", "b"))
     for command in "xyz":
         leader.propose(command)
     leader.step("b", AppendReply(1, success=True, match_index=2))
@@ -226,16 +240,17 @@ def test_each_proposal_sends_only_what_is_new() -> None:
 
 
 def test_what_a_former_leader_sends_is_ignored() -> None:
-    """No entry, no answer."""
+    """It takes no entry, and tells the sender that its term is over."""
     member = follower((1, "x"), term=2)
-    member.step("a", append((1, "y"), prev=(1, 1), term=1, commit=1))
-    assert (commands(member), member.outbox, member.commit_index) == (["x"], [], 0)
+    reply = answer(member, append((1, "y"), prev=(1, 1), term=1, commit=1))
+    assert (reply.success, reply.term) == (False, 2)
+    assert (commands(member), member.commit_index) == (["x"], 0)
 
 
 def test_answers_of_a_former_term_are_ignored() -> None:
     """They were about another log."""
-    leader = Member("a", ("a", "b"), (), "a")
-    leader.term = 2
+    leader = leading("a", ("a", "b"))
+    leader.log.term = 2
     leader.propose("x")
     leader.step("b", AppendReply(1, success=True, match_index=1))
     assert leader.commit_index == 0
@@ -310,10 +325,10 @@ def test_only_what_is_not_confirmed_is_sent_again() -> None:
 def test_the_leader_votes_and_only_the_leader_proposes() -> None:
     """Anything else is a defect of the model."""
     with pytest.raises(AssertionError, match="leads but does not vote"):
-        Member("a", ("a", "b"), ("d",), "d")
+        Member("a", ("a", "b"), ("d",), RaftLog(), leader="d")
     with pytest.raises(AssertionError, match="proposes but a leads"):
         follower().propose("x")
-    assert Member("a", ("a",), (), "a").is_leader
+    assert leading("a", ("a",)).is_leader
     assert not follower().is_leader
 
 

@@ -7,9 +7,10 @@ import pytest
 from sim.history.events import DdlDecided, UpdateLogged
 from sim.kernel.loop import Loop
 from sim.model.reasons import Reason
+from sim.protocol.application import Delays
+from sim.protocol.leases import Leases
 from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal, Submit
-from sim.protocol.metastorage import MetaStorage
-from sim.protocol.raft import Member
+from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
 from sim.protocol.schema_change import SchemaChange
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
@@ -29,9 +30,14 @@ class Server:
         self.node = FakeNode(name, wire, **changes)
         self.catalog = catalog_of((T, LONG_AGO_MS))
         sync = SchemaSync(self.node, strategy, self.catalog)
-        member = Member(name, ("n1",), ("n2",), "n1")
         self.meta = MetaStorage(
-            self.node, member, strategy, self.catalog, sync, cluster_delay_ms=100, idle_ticks=False
+            self.node,
+            strategy,
+            self.catalog,
+            sync,
+            Leases(self.node, restarted=False),
+            MetaStorageConfig(("n1",), ("n2",), "n1", 100, idle_ticks=False),
+            delays=Delays(),
         )
         SchemaChange(self.node, strategy, self.catalog, self.meta)
 
@@ -44,6 +50,8 @@ class Change:
         wire = self.wire = Wire(self.loop)
         wire.fate = lambda sent: (0 if sent.sender == sent.to else 1000,)
         self.n1, self.n2 = (Server(name, wire, strategy, changes) for name in ("n1", "n2"))
+        for server in (self.n1, self.n2):
+            server.meta.start()
         self.client = FakeNode("c", wire)
         self.answers: list[tuple[str, float, Any]] = []
 
@@ -75,7 +83,7 @@ class Change:
 
 def stamp(change: Change) -> Timestamp:
     """Tm of the first update."""
-    first = change.n1.meta.member.log[0].command.message_ts
+    first = change.n1.meta.group.member.log.entries[0].command.message_ts
     assert isinstance(first, int)
     return Timestamp(first)
 

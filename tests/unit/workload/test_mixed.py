@@ -98,3 +98,15 @@ def test_a_longer_workload_begins_as_the_shorter_one() -> None:
     for short, long in zip(shorter, longer, strict=True):
         whole = short.items[:-1]  # the last transaction may have been cut short
         assert long.items[: len(whole)] == whole
+
+
+def test_a_share_of_transactions_only_reads() -> None:
+    """What would write reads; nothing else of any transaction is another."""
+    half, none = items(operations=400, read_only=0.5), items(operations=400)
+    reading = [item for item in half if item.read_only]
+    assert 0.4 < len(reading) / len(half) < 0.6
+    for item in reading:
+        assert all(isinstance(do, Get | Scan | Rollback) for do in item.operations)
+    assert [i.pause_us for i in half] == [i.pause_us for i in none]
+    written = [item for item in half if not item.read_only]
+    assert all(item in none for item in written)

@@ -238,7 +238,7 @@ def test_a_port_is_the_machine_as_the_protocol_sees_it() -> None:
     machine = Port()
     port = machine.port
     machine.until(1_234)
-    assert (port.name, port.elapsed_us(), port.recording) == ("n1", 1_234, True)
+    assert (port.name, port.watch.now_us, port.recording) == ("n1", 1_234, True)
     assert port.disk is machine.host.disk
     assert port.settings is machine.settings
     assert port.clock.now() == timestamp(1)

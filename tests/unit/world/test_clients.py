@@ -40,6 +40,36 @@ def said(history: History) -> list[tuple[str, float, Any]]:
     return lines
 
 
+# --- read-only transactions ----------------------------------------------------------------------
+
+
+def test_a_read_only_transaction_reads_the_past_and_commits() -> None:
+    """The write of just now is not in it, that of long ago is."""
+    late = transaction(GET, read_only=True, pause_us=ms(1_500))
+    history = run(program(transaction(PUT), transaction(GET, read_only=True), late), load_ms=4_000)
+    shown = [event.value for event in history.events if isinstance(event, Ok) and event.value]
+    assert shown == [{"id": 1, "v": 5}]
+    began = [event for event in history.events if isinstance(event, TxBegan)]
+    assert [event.read_ts is None for event in began] == [True, False, False]
+
+
+def test_a_session_reads_what_it_has_written() -> None:
+    """Its token is no older than its write (IGNITE-20668)."""
+    implicit = transaction(GET, read_only=True, implicit=True)
+    history = run(program(transaction(PUT), implicit, session=True))
+    shown = [event.value for event in history.events if isinstance(event, Ok) and event.value]
+    assert shown == [{"id": 1, "v": 5}]
+
+
+def test_a_read_only_transaction_does_not_write() -> None:
+    """A write, a deletion, and one after a read end it."""
+    for operations in ((PUT,), (Delete("t", 1),), (Scan("t"), PUT)):
+        history = run(program(transaction(*operations, read_only=True, retries=2)))
+        failed = [event.reason for event in history.events if isinstance(event, Failed)]
+        assert failed == ["READ_ONLY"]
+        assert [e.reason for e in history.events if isinstance(e, TxAborted)] == ["READ_ONLY"]
+
+
 # --- programs ------------------------------------------------------------------------------------
 
 

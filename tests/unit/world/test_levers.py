@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from sim.history.events import ClockSet
+from sim.nemesis.roles import NobodyError
 from sim.units import Micros, ms
 from sim.world.cluster import Cluster
 from sim.world.levers import ClusterLevers
@@ -17,6 +18,13 @@ class Ping:
 
 class Pong:
     """Another one."""
+
+
+class Numbered:
+    """One of several."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
 
 
 class Grip:
@@ -57,8 +65,20 @@ def test_roles_are_resolved_when_they_are_asked_for() -> None:
     assert tuple(levers.nodes()) == ("n1", "n2", "n3")
     roles = ("n3", "meta storage leader", "primary of t", "primary of t/0", "primary of t/1")
     assert [levers.resolve(role) for role in roles] == ["n3", "n1", "n2", "n2", "n3"]
+    assert [levers.resolve(f"leader of t{part}") for part in ("", "/1")] == ["n2", "n3"]
     with pytest.raises(AssertionError, match="no node or role is called 'n9'"):
         levers.resolve("n9")
+    for role in ("primary of u", "leader of u/0"):
+        with pytest.raises(NobodyError):
+            levers.resolve(role)
+
+
+def test_a_coordinator_is_whom_a_client_has_asked_last() -> None:
+    """The first node, if it has asked nobody yet."""
+    grip = Grip()
+    assert grip.levers.resolve("coordinator of c") == "n1"
+    grip.cluster.asked["c"] = "n3"
+    assert grip.levers.resolve("coordinator of c") == "n3"
 
 
 def test_traffic_can_be_delayed() -> None:
@@ -118,6 +138,78 @@ def test_the_weather_can_be_changed(weather: dict[str, float], copies: int) -> N
     assert grip.later(10) == [("n1", "n2", 11_000)]
 
 
+def test_messages_can_overtake_each_other() -> None:
+    """Out of line, what is quick does not wait behind what is slow; released, it does."""
+    for out_of_line in (True, False):
+        grip = Grip("[network]\nlatency_ms = { distribution = 'uniform', low = 1, high = 9 }\n")
+        grip.levers.set_weather(sender="n1", to="n2", kind=None, reordering=1.0)
+        if not out_of_line:
+            grip.levers.release()
+        order: list[int] = []
+        grip.cluster.hosts["n2"].on(Numbered, lambda _, told, into=order: into.append(told.number))
+        for number in range(20):
+            grip.send(payload=Numbered(number))
+        grip.later(20)
+        assert sorted(order) == list(range(20))
+        assert (order != sorted(order)) == out_of_line
+
+
+def test_nodes_can_be_cut_off_and_come_back_one_by_one() -> None:
+    """Each of them hears nobody; whoever is left comes back with the release."""
+    grip = Grip()
+    grip.levers.cut_off("n2")
+    grip.levers.cut_off("n3")
+    grip.send("n1", "n2")
+    grip.send("n3", "n1")
+    grip.send("n2", "n3")
+    assert grip.later(10) == []
+    grip.levers.reconnect("n2")
+    grip.send("n1", "n2")
+    grip.send("n2", "n3")
+    assert grip.later(10) == [("n1", "n2", 11_000)]
+    grip.levers.release()
+    grip.send("n2", "n3")
+    assert grip.later(10) == [("n2", "n3", 21_000)]
+
+
+def test_what_is_due_later_is_not_done_after_the_release() -> None:
+    """It would outlast the fault."""
+    grip, done = Grip(), []
+    grip.levers.later(ms(5), lambda: done.append("first"))
+    grip.levers.later(ms(15), lambda: done.append("second"))
+    grip.later(10)
+    grip.levers.release()
+    grip.later(10)
+    assert done == ["first"]
+
+
+@pytest.mark.parametrize(("by_us", "offset_us"), [(3_000, 10_000), (-3_000, -10_000)])
+def test_a_clock_can_leave_the_bound(by_us: int, offset_us: int) -> None:
+    """CSmax is 7 ms here; wherever the clock was before, and it gets back there."""
+    grip = Grip("[clocks.nodes.n2]\noffset_ms = 2\n")
+    clock = grip.cluster.hosts["n2"].clock
+    grip.levers.clock_beyond("n2", by_us)
+    assert clock.read_us() == offset_us
+    grip.levers.release()
+    assert clock.read_us() == 2_000
+
+
+def test_a_setting_can_be_changed() -> None:
+    """Of two values the later one counts as long as it lasts; then the other, then the first."""
+    for first_ends_first in (True, False):
+        grip = Grip()
+        settings = grip.cluster.settings_of("n2")
+        one, other = grip.levers, grip.other()
+        one.set_setting("n2", "delay_duration_ms", 20)
+        other.set_setting("n2", "delay_duration_ms", 30)
+        assert settings.delay_duration_ms == 30
+        (one if first_ends_first else other).release()
+        assert settings.delay_duration_ms == (30 if first_ends_first else 20)
+        (other if first_ends_first else one).release()
+        assert settings.delay_duration_ms == 100
+        assert grip.cluster.settings_of("n1").delay_duration_ms == 100
+
+
 def test_a_clock_can_jump_and_jump_back() -> None:
     """Or stay where it is; both are recorded."""
     for returns, after in ((True, 50_000), (False, 56_000)):
@@ -155,7 +247,7 @@ def test_a_node_can_stand_still() -> None:
 def test_a_stage_can_be_slow(stage: str) -> None:
     """By so much more than it is anyway."""
     grip = Grip(f'[[apply]]\nnode = "n2"\nstage = "{stage}"\ndelay_ms = 5\n')
-    delays = grip.cluster.servers["n2"].metastorage.delays
+    delays = grip.cluster.delays("n2")
     grip.levers.slow_apply("n2", stage, Micros(40_000))
     assert getattr(delays, stage) == 45_000
     grip.levers.release()
@@ -185,7 +277,7 @@ def test_faults_that_overlap_leave_each_other_alone(first_ends_first: bool) -> N
         levers.clock_drift("n2", scale * 100)
         levers.pause("n2")
         levers.block_traffic(sender="n1", to="n2", kind=None)
-    delays = grip.cluster.servers["n2"].metastorage.delays
+    delays = grip.cluster.delays("n2")
     clock = grip.cluster.hosts["n2"].clock
     assert (delays.log, clock.pieces[-1].drift_ppm) == (30_000, 200)
     first, second = (one, other) if first_ends_first else (other, one)

@@ -23,9 +23,9 @@ TEXT = (Path(sim.__file__).parents[1] / "scenarios" / "README.md").read_text("ut
 EXAMPLES = re.findall(r"^```toml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 
-def test_there_are_a_generated_and_three_scripted_examples() -> None:
+def test_there_are_two_generated_and_three_scripted_examples() -> None:
     read_all = [read(text, "example") for text in EXAMPLES]
-    assert [example.scripted for example in read_all] == [False, True, True, True]
+    assert [example.scripted for example in read_all] == [False, True, True, True, False]
 
 
 @pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: text[11:40])

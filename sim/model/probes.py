@@ -1,0 +1,96 @@
+"""The probes: every rare branch of the simulated code that counts how often it was reached.
+
+A run over many seeds tells which of them no seed has reached; a branch that no run ever takes is a
+branch that nobody has tried.
+"""
+
+from collections.abc import Container
+from typing import Final, NamedTuple
+
+from sim.model.clauses import PAUSE_POINTS
+from sim.model.reasons import Reason
+
+
+class Probe(NamedTuple):
+    """A branch by its name, and in words what happens there."""
+
+    name: str
+    sentence: str
+
+
+def _of_reason(reason: Reason) -> Probe:
+    name = f"abort-{reason.name.lower().replace('_', '-')}"
+    return Probe(name, f"a transaction was aborted: {reason.sentence}")
+
+
+OF_DDL: Final = (
+    Reason.DDL_REFUSED,
+    Reason.DDL_CONFLICT,
+    Reason.OBJECT_EXISTS,
+    Reason.OBJECT_NOT_FOUND,
+    Reason.TX_FINISHED,
+)
+"""Reasons for which an operation fails, but no transaction aborts."""
+
+ABORTS: Final = tuple(_of_reason(reason) for reason in Reason if reason not in OF_DDL)
+"""One for each reason for which a transaction may be aborted."""
+
+PAUSES: Final = tuple(
+    Probe(f"paused-{point.name}", f"a scripted pause stopped a task {point.name}")
+    for point in PAUSE_POINTS
+)
+"""Only scripts reach them."""
+
+BRANCHES: Final = (
+    # the meta storage and the catalog
+    Probe("submit-resent", "a DDL's command was sent to the leader again"),
+    Probe("append-resent", "a leader sent entries again that nobody acknowledged"),
+    Probe("idle-tick", "the leader committed an idle safe-time command"),
+    Probe("catalog-cas-lost", "an update found another catalog version than it was made for"),
+    Probe("slow-listener", "a slow listener held safe time back"),
+    Probe("schema-activated", "a schema version came into force on a node"),
+    Probe("completeness-wait", "a look-up waited until the schema was complete"),
+    Probe("tick-ignored", "an idle command of a leader that leads no more was ignored"),
+    Probe("late-start-of-ticks", "a new leader began its idle commands late"),
+    # groups and leases
+    Probe("election", "a group elected a leader"),
+    Probe("election-timeout", "a follower heard nothing for too long"),
+    Probe("quorum-lost", "a leader lost touch with most voters and stepped down"),
+    Probe("transfer", "a leader was told to hand over"),
+    Probe("log-compacted", "a log was cut behind a snapshot"),
+    Probe("snapshot-install", "a member that had fallen behind was sent a snapshot"),
+    Probe("catalog-version-awaited", "entries waited until the catalog knew their schema"),
+    Probe("lease-prolonged", "a lease was prolonged"),
+    Probe("lease-cas-lost", "a lease was decided by two at once"),
+    # DDL
+    Probe("ddl-installed", "a DDL statement took effect"),
+    Probe("ddl-noop", "a DDL statement had nothing to do"),
+    Probe("ddl-refused", "a DDL statement was refused"),
+    Probe("ddl-attempts-exhausted", "a DDL statement lost against others at every attempt"),
+    # transactions
+    Probe("implicit-retry", "an implicit transaction was tried again by its coordinator"),
+    Probe("client-version-refreshed", "a client learned that its schema was out of date"),
+    Probe("transborder-commit", "a transaction committed across a schema change"),
+    Probe("finish-resent", "the outcome of a transaction was sent again"),
+    Probe("cleanup-resent", "a clean-up was sent again"),
+    Probe("marked-rollback", "an open transaction was marked for rollback"),
+    Probe("enlisted-under-two-names", "a transaction met one table under two names"),
+    Probe("lock-wait", "an operation waited for a lock"),
+    Probe("lock-retry", "a lock was asked for again"),
+    Probe("wait-die-abort", "an operation died rather than wait for an older transaction"),
+    Probe("newer-row-met", "an operation met a row of a newer schema version"),
+    # faults
+    Probe("crash", "a node crashed"),
+    Probe("unsynced-lost", "a disk lost what was not synced"),
+    Probe("slow-disk", "somebody waited for a slow disk"),
+    Probe("setting-changed", "a setting was changed while the node ran"),
+    Probe("fault-on-nobody", "a fault found nobody to strike: its table was not there"),
+)
+
+PROBES: Final = (*BRANCHES, *ABORTS, *PAUSES)
+"""All of them; the tests compare this list with the code."""
+
+
+def never_reached(reached: Container[str]) -> tuple[str, ...]:
+    """The probes that are not among those reached, but for what only scripts can reach."""
+    return tuple(probe.name for probe in (*BRANCHES, *ABORTS) if probe.name not in reached)

@@ -1,0 +1,37 @@
+"""A node's clock leaves the bound that all rules rely on.  [98.x.3]"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import Claim, Fault, check, fault
+from sim.nemesis.levers import Levers
+from sim.units import ms
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class ClockSkewBeyond(Fault):
+    """It shows CSmax and `beyond_ms` more than the true time, or less if it is `behind`.
+
+    Claims that need the bound are out of assumption from then on. When the fault heals, the clock
+    jumps back by as much.
+    """
+
+    name: ClassVar[str] = "clock_skew_beyond"
+    summary: ClassVar[str] = "a node's clock is wrong by more than CSmax"
+    source: ClassVar[str] = "IEP-98, what CSmax is needed for"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    node: str
+    beyond_ms: float
+    behind: bool = False
+
+    def verify(self) -> None:
+        check(self.beyond_ms > 0, "beyond_ms", "must be more than 0")
+
+    def claims(self) -> tuple[Claim, ...]:
+        return (Claim("what its clock shows", self.node),)
+
+    def begin(self, levers: Levers) -> None:
+        by_us = ms(self.beyond_ms)
+        levers.clock_beyond(levers.resolve(self.node), -by_us if self.behind else by_us)

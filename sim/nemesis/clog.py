@@ -1,0 +1,45 @@
+"""A link is clogged: nothing is lost, everything comes very late."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import Fault, check, fault
+from sim.nemesis.levers import Levers
+from sim.units import Micros, ms
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class Clog(Fault):
+    """What `node` sends to node `to`, or to every other node, takes `delay_ms` longer.
+
+    `both_ways` clogs the way back as well; `kind` narrows it to one kind of message. What clients
+    send and are sent is left alone.
+    """
+
+    name: ClassVar[str] = "clog"
+    summary: ClassVar[str] = "a link becomes very slow, or all links of a node"
+    targets: ClassVar[tuple[str, ...]] = ("node", "to")
+
+    node: str
+    to: str | None = None
+    delay_ms: float
+    both_ways: bool = False
+    kind: str | None = None
+
+    def verify(self) -> None:
+        check(self.delay_ms > 0, "delay_ms", "must be more than 0")
+        check(self.to is None or self.to != self.node, "to", f"is {self.node} itself")
+
+    def begin(self, levers: Levers) -> None:
+        node = levers.resolve(self.node)
+        ends = levers.nodes() if self.to is None else (levers.resolve(self.to),)
+        by_us = ms(self.delay_ms)
+        for end in ends:
+            if end != node:
+                self._clog(levers, node, end, by_us)
+                if self.both_ways:
+                    self._clog(levers, end, node, by_us)
+
+    def _clog(self, levers: Levers, sender: str, to: str, by_us: Micros) -> None:
+        levers.delay_traffic(sender=sender, to=to, kind=self.kind, by_us=by_us)

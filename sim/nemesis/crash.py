@@ -1,0 +1,36 @@
+"""A node crashes, and starts again when the fault heals.  [98.x.7]"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import LIFE, Claim, Fault, check, fault
+from sim.nemesis.levers import Levers
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class Crash(Fault):
+    """Its memory is gone, its disk and its clock stay.
+
+    With `lose_unsynced` the disk has lost what had not been synced yet, but for the first `torn`
+    entries of it.
+    """
+
+    name: ClassVar[str] = "crash"
+    summary: ClassVar[str] = "a node crashes and starts again with its disk"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    node: str
+    lose_unsynced: bool = False
+    torn: int = 0
+
+    def verify(self) -> None:
+        check(self.torn >= 0, "torn", "must not be negative")
+        check(self.lose_unsynced or not self.torn, "torn", "needs lose_unsynced = true")
+
+    def claims(self) -> tuple[Claim, ...]:
+        return (Claim(LIFE, self.node),)
+
+    def begin(self, levers: Levers) -> None:
+        torn = self.torn if self.lose_unsynced else None
+        levers.crash(levers.resolve(self.node), torn=torn)

@@ -1,0 +1,31 @@
+"""The leader of a group hands over to another node."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import LIFE, Claim, Fault, fault
+from sim.nemesis.levers import Levers
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class LeaderTransfer(Fault):
+    """Of the meta storage, or of a partition (`t/0`); to the node `to`, or to the next voter.
+
+    It happens at an instant; when it heals, the new leader stays.
+    """
+
+    name: ClassVar[str] = "leader_transfer"
+    summary: ClassVar[str] = "the leader of a group hands over to another node"
+    targets: ClassVar[tuple[str, ...]] = ("to",)
+    groups: ClassVar[tuple[str, ...]] = ("group",)
+    instant: ClassVar[bool] = True
+
+    group: str = "meta"
+    to: str | None = None
+
+    def claims(self) -> tuple[Claim, ...]:
+        return () if self.to is None else (Claim(LIFE, self.to, alone=False),)
+
+    def begin(self, levers: Levers) -> None:
+        levers.transfer(self.group, None if self.to is None else levers.resolve(self.to))

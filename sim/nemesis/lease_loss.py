@@ -1,0 +1,26 @@
+"""A primary loses its lease: nobody prolongs it."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import Fault, fault
+from sim.nemesis.levers import Levers
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class LeaseLoss(Fault):
+    """The lease of a partition (`t/0`; `t` is its partition 0) runs out.
+
+    While the fault lasts the placement driver leaves the partition alone; then it finds it a
+    primary again, the old one or another.
+    """
+
+    name: ClassVar[str] = "lease_loss"
+    summary: ClassVar[str] = "a partition's primary loses its lease"
+    places: ClassVar[tuple[str, ...]] = ("place",)
+
+    place: str
+
+    def begin(self, levers: Levers) -> None:
+        levers.expire_lease(self.place)

@@ -1,0 +1,38 @@
+"""Messages between nodes overtake each other."""
+
+from dataclasses import dataclass
+from itertools import permutations
+from typing import ClassVar
+
+from sim.nemesis.base import Fault, check, fault
+from sim.nemesis.levers import Levers
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class MessageReordering(Fault):
+    """Each is out of line with this `probability`: all, or those that `node` sends or is sent.
+
+    A message out of line does not wait behind one that was sent before it and takes longer; where
+    latency never varies there is nothing to overtake. `kind` narrows it to one kind of message.
+    What clients send and are sent is left alone.
+    """
+
+    name: ClassVar[str] = "message_reordering"
+    summary: ClassVar[str] = "messages between nodes overtake each other"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    probability: float
+    node: str | None = None
+    kind: str | None = None
+
+    def verify(self) -> None:
+        check(0 < self.probability <= 1, "probability", "must be more than 0 and at most 1")
+
+    def begin(self, levers: Levers) -> None:
+        node = None if self.node is None else levers.resolve(self.node)
+        for sender, to in permutations(levers.nodes(), 2):
+            if node in (None, sender, to):
+                levers.set_weather(
+                    sender=sender, to=to, kind=self.kind, reordering=self.probability
+                )

@@ -1,0 +1,27 @@
+"""The leader of a group steps down and is elected again, in a new term."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import Fault, fault
+from sim.nemesis.levers import Levers
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class ReElection(Fault):
+    """Of the meta storage, or of a partition (`t/0`).
+
+    The same node leads again: what it began in its old term must not be taken for its new one's.
+    It happens at an instant; there is nothing to heal.
+    """
+
+    name: ClassVar[str] = "re_election"
+    summary: ClassVar[str] = "the same leader again, in a new term"
+    groups: ClassVar[tuple[str, ...]] = ("group",)
+    instant: ClassVar[bool] = True
+
+    group: str = "meta"
+
+    def begin(self, levers: Levers) -> None:
+        levers.re_elect(self.group)

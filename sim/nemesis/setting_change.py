@@ -1,0 +1,31 @@
+"""A node's configuration is changed while it runs, and not that of the others."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from sim.nemesis.base import Claim, Fault, check, fault
+from sim.nemesis.levers import Levers
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class SettingChange(Fault):
+    """The setting `key` of `node` is `to` milliseconds; when it heals, what it was before."""
+
+    name: ClassVar[str] = "setting_change"
+    summary: ClassVar[str] = "a node's DD or H is changed while it runs"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    node: str
+    key: Literal["delay_duration_ms", "safe_time_interval_ms"]
+    to: int
+
+    def verify(self) -> None:
+        least = 1 if self.key == "safe_time_interval_ms" else 0
+        check(self.to >= least, "to", f"must be at least {least}")
+
+    def claims(self) -> tuple[Claim, ...]:
+        return (Claim(f"its {self.key}", self.node),)
+
+    def begin(self, levers: Levers) -> None:
+        levers.set_setting(levers.resolve(self.node), self.key, self.to)

@@ -1,0 +1,27 @@
+"""A node's disk takes its time to sync."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sim.nemesis.base import Fault, check, fault
+from sim.nemesis.levers import Levers
+from sim.units import ms
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class SlowDisk(Fault):
+    """Every sync takes `delay_ms` more; whoever waits for it answers that much later."""
+
+    name: ClassVar[str] = "slow_disk"
+    summary: ClassVar[str] = "a node's disk takes its time to sync"
+    targets: ClassVar[tuple[str, ...]] = ("node",)
+
+    node: str
+    delay_ms: float
+
+    def verify(self) -> None:
+        check(self.delay_ms > 0, "delay_ms", "must be more than 0")
+
+    def begin(self, levers: Levers) -> None:
+        levers.slow_disk(levers.resolve(self.node), ms(self.delay_ms))

@@ -1,0 +1,63 @@
+"""Nodes are cut off one after another and come back one after another, in another order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Self
+
+from sim.nemesis.base import Dice, Fault, FaultWorld, check, decided_role, drawn_order, fault
+from sim.nemesis.levers import Levers
+from sim.units import Micros, ms
+
+
+@fault
+@dataclass(frozen=True, kw_only=True)
+class Swizzle(Fault):
+    """Every `every_ms` one more of the `nodes` is cut off; `held_ms` later they come `back`.
+
+    Where no `nodes` are named, a random majority of all nodes in a random order; where `back` does
+    not say, a random order too. When the fault heals, whoever is still cut off comes back.
+    """
+
+    name: ClassVar[str] = "swizzle"
+    summary: ClassVar[str] = "nodes are cut off one by one, and come back in another order"
+    source: ClassVar[str] = "FoundationDB, swizzle-clogging"
+    targets: ClassVar[tuple[str, ...]] = ("nodes", "back")
+
+    nodes: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+    every_ms: float = 50
+    held_ms: float = 100
+
+    def verify(self) -> None:
+        check(self.every_ms >= 0, "every_ms", "must not be negative")
+        check(self.held_ms >= 0, "held_ms", "must not be negative")
+        check(not self.back or bool(self.nodes), "back", "needs nodes")
+        same = sorted(self.back) == sorted(self.nodes)
+        check(not self.back or same, "back", "must name the same nodes as nodes")
+
+    def decide(self, world: FaultWorld, dice: Dice) -> Self:
+        if not self.nodes:
+            nodes = drawn_order(world.nodes, dice)[: len(world.nodes) // 2 + 1]
+            return replace(self, nodes=nodes, back=drawn_order(nodes, dice))
+        chosen = {name: decided_role(name, world, dice) or name for name in self.nodes}
+        back = self.back or drawn_order(self.nodes, dice)
+        return replace(
+            self,
+            nodes=tuple(chosen[name] for name in self.nodes),
+            back=tuple(chosen[name] for name in back),
+        )
+
+    def begin(self, levers: Levers) -> None:
+        at_us = 0
+        calls: list[tuple[int, Callable[[], None]]] = []
+        nodes = dict.fromkeys(levers.resolve(name) for name in self.nodes)
+        for node in nodes:
+            calls.append((at_us, partial(levers.cut_off, node)))
+            at_us += ms(self.every_ms)
+        at_us += ms(self.held_ms)
+        for node in dict.fromkeys(levers.resolve(name) for name in self.back):
+            calls.append((at_us, partial(levers.reconnect, node)))
+            at_us += ms(self.every_ms)
+        for when_us, call in calls:
+            levers.later(Micros(when_us), call)

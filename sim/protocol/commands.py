@@ -1,0 +1,91 @@
+"""What goes through the log of a partition's group.
+
+Each command is stamped by the group's leader: its `safe_ts` is larger than every earlier one in the
+log, so that a replica that has applied it knows everything of the partition up to there.
+`lease_start` fences: what was sent under a lease that is over is refused where it is applied.
+`catalog_version` is what a member must know before it stores a command, since it could not decode
+the row otherwise.
+"""
+
+from sim.model.ops import Key
+from sim.model.records import Record
+from sim.protocol.messages import Place, Tuple, TxId
+from sim.units import Timestamp
+
+
+class WriteIntent(Record, frozen=True):
+    """Leave a write intent."""
+
+    tx: TxId
+    op: str
+    op_ts: Timestamp
+    key: Key
+    version: int
+    row: Tuple | None
+    lease_start: Timestamp
+    commit_place: Place
+    catalog_version: int
+
+
+class FullWrite(Record, frozen=True):
+    """Write and commit in one step, at the leader's stamp: the one-phase path.
+
+    `tables` go into the history: (object id, version I, version at the stamp).
+    """
+
+    tx: TxId
+    op: str
+    op_ts: Timestamp
+    key: Key
+    version: int
+    row: Tuple | None
+    lease_start: Timestamp
+    catalog_version: int
+    tables: tuple[tuple[int, int, int], ...] = ()
+
+
+class FinishTx(Record, frozen=True):
+    """Store a transaction's outcome at its commit partition, unless one is stored already.
+
+    `commit_ts` None is an abort; `by_recovery`: of a transaction whose coordinator seemed gone.
+    """
+
+    tx: TxId
+    commit_ts: Timestamp | None
+    participants: tuple[Place, ...]
+    tables: tuple[tuple[int, int, int], ...] = ()
+    by_recovery: bool = False
+
+
+class CleanUp(Record, frozen=True):
+    """The transaction has ended: turn its intents into committed versions, or drop them."""
+
+    tx: TxId
+    commit_ts: Timestamp | None
+
+
+class Cleaned(Record, frozen=True):
+    """Every participant of a finished transaction has cleaned up."""
+
+    tx: TxId
+
+
+class PrimaryChange(Record, frozen=True):
+    """A node is to be primary from `lease_start` on: earlier tokens are worth nothing after it."""
+
+    lease_start: Timestamp
+    holder: str
+
+
+class SafeTimeSync(Record, frozen=True):
+    """Nothing but its stamp."""
+
+
+Command = WriteIntent | FullWrite | FinishTx | CleanUp | Cleaned | PrimaryChange | SafeTimeSync
+
+
+class StampedCommand(Record, frozen=True):
+    """A command as it stands in the log, under its leader's stamp."""
+
+    safe_ts: Timestamp
+    command: Command

@@ -1,0 +1,233 @@
+"""How a coordinator ends its transactions: fix commit_ts, validate, store the outcome, or abort.
+
+commit_ts is taken once no operation is outstanding and every write is replicated, so that it is
+larger than every op_ts [110.x.2] and nothing that was committed can be lost. Every lease under
+which the transaction took locks must last beyond it: only then were the locks held until then. The
+schema is judged at commit_ts [110.valid.1].
+
+The decision stands once the commit partition has stored it. Until it answers, the same decision
+with the same commit_ts is sent again, to whoever is primary by then. If others took the coordinator
+for dead, they may have stored an abort; then that is what counts.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from sim.history.events import TxAborted, TxCommitted
+from sim.model.ports import NO_REPLY, Future
+from sim.model.reasons import Reason
+from sim.protocol.leases import Leases
+from sim.protocol.messages import (
+    AreReplicated,
+    Finish,
+    Finished,
+    Place,
+    Replicated,
+    TxState,
+    TxStateRequest,
+)
+from sim.protocol.participant import Participant
+from sim.protocol.patience import patience
+from sim.protocol.transaction import ABORTED, ACTIVE, COMMITTED, COMMITTING, Transaction
+from sim.units import US_PER_MS, Micros, Timestamp
+
+if TYPE_CHECKING:
+    from sim.protocol.coordinator import Coordinator
+
+Tables = tuple[tuple[int, int, int], ...]
+"""(object id, version I, version at commit_ts) of every enlisted object."""
+
+
+class TransactionEnds:
+    """The ends of one coordinator's transactions."""
+
+    def __init__(
+        self, coordinator: "Coordinator", participant: Participant, leases: Leases
+    ) -> None:
+        self._coordinator = coordinator
+        self._participant = participant
+        self._leases = leases
+        self.node = coordinator.node
+        self.strategy = coordinator.strategy
+        self.node.on(Replicated, self._on_replicated)
+        self.node.on(TxStateRequest, self._on_state_request)
+
+    # --- committing -------------------------------------------------------------------------------
+
+    async def commit(self, tx: Transaction) -> Reason | None:
+        """Fix commit_ts, validate, store the outcome; None, or the reason why it is aborted."""
+        node, strategy = self.node, self.strategy
+        if tx.state is not ACTIVE:  # rolled back since its operation
+            return tx.reason or Reason.TX_FINISHED
+        if tx.read_ts is not None:
+            self._end_read_only(tx, tx.read_ts)
+            return None
+        tx.state = COMMITTING
+        await strategy.before_commit_ts(self._coordinator, tx)
+        waiting = node.pause_at("before-commit-ts", tx.id.label)
+        if waiting is not None:
+            await waiting
+        if tx.reason is not None:
+            return self.abort(tx, tx.reason)
+        tx.commit_ts = commit_ts = node.clock.now()
+        if tx.bound_ts is not None and commit_ts >= tx.bound_ts:
+            return self.abort(tx, Reason.ROLLBACK_ONLY)
+        reason, tables = await strategy.commit_schema(self._coordinator, tx, commit_ts)
+        reason = reason or self._leases_last(tx, commit_ts)
+        if reason is not None:
+            return self.abort(tx, reason)
+        self._probe_border(tables)
+        waiting = node.pause_at("after-commit-check", tx.id.label)
+        if waiting is not None:
+            await waiting
+        tx.state = COMMITTED  # from here on nobody else may join it
+        return await self._finish(tx, commit_ts, tables)
+
+    def _leases_last(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
+        """Whether every lease that the transaction runs under lasts beyond commit_ts."""
+        for place, token in tx.participants.items():
+            lease = self._leases.of(place)
+            lasts = lease if lease is not None and lease.start_ts == token.start_ts else token
+            reason = self.strategy.commit_lease(commit_ts, lasts.expiration_ts)
+            if reason is not None:
+                self.node.probe("lease-over-at-commit")
+                return reason
+        return None
+
+    def _probe_border(self, tables: Tables) -> None:
+        for _, initial, current in tables:
+            if initial != current:
+                self.node.probe("transborder-commit")
+                return
+
+    async def _finish(self, tx: Transaction, commit_ts: Timestamp, tables: Tables) -> Reason | None:
+        """Tell the commit partition until it answers; believe what it says."""
+        node, place = self.node, tx.commit_place
+        if place is None:
+            self._record_commit(tx, commit_ts, tables)
+            self.committed(tx)
+            return None
+        participants = tuple(tx.participants)
+        validate = self.strategy.validate_at_finish is not None
+        tries = 0
+        while True:
+            if tries:
+                commit_ts = self.strategy.repeated_commit_ts(commit_ts, node.clock.now())
+            request = Finish(
+                node.clock.now(), tx.id, commit_ts, place, participants, tables, validate
+            )
+            wait_us = patience(node.settings, tries)
+            reply: Any = await node.request(self._holder(place), request, wait_us)
+            if type(reply) is Finished:
+                break
+            node.probe("finish-resent")
+            tries += 1
+            if reply is not NO_REPLY:
+                node.clock.update(reply.sent_ts)
+                await node.sleep(Micros(node.settings.resend_us // 4))
+        node.clock.update(reply.sent_ts)
+        if reply.commit_ts is None:
+            tx.state = COMMITTING
+            return self.abort(tx, reply.reason or Reason.TX_RECOVERED)
+        self._probe_border(reply.tables)
+        self.committed(tx)
+        return None
+
+    def _holder(self, place: Place) -> str:
+        lease = self._leases.of(place)
+        assert lease is not None, f"{place} takes part and never had a primary"
+        return lease.holder
+
+    def committed(self, tx: Transaction) -> None:
+        """The outcome is stored."""
+        tx.state = COMMITTED
+        self._coordinator.transactions.pop(tx.id.label, None)
+
+    def _end_read_only(self, tx: Transaction, read_ts: Timestamp) -> None:
+        tables = tuple((e.object_id, e.version, e.version) for e in tx.by_id.values())
+        self._record_commit(tx, read_ts, tables)
+        self.committed(tx)
+
+    def _record_commit(self, tx: Transaction, commit_ts: Timestamp, tables: Tables) -> None:
+        node = self.node
+        if node.recording:
+            node.record(TxCommitted(node.watch.now_us, node.name, tx.id.label, commit_ts, tables))
+
+    # --- aborting ---------------------------------------------------------------------------------
+
+    def abort(self, tx: Transaction, reason: Reason) -> Reason:
+        """End the transaction without a trace in the data; gives the reason back.
+
+        Nothing is stored of it: who looks for its end and finds none may store an abort.
+        """
+        node, coordinator = self.node, self._coordinator
+        assert tx.state in {ACTIVE, COMMITTING}, tx.state
+        tx.state = ABORTED
+        tx.reason = reason
+        del coordinator.transactions[tx.id.label]
+        coordinator.aborted[tx.id.label] = reason
+        if node.recording:
+            node.record(TxAborted(node.watch.now_us, node.name, tx.id.label, reason.name))
+        node.probe(f"abort-{reason.name.lower().replace('_', '-')}")
+        if tx.participants:
+            node.spawn(self._participant.clean_up_at(list(tx.participants), tx.id, None))
+        return reason
+
+    def look_for_late(self) -> None:
+        """Abort what has been open for longer than a transaction may take."""
+        now, limit_us = self.node.watch.now_us, self.node.settings.tx_timeout_ms * US_PER_MS
+        for tx in list(self._coordinator.transactions.values()):
+            if tx.state is ACTIVE and now - tx.began_us > limit_us:
+                self.abort(tx, Reason.TX_TIMED_OUT)
+
+    # --- what others ask and tell -----------------------------------------------------------------
+
+    def _find(self, label: str) -> Transaction | None:
+        return self._coordinator.transactions.get(label)
+
+    def _on_replicated(self, sender: str, news: Replicated) -> None:
+        """A write that was answered before is replicated, or never will be."""
+        del sender
+        self.node.clock.update(news.sent_ts)
+        tx = self._find(news.tx.label)
+        if tx is not None:
+            tx.replicated(news.op, news.reason)
+
+    async def writes_are_replicated(self, tx: Transaction) -> None:
+        """Wait until every write is in its group's log for good; ask again where news is lost."""
+        node = self.node
+        while tx.unreplicated and tx.reason is None:
+            tx.idle = idle = node.future()
+            node.probe("replication-awaited")
+            timer = node.call_later(node.settings.resend_us, self._ask_again, tx, idle)
+            await idle
+            timer.cancel()
+
+    def _ask_again(self, tx: Transaction, idle: Future[Any]) -> None:
+        """The news may be lost: ask the primaries; those that are none any longer say nothing."""
+        for place in dict.fromkeys(tx.unreplicated.values()):
+            ops = tuple(op for op, at in tx.unreplicated.items() if at == place)
+            request = AreReplicated(self.node.clock.now(), tx.id, ops, place)
+            self.node.send(tx.participants[place].holder, request)
+            lease = self._leases.of(place)
+            if lease is not None and lease.start_ts != tx.participants[place].start_ts:
+                tx.reason = tx.reason or Reason.PRIMARY_EXPIRED
+        if tx.idle is idle:
+            tx.idle = None
+            idle.set(None)  # look again
+
+    def _on_state_request(self, sender: str, request: TxStateRequest) -> TxState:
+        """What has become of a transaction; a pending one commits later than `read_ts`."""
+        del sender
+        clock = self.node.clock
+        clock.update(request.sent_ts)
+        tx, label = self._find(request.tx.label), request.tx.label
+        if tx is None or tx.id != request.tx:
+            known = label in self._coordinator.aborted
+            return TxState(clock.now(), "aborted" if known else "unknown")
+        read_ts, commit_ts = request.read_ts, tx.commit_ts
+        if commit_ts is None:
+            if read_ts is not None:
+                clock.update(read_ts)
+            return TxState(clock.now(), "pending")
+        later = read_ts is not None and commit_ts > read_ts
+        return TxState(clock.now(), "pending" if later else "deciding")

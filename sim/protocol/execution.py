@@ -1,0 +1,234 @@
+"""What an operation does once it may: read and decode rows, or leave write intents.
+
+Rows are decoded with the version that they were written under and upgraded to the version that the
+operation runs under [110.flow.5] [110.fwd.2]. A row written under a newer schema than I aborts the
+reader [110.back].
+"""
+
+from types import CoroutineType
+from typing import Any
+
+from sim.history.events import Cells, ReadExecuted, RowRead, WriteExecuted
+from sim.model.ops import Key
+from sim.model.ports import Node
+from sim.model.reasons import Reason
+from sim.model.schema import Table
+from sim.protocol.commands import FullWrite, WriteIntent
+from sim.protocol.hosting import BUSY, Hosted, Hosting
+from sim.protocol.messages import AreReplicated, Operate, Operated, Replicated, TxId
+from sim.protocol.partition import Intent
+from sim.protocol.rows import decode, upgrade
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import Strategy
+from sim.units import Timestamp
+
+ReadRow = tuple[Key, Cells]
+Found = tuple[str | None, int, Any]
+"""(writer, schema version, row) of what a read sees under a key; writer None: never written."""
+NOTHING: Found = (None, 0, None)
+
+
+class Executor:
+    """Reads and writes of one node's replicas."""
+
+    def __init__(self, node: Node, strategy: Strategy, sync: SchemaSync, hosting: Hosting) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.hosting = hosting
+        node.on(AreReplicated, self._tell_again)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def read(self, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table) -> Operated:
+        """Read one key, or every key of the partition, decoded and upgraded to the run version."""
+        tx, machine, pending = request.tx, hosted.machine, hosted.pending
+        if not machine.intents and not pending and request.action == "get":
+            newest = machine.newest(request.key)
+            one: Found = NOTHING
+            if newest is not None:
+                one = (newest.writer, newest.version, newest.row)
+            return self.shown(request, tx, op_ts, table, [(request.key, one)])
+        scan = request.action == "scan"
+        keys: Any = (request.key,)
+        if scan:
+            keys = list(machine.rows)
+            keys += [key for key in machine.intents if key not in machine.rows]
+            keys += [
+                key for key in pending if key not in machine.rows and key not in machine.intents
+            ]
+        seen: list[tuple[Key, Found]] = []
+        for key in keys:
+            intent = pending.get(key) if pending else None
+            if intent is None or intent.tx != tx:
+                intent = machine.intents.get(key)
+            if intent is not None and intent.tx == tx:
+                seen.append((key, (tx.label, intent.version, intent.row)))
+                continue
+            newest = machine.newest(key)
+            if newest is not None:
+                seen.append((key, (newest.writer, newest.version, newest.row)))
+            elif not scan:
+                seen.append((key, NOTHING))
+        return self.shown(request, tx, op_ts, table, seen)
+
+    def shown(
+        self,
+        request: Any,
+        tx: TxId,
+        op_ts: Timestamp,
+        table: Table,
+        seen: list[tuple[Key, Found]],
+    ) -> Operated:
+        """Decode what was seen, upgrade it, and write down the read."""
+        node, initial = self.node, getattr(request, "initial", table.version)
+        reads: list[RowRead] = []
+        found: list[ReadRow] = []
+        for key, (writer, version, row) in seen:
+            reason = self.strategy.check_tuple(version, initial)
+            if reason is not None:
+                node.probe("newer-row-met")
+                return Operated(node.clock.now(), op_ts, reason)
+            cells, decoded = None, version
+            if row is not None:
+                if version != table.version and not self._knows(request.table_id, version):
+                    return Operated(node.clock.now(), op_ts, Reason.NEWER_ROW_VERSION)
+                decoded = self.strategy.decode_version(version, initial)
+                if decoded == table.version:
+                    cells = decode(table, row)
+                else:
+                    source = self._table(request.table_id, decoded)
+                    cells = upgrade(decode(source, row), source, table)
+                found.append((key, cells))
+            if node.recording:
+                reads.append(RowRead(key, writer, version, decoded, cells))
+        if node.recording:
+            node.record(
+                ReadExecuted(
+                    node.watch.now_us,
+                    node.name,
+                    tx.label,
+                    request.op,
+                    request.table_id,
+                    request.partition,
+                    op_ts,
+                    table.version,
+                    request.action == "scan",
+                    tuple(reads),
+                )
+            )
+        return Operated(node.clock.now(), op_ts, None, tuple(found))
+
+    def _knows(self, table_id: int, version: int) -> bool:
+        return self.sync.catalog.definition(table_id, version) is not None
+
+    def _table(self, table_id: int, version: int) -> Table:
+        found = self.sync.catalog.definition(table_id, version)
+        assert isinstance(found, Table), f"table {table_id} has no version {version} here"
+        return found
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def write(
+        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+    ) -> Operated:
+        """Leave a write intent; where it must be replicated first, that is told later."""
+        self._record(request, op_ts, table)
+        return self._leave_intent(coordinator, request, hosted, op_ts, table)
+
+    def _leave_intent(
+        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+    ) -> Operated:
+        node, tx, key = self.node, request.tx, request.key
+        command = WriteIntent(
+            tx,
+            request.op,
+            op_ts,
+            key,
+            table.version,
+            request.row,
+            request.lease_start,
+            request.commit_place,
+            0 if hosted.group.is_alone else self.sync.catalog.at(op_ts).version,
+        )
+        result = self.hosting.submitted(hosted, command)
+        if type(result) is CoroutineType:
+            hosted.pending[key] = Intent(
+                tx, request.op, op_ts, table.version, request.row, request.commit_place
+            )
+            node.spawn(self._report(coordinator, hosted, command, result))
+            return Operated(node.clock.now(), op_ts, None, (), replicated=False)
+        return Operated(node.clock.now(), op_ts, result)
+
+    async def _report(
+        self, coordinator: str, hosted: Hosted, command: WriteIntent, replicated: Any
+    ) -> None:
+        """Tell the coordinator once the write is in the log for good, or never will be."""
+        reason = await replicated
+        pending = hosted.pending.get(command.key)
+        if pending is not None and pending.tx == command.tx and pending.op == command.op:
+            del hosted.pending[command.key]
+        node = self.node
+        node.send(coordinator, Replicated(node.clock.now(), command.tx, command.op, reason))
+
+    def _tell_again(self, sender: str, request: AreReplicated) -> None:
+        """Of these writes, those that are in the log: the news may have been lost."""
+        node = self.node
+        hosted = self.hosting.at(request.place)
+        if hosted is None:
+            return
+        waiting = [intent.op for intent in hosted.pending.values() if intent.tx == request.tx]
+        stored = hosted.machine.ops_of(request.tx)
+        for op in request.ops:
+            if op not in waiting and op in stored:
+                node.send(sender, Replicated(node.clock.now(), request.tx, op, None))
+
+    async def write_and_commit(
+        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+    ) -> Operated:
+        """The one-phase path: the leader's stamp is commit_ts.
+
+        A leader that does not know the schema at its stamp yet cannot wait, since stamps rise; the
+        write then is an ordinary intent, and its transaction commits in two phases.
+        """
+        node = self.node
+        self._record(request, op_ts, table)
+        command = FullWrite(
+            request.tx,
+            request.op,
+            op_ts,
+            request.key,
+            table.version,
+            request.row,
+            request.lease_start,
+            0 if hosted.group.is_alone else self.sync.catalog.at(op_ts).version,
+            ((request.table_id, request.initial, request.initial),),
+        )
+        result = self.hosting.submitted(hosted, command)
+        if type(result) is CoroutineType:
+            result = await result
+        if result is BUSY:
+            return self._leave_intent(coordinator, request, hosted, op_ts, table)
+        if isinstance(result, Reason):
+            return Operated(node.clock.now(), op_ts, result)
+        node.probe("one-phase-commit")
+        return Operated(node.clock.now(), op_ts, None, (), commit_ts=result)
+
+    def _record(self, request: Operate, op_ts: Timestamp, table: Table) -> None:
+        node = self.node
+        if node.recording:
+            cells = None if request.row is None else decode(table, request.row)
+            node.record(
+                WriteExecuted(
+                    node.watch.now_us,
+                    node.name,
+                    request.tx.label,
+                    request.op,
+                    request.table_id,
+                    request.partition,
+                    request.key,
+                    op_ts,
+                    table.version,
+                    cells,
+                )
+            )

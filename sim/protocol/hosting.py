@@ -1,0 +1,317 @@
+"""The replicas that a node holds: for each of its partitions a group's member and its machine.
+
+A group is born when it is first needed, with the partition's first replica as its leader; every
+node that holds a replica comes to the same group, since who they are follows from the catalog. A
+node that does not know the table yet holds nothing of it and hears nothing of its group.
+
+A leader stamps every command: larger than every stamp in the log, its predecessors' included, so
+that *partition safe time* never goes back. Where nothing is written, it stamps an idle command now
+and then; a group of one needs none, since there is nobody to tell.
+"""
+
+from heapq import heappop, heappush
+from types import CoroutineType
+from typing import Any, Final
+
+from sim.model.ports import NO_REPLY, Future, Node
+from sim.model.reasons import Reason
+from sim.protocol.commands import FullWrite, PrimaryChange, SafeTimeSync, StampedCommand
+from sim.protocol.group import NOT_LEADER, Group, Pending
+from sim.protocol.leases import Lease, Leases
+from sim.protocol.messages import PartitionRaft, PartitionSubmit, PartitionSubmitted, Place
+from sim.protocol.partition import Intent, Partition
+from sim.protocol.patience import patience
+from sim.protocol.placement import Placement
+from sim.protocol.raft import Member
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import Strategy
+from sim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
+
+
+class BusyType:
+    """The type of `BUSY`."""
+
+    __slots__ = ()
+
+
+BUSY: Final = BusyType()
+"""What a one-phase write comes to whose leader does not know the schema at its stamp yet."""
+
+
+class Hosted:
+    """A replica on this node: its group's member, its machine, and what only a primary has.
+
+    `lease` is this node's own, by which it is primary, while it may be; `pending` are the primary's
+    own intents that its group has not applied yet, by key.
+    """
+
+    __slots__ = ("group", "is_alone", "lease", "machine", "pending", "place", "waiting")
+
+    def __init__(self, place: Place, group: Group, machine: Partition) -> None:
+        self.place = place
+        self.group = group
+        self.machine = machine
+        self.is_alone = group.is_alone
+        self.lease: Lease | None = None
+        self.pending: dict[Any, Intent] = {}
+        self.waiting: list[tuple[Timestamp, int, Future[Any]]] = []
+
+
+class Hosting:
+    """The replicas of one node."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        sync: SchemaSync,
+        leases: Leases,
+        placement: Placement,
+        *,
+        partition_class: type[Partition],
+        member_class: type[Member],
+        birth_ts: Timestamp,
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.leases = leases
+        self.placement = placement
+        self.members: dict[Place, Hosted] = {}
+        self._partition_class = partition_class
+        self._member_class = member_class
+        self._birth_ts = birth_ts
+        self._order = 0
+        self._submissions = 0
+        self._in_flight: dict[tuple[str, int], Pending] = {}
+        self._stamp = strategy.partition_stamp
+        node.on(PartitionRaft, self._on_raft)
+        node.on(PartitionSubmit, self._on_submit)
+
+    # --- groups -----------------------------------------------------------------------------------
+
+    def at(self, place: Place) -> Hosted | None:
+        """This node's replica of a partition; None where it holds none."""
+        found = self.members.get(place)
+        return found or self._born(place)
+
+    def revive(self, places: list[Place]) -> None:
+        """Begin again with what the disk of a restarted node holds."""
+        for place in places:
+            self.at(place)
+
+    def _born(self, place: Place) -> Hosted | None:
+        node = self.node
+        if not self.placement.knows(place[0]):
+            return None
+        voters = self.placement.replicas_of(place)
+        if node.name not in voters:
+            return None
+        machine = self._partition_class(
+            node, self.strategy, place, self._birth_ts, self._knows_version
+        )
+        alone = len(voters) == 1
+        group = Group(
+            node,
+            machine.name,
+            machine,
+            voters=voters,
+            wrap=None if alone else lambda message: PartitionRaft(place, message),
+            member_class=self._member_class,
+        )
+        found = self.members[place] = Hosted(place, group, machine)
+        if not alone:
+            machine.on_safe_time = lambda ts: self._safe_time_moved(found, ts)
+            group.on_elected = lambda term: self._elected(found, term)
+        group.start()
+        self.see_lease(found, self.leases.of(place))
+        if not alone and group.is_leader:
+            self._arm_idle(found, group.term)
+        return found
+
+    def see_lease(self, hosted: Hosted, lease: Lease | None) -> None:
+        """Keep a lease by which this node is primary; the locks of an earlier life are gone."""
+        mine = lease is not None and lease.holder == self.node.name
+        if mine and lease is not None and self.leases.is_of_this_life(lease.start_ts):
+            hosted.lease = lease
+        else:
+            hosted.lease = None
+
+    def _knows_version(self, catalog_version: int) -> bool:
+        return self.sync.catalog.version >= catalog_version
+
+    def _on_raft(self, sender: str, envelope: PartitionRaft) -> None:
+        hosted = self.at(envelope.place)
+        if hosted is not None:
+            hosted.group.receive(sender, envelope.message)
+
+    def _elected(self, hosted: Hosted, term: int) -> None:
+        """A leader's first command lets it commit what earlier terms left behind (Raft 5.4.2)."""
+        self._propose(hosted, SafeTimeSync())
+        self._arm_idle(hosted, term)
+
+    def _arm_idle(self, hosted: Hosted, term: int) -> None:
+        delay_us = Micros(self.node.settings.partition_idle_ms * US_PER_MS)
+        self.node.call_later(delay_us, self._idle, hosted, term, hosted.group.last_stamp)
+
+    def _idle(self, hosted: Hosted, term: int, last_stamp: Timestamp) -> None:
+        """Nothing was stamped since the last look: stamp something."""
+        group = hosted.group
+        if not group.is_leader or group.term != term:
+            return
+        if group.last_stamp == last_stamp:
+            self.node.probe("partition-tick")
+            self._propose(hosted, SafeTimeSync())
+        self._arm_idle(hosted, term)
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    def submitted(self, hosted: Hosted, command: Any) -> Any:
+        """Run a command through the group: its result at once, or a coroutine that comes to it."""
+        if hosted.is_alone and hosted.group.is_leader and type(command) is not FullWrite:
+            group = hosted.group
+            stamp = self._stamp(self.node.clock, group.last_stamp)
+            result = group.proposed(StampedCommand(stamp, command))
+            if type(result) is not Pending:
+                return result
+            return self._submitted_later(hosted, command, result)
+        if hosted.group.is_leader:
+            result = self._propose(hosted, command)
+            if type(result) is not Pending:
+                return result
+            return self._submitted_later(hosted, command, result)
+        return self._submitted_later(hosted, command, NOT_LEADER)
+
+    async def _submitted_later(self, hosted: Hosted, command: Any, result: Any) -> Any:
+        """Wait for the result; where there is none, ask whoever leads now, until there is one."""
+        node, group = self.node, hosted.group
+        asked = 0
+        doubtful = False
+        self._submissions += 1
+        number = self._submissions
+        while True:
+            if type(result) is Pending:
+                result = await result.future
+                doubtful = True  # appended, and perhaps replaced
+            if result is BUSY and not doubtful:
+                return BUSY
+            if result is not NOT_LEADER and result is not BUSY:
+                return result
+            await node.sleep(Micros(node.settings.resend_us // 8))
+            if group.is_leader:
+                result = self._propose(hosted, command)
+                continue
+            to = group.leader or group.voters[asked % len(group.voters)]
+            asked += 1
+            if to == node.name:  # not yet, or no longer
+                result = NOT_LEADER
+                continue
+            request = PartitionSubmit(node.clock.now(), hosted.place, command, number)
+            reply: Any = await node.request(to, request, patience(node.settings, asked))
+            result = NOT_LEADER
+            doubtful = doubtful or reply is NO_REPLY
+            if reply is not NO_REPLY:
+                node.clock.update(reply.sent_ts)
+                if reply.result is BUSY and not doubtful:
+                    return BUSY
+                if reply.done:
+                    await self.safe_time_reaches(hosted, reply.stamp)  # here too it is applied
+                    return reply.result
+                node.probe("partition-submit-repeated")
+
+    def _propose(self, hosted: Hosted, command: Any) -> Any:
+        """Stamp and append at the leader; the result, `BUSY`, or what is to be waited for."""
+        group = hosted.group
+        stamp = self.strategy.partition_stamp(self.node.clock, group.last_stamp)
+        if type(command) is FullWrite:
+            validated = self._validated(hosted, command, stamp)
+            if not isinstance(validated, FullWrite):
+                return validated
+            command = validated
+        return group.proposed(StampedCommand(stamp, command))
+
+    def _validated(
+        self, hosted: Hosted, command: FullWrite, stamp: Timestamp
+    ) -> FullWrite | Reason | BusyType:
+        """The one-phase path: I must be forward-compatible at the stamp, before it is appended."""
+        if command.tx in hosted.machine.ended:
+            return command
+        sync, strategy = self.sync, self.strategy
+        verdict = strategy.validate_one_phase(sync, command, stamp)
+        if verdict is None:
+            self.node.probe("one-phase-awaits-metadata")
+            return BUSY
+        self.node.probe("one-phase-revalidated")
+        reason, tables = verdict
+        if reason is not None:
+            return reason  # type: ignore[no-any-return]  # what the design's function says
+        if tables == command.tables:
+            return command
+        return FullWrite(
+            command.tx,
+            command.op,
+            command.op_ts,
+            command.key,
+            command.version,
+            command.row,
+            command.lease_start,
+            command.catalog_version,
+            tables,
+        )
+
+    async def _on_submit(self, sender: str, request: PartitionSubmit) -> PartitionSubmitted:
+        """Another replica's command, at the leader; a copy waits for what came first."""
+        node = self.node
+        node.clock.update(request.sent_ts)
+        hosted = self.at(request.place)
+        if hosted is None or not hosted.group.is_leader:
+            leader = None if hosted is None else hosted.group.leader
+            return PartitionSubmitted(node.clock.now(), done=False, leader=leader)
+        needed = getattr(request.command, "catalog_version", 0)
+        if not self._knows_version(needed):
+            node.probe("catalog-version-awaited")
+            return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
+        before = hosted.group.last_stamp
+        copy = self._in_flight.get((sender, request.number))
+        result = copy or self._propose(hosted, request.command)
+        stamp = hosted.group.last_stamp
+        if type(result) is Pending:
+            self._in_flight[sender, request.number] = result
+            result = await result.future
+            self._in_flight.pop((sender, request.number), None)
+        if result is NOT_LEADER or result is BUSY:
+            return PartitionSubmitted(node.clock.now(), done=False, result=result)
+        if stamp == before:  # refused before it was appended
+            stamp = MIN_TIMESTAMP
+        return PartitionSubmitted(node.clock.now(), done=True, result=result, stamp=stamp)
+
+    # --- primaries --------------------------------------------------------------------------------
+
+    async def become_primary(self, place: Place, start_ts: Timestamp) -> bool:
+        """Know everything that was committed before, and fence what earlier primaries may send."""
+        hosted = self.at(place)
+        if hosted is None or not self.leases.is_of_this_life(start_ts):
+            return False
+        change = self.submitted(hosted, PrimaryChange(start_ts, self.node.name))
+        if type(change) is CoroutineType:
+            await change
+        while hosted.machine.lease_start < start_ts:
+            await self.safe_time_reaches(hosted, Timestamp(hosted.machine.safe_ts + 1))
+        return True
+
+    # --- partition safe time ----------------------------------------------------------------------
+
+    def _safe_time_moved(self, hosted: Hosted, ts: Timestamp) -> None:
+        hosted.machine.record_safe_time(ts)
+        waiting = hosted.waiting
+        while waiting and waiting[0][0] <= ts:
+            heappop(waiting)[2].set(None)
+
+    async def safe_time_reaches(self, hosted: Hosted, ts: Timestamp) -> None:
+        """Wait until this replica knows everything of its partition up to `ts`."""
+        if hosted.machine.safe_ts >= ts:
+            return
+        reached: Future[Any] = self.node.future()
+        self._order += 1
+        heappush(hosted.waiting, (ts, self._order, reached))
+        await reached

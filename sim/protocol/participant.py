@@ -1,0 +1,383 @@
+"""How transactions end at the nodes that took part, and what becomes of those that nobody ends.
+
+The commit partition's replicated state is the commit point: the first outcome that is stored there
+stays, whoever asks for another one is told that one. From there the participants are told, until
+each has confirmed; a new primary goes on with what the last one left.
+
+A transaction whose coordinator is gone ends too. Whoever finds its locks or intents in the way for
+long asks its coordinator; if that does not answer, or knows nothing of it, the commit partition
+stores an abort unless an outcome is stored. Recovery only ever aborts: a coordinator that still
+wanted to commit is told so.
+"""
+
+from types import CoroutineType
+from typing import Any
+
+from sim.model.ports import NO_REPLY, Node
+from sim.protocol.commands import Cleaned as CleanedCommand
+from sim.protocol.commands import CleanUp, FinishTx
+from sim.protocol.hosting import Hosted, Hosting
+from sim.protocol.leases import Leases
+from sim.protocol.locks import LockTable
+from sim.protocol.messages import (
+    Cleaned,
+    Cleanup,
+    Finish,
+    Finished,
+    NotPrimary,
+    Place,
+    RecoverTx,
+    TxId,
+    TxState,
+    TxStateRequest,
+)
+from sim.protocol.partition import Outcome
+from sim.protocol.patience import patience
+from sim.protocol.strategy import Strategy
+from sim.protocol.tasks import begun
+from sim.units import US_PER_MS, Micros, Timestamp
+
+PATIENCE = 40
+"""How often a transaction is asked for that is about to end, before the asker gives up."""
+
+
+class Active:
+    """A transaction that has done something here: its commit partition, when, and which writes."""
+
+    __slots__ = ("commit_place", "ops", "seen_us")
+
+    def __init__(self, commit_place: Place, seen_us: int) -> None:
+        self.commit_place = commit_place
+        self.seen_us = seen_us
+        self.ops: dict[str, None] = {}
+
+
+class Participant:
+    """The ends of transactions at one node."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        locks: LockTable,
+        hosting: Hosting,
+        leases: Leases,
+        nodes: tuple[str, ...],
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.locks = locks
+        self.hosting = hosting
+        self.leases = leases
+        self._nodes = nodes
+        self._active: dict[TxId, Active] = {}
+        self._suspected: dict[TxId, None] = {}
+        node.on(Finish, self.finish)
+        node.on(Cleanup, self.clean_up)
+        node.on(RecoverTx, self.recover)
+
+    # --- who has been here ------------------------------------------------------------------------
+
+    def saw(self, tx: TxId, commit_place: Place) -> None:
+        """A transaction does something here."""
+        active = self._active.get(tx)
+        if active is None:
+            self._active[tx] = Active(commit_place, self.node.watch.now_us)
+        else:
+            active.seen_us = self.node.watch.now_us
+
+    def is_new(self, tx: TxId, op: str) -> bool:
+        """Whether a write was not executed here before: a copy must not undo a later one."""
+        active = self._active.get(tx)
+        if active is None:
+            return True
+        if op in active.ops:
+            return False
+        active.ops[op] = None
+        return True
+
+    # --- the commit point -------------------------------------------------------------------------
+
+    def finish(self, sender: str, request: Finish) -> Any:
+        """Store the outcome, the commit point; clean up here and, in the background, elsewhere.
+
+        A finish that is sent again finds the outcome stored and changes nothing.
+        """
+        del sender
+        node = self.node
+        node.clock.update(request.sent_ts)
+        hosted = self.hosting.at(request.place)
+        if hosted is None or not self._is_primary(request.place):
+            return NotPrimary(node.clock.now())
+        known = hosted.machine.outcomes.get(request.tx)
+        if known is not None:
+            return self._told(known)
+        if request.validate:
+            return self._validate_and_finish(request, hosted)
+        return self._store(request, hosted, request.commit_ts)
+
+    async def _validate_and_finish(self, request: Finish, hosted: Hosted) -> Finished:
+        """Judge the schema here, where the outcome is stored (Apache Ignite 3)."""
+        validate = self.strategy.validate_at_finish
+        assert validate is not None, "nobody asked for it"
+        reason, tables = await validate(self.hosting.sync, request)
+        commit_ts = request.commit_ts if reason is None else None
+        stored = self._store(request, hosted, commit_ts, tables)
+        finished: Finished = await stored if type(stored) is CoroutineType else stored
+        if finished.commit_ts is None:
+            return Finished(finished.sent_ts, None, reason, tables)
+        return Finished(finished.sent_ts, finished.commit_ts, None, tables)
+
+    def _store(
+        self,
+        request: Finish,
+        hosted: Hosted,
+        commit_ts: Timestamp | None,
+        tables: tuple[tuple[int, int, int], ...] | None = None,
+    ) -> Any:
+        command = FinishTx(
+            request.tx,
+            commit_ts,
+            request.participants,
+            request.tables if tables is None else tables,
+        )
+        outcome = self.hosting.submitted(hosted, command)
+        if type(outcome) is CoroutineType:
+            return self._once_stored(hosted, request.tx, outcome)
+        self._spread(hosted, request.tx, outcome)
+        return self._told(outcome)
+
+    async def _once_stored(self, hosted: Hosted, tx: TxId, stored: Any) -> Finished:
+        outcome = await stored
+        self._spread(hosted, tx, outcome)
+        return self._told(outcome)
+
+    def _told(self, outcome: Outcome) -> Finished:
+        return Finished(self.node.clock.now(), outcome.commit_ts)
+
+    def _is_primary(self, place: Place) -> bool:
+        lease = self.leases.of(place)
+        return lease is not None and self.leases.holds(place, lease.start_ts)
+
+    def _spread(self, hosted: Hosted, tx: TxId, outcome: Outcome) -> None:
+        """Let every participant know; what is on this node at once."""
+        me, commit_ts = self.node.name, outcome.commit_ts
+        here: tuple[Place, ...] = ()
+        elsewhere: list[Place] = []
+        for place in outcome.participants:
+            if self._holder(place) == me:
+                here = (*here, place)
+            else:
+                elsewhere.append(place)
+        cleaned = self.clean_here_at_once(tx, commit_ts, here)
+        if cleaned is not None or elsewhere:
+            self.node.spawn(self._spread_later(hosted, tx, commit_ts, elsewhere, cleaned))
+        elif here:
+            self._forget(hosted, tx)
+
+    async def _spread_later(
+        self,
+        hosted: Hosted,
+        tx: TxId,
+        commit_ts: Timestamp | None,
+        elsewhere: list[Place],
+        cleaned: Any,
+    ) -> None:
+        if cleaned is not None:
+            await cleaned
+        if elsewhere:
+            await self.clean_up_at(elsewhere, tx, commit_ts)
+        self._forget(hosted, tx)
+
+    def _forget(self, hosted: Hosted, tx: TxId) -> None:
+        """Everybody has heard of the end: no later primary need tell it again."""
+        if hosted.is_alone:  # nor would anybody else ever be primary
+            hosted.machine.uncleaned.pop(tx, None)
+            return
+        result = self.hosting.submitted(hosted, CleanedCommand(tx))
+        if type(result) is CoroutineType:
+            self.node.spawn(result)
+
+    def resume(self, place: Place) -> None:
+        """A new primary goes on telling participants what became of their transactions."""
+        hosted = self.hosting.at(place)
+        if hosted is None:
+            return
+        for tx in list(hosted.machine.uncleaned):
+            self.node.probe("cleanup-resumed")
+            self._spread(hosted, tx, hosted.machine.outcomes[tx])
+
+    def _holder(self, place: Place) -> str:
+        lease = self.leases.of(place)
+        return self.hosting.placement.replicas_of(place)[0] if lease is None else lease.holder
+
+    # --- cleaning up ------------------------------------------------------------------------------
+
+    async def clean_up_at(self, places: list[Place], tx: TxId, commit_ts: Timestamp | None) -> None:
+        """Tell the primaries of these partitions the outcome until each has confirmed it."""
+        node, left, tries = self.node, list(places), 0
+        while left:
+            holders: dict[str, list[Place]] = {}
+            for place in left:
+                holders.setdefault(self._holder(place), []).append(place)
+            for name, there in holders.items():
+                request = Cleanup(node.clock.now(), tx, commit_ts, tuple(there))
+                began = node.watch.now_us
+                wait_us = patience(node.settings, tries)
+                reply: Any = await node.request(name, request, wait_us)
+                if type(reply) is Cleaned:
+                    node.clock.update(reply.sent_ts)
+                    left = [place for place in left if place not in there]
+                    continue
+                node.probe("cleanup-resent")
+                if node.watch.now_us - began < wait_us:
+                    await node.sleep(node.settings.resend_us)
+            tries += 1
+
+    def clean_up(self, sender: str, request: Cleanup) -> Any:
+        """Another node's word that a transaction has ended."""
+        del sender
+        self.node.clock.update(request.sent_ts)
+        cleaned = self.clean_here_at_once(request.tx, request.commit_ts, request.places)
+        if cleaned is not None:
+            return self._once_cleaned(cleaned)
+        return Cleaned(self.node.clock.now())
+
+    async def _once_cleaned(self, cleaned: Any) -> Cleaned:
+        await cleaned
+        return Cleaned(self.node.clock.now())
+
+    def clean_here_at_once(
+        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
+    ) -> Any:
+        """See to the intents, then release the locks; a coroutine where that takes time."""
+        waits = []
+        for place in places:
+            hosted = self.hosting.at(place)
+            if hosted is None or tx in hosted.machine.ended:
+                continue
+            result = self.hosting.submitted(hosted, CleanUp(tx, commit_ts))
+            if type(result) is CoroutineType:
+                waits.append(begun(self.node, result))
+        if waits:
+            return self._release_after(tx, waits)
+        self.release(tx)
+        return None
+
+    async def clean_here(
+        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
+    ) -> None:
+        """The same for who has time."""
+        cleaned = self.clean_here_at_once(tx, commit_ts, places)
+        if cleaned is not None:
+            await cleaned
+
+    async def _release_after(self, tx: TxId, waits: list[Any]) -> None:
+        for wait in waits:
+            await wait
+        self.release(tx)
+
+    def release(self, tx: TxId) -> None:
+        """The transaction is over here: its locks are free."""
+        self._active.pop(tx, None)
+        self.locks.release_all(tx)
+
+    # --- resolution and recovery ------------------------------------------------------------------
+
+    def suspect(self, tx: TxId) -> None:
+        """Somebody is in the way; if for long, ask what has become of it."""
+        active = self._active.get(tx)
+        if active is None or tx in self._suspected:
+            return
+        idle_us = self.node.watch.now_us - active.seen_us
+        if idle_us >= self.node.settings.orphan_check_ms * US_PER_MS:
+            self._suspected[tx] = None
+            self.node.spawn(self._look_for(tx, active.commit_place))
+
+    def look_for_orphans(self) -> None:
+        """Ask for whatever has been idle here for long, in the way or not."""
+        limit_us = 2 * self.node.settings.orphan_check_ms * US_PER_MS
+        now = self.node.watch.now_us
+        for tx, active in list(self._active.items()):
+            if now - active.seen_us >= limit_us:
+                self.suspect(tx)
+        for place, hosted in self.hosting.members.items():
+            if hosted.machine.intents and self._is_primary(place):
+                self._adopt_intents(hosted)
+
+    def _adopt_intents(self, hosted: Hosted) -> None:
+        """Intents that an earlier primary left are somebody's affair: this node's."""
+        for intent in hosted.machine.intents.values():
+            if intent.tx not in self._active:
+                self.saw(intent.tx, intent.commit_place)
+
+    async def _look_for(self, tx: TxId, commit_place: Place) -> None:
+        outcome = await self.resolved(tx, commit_place)
+        self._suspected.pop(tx, None)
+        if outcome is None:
+            return
+        places = tuple(
+            place
+            for place, hosted in self.hosting.members.items()
+            if tx in hosted.machine.open_transactions or self.locks.holds_at(tx, place)
+        )
+        await self.clean_here(tx, outcome.commit_ts, places)
+
+    async def resolved(
+        self, tx: TxId, commit_place: Place, read_ts: Timestamp | None = None
+    ) -> Outcome | None:
+        """How a transaction ended; None while its coordinator says that it has not.
+
+        With `read_ts`, None means that it will not have committed by then.
+        """
+        node = self.node
+        coordinator = self._nodes[tx.ordinal]
+        silence_us = max(patience(node.settings, 2), node.settings.orphan_check_ms * US_PER_MS)
+        for _ in range(PATIENCE):
+            request = TxStateRequest(node.clock.now(), tx, read_ts)
+            state: Any = await node.request(coordinator, request, Micros(silence_us))
+            if state is NO_REPLY or state.state == "unknown":
+                return await self._recovered(tx, commit_place)
+            assert type(state) is TxState, state
+            node.clock.update(state.sent_ts)
+            if state.state == "aborted":
+                return Outcome(None, ())
+            if state.state == "pending":
+                return None
+            await node.sleep(Micros(node.settings.resend_us // 8))
+        return None
+
+    async def _recovered(self, tx: TxId, commit_place: Place) -> Outcome:
+        """Have the commit partition say how the transaction ended, or end it."""
+        node, tries = self.node, 0
+        while True:
+            request = RecoverTx(node.clock.now(), tx, commit_place)
+            holder = self._holder(commit_place)
+            reply: Any = await node.request(holder, request, patience(node.settings, tries))
+            tries += 1
+            if type(reply) is Finished:
+                node.clock.update(reply.sent_ts)
+                return Outcome(reply.commit_ts, ())
+            await node.sleep(Micros(node.settings.resend_us // 2))
+
+    def recover(self, sender: str, request: RecoverTx) -> Any:
+        """Store an abort unless an outcome is stored; tell what is."""
+        del sender
+        node, tx = self.node, request.tx
+        node.clock.update(request.sent_ts)
+        hosted = self.hosting.at(request.place)
+        if hosted is None or not self._is_primary(request.place):
+            return NotPrimary(node.clock.now())
+        known = hosted.machine.outcomes.get(tx)
+        if known is not None:
+            return self._told(known)
+        if tx in hosted.machine.ended:  # committed in one phase, or cleaned up as aborted
+            return Finished(node.clock.now(), hosted.machine.ended[tx])
+        node.probe("coordinator-recovery")
+        commit_ts = self.strategy.recovery_outcome(node.clock.now())
+        command = FinishTx(tx, commit_ts, (request.place,), by_recovery=True)
+        outcome = self.hosting.submitted(hosted, command)
+        if type(outcome) is CoroutineType:
+            return self._once_stored(hosted, tx, outcome)
+        self._spread(hosted, tx, outcome)
+        return self._told(outcome)

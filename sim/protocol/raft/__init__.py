@@ -1,0 +1,29 @@
+"""Raft (Ongaro and Ousterhout, 2014) as a step machine: messages, log and member."""
+
+from sim.protocol.raft.log import RaftLog
+from sim.protocol.raft.member import Member
+from sim.protocol.raft.messages import (
+    RAFT_MESSAGES,
+    AppendEntries,
+    AppendReply,
+    Entry,
+    InstallSnapshot,
+    RequestVote,
+    SnapshotReply,
+    TimeoutNow,
+    VoteReply,
+)
+
+__all__ = [
+    "RAFT_MESSAGES",
+    "AppendEntries",
+    "AppendReply",
+    "Entry",
+    "InstallSnapshot",
+    "Member",
+    "RaftLog",
+    "RequestVote",
+    "SnapshotReply",
+    "TimeoutNow",
+    "VoteReply",
+]

@@ -1,0 +1,248 @@
+"""One member of a replication group, as a step machine: a message in, messages and commits out.
+
+A `Member` never waits, never sends, throws no dice and never reads a clock. Its driver calls
+`propose`, `step`, `election_timeout`, `heartbeat` and `resend`, and then carries out what they have
+left: `outbox` must be sent; while `needs_sync`, the disk must be written, which lets out what
+depends on it; `committed` must be applied in order, `installed` put in its place. That makes it a
+plain object that a property test can drive through any order of messages, losses and crashes.
+
+The rules are Raft's (Ongaro and Ousterhout, 2014): who lacks committed entries gets no majority
+(5.4.1), and nobody votes twice in a term, crashes included. Before it raises its term a member asks
+whether it would be elected (pre-vote; Ongaro's thesis, 9.6), so that one that was cut off does not
+depose a leader that everybody else hears. Learners never vote. `replication` has the rest.
+"""
+
+from typing import Any
+
+from sim.protocol.raft.log import Mark, RaftLog
+from sim.protocol.raft.messages import (
+    AppendEntries,
+    AppendReply,
+    Entry,
+    InstallSnapshot,
+    RequestVote,
+    SnapshotReply,
+    TimeoutNow,
+    VoteReply,
+)
+from sim.protocol.raft.replication import (
+    CANDIDATE,
+    FOLLOWER,
+    LEADER,
+    PRE_CANDIDATE,
+    Progress,
+    Replication,
+)
+
+
+class Member(Replication):
+    """One member; a group that is born with a leader needs no first election."""
+
+    def __init__(
+        self,
+        name: str,
+        voters: tuple[str, ...],
+        learners: tuple[str, ...],
+        log: RaftLog,
+        *,
+        leader: str | None = None,
+    ) -> None:
+        super().__init__(name, voters, learners, log, leader=leader)
+        if leader == name:
+            self._become_leader()
+
+    # --- what the driver asks for -----------------------------------------------------------------
+
+    def propose(self, command: object) -> int:
+        """Append a command at the leader and send it to everyone; its index in the log."""
+        assert self.role is LEADER, f"{self.name} proposes but {self.leader} leads"
+        log = self.log
+        log.entries.append(Entry(log.term, command))
+        self.needs_sync = True
+        for peer in self._progress:
+            self._send_append(peer)
+        return log.base_index + len(log.entries)
+
+    def append_alone(self, command: object) -> int:
+        """Append in a group of one, whose disk takes no time: it is committed with that."""
+        assert not self._progress, f"{self.name} is not alone"
+        log = self.log
+        log.entries.append(Entry(log.term, command))
+        index = log.base_index + len(log.entries)
+        log.synced_index = self.commit_index = self._known_commit = index
+        return index
+
+    def step(self, sender: str, message: Any) -> None:
+        """Take one message."""
+        kind = type(message)
+        if message.term > self.log.term and self._enters(message):
+            self._follow(message.term, None)
+        if kind is AppendEntries:
+            self._take_append(sender, message)
+        elif kind is AppendReply:
+            self._take_reply(sender, message)
+        elif kind is RequestVote:
+            self._take_request(sender, message)
+        elif kind is VoteReply:
+            self._take_vote(sender, message)
+        elif kind is InstallSnapshot:
+            self._take_snapshot(sender, message)
+        elif kind is SnapshotReply:
+            self._take_snapshot_reply(sender, message)
+        elif kind is TimeoutNow and message.term == self.log.term and self._votes_here:
+            self._campaign(forced=True)
+
+    @staticmethod
+    def _enters(message: Any) -> bool:
+        """Whether a message's term has begun: pre-votes speak of one that nobody has entered."""
+        if type(message) is RequestVote:
+            return not message.pre
+        return not (type(message) is VoteReply and message.pre and message.granted)
+
+    def election_timeout(self) -> None:
+        """No leader was heard for long enough: ask whether to stand for election."""
+        if self.role is LEADER or not self._votes_here:
+            return
+        self.role, self.leader = PRE_CANDIDATE, None
+        self._votes = {self.name: None}
+        if self._quorum == 1:
+            self._campaign(forced=False)
+            return
+        log = self.log
+        self._ask_voters(RequestVote(log.term + 1, log.last_index, log.last_term, pre=True))
+
+    def heartbeat(self) -> None:
+        """Let everyone hear from the leader, and answer."""
+        assert self.role is LEADER, f"{self.name} does not lead"
+        self._round += 1
+        for peer in self._progress:
+            self._send_empty(peer, self._round)
+
+    def resend(self) -> bool:
+        """Send again what was sent before the last call and is still not confirmed.
+
+        To be called at intervals; gives whether anyone is behind, and so whether to call again.
+        """
+        behind = False
+        last_index = self.log.last_index
+        for peer, progress in self._progress.items():
+            if progress.match_index < progress.due_index:
+                progress.next_index = progress.match_index + 1
+                self._send_append(peer)
+            behind = behind or progress.match_index < last_index
+            progress.due_index = last_index
+        return behind
+
+    def step_down(self) -> None:
+        """Stop leading: a majority no longer answers."""
+        if self.role is LEADER:
+            self._follow(self.log.term, None)
+
+    def transfer_to(self, peer: str, payload: object) -> None:
+        """Hand the group over to a voter as soon as it has the whole log."""
+        assert peer in self._voters, f"{peer} does not vote"
+        if self.role is LEADER and peer != self.name:
+            self._transfer = (peer, payload)
+            self._hand_over()
+
+    def compact(self, index: int, state: object, keep: int) -> None:
+        """Keep the state after `index` instead of the log up to `keep` entries before it."""
+        self.log.compact(index, state, keep)
+
+    def is_level(self, peer: str) -> bool:
+        """At the leader: whether the peer is known to have the whole log."""
+        return self._progress[peer].match_index == self.log.last_index
+
+    # --- the disk ---------------------------------------------------------------------------------
+
+    def begin_sync(self) -> tuple[Mark, list[tuple[str, Any]]]:
+        """Begin to write; what depends on it is said once it has ended."""
+        promised, self._promised = self._promised, []
+        self.needs_sync = False
+        return self.log.mark(), promised
+
+    def end_sync(self, begun: tuple[Mark, list[tuple[str, Any]]]) -> None:
+        """A write has ended."""
+        mark, promised = begun
+        self.log.sync(mark)
+        # What was promised in an earlier term may have been overwritten since.
+        self.outbox += [each for each in promised if each[1].term == self.log.term]
+        self._stored()
+
+    def sync_now(self) -> None:
+        """Write with a disk that takes no time."""
+        self.needs_sync = False
+        self.log.sync_now()
+        if self._promised:
+            self.outbox += self._promised
+            self._promised = []
+        self._stored()
+
+    def _stored(self) -> None:
+        """More is on this disk than before: it may count, and it may be applied."""
+        if self.role is LEADER:
+            self._advance_commit()
+        elif self.role is CANDIDATE and len(self._votes) >= self._quorum:
+            self._become_leader()
+        self._commit_known()
+
+    # --- elections --------------------------------------------------------------------------------
+
+    def _ask_voters(self, request: RequestVote) -> None:
+        box = self.outbox if request.pre else self._promised
+        for voter in self._voters:
+            if voter != self.name:
+                box.append((voter, request))
+
+    def _campaign(self, *, forced: bool) -> None:
+        """Enter the next term as its candidate; the own vote counts once it is on the disk."""
+        log = self.log
+        log.term += 1
+        log.voted_for = self.name
+        self.needs_sync = True
+        self.role, self.leader = CANDIDATE, None
+        self._progress, self._transfer = {}, None
+        self._votes = {self.name: None}
+        self._ask_voters(RequestVote(log.term, log.last_index, log.last_term, forced=forced))
+
+    def _take_request(self, sender: str, request: RequestVote) -> None:
+        log = self.log
+        fresh = (request.last_term, request.last_index) >= (log.last_term, log.last_index)
+        if request.pre:
+            granted = fresh and request.term > log.term and not self._clings()
+            term = request.term if granted else log.term
+            self.outbox.append((sender, VoteReply(term, granted, pre=True)))
+            return
+        free = log.voted_for in (None, sender) and request.term == log.term
+        if not (free and fresh and self._votes_here) or self.role in (CANDIDATE, LEADER):
+            self.outbox.append((sender, VoteReply(log.term, granted=False)))
+            return
+        log.voted_for = sender
+        self.role = FOLLOWER
+        self.needs_sync = True
+        self._promised.append((sender, VoteReply(log.term, granted=True)))
+
+    def _clings(self) -> bool:
+        """Whether this member hears a leader, or is one."""
+        return self.role is LEADER or (self.leader is not None and self.hears_leader())
+
+    def _take_vote(self, sender: str, reply: VoteReply) -> None:
+        wanted = PRE_CANDIDATE if reply.pre else CANDIDATE
+        term = self.log.term + 1 if reply.pre else self.log.term
+        if self.role is not wanted or reply.term != term or not reply.granted:
+            return
+        if sender in self._voters:
+            self._votes[sender] = None
+        if len(self._votes) < self._quorum:
+            return
+        if reply.pre:
+            self._campaign(forced=False)
+        elif not self.needs_sync:
+            self._become_leader()
+
+    def _become_leader(self) -> None:
+        self.role, self.leader = LEADER, self.name
+        next_index = self.log.last_index + 1
+        self._progress = {peer: Progress(next_index) for peer in self.peers}
+        self._transfer = None
+        self.heartbeat()

@@ -1,0 +1,102 @@
+"""Read-only transactions at a replica: the state at read_ts, without locks.
+
+Any replica may answer, once it knows everything of its partition up to read_ts: when its partition
+safe time has reached it. The primary need not wait for that: it moves its own clock beyond read_ts,
+so that whatever it still lets happen is later. The schema, too, is that at read_ts.
+
+An intent may belong to a transaction that committed before read_ts and whose cleanup has not come
+yet; its coordinator knows, or else its commit partition. One that is still open is made to commit
+later than read_ts by being asked.
+"""
+
+from types import CoroutineType
+from typing import Any
+
+from sim.model.ops import Key
+from sim.model.ports import Node
+from sim.model.reasons import Reason
+from sim.model.schema import Table
+from sim.protocol.commands import SafeTimeSync
+from sim.protocol.execution import NOTHING, Found
+from sim.protocol.hosting import Hosted, Hosting
+from sim.protocol.messages import Operated, Read
+from sim.protocol.partition import Intent
+from sim.protocol.replica import Replica
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import Strategy
+
+
+class Readers:
+    """Serves the read-only reads of one node's replicas."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        sync: SchemaSync,
+        hosting: Hosting,
+        replica: Replica,
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.hosting = hosting
+        self._replica = replica
+        node.on(Read, self.read)
+
+    async def read(self, sender: str, request: Read) -> Operated | None:
+        """Wait until everything up to read_ts is known, then read it."""
+        del sender
+        node, read_ts = self.node, request.read_ts
+        node.clock.update(request.sent_ts)
+        hosted = self.hosting.at((request.table_id, request.partition))
+        if hosted is None:
+            return Operated(node.clock.now(), read_ts, Reason.PRIMARY_MISSING)
+        label = request.tx.label
+        found: Any = self.sync.look_up(read_ts, label, request.op, "read-only", request.table_id)
+        if type(found) is CoroutineType:
+            found = await found
+        if not isinstance(found, Table) or found.version != request.version:
+            return Operated(node.clock.now(), read_ts, Reason.SCHEMA_CHANGED)
+        await self._complete(hosted, request)
+        node.probe("read-only-read")
+        keys: list[Key] = [request.key]
+        if request.action == "scan":
+            keys = list(hosted.machine.rows)
+            keys += [key for key in hosted.machine.intents if key not in hosted.machine.rows]
+        seen: list[tuple[Key, Found]] = []
+        for key in keys:
+            found_here = await self._seen(hosted, request, key)
+            if found_here is not NOTHING or request.action == "get":
+                seen.append((key, found_here))
+        return self._replica.executor.shown(request, request.tx, read_ts, found, seen)
+
+    async def _complete(self, hosted: Hosted, request: Read) -> None:
+        """Know everything of the partition up to read_ts."""
+        node, read_ts = self.node, request.read_ts
+        if hosted.machine.safe_ts >= read_ts:
+            return
+        if self._replica.is_primary(hosted.place):
+            node.clock.update(read_ts)
+            return
+        if hosted.group.is_alone:
+            node.clock.update(read_ts)
+            self.hosting.submitted(hosted, SafeTimeSync())
+            return
+        node.probe("read-only-wait")
+        await self.hosting.safe_time_reaches(hosted, read_ts)
+
+    async def _seen(self, hosted: Hosted, request: Read, key: Key) -> Found:
+        """The version of a row at read_ts; an intent may be one that is committed already."""
+        intent: Intent | None = hosted.machine.intents.get(key)
+        if intent is not None:
+            self.node.probe("intent-resolved")
+            participant = self._replica.participant
+            outcome = await participant.resolved(intent.tx, intent.commit_place, request.read_ts)
+            if outcome is not None and outcome.commit_ts is not None:
+                newest = hosted.machine.as_of(key, request.read_ts)
+                committed = outcome.commit_ts <= request.read_ts
+                if committed and (newest is None or newest.commit_ts < outcome.commit_ts):
+                    return intent.tx.label, intent.version, intent.row
+        found = hosted.machine.as_of(key, request.read_ts)
+        return NOTHING if found is None else (found.writer, found.version, found.row)

@@ -1,0 +1,52 @@
+"""A scenario's data as TOML text: the way back from what `tomllib` reads."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+_BARE: Final = re.compile(r"^[A-Za-z0-9_-]+$")
+
+
+def text_of(data: Mapping[str, Any]) -> str:
+    """The text of a scenario: single keys first, then its tables in their order."""
+    single = {key: value for key, value in data.items() if not _is_table(value)}
+    parts = ["".join(_pairs(single))] if single else []
+    for key, value in data.items():
+        if isinstance(value, dict):
+            parts.append(f"[{_key(key)}]\n{''.join(_pairs(value))}")
+        elif _is_table(value):
+            parts += [f"[[{_key(key)}]]\n{''.join(_pairs(each))}" for each in value]
+    return "\n".join(parts)
+
+
+def _is_table(value: Any) -> bool:
+    """A table, or a list of tables."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(each, dict) for each in value)
+    return isinstance(value, dict)
+
+
+def _pairs(table: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in table.items():
+        yield f"{_key(key)} = {_long(value)}\n"
+
+
+def _long(value: Any) -> str:
+    """A value that has lines of its own."""
+    if isinstance(value, str) and "\n" in value and '"""' not in value and "\\" not in value:
+        return f'"""\n{value}"""'
+    return _value(value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.match(key) else json.dumps(key, ensure_ascii=False)

@@ -1,0 +1,100 @@
+"""`ddlsim run --swarm`: what is drawn is told, kept, and repeated by the printed command."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.cli.documents import run as document_of
+from sim.model.probes import never_reached
+from tests.unit.cli.command import ddlsim, tiny
+from tests.unit.cli.results import a_report, a_row
+
+
+def document(*words: str) -> Any:
+    return json.loads(ddlsim("run", *words, "--output", "json").out)
+
+
+def repeated(command: str) -> Any:
+    """What the printed command comes to."""
+    program, verb, *words = shlex.split(command)
+    assert (program, verb) == ("ddlsim", "run")
+    return document(*words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--swarm", "--seed", "3"),
+        ("smoke", "--swarm", "--seed", "3"),
+        ("--swarm", "--seed", "5", "--strategy", "iep_literal", "--set", "network.loss=0.02"),
+    ],
+)
+def test_the_printed_command_repeats_the_run(words: tuple[str, ...]) -> None:
+    first = document(*words)
+    again = repeated(first["command"])
+    assert again["runs"][0]["fingerprint"] == first["runs"][0]["fingerprint"]
+    assert again["swarm"] == first["swarm"]
+    assert first["swarm"]["latency_ms"]
+
+
+def test_another_design_meets_the_same_world() -> None:
+    one, other = (document("--swarm", "--strategy", name) for name in ("iep", "iep_literal"))
+    assert one["swarm"] == other["swarm"]
+    assert (one["strategy"], other["strategy"]) == ("iep", "iep_literal")
+
+
+def test_what_is_drawn_is_told_to_people() -> None:
+    told = ddlsim("run", "--swarm", "--seed", "3").out
+    assert "\ndrawn         load_ms " in told
+    assert "\nnemesis       " in told
+    assert "\noff           " in told
+    assert told.endswith("repeat: ddlsim run --swarm --seed 3\n")
+
+
+def test_the_worlds_are_kept_and_run_as_ordinary_scenarios(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    many = document("--swarm", "--seeds", "2..4", "--jobs", "1", "--out", str(out))
+    assert {path.name for path in out.iterdir()} == {"seed-2.jsonl", "seed-2.toml", "summary.json"}
+    stored = document(str(out / "seed-2.toml"), "--seed", "2")
+    assert stored["runs"][0]["fingerprint"] == many["runs"][0]["fingerprint"]
+    told = ddlsim("explain", str(out / "seed-2.jsonl")).out
+    assert "ddlsim run --swarm --seed 2" in " ".join(told.split())
+    assert ddlsim("run", "--swarm", "--seeds", "5..6", "--out", str(out)).code == 0
+    assert sorted(path.suffix for path in out.iterdir()) == [".json", ".jsonl", ".toml"]
+
+
+def test_a_migration_replaces_that_of_every_world(tmp_path: Path) -> None:
+    path = tmp_path / "m.sql"
+    path.write_text("ALTER TABLE t ADD COLUMN mine INT", "utf-8")
+    done = document("smoke", "--swarm", "--seeds", "0..1", "--migration", str(path))
+    assert [run["outcome"] for run in done["runs"]] == ["ok", "ok"]
+    assert "--migration" in done["command"]
+
+
+def test_without_a_scenario_there_must_be_a_swarm(tmp_path: Path) -> None:
+    done = ddlsim("run", "--seed", "3")
+    assert (done.code, done.out) == (2, "")
+    assert "run: SCENARIO is missing; or say --swarm" in done.err
+    assert ddlsim("run", tiny(tmp_path), DDLSIM_SWARM="1").code == 0
+    assert ddlsim("run", DDLSIM_SWARM="1").code == 0
+
+
+def test_over_several_seeds_the_probes_are_told_that_none_has_reached(tmp_path: Path) -> None:
+    many = document(tiny(tmp_path), "--seeds", "0..1")
+    met = {probe for run in many["runs"] for probe, count in run["reached"].items() if count}
+    assert many["never_reached"] == list(never_reached(met))
+    assert "lock-wait" in many["never_reached"]
+    assert "ddl-installed" not in many["never_reached"]
+    assert "never_reached" not in document(tiny(tmp_path), "--seed", "0")
+
+
+def test_a_probe_that_one_seed_has_reached_is_not_told() -> None:
+    report = a_report(
+        a_row(1, reached={"lock-wait": 0, "lock-retry": 0}), a_row(2, reached={"lock-wait": 3})
+    )
+    told = document_of(report)["never_reached"]
+    assert "lock-wait" not in told
+    assert "lock-retry" in told
