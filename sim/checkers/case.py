@@ -129,8 +129,8 @@ class Case:
                 if one is None or one.invoked_at is None or one.invoked is None:
                     continue
                 one.txs[tx.name] = None
-                if tx.client is None:
-                    tx.client, tx.session = one.invoked.client, one.invoked.session
+                tx.client = tx.client or one.invoked.client
+                tx.session = tx.session or one.invoked.session
                 if tx.begins_at is None or one.invoked_at < tx.begins_at:
                     tx.begins_at = one.invoked_at
                 alone = tx.implicit or one.invoked.tx is None

@@ -55,8 +55,9 @@ class Liveness:
 def _never(case: Case) -> Iterator[Anomaly]:
     for _, event in case.of(NeverCompleted):
         operation = case.operations.get(event.op)
-        invoked = None if operation is None else operation.invoked
-        witness: tuple[AnyEvent, ...] = (event,) if invoked is None else (invoked, event)
+        if operation is None or operation.invoked is None:
+            continue  # a scripted step whose moment never came was never begun
+        witness = (operation.invoked, event)
         yield Anomaly("never-completed", waiting(case, event), witness, stuck=True)
 
 

@@ -1,7 +1,7 @@
 """What an operation that never completed waits for, as far as the history tells."""
 
 from sim.checkers.case import Case
-from sim.history.events import Event, LockWaited, NeverCompleted, SafeTimeAdvanced
+from sim.history.events import DdlDecided, Event, LockWaited, NeverCompleted, SafeTimeAdvanced
 from sim.units import Timestamp, show
 
 
@@ -37,10 +37,11 @@ def _last_seen(case: Case, tx_name: str, op: str) -> tuple[str, str, int] | None
     ddl = case.ddls.get(op)
     if ddl is not None and ddl.logged is not None:
         seen.append((ddl.logged_at, "it was logged", ddl.logged.node, ddl.logged.at_us))
-    if ddl is not None and ddl.decided is not None:
-        until = show(Timestamp(ddl.decided.acknowledge_ts))
-        what = f"it waited for the clock to show {until}"
-        seen.append((case.history.end_us, what, ddl.decided.node, ddl.decided.at_us))
+    seen += [
+        (at, f"it waited for {show(Timestamp(e.acknowledge_ts))} on the clock", e.node, e.at_us)
+        for at, e in case.of(DdlDecided)
+        if e.op == op
+    ]
     return max(seen)[1:] if seen else None
 
 
