@@ -8,7 +8,7 @@ from sim.history.figures import Figures, pooled, schema_abort_rate
 from sim.model.records import Record
 from sim.world.campaign import RunRow, Structure, structure
 
-BY_WEIGHT = ("violation", "finding", "out_of_assumption", "accepted")
+BY_WEIGHT = ("violation", "stuck", "finding", "out_of_assumption", "accepted")
 """The kinds of status, the one that counts first."""
 
 
@@ -37,8 +37,10 @@ def total(rows: Iterable[RunRow]) -> Figures | None:
     if not figures:
         return None
     aborted: Counter[str] = Counter()
+    needless: Counter[str] = Counter()
     for each in figures:
         aborted.update(each.aborted)
+        needless.update(each.needless_aborts)
     attempts = sum(each.attempts for each in figures)
     ordered = dict(sorted(aborted.items()))
     return Figures(
@@ -52,6 +54,12 @@ def total(rows: Iterable[RunRow]) -> Figures | None:
         ddl_latency_ms=pooled(row.pools["ddl_latency_ms"] for row in finished),
         dml_latency_ms=pooled(row.pools["dml_latency_ms"] for row in finished),
         schema_wait_ms=pooled(row.pools["schema_wait_ms"] for row in finished),
+        after_heal_ms=max(
+            (each.after_heal_ms for each in figures if each.after_heal_ms is not None),
+            default=None,
+        ),
+        blocked_behind=sum(each.blocked_behind for each in figures),
+        needless_aborts=dict(sorted(needless.items())),
     )
 
 

@@ -198,11 +198,21 @@ class Story:
 
     # --- transactions ----------------------------------------------------------------------------
 
-    def begin(self, tx: str, at: float, *, client: str | None = None) -> None:
+    def begin(
+        self,
+        tx: str,
+        at: float,
+        *,
+        client: str | None = None,
+        read_at: int | None = None,
+        session: bool = False,
+        node: str = "n1",
+    ) -> None:
         client = client or f"client of {tx}"
         op = self.op(f"{tx}.begin")
-        self.add(at, Invoked, client, op, tx, "n1", "begin")
-        self.add(at, TxBegan, tx, "n1", ts(int(at)))
+        self.add(at, Invoked, client, op, tx, node, "begin", session=session)
+        read_ts = None if read_at is None else ts(read_at)
+        self.add(at, TxBegan, tx, node, ts(int(at)), implicit=False, read_ts=read_ts)
         self.add(at, Ok, client, op)
 
     def _enlist(self, tx: str, table: int, at: float, version: int) -> None:
@@ -324,14 +334,16 @@ class Story:
             reason = () if outcome is Ok else (more.get("reason", "NODE_UNREACHABLE"),)
             self.add(told, outcome, client, op, *reason)
 
-    def abort(self, tx: str, at: float) -> None:
-        self.add(at, TxAborted, "n1", tx, "LOCK_CONFLICT")
+    def abort(self, tx: str, at: float, reason: str = "LOCK_CONFLICT") -> None:
+        self.add(at, TxAborted, "n1", tx, reason)
 
     def kept(self, table: int, key: Any, writer: str, commit: int, at: float, **more: Any) -> None:
         """What storage held in the end."""
         version, row = self._rows[writer, table, key]
         row = more.get("row", row)
-        self.add(at, RowFinal, "n1", table, 0, key, writer, ts(commit), version, row)
+        self.add(
+            at, RowFinal, more.get("node", "n1"), table, 0, key, writer, ts(commit), version, row
+        )
 
     def clock(self, node: str, offset_ms: float, at: float = 0, drift_ppm: int = 0) -> None:
         self.add(at, ClockSet, node, ms(offset_ms), drift_ppm)

@@ -78,6 +78,14 @@ class Clocks:
                 )
         return found
 
+    def spread_us(self) -> int:
+        """From the slowest that any clock ever was to the fastest, against true time."""
+        offsets = [0]
+        for at_us in self._instants:
+            offsets += self.offsets(at_us).values()
+            offsets += self.offsets(at_us, before=at_us > 0).values()
+        return max(offsets) - min(offsets)
+
     def furthest_ms(self, at_us: int) -> int:
         """The most milliseconds that any clock can have shown up to an instant."""
         instants = [one for one in self._instants if one < at_us]

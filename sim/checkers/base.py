@@ -13,10 +13,11 @@ from typing import Final, Literal, Protocol
 from sim.checkers.assumptions import BROKEN_BY
 from sim.checkers.case import Case
 from sim.checkers.findings import Finding, explained_by
+from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome, worst
 from sim.history.events import AnyEvent, NeverCompleted
 from sim.history.history import History
-from sim.model.design import LEASES_HOLD, SKEW_BOUNDED
+from sim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
 from sim.model.records import Record
 from sim.registry import Registry
 
@@ -40,7 +41,8 @@ class Step(Record, frozen=True, rename={"source": "from", "target": "to"}):
 class Anomaly(Record, frozen=True):
     """Something that an invariant forbids, with the events that show it.
 
-    `strict_only` marks what only the strict graph shows, `assumes` what the argument itself rests
+    `stuck` marks what makes the run stuck rather than violated. `strict_only` marks what only the
+    strict graph shows, `assumes` what the argument itself rests
     on besides the claim's assumptions, `clauses` the rules that were broken.
     """
 
@@ -51,6 +53,7 @@ class Anomaly(Record, frozen=True):
     strict_only: bool = False
     assumes: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
+    stuck: bool = False
 
 
 class Checker(Protocol):
@@ -90,9 +93,9 @@ KEPT_OF_A_KIND: Final = 20
 class Violation(Record, frozen=True, rename={"severity": "class"}):
     """An anomaly, and what it means for this design.
 
-    `status` is `violation`, `out_of_assumption`, `accepted` (never claimed, or seen by the strict
-    graph only) or `finding:F-n`; only the first makes the run violated. `because` says why it is
-    not a violation, where that needs saying.
+    `status` is `violation`, `stuck`, `out_of_assumption`, `accepted` (never claimed, or seen by the
+    strict graph only) or `finding:F-n`; only the first makes the run violated. `because` says why
+    it is not a violation, where that needs saying.
     """
 
     invariant: str
@@ -122,6 +125,7 @@ class Verdict(Record, frozen=True):
     stuck: tuple[NeverCompleted, ...]
     unjudged: tuple[str, ...]
     omitted: dict[str, int]
+    measures: Measures = Measures()
 
 
 class Bench:
@@ -131,7 +135,7 @@ class Bench:
         self, case: Case, *, strict: bool, all_claims: bool, findings: Iterable[Finding]
     ) -> None:
         self.case = case
-        self._claims = {claim.invariant: claim.assumes for claim in case.header.design.claims}
+        self._claims = {claim.invariant: claim for claim in case.header.design.claims}
         self._strict = strict
         self._all_claims = all_claims
         self._findings = tuple(findings)
@@ -164,11 +168,16 @@ class Bench:
             return "accepted", f"the design does not claim {invariant}"
         if anomaly.strict_only and not self._strict:
             return "accepted", "only the strict graph shows it"
-        assumed = self._claims.get(invariant, WITHOUT_CLAIM.get(invariant, ()))
+        claim = self._claims.get(invariant, Claim(invariant, WITHOUT_CLAIM.get(invariant, ())))
+        if anomaly.kind in claim.less and not self._all_claims:
+            return "accepted", f"the design's claim of {invariant} leaves this out"
+        assumed = claim.assumes
         for assumption in dict.fromkeys((*assumed, *anomaly.assumes)):
             broken = self._broke(assumption)
             if broken is not None:
                 return "out_of_assumption", f"{assumption} is assumed, but {broken}"
+        if anomaly.stuck:
+            return "stuck", "it makes the run stuck, whatever is claimed"
         finding = explained_by(invariant, anomaly, self._findings)
         if finding is not None:
             return f"finding:{finding}", f"explained by {finding}"
@@ -230,6 +239,7 @@ def judge(
         stuck,
         tuple(unjudged),
         {kind: count - KEPT_OF_A_KIND for kind, count in seen.items() if count > KEPT_OF_A_KIND},
+        case.measures,
     )
 
 

@@ -16,8 +16,12 @@ from sim.history.events import (
     Encoded,
     Enlisted,
     Failed,
+    FaultBegan,
+    FaultHealed,
     Invoked,
     MetadataRead,
+    NodeCrashed,
+    NodeRestarted,
     Ok,
     ReadExecuted,
     SchemaResolved,
@@ -40,6 +44,8 @@ class Case:
         self.history = history
         self.header = history.header
         self.measures = Measures()
+        self.shared: dict[str, object] = {}
+        """What several judges need and one of them has built."""
 
     @cached_property
     def _grouped(self) -> dict[type, list[tuple[int, Any]]]:
@@ -123,13 +129,32 @@ class Case:
                 if one is None or one.invoked_at is None or one.invoked is None:
                     continue
                 one.txs[tx.name] = None
-                if tx.client is None:
-                    tx.client, tx.session = one.invoked.client, one.invoked.session
+                tx.client = tx.client or one.invoked.client
+                tx.session = tx.session or one.invoked.session
                 if tx.begins_at is None or one.invoked_at < tx.begins_at:
                     tx.begins_at = one.invoked_at
                 alone = tx.implicit or one.invoked.tx is None
                 if alone and tx.committed is not None and isinstance(one.ended, Ok):
                     tx.ends_at = one.ended_at
+
+    @cached_property
+    def sick(self) -> list[FaultBegan | FaultHealed | NodeCrashed | NodeRestarted]:
+        """Every beginning and end of a fault or a death."""
+        kinds = (FaultBegan, FaultHealed, NodeCrashed, NodeRestarted)
+        return [event for kind in kinds for _, event in self._grouped.get(kind, ())]
+
+    @cached_property
+    def dead(self) -> dict[str, None]:
+        """The nodes that were dead when the run ended."""
+        lives = {event.node: at for at, event in self.of(NodeRestarted)}
+        return {
+            event.node: None for at, event in self.of(NodeCrashed) if lives.get(event.node, -1) < at
+        }
+
+    @cached_property
+    def began(self) -> dict[str, Placed[TxBegan]]:
+        """Where each transaction began."""
+        return {placed[1].tx: placed for placed in self.of(TxBegan)}
 
     @cached_property
     def committed(self) -> list[Transaction]:

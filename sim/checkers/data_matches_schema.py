@@ -6,7 +6,7 @@ from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
 from sim.checkers.final_state import final_state
 from sim.checkers.rows import is_legal
-from sim.checkers.writes import Item, Version, Write, Writes, differing, the_row
+from sim.checkers.writes import Item, Version, Write, Writes, differing, the_row, writes_of
 from sim.history.events import (
     AnyEvent,
     Failed,
@@ -36,7 +36,7 @@ class DataMatchesSchema:
 
     def check(self, case: Case) -> Iterator[Anomaly]:
         """Writes, then reads, then what clients were told, then the final state."""
-        writes = Writes(case)
+        writes = writes_of(case)
         for tx in case.transactions.values():
             yield from _written(case, writes, tx)
             for position, read in tx.reads:

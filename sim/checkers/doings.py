@@ -104,6 +104,11 @@ class Transaction:
         assert self.committed is not None, self.name
         return self.committed.commit_ts if self.read_ts is None else self.read_ts
 
+    @property
+    def accesses(self) -> list[ReadExecuted | WriteExecuted]:
+        """What was executed for it, the reads first."""
+        return [*(event for _, event in self.reads), *(event for _, event in self.writes)]
+
     def uses(self) -> list[Use]:
         """Each use of a schema version by an operation or a metadata query, in order."""
         found = [Use(e.object_id, e.version, at, e) for at, e in self.reads]

@@ -5,6 +5,7 @@ from textwrap import wrap
 
 from sim.checkers.base import Step, Verdict, Violation
 from sim.checkers.case import Case
+from sim.checkers.stuck import waiting
 from sim.history.events import AnyEvent, SchemaResolved, UpdateLogged
 from sim.history.history import Header, History
 from sim.units import Timestamp, show
@@ -12,6 +13,7 @@ from sim.units import Timestamp, show
 WIDTH = 80
 STATUS_WORDS = {
     "violation": "VIOLATION",
+    "stuck": "STUCK",
     "out_of_assumption": "out of assumption",
     "accepted": "accepted",
 }
@@ -27,9 +29,7 @@ def explain(history: History, verdict: Verdict) -> str:
     for kind, count in verdict.omitted.items():
         lines += ["", f"and {count} more: {kind}"]
     for event in verdict.stuck:
-        lines.append(
-            f"{event.op} of {event.client} never completed: it waits for {event.waits_for}"
-        )
+        lines.append(waiting(case, event))
     unmet = [probe for probe, count in verdict.reached.items() if not count]
     lines += [f"never reached: {', '.join(unmet)}"] if unmet else []
     if verdict.unjudged:

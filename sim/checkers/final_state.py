@@ -15,8 +15,6 @@ from sim.history.events import (
     AnyEvent,
     LeaseBegan,
     NeverCompleted,
-    NodeCrashed,
-    NodeRestarted,
     PartitionSafeTime,
     RowFinal,
 )
@@ -40,11 +38,7 @@ class AtRest:
         """By group and node: the last partition safe time."""
         for _, moved in case.of(PartitionSafeTime):
             self.safe.setdefault(moved.group, {})[moved.node] = moved.ts
-        self.dead: dict[str, None] = {}
-        lives = {event.node: at for at, event in case.of(NodeRestarted)}
-        for at, crashed in case.of(NodeCrashed):
-            if lives.get(crashed.node, -1) < at:
-                self.dead[crashed.node] = None
+        self.dead = case.dead
         self.told: dict[Place, dict[str, dict[Item, RowFinal]]] = {}
         for _, event in case.of(RowFinal):
             place = self.told.setdefault((event.object_id, event.partition), {})

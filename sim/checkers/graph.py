@@ -17,6 +17,7 @@ lost: T then precedes the next DDL on that table that it may *not* be taken to h
 """
 
 from bisect import bisect_right
+from functools import cached_property
 
 from sim.checkers.backward import Backward
 from sim.checkers.case import Case, Transaction
@@ -38,7 +39,7 @@ from sim.checkers.edges import (
 )
 from sim.checkers.schemas import SchemaVersion
 from sim.checkers.sessions import session_edges
-from sim.checkers.writes import Item, Version, Writes
+from sim.checkers.writes import Item, Version, Writes, writes_of
 from sim.history.events import ReadExecuted, RowRead
 
 
@@ -76,6 +77,23 @@ class Graph:
     def _add(self, edge: Edge) -> None:
         if edge.source != edge.target:
             self.edges.append(edge)
+
+    def of_reader(self, tx: Transaction) -> list[Edge]:
+        """The edges of a transaction that is no node, as if it were one more, the last."""
+        kept, self.edges = self.edges, []
+        self._schema_uses(len(self.nodes), tx)
+        self._reads(len(self.nodes), tx)
+        found, self.edges = self.edges, kept
+        return found
+
+    @cached_property
+    def after(self) -> dict[int, list[Edge]]:
+        """The edges out of each node, less those that only the strict graph has."""
+        found: dict[int, list[Edge]] = {}
+        for edge in self.edges:
+            if not edge.strict_only:
+                found.setdefault(edge.source, []).append(edge)
+        return found
 
     # --- the schema as an item -------------------------------------------------------------------
 
@@ -252,3 +270,11 @@ def _last_deletion(versions: list[Version], position: int, read_ts: int | None) 
         if version.write.event.row is None and known:
             place = at
     return place
+
+
+def graph_of(case: Case) -> Graph:
+    """The graph of a case, built once."""
+    found = case.shared.get("graph")
+    if not isinstance(found, Graph):
+        found = case.shared["graph"] = Graph(case, writes_of(case))
+    return found

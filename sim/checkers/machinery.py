@@ -28,10 +28,11 @@ class Machinery:
     """Replication, clocks, safe times and leases keep their own rules, whatever came of it.
 
     At most one leader of a group and term, one command at an index; terms never fall and stamps
-    always rise with the index. A node's safe times, and the timestamps that it issues, never go
-    back, not even over its death. Leases of one place never overlap, a prolongation never shortens
-    one, and what committed did so within the leases that it ran under (`lease_rules`). Only this
-    checker sees such a fault while it is still without consequences for any transaction.
+    always rise with the index. A node's schema safe time, and the timestamps that it issues, never
+    go back, not even over its death; what it knows of a partition does not while it lives. Leases
+    of one place never overlap, a prolongation never shortens one, and what committed did so within
+    the leases that it ran under (`lease_rules`). Only this checker sees such a fault while it is
+    still without consequences for any transaction.
     """
 
     name = "machinery"
@@ -146,13 +147,17 @@ def _safe_times(case: Case) -> Iterator[Anomaly]:
         if before is not None and event.safe_ts < before.safe_ts:
             yield _back(event.node, "safe time", before, event, before.safe_ts, event.safe_ts)
         last[event.node] = event
-    moved: dict[tuple[str, str], PartitionSafeTime] = {}
-    for _, here in case.of(PartitionSafeTime):
-        earlier = moved.get((here.node, here.group))
-        if earlier is not None and here.ts < earlier.ts:
+    moved: dict[tuple[str, str], tuple[int, PartitionSafeTime]] = {}
+    deaths: dict[str, list[int]] = {}
+    for at, death in case.of(NodeCrashed):
+        deaths.setdefault(death.node, []).append(at)
+    for at, here in case.of(PartitionSafeTime):
+        since, earlier = moved.get((here.node, here.group), (at, here))
+        moved[here.node, here.group] = (at, here)
+        lives_on = not any(since < one < at for one in deaths.get(here.node, ()))
+        if here.ts < earlier.ts and lives_on:
             what = f"safe time of partition {here.group}"
             yield _back(here.node, what, earlier, here, earlier.ts, here.ts)
-        moved[here.node, here.group] = here
 
 
 def _back(

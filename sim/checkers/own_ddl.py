@@ -68,7 +68,9 @@ class OwnDdl:
 
 def _promises(case: Case) -> list[Promise]:
     """By the acknowledgement, and each with the largest Tu that was promised up to there."""
-    found = [promise for ddl in case.ddls.values() if (promise := _promise(case, ddl)) is not None]
+    found = [
+        promise for ddl in case.ddls.values() if (promise := promise_of(case, ddl)) is not None
+    ]
     found.sort(key=lambda promise: promise.acknowledged_at)
     for at in range(1, len(found)):
         before, here = found[at - 1], found[at]
@@ -77,7 +79,8 @@ def _promises(case: Case) -> list[Promise]:
     return found
 
 
-def _promise(case: Case, ddl: Ddl) -> Promise | None:
+def promise_of(case: Case, ddl: Ddl) -> Promise | None:
+    """What the answer to a statement promises, if there was one."""
     answered = ddl.operation.answered_at
     ended = ddl.operation.ended
     if answered is None or ended is None:

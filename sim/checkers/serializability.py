@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
-from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity, Step
+from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from sim.checkers.case import Case
 from sim.checkers.cycles import Cycle, find
 from sim.checkers.dirty_reads import dirty_reads
-from sim.checkers.edges import Words, name_of, witnesses
+from sim.checkers.edges import witnesses
 from sim.checkers.findings import Signature, signature
-from sim.checkers.graph import Graph
-from sim.checkers.writes import Writes
+from sim.checkers.graph import Graph, graph_of
+from sim.checkers.steps import steps_of
+from sim.checkers.writes import writes_of
 from sim.history.events import AnyEvent
 
 
@@ -29,9 +30,9 @@ class Serializability:
 
     def check(self, case: Case) -> Iterator[Anomaly]:
         """Reads that no order explains, cycles of the relaxed graph, cycles of the strict one."""
-        writes = Writes(case)
+        writes = writes_of(case)
         yield from dirty_reads(case, writes)
-        graph = Graph(case, writes)
+        graph = graph_of(case)
         for strict in (False, True):
             search = find(graph, strict=strict)
             told: dict[Signature, None] = {}
@@ -51,18 +52,8 @@ class Serializability:
 
 
 def _anomaly(case: Case, graph: Graph, cycle: Cycle) -> Anomaly:
-    words = Words(case, graph.nodes)
     nodes = graph.nodes
-    steps = tuple(
-        Step(
-            nodes[edge.source].label,
-            nodes[edge.target].label,
-            nodes[edge.source].kind,
-            name_of(edge),
-            words.because(edge),
-        )
-        for edge in cycle.edges
-    )
+    steps = steps_of(case, nodes, cycle.edges)
     witness: dict[int, AnyEvent] = {}
     for edge in cycle.edges:
         for event in (nodes[edge.source].event(), *witnesses(edge)):

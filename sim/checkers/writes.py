@@ -86,6 +86,14 @@ class Writes:
         return found if isinstance(found, Table) else None
 
 
+def writes_of(case: Case) -> Writes:
+    """Every write of a case, gathered once."""
+    found = case.shared.get("writes")
+    if not isinstance(found, Writes):
+        found = case.shared["writes"] = Writes(case)
+    return found
+
+
 def differing(writes: Writes, write: Write, version: int, row: Cells | None) -> list[str]:
     """Where a row under a version is not what its client meant."""
     source = writes.table(write.event.object_id, write.meant_version)

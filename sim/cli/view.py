@@ -15,6 +15,7 @@ from sim.world.campaign import RunRow
 
 STATUS: Final = {
     "violation": "VIOLATION",
+    "stuck": "STUCK",
     "out_of_assumption": "out of assumption",
     "accepted": "accepted",
 }
@@ -130,7 +131,7 @@ def _headline(members: Sequence[Found], rows: Sequence[RunRow]) -> Text:
     example = members[0].example
     kind, _, number = example.status.partition(":")
     status = f"FINDING {number}" if number else STATUS[kind]
-    colour = "bold red" if kind == "violation" else "bold yellow"
+    colour = "bold red" if kind in {"violation", "stuck"} else "bold yellow"
     times = times_of(members, rows)
     often = "once" if times == 1 else f"{times:,} times"
     if len(rows) > 1:

@@ -26,6 +26,9 @@ def show(taken: Figures, to: Console) -> None:
         by_count = sorted(taken.aborted.items(), key=lambda item: (-item[1], item[0]))
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in by_count)
         labelled("aborted for", reasons, to)
+    if taken.needless_aborts:
+        causes = ", ".join(f"{cause} {n:,}" for cause, n in taken.needless_aborts.items())
+        labelled("needlessly", causes, to)
     to.print()
     spans = _table("milliseconds", "count", "above 0", "mean", "p50", "p99", "max")
     for name, span in (
@@ -35,6 +38,10 @@ def show(taken: Figures, to: Console) -> None:
     ):
         spans.add_row(name, *_cells(span))
     to.print(spans)
+    if taken.after_heal_ms is not None:
+        labelled("after healing", f"all had ended within {short(taken.after_heal_ms)} ms", to)
+    if taken.blocked_behind:
+        labelled("blocked", f"{taken.blocked_behind:,} times behind a sick transaction", to)
     labelled("simulated", f"{taken.simulated_ms:,.0f} ms, {taken.events:,} events", to)
 
 

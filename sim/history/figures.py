@@ -11,12 +11,16 @@ tell), or was left open.
 *ddl_latency_ms*: from the invocation of a DDL statement to its success.
 *dml_latency_ms*: from the invocation of a data operation or commit to its success.
 *schema_wait_ms*: how long a node waited for its schema to be complete, per look-up [98.past.3].
+*after_heal_ms*, *blocked_behind*, *needless_aborts*: what the judges of I9 and I11 measured
+(sim/checkers/measures.py); of several runs the longest, and the sums.
 *simulated_ms*, *events*: how long the run was, and how many events the kernel executed for it.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
+
+from msgspec import field
 
 from sim.history.events import Failed, Invoked, Ok, SchemaResolved, TxAborted, Unknown
 from sim.history.history import History
@@ -60,6 +64,9 @@ class Figures(Record, frozen=True):
     ddl_latency_ms: Durations
     dml_latency_ms: Durations
     schema_wait_ms: Durations
+    after_heal_ms: float | None = None
+    blocked_behind: int = 0
+    needless_aborts: dict[str, int] = field(default_factory=dict)
 
 
 class Buckets(Record, frozen=True):

@@ -20,10 +20,14 @@ ASSUMPTIONS: Final = (SKEW_BOUNDED, LEASES_HOLD, DELAY_BOUNDED)
 
 
 class Claim(Record, frozen=True):
-    """An invariant that a design promises, and what it needs for it."""
+    """An invariant that a design promises, what it needs for it, and the breaches it admits.
+
+    `less` names kinds of anomalies against which the design promises nothing.
+    """
 
     invariant: str
     assumes: tuple[str, ...] = ()
+    less: tuple[str, ...] = ()
 
 
 class DesignHeader(Record, frozen=True):

@@ -22,7 +22,8 @@ A1_NAIVE_FUTURE = strategy(
             source="IEP-98, Making sure a node does not miss any schema messages",
             plane="ignite",
             claims=tuple(
-                Claim(claim.invariant, (*claim.assumes, DELAY_BOUNDED)) for claim in FULL_CLAIMS
+                Claim(claim.invariant, (*claim.assumes, DELAY_BOUNDED), claim.less)
+                for claim in FULL_CLAIMS
             ),
         ),
         completeness_ts=never_waits,

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import field
+from msgspec import field, structs
 
 from sim.checkers.base import Anomaly, Violation, judge
 from sim.checkers.case import Case
 from sim.checkers.explain import cycle, timeline
 from sim.checkers.findings import Finding, Signature, signature
+from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome
+from sim.checkers.stuck import waiting
 from sim.history import codec
 from sim.history.events import StepMissed
 from sim.history.figures import Buckets, Figures, bucketed, figures, samples
@@ -183,17 +185,24 @@ def row_of(
             f"step {missed.step} (line {missed.line}): expected {missed.expected}, got {missed.got}"
             for missed in history.of(StepMissed)
         ),
-        stuck=tuple(
-            f"{event.op} of {event.client} never ended: it waits for {event.waits_for}"
-            for event in verdict.stuck
-        ),
+        stuck=tuple(waiting(case, event) for event in verdict.stuck),
         unjudged=verdict.unjudged,
-        figures=figures(history),
+        figures=with_measures(figures(history), verdict.measures),
         pools={
             "ddl_latency_ms": bucketed(taken.ddl_us),
             "dml_latency_ms": bucketed(taken.dml_us),
             "schema_wait_ms": bucketed(taken.wait_us),
         },
+    )
+
+
+def with_measures(taken: Figures, measures: Measures) -> Figures:
+    """The figures of a run with what its judges measured."""
+    return structs.replace(
+        taken,
+        after_heal_ms=measures.after_heal_ms,
+        blocked_behind=measures.blocked_behind,
+        needless_aborts=measures.needless_aborts,
     )
 
 

@@ -27,6 +27,7 @@ from sim.protocol import strategy as joints
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
 from sim.strategies.base import STRATEGIES
+from sim.units import US_PER_MS
 from sim.world.adapters import Recorder
 from sim.world.clients import ClientHost, ProgramRunner
 from sim.world.cluster import Cluster
@@ -70,6 +71,22 @@ def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
             raise BadDesignError(f"strategy.{name}: no rule of the protocol is called {value!r}")
         chosen = replace(chosen, **{name: function})
     return chosen
+
+
+def promises(plan: Plan) -> dict[str, int]:
+    """What a judge of waits must know of a world.
+
+    `voters`: how many nodes vote in the meta storage. `calm`: 1 where healthy nodes have nothing to
+    wait for but each other: nothing is lost, held back or slowed down but by a fault, and idle
+    safe-time commands are on. `load_ms`: when no new work is begun.
+    """
+    staged = plan.holds or plan.pauses or plan.applies or not plan.idle_ticks
+    lossy = any(link.loss for link in plan.links)
+    return {
+        "voters": sum(node.voter for node in plan.nodes),
+        "calm": int(not staged and not lossy),
+        "load_ms": plan.load_until_us // US_PER_MS,
+    }
 
 
 class Run:
@@ -231,7 +248,7 @@ class Run:
     def _header(self, chosen: Strategy) -> Header:
         plan = self.plan
         settings = {node.name: dict(node.settings) for node in plan.nodes}
-        settings[""] = dict(plan.cluster_settings)
+        settings[""] = {**plan.cluster_settings, **promises(plan)}
         return Header(
             format=FORMAT,
             program=sim.__version__,

@@ -57,7 +57,7 @@ def test_what_is_stuck_unreached_and_left_out_is_told() -> None:
     history = story.history()
     said = words(explain(history, judge(history)))
     assert "and 5 more: atomicity wrong-version violation" in said
-    assert "op1 of c never completed: it waits for the lock of T" in said
+    assert "op1 of c never ended: it waits for the lock of T" in said
     assert "never reached: rare" in said
 
 

@@ -1,0 +1,72 @@
+"""How long things may take where nothing is wrong, from the settings and from the run itself.
+
+*Spread* is the distance from the slowest that any clock of the run ever was to the fastest: no
+hybrid clock is further ahead of any physical clock. *Reach* is how long a command of the meta
+storage took at most from the first node that published its safe time to another, over nodes that
+were healthy all the while; never configured, it is measured.
+
+*The completeness bound* is spread + CSmax + H + 2 reach + 2 resends. Proof: a healthy node that
+looks up at Top waits, in any design known here, at most for a safe time of Top + CSmax, and Top is
+at most its true time plus the fastest clock's offset. After another spread + CSmax of true time
+every clock, and so the meta storage leader's, shows more than that. An idle leader stamps its next
+command within H of it, and the node publishes that within the reach; what may have been lost on the
+way is sent again. Reach and resends are doubled, since what was measured is no upper bound.
+
+*The bound of an operation* without its waits for locks and schemas, which are judged by themselves,
+is four times the longest that any operation of its kind took while every node was healthy, plus ten
+reaches and ten resends. *The bound of a DDL* is the same plus DD + CSmax + spread, for which its
+acknowledgement waits, and twice reach and resend again for each update that was logged meanwhile
+and may have won the race against it.
+"""
+
+from collections.abc import Iterable
+
+from sim.checkers.assumptions import Clocks
+from sim.checkers.case import Case
+from sim.checkers.sickness import Sickness
+from sim.history.events import SafeTimeAdvanced, UpdateLogged
+from sim.units import US_PER_MS
+
+SETTLING_RESENDS = 3
+"""How many resends a node takes to get over a sickness, beside what a completeness wait takes."""
+
+
+class Bounds:
+    """The bounds of one run, in microseconds."""
+
+    def __init__(self, case: Case) -> None:
+        self._settings = case.header.settings
+        self.skew_us = Clocks(case).spread_us() + self._largest("max_clock_skew_ms")
+        self.interval_us = self._largest("safe_time_interval_ms")
+        self.resend_us = self._largest("resend_ms")
+        settling_us = self.skew_us + self.interval_us + SETTLING_RESENDS * self.resend_us
+        self.sickness = Sickness(case, settling_us)
+        self.reach_us = self._reach(case)
+        self.completeness_us = (
+            self.skew_us + self.interval_us + 2 * self.reach_us + 2 * self.resend_us
+        )
+        self._updates = [update.at_us for _, update in case.of(UpdateLogged)]
+
+    def _largest(self, name: str) -> int:
+        return max((of.get(name, 0) for of in self._settings.values()), default=0) * US_PER_MS
+
+    def _reach(self, case: Case) -> int:
+        first: dict[int, int] = {}
+        reach_us = 0
+        for _, event in case.of(SafeTimeAdvanced):
+            since_us = first.setdefault(event.safe_ts, event.at_us)
+            lag_us = event.at_us - since_us
+            if lag_us > reach_us and not self.sickness.during(event.node, since_us, event.at_us):
+                reach_us = lag_us
+        return reach_us
+
+    def operation_us(self, healthy_us: Iterable[int]) -> int:
+        """The bound of a data operation or a commit, waits for locks and schemas apart."""
+        return 4 * max(healthy_us) + 10 * self.reach_us + 10 * self.resend_us
+
+    def ddl_us(self, healthy_us: Iterable[int], from_us: int, until_us: int) -> int:
+        """The bound of a DDL that lasted from one instant to another."""
+        races = sum(from_us <= at_us <= until_us for at_us in self._updates)
+        waits_us = self._largest("delay_duration_ms") + self.skew_us
+        again_us = 2 * races * (self.reach_us + self.resend_us)
+        return self.operation_us(healthy_us) + waits_us + again_us

@@ -1,0 +1,147 @@
+"""I9: after faults heal, everything ends; who has no sick participant never freezes.
+
+[98.risk.2] [98.x.6]
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
+from sim.checkers.bounds import Bounds
+from sim.checkers.case import Case
+from sim.checkers.stuck import waiting
+from sim.checkers.waits import Waits
+from sim.history.events import (
+    AnyEvent,
+    LeftOpen,
+    NeverCompleted,
+    NodeCrashed,
+    SafeTimeAdvanced,
+    TxRecovered,
+)
+from sim.units import US_PER_MS, Timestamp, physical_ms, show
+
+
+class Liveness:
+    """Everything that was begun has ended, and how long the last of it took is measured.
+
+    What never completes makes a run *stuck*, whatever is claimed. Beside that: no living node's
+    schema safe time stands still for good while others move on; no transaction that has ended,
+    or has lost its coordinator, leaves locks or intents behind; and nobody waits because of a sick
+    node that has no part in what he does (`waits`). Only this checker sees a design that is safe
+    because it stands still.
+    """
+
+    name = "liveness"
+    invariant = "I9"
+    severity: Severity = "liveness"
+    summary = "after faults heal everything ends; without a sick participant nothing freezes"
+    voices = WITNESS
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """What never ended, what froze, what was left behind, who waited for a stranger."""
+        yield from _never(case)
+        yield from _frozen(case)
+        yield from _left_open(case)
+        case.measures = replace(case.measures, after_heal_ms=_after_heal_ms(case))
+        settings = case.header.settings.get("", {})
+        if settings.get("calm") and case.sick:
+            waits = Waits(case, Bounds(case))
+            yield from waits.check()
+            case.measures = replace(case.measures, blocked_behind=waits.blocked_behind())
+
+
+def _never(case: Case) -> Iterator[Anomaly]:
+    for _, event in case.of(NeverCompleted):
+        operation = case.operations.get(event.op)
+        if operation is None or operation.invoked is None:
+            continue  # a scripted step whose moment never came was never begun
+        witness = (operation.invoked, event)
+        yield Anomaly("never-completed", waiting(case, event), witness, stuck=True)
+
+
+# --- safe time -----------------------------------------------------------------------------------
+
+
+def _frozen(case: Case) -> Iterator[Anomaly]:
+    """A node whose safe time stayed behind what others had reached a grace before the end.
+
+    The grace is longer than any healthy node takes to catch up: a second and ten idle intervals.
+    """
+    last: dict[str, SafeTimeAdvanced] = {}
+    for _, event in case.of(SafeTimeAdvanced):
+        last[event.node] = event
+    if not last:
+        return
+    leader = max(last.values(), key=lambda event: event.safe_ts)
+    intervals = [of.get("safe_time_interval_ms", 0) for of in case.header.settings.values()]
+    grace_us = (1000 + 10 * max(intervals, default=0)) * US_PER_MS
+    end_us = case.history.end_us
+    healed_us = max((event.at_us for event in case.sick), default=0)
+    dead = case.dead
+    for node, event in last.items():
+        behind_ms = physical_ms(Timestamp(leader.safe_ts)) - physical_ms(Timestamp(event.safe_ts))
+        still_us = end_us - max(event.at_us, healed_us)
+        if node in dead or behind_ms * US_PER_MS < grace_us or still_us < grace_us:
+            continue
+        yield Anomaly(
+            "safe-time-froze",
+            f"the safe time of node {node} has stood at {show(Timestamp(event.safe_ts))} since "
+            f"{event.at_us / 1000:g} ms; node {leader.node} had reached "
+            f"{show(Timestamp(leader.safe_ts))} when the run ended at {end_us / 1000:g} ms",
+            (event, leader),
+            clauses=("98.x.6",),
+        )
+
+
+# --- what was left behind ------------------------------------------------------------------------
+
+
+def _left_open(case: Case) -> Iterator[Anomaly]:
+    """A transaction that its client may still end, on a node that lives, may hold what it has."""
+    recovered = {event.tx: event for _, event in case.of(TxRecovered)}
+    deaths = {event.node: at for at, event in case.of(NodeCrashed)}
+    began = case.began
+    for _, left in case.of(LeftOpen):
+        tx = case.transactions.get(left.tx)
+        ended = None if tx is None else tx.committed or tx.aborted or recovered.get(left.tx)
+        if ended is not None:
+            how = f"it had ended at {ended.at_us / 1000:g} ms"
+            witness: tuple[AnyEvent, ...] = (ended, left)
+        else:
+            placed = began.get(left.tx)
+            if placed is None or deaths.get(placed[1].node, -1) < placed[0]:
+                continue
+            how = f"its coordinator {placed[1].node} had died"
+            witness = (placed[1], left)
+        yield Anomaly(
+            "left-open",
+            f"when the run ended, node {left.node} still had {left.what} of {left.tx}, "
+            f"though {how}",
+            witness,
+        )
+
+
+# --- how long the rest took ----------------------------------------------------------------------
+
+
+def _after_heal_ms(case: Case) -> float | None:
+    """The longest time to its end of anything under way or begun once the last fault was healed.
+
+    Without any fault, once the load was over; a restart heals a crash.
+    """
+    healed_us = max((event.at_us for event in case.sick), default=None)
+    if healed_us is None:
+        healed_us = case.header.settings.get("", {}).get("load_ms", 0) * US_PER_MS
+    longest: int | None = None
+    for operation in case.operations.values():
+        asked, ended = operation.invoked, operation.ended
+        if asked is None or ended is None or ended.at_us <= healed_us:
+            continue
+        took_us = ended.at_us - max(asked.at_us, healed_us)
+        longest = took_us if longest is None else max(longest, took_us)
+    return None if longest is None else longest / US_PER_MS
+
+
+CHECKERS.add("liveness", Liveness())

@@ -1,0 +1,101 @@
+"""I10: aborted and read-only transactions too see only what some serial state has.
+
+[110.req.1] [98.own]
+"""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
+from sim.checkers.case import Case
+from sim.checkers.edges import witnesses
+from sim.checkers.graph import Graph, graph_of
+from sim.checkers.past import past_reads, session_reads
+from sim.checkers.steps import steps_of
+from sim.checkers.views import View, judged_reads, loop
+from sim.checkers.writes import writes_of
+from sim.history.events import AnyEvent
+
+
+class Opacity:
+    """What a transaction that never committed had read fits together; so does what the past shows.
+
+    An aborted transaction is put into the graph of I3 as one that only read: it comes after whom
+    it read from, and after the DDLs whose versions it ran under, and before whoever overwrote or
+    replaced that. A cycle through it is what no serial state has; real time has no say in it. It is
+    judged by what it read while its locks held: until it was aborted, a node it had read on died,
+    or a place it had read from passed to another lease. A cycle past a DDL (*fractured-schema*) is
+    told from one on rows alone (*fractured-read*): IEP-110 promises nothing against the former, its
+    operations are judged by their own table only. A read-only transaction, whether it ever
+    commits or not, finds exactly what was committed up to its read_ts, under the schema of its
+    read_ts; and a client with a causal token finds what it was told of before. No other checker
+    looks at what did not commit, or knows what the past should have shown.
+    """
+
+    name = "opacity"
+    invariant = "I10"
+    severity: Severity = "session"
+    summary = "aborted and read-only transactions too see only what some serial state has"
+    voices = BOTH_VOICES
+
+    def check(self, case: Case) -> Iterator[Anomaly]:
+        """Reads of what never was, fractured reads, then reads of the past."""
+        writes = writes_of(case)
+        views = [
+            view
+            for tx in case.transactions.values()
+            if tx.committed is None and tx.read_ts is None
+            for view in judged_reads(case, tx)
+        ]
+        if views:
+            graph = graph_of(case)
+            for view in views:
+                yield from _dirty(case, view)
+                yield from _fractured(case, graph, view)
+        for tx in case.transactions.values():
+            if tx.read_ts is not None:
+                yield from past_reads(case, writes, tx)
+                yield from session_reads(case, writes, tx)
+
+
+def _dirty(case: Case, view: View) -> Iterator[Anomaly]:
+    """A read from who was aborted and never committed."""
+    for _, read in view.reads:
+        for row in read.rows:
+            if row.writer is None or row.writer == view.tx.name:
+                continue
+            writer = case.transactions.get(row.writer)
+            if writer is None or writer.committed is None:
+                ended: tuple[AnyEvent, ...] = ()
+                if writer is not None and writer.aborted is not None:
+                    ended = (writer.aborted,)
+                yield Anomaly(
+                    "dirty-read",
+                    f"{view.tx.name}, which did not commit, read {row.key!r} as written by "
+                    f"{row.writer}, which is not committed either",
+                    (read, *ended),
+                )
+
+
+def _fractured(case: Case, graph: Graph, view: View) -> Iterator[Anomaly]:
+    edges = loop(graph, view)
+    if not edges:
+        return
+    nodes = [*graph.nodes, view.node()]
+    steps = steps_of(case, nodes, edges)
+    witness: dict[int, AnyEvent] = {}
+    for edge in edges:
+        for event in witnesses(edge):
+            witness[id(event)] = event
+    past_ddl = any(nodes[edge.source].update is not None for edge in edges)
+    labels = [step.source for step in steps]
+    yield Anomaly(
+        "fractured-schema" if past_ddl else "fractured-read",
+        f"{view.tx.name}, which did not commit, had read what no serial state has: "
+        f"{' < '.join([*labels, labels[0]])}",
+        tuple(witness.values()),
+        steps,
+        clauses=("110.req.1",),
+    )
+
+
+CHECKERS.add("opacity", Opacity())

@@ -1,0 +1,57 @@
+"""What an operation that never completed waits for, as far as the history tells."""
+
+from sim.checkers.case import Case
+from sim.history.events import DdlDecided, Event, LockWaited, NeverCompleted, SafeTimeAdvanced
+from sim.units import Timestamp, show
+
+
+def waiting(case: Case, event: NeverCompleted) -> str:
+    """The operation, whom its client had asked, what was last seen of it, and how that node is."""
+    sentence = f"{event.op} of {event.client} never ended: it waits for {event.waits_for}"
+    operation = case.operations.get(event.op)
+    if operation is None or operation.invoked is None:
+        return sentence
+    last = _last_seen(case, operation.invoked.tx or event.op, event.op)
+    if last is not None:
+        what, node, at_us = last
+        sentence += f"; last, at {at_us / 1000:g} ms, {what} on {node}"
+    node = operation.invoked.node if last is None else last[1]
+    return f"{sentence}; {_state(case, node)}"
+
+
+def _last_seen(case: Case, tx_name: str, op: str) -> tuple[str, str, int] | None:
+    """The latest that any node told of the operation, or of its transaction."""
+    seen: list[tuple[int, str, str, int]] = []
+    tx = case.transactions.get(tx_name)
+    if tx is not None:
+        seen += [
+            (at, f"it looked up a schema ({e.purpose})", e.node, e.at_us) for at, e in tx.resolved
+        ]
+        seen += [(at, "it read", e.node, e.at_us) for at, e in tx.reads]
+        seen += [(at, f"it wrote {e.key!r}", e.node, e.at_us) for at, e in tx.writes]
+    seen += [
+        (at, "it got a lock" if e.granted else "it was refused a lock", e.node, e.at_us)
+        for at, e in case.of(LockWaited)
+        if e.op == op
+    ]
+    ddl = case.ddls.get(op)
+    if ddl is not None and ddl.logged is not None:
+        seen.append((ddl.logged_at, "it was logged", ddl.logged.node, ddl.logged.at_us))
+    seen += [
+        (at, f"it waited for {show(Timestamp(e.acknowledge_ts))} on the clock", e.node, e.at_us)
+        for at, e in case.of(DdlDecided)
+        if e.op == op
+    ]
+    return max(seen)[1:] if seen else None
+
+
+def _state(case: Case, node: str) -> str:
+    """Whether a node lives, and what its schema safe time is."""
+    if node in case.dead:
+        return f"{node} is dead"
+    last: Event | None = None
+    safe = "has published no safe time"
+    for _, event in case.of(SafeTimeAdvanced):
+        if event.node == node:
+            last, safe = event, f"has stood at safe time {show(Timestamp(event.safe_ts))}"
+    return f"{node} {safe}" + ("" if last is None else f" since {last.at_us / 1000:g} ms")

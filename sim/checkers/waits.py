@@ -1,0 +1,225 @@
+"""I9's fine claim: nobody waits because of a sick node that has no part in what he does.
+
+Participants of an operation are the node that its client talks to, the nodes where it looked up
+schemas or executed, whoever is known to hold a replica or a lease of a table that its transaction
+touches, and for a DDL the leader of the meta storage. Whatever it does, it needs the metadata of
+its nodes; so nothing is judged while a leader of the meta storage was sick, or as many nodes as
+can make up half of its voters. Nor is a world judged in which healthy nodes wait for reasons of
+their own (`calm`), nor a wait during which nobody was sick.
+
+A wait for a lock may last as long as its holder lives: it is no anomaly, and counted where a holder
+had a sick participant.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from sim.checkers.base import Anomaly
+from sim.checkers.bounds import Bounds
+from sim.checkers.case import Case, Operation
+from sim.checkers.sickness import Leaders, Spell
+from sim.history.events import (
+    AnyEvent,
+    LeaseBegan,
+    LockWaited,
+    PartitionSafeTime,
+    ReadExecuted,
+    SchemaResolved,
+    WriteExecuted,
+)
+
+JUDGED = ("get", "put", "delete", "commit", "ddl")
+"""A scan asks partitions that no event may ever name; beginning and rolling back wait for none."""
+
+
+class Waits:
+    """The waits of one run with sick nodes."""
+
+    def __init__(self, case: Case, bounds: Bounds) -> None:
+        self._case = case
+        self._bounds = bounds
+        self._sickness = bounds.sickness
+        self._leaders = Leaders(case)
+        voters = case.header.settings.get("", {}).get("voters", 1)
+        self._half = voters - voters // 2
+
+    def check(self) -> Iterator[Anomaly]:
+        """Waits for schemas, then operations as a whole."""
+        yield from self._schemas()
+        yield from self._operations()
+
+    def _strangers(self, nodes: dict[str, None], from_us: int, until_us: int) -> dict[str, Spell]:
+        """The sick nodes of a stretch, if its participants and the meta storage were well."""
+        sick = self._sickness.patients(from_us, until_us)
+        leaders = self._leaders.between(from_us, until_us)
+        if not sick or len(sick) >= self._half or not leaders:
+            return {}
+        if any(self._sickness.during(node, from_us, until_us) for node in [*nodes, *leaders]):
+            return {}
+        return sick
+
+    # --- schemas ---------------------------------------------------------------------------------
+
+    def _schemas(self) -> Iterator[Anomaly]:
+        bound_us = self._bounds.completeness_us
+        for _, resolved in self._case.of(SchemaResolved):
+            if resolved.waited_us <= bound_us:
+                continue
+            from_us = resolved.at_us - resolved.waited_us
+            strangers = self._strangers({resolved.node: None}, from_us, resolved.at_us)
+            if strangers:
+                yield _anomaly(
+                    "schema-wait",
+                    f"node {resolved.node} waited {_ms(resolved.waited_us)} ms for its metadata "
+                    f"to be complete for {resolved.tx} ({resolved.purpose}), where "
+                    f"{_ms(bound_us)} ms are enough",
+                    strangers,
+                    (resolved,),
+                )
+
+    # --- whole operations ------------------------------------------------------------------------
+
+    def _operations(self) -> Iterator[Anomaly]:
+        """Each against the operations of its kind that nobody's sickness can have concerned."""
+        spans: dict[bool, list[tuple[Operation, int]]] = {False: [], True: []}
+        healthy: dict[bool, list[int]] = {False: [], True: []}
+        for operation in self._case.operations.values():
+            asked, ended = operation.invoked, operation.ended
+            if asked is None or ended is None or asked.kind not in JUDGED:
+                continue
+            is_ddl = asked.kind == "ddl"
+            busy_us = ended.at_us - asked.at_us - self._excused.get(operation.name, 0)
+            if self._sickness.patients(asked.at_us, ended.at_us):
+                spans[is_ddl].append((operation, busy_us))
+            else:
+                healthy[is_ddl].append(busy_us)
+        for is_ddl, members in spans.items():
+            for operation, busy_us in members if healthy[is_ddl] else ():
+                yield from self._one(operation, busy_us, healthy[is_ddl], is_ddl=is_ddl)
+
+    def _one(
+        self, operation: Operation, busy_us: int, healthy: list[int], *, is_ddl: bool
+    ) -> Iterator[Anomaly]:
+        asked, ended = operation.invoked, operation.ended
+        assert asked is not None, operation.name
+        assert ended is not None, operation.name
+        if busy_us <= self._bounds.operation_us(healthy):
+            return
+        nodes = self._participants(operation)
+        strangers = self._strangers(nodes, asked.at_us, ended.at_us) if nodes else {}
+        if not strangers:
+            return
+        bound_us = self._bounds.operation_us(healthy)
+        if is_ddl:
+            bound_us = self._bounds.ddl_us(healthy, asked.at_us, ended.at_us)
+        if busy_us > bound_us:
+            yield _anomaly(
+                "slow-operation",
+                f"{operation.name} ({asked.kind} on node {asked.node}) took {_ms(busy_us)} ms, "
+                f"its waits for locks and schemas apart, where {_ms(bound_us)} ms are enough; its "
+                f"participants were {', '.join(nodes)}",
+                strangers,
+                (asked, ended),
+            )
+
+    def _participants(self, operation: Operation) -> dict[str, None]:
+        """None of them where it is not known whom a data operation had asked."""
+        asked = operation.invoked
+        assert asked is not None, operation.name
+        nodes = {asked.node: None}
+        if asked.kind == "ddl":
+            ddl = self._case.ddls.get(operation.name)
+            if ddl is not None and ddl.decided is not None:
+                nodes[ddl.decided.node] = None
+            return nodes
+        executed = False
+        for name in operation.txs or ({} if asked.tx is None else {asked.tx: None}):
+            tx = self._case.transactions.get(name)
+            if tx is None:
+                continue
+            for event in tx.accesses:
+                executed = executed or event.op == operation.name or asked.kind == "commit"
+                nodes |= {event.node: None} | self._of_table.get(event.object_id, {})
+            nodes |= {event.node: None for _, event in tx.resolved}
+            nodes |= {} if tx.committed is None else {tx.committed.node: None}
+        return nodes if executed else {}
+
+    @cached_property
+    def _of_table(self) -> dict[int, dict[str, None]]:
+        """Every node that is known to have served a table."""
+        found: dict[int, dict[str, None]] = {}
+        for kind in (ReadExecuted, WriteExecuted):
+            for _, event in self._case.of(kind):
+                assert isinstance(event, ReadExecuted | WriteExecuted), event
+                found.setdefault(event.object_id, {})[event.node] = None
+        members = [(e.group, e.node) for _, e in self._case.of(PartitionSafeTime)]
+        members += [(e.group, e.holder) for _, e in self._case.of(LeaseBegan)]
+        for group, node in members:
+            found.setdefault(int(group.partition("/")[0]), {})[node] = None
+        return found
+
+    @cached_property
+    def _excused(self) -> dict[str, int]:
+        """How long each operation waited for locks and schemas."""
+        found: dict[str, int] = {}
+        for _, waited in self._case.of(LockWaited):
+            found[waited.op] = found.get(waited.op, 0) + waited.waited_us
+        for _, resolved in self._case.of(SchemaResolved):
+            op = resolved.op or f"{resolved.tx}.c"
+            found[op] = found.get(op, 0) + resolved.waited_us
+        return found
+
+    # --- locks -----------------------------------------------------------------------------------
+
+    def blocked_behind(self) -> int:
+        """Long waits for a lock of a transaction that had a sick participant meanwhile."""
+        count = 0
+        users: dict[int, dict[str, None]] | None = None
+        for _, waited in self._case.of(LockWaited):
+            if waited.waited_us <= self._bounds.completeness_us:
+                continue
+            users = self._users() if users is None else users
+            from_us = waited.at_us - waited.waited_us
+            names = users.get(waited.object_id, {})
+            if any(name != waited.tx and self._was_sick(name, waited, from_us) for name in names):
+                count += 1
+        return count
+
+    def _users(self) -> dict[int, dict[str, None]]:
+        found: dict[int, dict[str, None]] = {}
+        for tx in self._case.transactions.values():
+            for event in tx.accesses:
+                found.setdefault(event.object_id, {})[tx.name] = None
+        return found
+
+    def _was_sick(self, name: str, waited: LockWaited, from_us: int) -> bool:
+        """Whether a transaction that may have held the lock had a sick participant."""
+        tx = self._case.transactions[name]
+        before = [e for e in tx.accesses if e.at_us <= waited.at_us]
+        keys = (waited.key, None)
+        held = any(
+            e.object_id == waited.object_id
+            and (isinstance(e, ReadExecuted) or waited.key is None or e.key in keys)
+            for e in before
+        )
+        ends = [e.at_us for e in (tx.committed, tx.aborted) if e is not None]
+        if not held or (ends and min(ends) < from_us):
+            return False
+        nodes = {e.node: None for e in before} | {e.node: None for _, e in tx.resolved}
+        return self._sickness.any_of(nodes, from_us, waited.at_us)
+
+
+def _anomaly(
+    kind: str, what: str, strangers: dict[str, Spell], witness: tuple[AnyEvent, ...]
+) -> Anomaly:
+    sick = ", ".join(f"{node or 'a node'} ({spell.why})" for node, spell in strangers.items())
+    return Anomaly(
+        kind,
+        f"{what}; it had nothing to do with what was sick then: {sick}",
+        witness,
+        clauses=("98.risk.2",),
+    )
+
+
+def _ms(us: int) -> str:
+    return f"{us / 1000:g}"

@@ -1,0 +1,164 @@
+"""I9: what never ends, what freezes for good, what is left behind, and how long the rest took."""
+
+from typing import Any
+
+import pytest
+
+from sim.checkers.base import judge
+from sim.checkers.outcome import Outcome
+from sim.history.events import (
+    FaultBegan,
+    FaultHealed,
+    Invoked,
+    LeftOpen,
+    LockWaited,
+    NeverCompleted,
+    NodeCrashed,
+    NodeRestarted,
+    Ok,
+    SafeTimeAdvanced,
+    TxBegan,
+    TxRecovered,
+)
+from tests.helpers_history import Story, ts
+from tests.unit.checkers.judging import anomalies
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("liveness", story)]
+
+
+# --- what never ends -----------------------------------------------------------------------------
+
+
+def stuck() -> Story:
+    story = Story(("I9",))
+    t = story.table()
+    story.add(5, SafeTimeAdvanced, "n2", ts(4))
+    story.write("T", t, "x", 10, node="n2")
+    story.add(12, LockWaited, "n2", "T", "T.c", t, "x", 1000, True)
+    story.add(20, Invoked, "c", "T.c", "T", "n1", "commit")
+    story.add(90, NeverCompleted, "c", "T.c", "an answer to commit from n1")
+    return story
+
+
+def test_what_never_completes_makes_a_run_stuck_and_not_violated() -> None:
+    verdict = judge(stuck().history())
+    assert verdict.outcome is Outcome.STUCK
+    [violation] = verdict.violations
+    assert (violation.kind, violation.status) == ("never-completed", "stuck")
+    assert violation.summary == (
+        "T.c of c never ended: it waits for an answer to commit from n1; last, at 12 ms, it got a "
+        "lock on n2; n2 has stood at safe time 4 since 5 ms"
+    )
+    story = Story(())
+    story.add(1, Invoked, "c", "op", None, "n1", "get")
+    story.add(9, NeverCompleted, "c", "op", "an answer")
+    assert [v.status for v in judge(story.history()).violations] == ["accepted"]
+    assert judge(story.history()).outcome is Outcome.STUCK
+
+
+def test_what_is_dead_is_told_to_be() -> None:
+    story = stuck()
+    story.add(15, NodeCrashed, "n2")
+    [anomaly] = anomalies("liveness", story)
+    assert anomaly.summary.endswith("n2 is dead")
+
+
+def test_a_step_that_was_never_begun_waits_for_nobody() -> None:
+    story = Story()
+    story.add(9, NeverCompleted, "c", "s2", "its moment, s1.ok")
+    assert kinds(story) == []
+    assert judge(story.history()).outcome is Outcome.STUCK
+
+
+# --- safe time -----------------------------------------------------------------------------------
+
+
+def moving(*, last: int, end: int = 5000, interval: int = 50, **more: Any) -> Story:
+    """n1 moves to the end, n2 to `last`."""
+    story = Story(settings={"": {"safe_time_interval_ms": interval}})
+    for at in range(0, end + 1, 100):
+        story.add(at, SafeTimeAdvanced, "n1", ts(at))
+        if at <= last:
+            story.add(at, SafeTimeAdvanced, "n2", ts(at))
+    if more.get("crashed"):
+        story.add(last + 1, NodeCrashed, "n2")
+    if more.get("healed"):
+        story.add(1, FaultBegan, "pause", "n2", ("n2",))
+        story.add(more["healed"], FaultHealed, "pause", "n2", ("n2",))
+    return story
+
+
+def test_a_safe_time_that_stands_still_for_good() -> None:
+    """[98.x.6]"""
+    assert kinds(moving(last=5000)) == []
+    assert kinds(moving(last=3500)) == ["safe-time-froze"]
+    assert kinds(moving(last=3600)) == []
+    assert kinds(moving(last=3500, interval=250)) == []
+    assert kinds(moving(last=3000, crashed=True)) == []
+    assert kinds(moving(last=1000, healed=3500)) == ["safe-time-froze"]
+    assert kinds(moving(last=1000, healed=3600)) == []
+
+
+# --- what was left behind ------------------------------------------------------------------------
+
+
+def left(*ends: tuple[Any, ...]) -> list[str]:
+    story = Story()
+    story.add(1, TxBegan, "T", "n1", ts(1))
+    for at, (kind, *fields) in enumerate(ends, 2):
+        story.add(at, kind, *fields)
+    story.add(99, LeftOpen, "n2", "T", "locks")
+    return kinds(story)
+
+
+def test_who_has_ended_leaves_nothing_behind() -> None:
+    assert left() == []
+    assert left((TxRecovered, "n2", "T", "aborted")) == ["left-open"]
+    assert left((NodeCrashed, "n2")) == []
+    assert left((NodeCrashed, "n1")) == ["left-open"]
+    assert left((NodeCrashed, "n1"), (NodeRestarted, "n1", 2)) == ["left-open"]
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.add(99, LeftOpen, "n2", "T", "intents")
+    assert kinds(story) == []
+    story.commit("T", 11)
+    assert kinds(story) == ["left-open"]
+    other = Story()
+    other.write("T", other.table(), "x", 10)
+    other.abort("T", 11)
+    other.add(99, LeftOpen, "n2", "T", "intents")
+    assert kinds(other) == ["left-open"]
+
+
+# --- how long it took ----------------------------------------------------------------------------
+
+
+def healed(*spans: tuple[float, float], at: float | None = None, load: int = 0) -> float | None:
+    story = Story(settings={"": {"load_ms": load}})
+    if at is not None:
+        story.add(0, FaultBegan, "pause", "n2", ("n2",))
+        story.add(at, FaultHealed, "pause", "n2", ("n2",))
+    for number, (begins, ends) in enumerate(spans):
+        story.add(begins, Invoked, "c", f"op{number}", None, "n1", "get")
+        story.add(ends, Ok, "c", f"op{number}")
+    return judge(story.history()).measures.after_heal_ms
+
+
+def test_the_longest_that_anything_took_after_healing_is_measured() -> None:
+    assert healed((0, 49), at=50) is None
+    assert healed((0, 57.5), (60, 63), at=50) == 7.5
+    assert healed((0, 51), (60, 63), at=50) == 3
+    assert healed((0, 57), load=50) == 7
+    assert healed((0, 49), load=50) is None
+
+
+@pytest.mark.parametrize("kind", [NodeCrashed, NodeRestarted])
+def test_a_death_and_a_return_count_as_faults(kind: Any) -> None:
+    story = Story()
+    story.add(0, Invoked, "c", "op", None, "n1", "get")
+    story.add(20, kind, "n2", *([2] if kind is NodeRestarted else []))
+    story.add(29, Ok, "c", "op")
+    assert judge(story.history()).measures.after_heal_ms == 9

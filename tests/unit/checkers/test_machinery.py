@@ -1,0 +1,170 @@
+"""I12: each rule of the machinery broken by hand, and what looks like it and is none."""
+
+from typing import Any
+
+import pytest
+
+from sim.checkers.base import judge
+from sim.history.events import (
+    CommandLogged,
+    LeaderElected,
+    LeaseBegan,
+    NodeCrashed,
+    NodeRestarted,
+    PartitionSafeTime,
+    SafeTimeAdvanced,
+    TxBegan,
+    TxCommitted,
+)
+from sim.model.design import LEASES_HOLD
+from tests.helpers_history import Story, add_column, ts
+from tests.unit.checkers.judging import anomalies
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("machinery", story)]
+
+
+def told(*events: tuple[Any, ...]) -> list[str]:
+    """Events one millisecond after the other."""
+    story = Story()
+    for at, (kind, *fields) in enumerate(events):
+        story.add(at, kind, *fields)
+    return kinds(story)
+
+
+def test_a_term_has_one_leader() -> None:
+    one, again = (LeaderElected, "n1", "meta", 2), (LeaderElected, "n1", "meta", 2)
+    assert told(one, (LeaderElected, "n2", "meta", 2)) == ["two-leaders"]
+    assert told(one, again, (LeaderElected, "n2", "meta", 3)) == []
+    assert told(one, (LeaderElected, "n2", "1/0", 2)) == []
+
+
+def logged(index: int, term: int, stamp: int, group: str = "meta") -> tuple[Any, ...]:
+    return (CommandLogged, "n1", group, index, term, stamp)
+
+
+def test_an_index_holds_one_command() -> None:
+    assert told(logged(1, 1, 10), logged(1, 1, 10)) == []
+    assert told(logged(1, 1, 10), logged(1, 2, 12)) == ["two-commands"]
+    assert told(logged(1, 1, 10), logged(1, 2, 12, "1/0")) == []
+
+
+def test_terms_never_fall_along_the_log() -> None:
+    assert told(logged(2, 2, 20), logged(1, 1, 10), logged(4, 2, 30)) == []
+    assert told(logged(1, 2, 10), logged(2, 1, 20)) == ["term-falls"]
+
+
+@pytest.mark.parametrize("group", ["meta", "1/0"])
+def test_stamps_rise_along_the_log(group: str) -> None:
+    assert told(logged(1, 1, 10, group), logged(3, 2, 10, group)) == ["stamps-unordered"]
+    assert told(logged(3, 1, 9, group), logged(1, 1, 10, group)) == ["stamps-unordered"]
+    assert told(logged(1, 1, 10, group), logged(2, 2, 0, group), logged(3, 2, 11, group)) == []
+    assert told(logged(1, 1, 10, group), logged(2, 2, 0, group), logged(3, 2, 10, group)) == [
+        "stamps-unordered"
+    ]
+
+
+@pytest.mark.parametrize(("tm", "found"), [(20, ["stamps-unordered"]), (21, [])])
+def test_the_stamps_of_updates_rise(tm: int, found: list[str]) -> None:
+    """[98.x.1, 98.x.5]"""
+    story = Story()
+    t, u = story.table("t"), story.table("u")
+    story.ddl("D1", t, add_column(2, "a"), tu=30, tm=20, submit=20)
+    story.ddl("D2", u, add_column(2, "a"), tu=31, tm=tm, submit=22)
+    assert kinds(story) == found
+
+
+def test_a_safe_time_never_goes_back_not_even_over_a_death() -> None:
+    """[98.x.7]"""
+    high, low = (SafeTimeAdvanced, "n1", ts(9)), (SafeTimeAdvanced, "n1", ts(8))
+    assert told(low, high, high) == []
+    assert told(high, (SafeTimeAdvanced, "n2", ts(8))) == []
+    assert told(high, low) == ["safe-time-went-back"]
+    died = ((NodeCrashed, "n1"), (NodeRestarted, "n1", 2))
+    assert told(high, *died, low) == ["safe-time-went-back"]
+
+
+def test_what_a_node_knows_of_a_partition_goes_back_only_with_its_memory() -> None:
+    high, low = (PartitionSafeTime, "n1", "1/0", 9), (PartitionSafeTime, "n1", "1/0", 8)
+    assert told(low, high) == []
+    assert told(high, (PartitionSafeTime, "n1", "1/1", 8)) == []
+    assert told(high, low) == ["safe-time-went-back"]
+    assert told(high, (NodeCrashed, "n1"), (NodeRestarted, "n1", 2), low) == []
+    assert told(high, (NodeCrashed, "n2"), low) == ["safe-time-went-back"]
+
+
+def test_begins_of_a_node_rise() -> None:
+    first = (TxBegan, "T1", "n1", ts(5))
+    assert told(first, (TxBegan, "T2", "n1", ts(5) + 1)) == []
+    assert told(first, (TxBegan, "T2", "n2", ts(5))) == []
+    assert told(first, (TxBegan, "T2", "n1", ts(5))) == ["clock-went-back"]
+
+
+@pytest.mark.parametrize(("op_ts", "found"), [(30, ["clock-went-back"]), (31, [])])
+def test_a_node_issues_no_timestamp_again_after_its_death(op_ts: int, found: list[str]) -> None:
+    """[98.x.7]"""
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10, op_ts=30)
+    story.write("T2", t, "y", 11, op_ts=20)
+    story.add(12, NodeCrashed, "n1")
+    story.add(13, NodeRestarted, "n1", 2)
+    story.write("T3", t, "z", 14, op_ts=op_ts)
+    story.write("T4", t, "z", 15, op_ts=2, node="n2")
+    assert kinds(story) == found
+
+
+def lease(start: int, end: int, holder: str = "n1", node: str = "n1") -> tuple[Any, ...]:
+    return (LeaseBegan, node, "1/0", holder, ts(start), ts(end))
+
+
+def test_leases_of_a_place_are_disjoint() -> None:
+    assert told(lease(0, 50), lease(51, 90, "n2")) == []
+    assert told(lease(0, 50), lease(50, 90, "n2")) == ["leases-overlap"]
+    assert told(lease(0, 50), lease(51, 90, "n2"), lease(0, 70)) == ["leases-overlap"]
+    assert told(lease(0, 50), (LeaseBegan, "n1", "1/1", "n2", ts(9), ts(90))) == []
+
+
+def test_a_lease_has_one_holder_and_is_never_shortened() -> None:
+    assert told(lease(0, 50), lease(0, 60), lease(0, 50, node="n2")) == []
+    assert told(lease(0, 50), lease(0, 49)) == ["lease-shortened"]
+    assert told(lease(0, 50), lease(0, 50, "n2")) == ["two-holders"]
+
+
+def committed(commit: int, *, implicit: bool = False, following: int | None = None) -> list[str]:
+    story = Story()
+    t = story.table()
+    story.add(0, *lease(1, 20))
+    story.add(1, *lease(1, 50))
+    if following is not None:
+        story.add(2, *lease(following, 200, "n2"))
+    story.add(3, TxBegan, "T", "n1", ts(3), implicit=implicit)
+    story.write("T", t, "x", 10)
+    story.add(11, TxCommitted, "n1", "T", ts(commit), ((t, 1, 1),))
+    return kinds(story)
+
+
+def test_a_commit_lies_within_the_leases_it_wrote_under() -> None:
+    assert committed(49) == []
+    assert committed(50) == ["committed-beyond-lease"]
+    assert committed(50, implicit=True) == []
+    assert committed(59, implicit=True, following=60) == []
+    assert committed(60, implicit=True, following=60) == ["committed-beyond-lease"]
+
+
+def test_leases_excuse_skew_only_where_a_place_moves() -> None:
+    def status(*, moves: bool, skew: float) -> str:
+        settings: dict[str, Any] = {"": {"max_clock_skew_ms": 10}, "n1": {}}
+        story = Story(("I12",), assumes={"I12": (LEASES_HOLD,)}, settings=settings)
+        story.clock("n2", skew)
+        story.add(1, *lease(0, 50))
+        story.add(2, *lease(51, 90, "n2" if moves else "n1"))
+        story.add(3, SafeTimeAdvanced, "n1", 9)
+        story.add(4, SafeTimeAdvanced, "n1", 8)
+        [violation] = judge(story.history()).violations
+        return violation.status
+
+    assert status(moves=False, skew=11) == "violation"
+    assert status(moves=True, skew=10) == "violation"
+    assert status(moves=True, skew=11) == "out_of_assumption"

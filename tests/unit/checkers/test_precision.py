@@ -1,0 +1,135 @@
+"""I11: aborts that a schema change asked for, the quirk, and aborts for nothing."""
+
+import pytest
+
+from sim.checkers.base import judge
+from sim.model import ddl
+from sim.model.schema import Column
+from tests.helpers_history import INT, Story, add_column, ts
+from tests.unit.checkers.judging import anomalies
+
+DROPPED = ddl.ColumnDropped(Column(1, "v", INT))
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("precision", story)]
+
+
+def counts(story: Story) -> dict[str, int]:
+    return judge(story.history()).measures.needless_aborts
+
+
+def refused(reason: str = "SCHEMA_CHANGED", *, tu: int = 20, op_ts: int = 30) -> Story:
+    """T writes under version 1, then an operation is refused at op_ts."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=tu, submit=1)
+    story.write("T", t, "x", 10)
+    story.resolve("T", t, op_ts, 1, at=31)
+    story.abort("T", 32, reason)
+    return story
+
+
+@pytest.mark.parametrize("reason", ["SCHEMA_CHANGED", "TABLE_DROPPED"])
+def test_an_operation_is_refused_where_its_table_has_changed(reason: str) -> None:
+    assert kinds(refused(reason)) == []
+    assert counts(refused(reason)) == {}
+    assert kinds(refused(reason, tu=30)) == []
+    assert kinds(refused(reason, tu=31)) == ["nothing-changed"]
+    assert counts(refused(reason, tu=31)) == {"nothing-changed": 1}
+
+
+def test_a_change_between_enlistment_and_the_first_operation_is_the_quirk() -> None:
+    """[110.quirk]"""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=20, submit=1)
+    story._enlist("T", t, 19, 1)
+    story.resolve("T", t, 20, 1)
+    story.abort("T", 21, "SCHEMA_CHANGED")
+    assert kinds(story) == []
+    assert counts(story) == {"quirk": 1}
+
+
+def test_what_other_reasons_there_are_is_no_business_of_the_schema() -> None:
+    story = Story()
+    story.abort("T", 5)
+    assert kinds(story) == []
+
+
+def incompatible(change: object, *, shown: bool = False, validated: bool = True) -> Story:
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    if shown:
+        story.metadata("T", t, 11)
+    story.ddl("D", t, change, tu=20)
+    if validated:
+        story.resolve("T", t, 30, 2, purpose="commit")
+    story.abort("T", 31, "SCHEMA_INCOMPATIBLE")
+    return story
+
+
+def test_a_commit_is_refused_where_a_step_is_incompatible() -> None:
+    """[110.valid.1]"""
+    assert kinds(incompatible(DROPPED)) == []
+    assert kinds(incompatible(add_column(2, "w"))) == ["compatible-change"]
+    assert kinds(incompatible(add_column(2, "w"), shown=True)) == []
+    assert kinds(incompatible(DROPPED, validated=False)) == ["not-validated"]
+
+
+def marked(change: object, *, at: int) -> Story:
+    story = Story(settings={"": {"max_clock_skew_ms": 10}, "n1": {}, "n2": {}})
+    t = story.table()
+    story.clock("n2", 5)
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, change, tu=20, submit=11)
+    story.abort("T", at, "ROLLBACK_ONLY")
+    return story
+
+
+def test_a_mark_is_for_an_incompatible_change_that_is_active() -> None:
+    """[110.valid.3]"""
+    assert kinds(marked(DROPPED, at=20)) == []
+    assert kinds(marked(DROPPED, at=15)) == []  # some clock may show it
+    assert kinds(marked(DROPPED, at=14)) == ["marked-too-early"]
+    assert kinds(marked(add_column(2, "w"), at=30)) == ["compatible-change"]
+
+
+def newer_row(*, version: int, backward: str = "forbid_all", change: object = None) -> Story:
+    story = Story(backward=backward)
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, change or add_column(2, "w"), tu=20)
+    story.write("W", t, "y", 30, version=version)
+    story.abort("T", 40, "NEWER_ROW_VERSION")
+    return story
+
+
+def test_a_newer_row_has_to_be_there_and_to_matter() -> None:
+    """[110.back]"""
+    assert kinds(newer_row(version=2)) == []
+    assert kinds(newer_row(version=1)) == ["no-newer-row"]
+    assert kinds(newer_row(version=2, backward="by_change_type")) == ["harmless-row"]
+    assert kinds(newer_row(version=2, backward="by_change_type", change=DROPPED)) == []
+
+
+@pytest.mark.parametrize(("name", "found"), [("t", ["name-exists"]), ("nobody", [])])
+def test_a_name_that_nothing_bears(name: str, found: list[str]) -> None:
+    story = Story()
+    story.table("t")
+    story.resolve("T", 0, 10, 0, purpose="enlist", name=name)
+    story.abort("T", 10, "TABLE_NOT_FOUND")
+    story.abort("U", 10, "COLUMN_NOT_FOUND")
+    assert kinds(story) == found
+
+
+def test_a_needless_abort_breaks_the_claim() -> None:
+    story = refused(tu=31)
+    assert ts(31) > ts(30)
+    assert [v.status for v in judge(story.history()).violations] == ["accepted"]
+    claimed = Story(("I11",))
+    t = claimed.table()
+    claimed.write("T", t, "x", 10)
+    claimed.abort("T", 11, "SCHEMA_CHANGED")
+    assert judge(claimed.history()).outcome.word == "violated"

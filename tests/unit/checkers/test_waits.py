@@ -1,0 +1,195 @@
+"""I9's fine claim: who waits, and for whom."""
+
+from typing import Any
+
+import pytest
+
+from sim.checkers.base import judge
+from sim.checkers.bounds import Bounds
+from sim.checkers.case import Case
+from sim.history.events import (
+    FaultBegan,
+    FaultHealed,
+    Invoked,
+    LeaderElected,
+    LeaseBegan,
+    LockWaited,
+    NodeCrashed,
+    NodeRestarted,
+    Ok,
+    PartitionSafeTime,
+    ReadExecuted,
+    SafeTimeAdvanced,
+    SchemaResolved,
+)
+from sim.units import ms
+from tests.helpers_history import Story, ts
+from tests.unit.checkers.judging import anomalies
+
+NODE = {"max_clock_skew_ms": 10, "safe_time_interval_ms": 50, "resend_ms": 20}
+NODES = ("n1", "n2", "n3", "n4")
+
+
+def world(*, sick: str | None = "n3", calm: int = 1, voters: int = 3, **more: Any) -> Story:
+    """n1 leads; one node is sick from 1000 to 2000 ms. The completeness bound is 100 ms + 2 PD."""
+    settings = {"": {"voters": voters, "calm": calm}, **{node: NODE for node in NODES}}
+    story = Story(("I9",), settings=settings)
+    story.table()
+    story.add(0, LeaderElected, more.get("leader", "n1"), "meta", 1)
+    for node, at in (("n1", 1), ("n2", 5)):
+        story.add(at, SafeTimeAdvanced, node, ts(1))
+    if sick is not None:
+        nodes = (sick,) if more.get("named", True) else ()
+        story.add(1000, FaultBegan, "pause", None, nodes)
+        if more.get("heals", True):
+            story.add(2000, FaultHealed, "pause", None, nodes)
+    return story
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("liveness", story)]
+
+
+def test_the_bounds_are_computed() -> None:
+    bounds = Bounds(Case(world().history()))
+    assert bounds.reach_us == ms(4)
+    assert bounds.completeness_us == ms(10 + 50 + 2 * 4 + 2 * 20)
+    story = world()
+    story.clock("n2", 3)
+    story.clock("n3", -4)
+    assert Bounds(Case(story.history())).completeness_us == ms(17 + 50 + 8 + 40)
+
+
+# --- schemas -------------------------------------------------------------------------------------
+
+
+def waited(for_ms: float, *, node: str = "n2", at: float = 1500, **more: Any) -> list[str]:
+    story = world(**more)
+    name = more.get("purpose", "arrival")
+    story.add(at, SchemaResolved, node, "T", "op", name, None, 1, ts(9), 1, ms(for_ms))
+    return kinds(story)
+
+
+def test_a_healthy_node_does_not_wait_for_a_stranger() -> None:
+    assert waited(108) == []
+    assert waited(108.001) == ["schema-wait"]
+
+
+def test_a_wait_of_or_behind_the_sick_is_none_of_it() -> None:
+    assert waited(500, node="n3") == []  # itself
+    assert waited(500, leader="n3") == []  # whoever stamps the log
+    assert waited(500, sick="n1") == []
+    assert waited(500, sick=None) == []  # nobody was sick
+    assert waited(500, at=900) == []  # not yet
+    assert waited(500, at=3000) == []  # and no more
+    assert waited(500, voters=2) == []  # half of the voters may be sick
+    assert waited(500, named=False) == []  # anybody may be
+    assert waited(500, calm=0) == []  # it may wait for the script
+
+
+def test_who_has_healed_has_a_while_to_settle() -> None:
+    """Skew and idle interval, and three resends: 120 ms."""
+    assert waited(200, node="n3", at=2310) == []
+    assert waited(200, node="n3", at=2330) == []
+    story = world()
+    story.add(2100, FaultBegan, "other", None, ("n4",))
+    story.add(2330, SchemaResolved, "n3", "T", "op", "arrival", None, 1, ts(9), 1, ms(200))
+    assert kinds(story) == ["schema-wait"]
+    story.add(2329, SchemaResolved, "n3", "T", "op", "arrival", None, 1, ts(9), 1, ms(209))
+    assert kinds(story) == ["schema-wait"]
+
+
+def test_the_dead_are_sick_until_they_return() -> None:
+    def story(*events: Any) -> list[str]:
+        story = world(sick=None)
+        for at, kind, *fields in events:
+            story.add(at, kind, *fields)
+        story.add(1500, SchemaResolved, "n2", "T", "op", "arrival", None, 1, ts(9), 1, ms(200))
+        return kinds(story)
+
+    assert story((1000, NodeCrashed, "n3")) == ["schema-wait"]
+    assert story((1000, NodeCrashed, "n2")) == []
+    assert story((1000, NodeCrashed, "n3"), (1100, NodeRestarted, "n3", 2)) == []
+    assert story((1000, NodeCrashed, "n3"), (1290, NodeRestarted, "n3", 2)) == ["schema-wait"]
+    assert story((1000, NodeCrashed, "n3"), (1010, NodeCrashed, "n4")) == []
+
+
+# --- operations ----------------------------------------------------------------------------------
+
+
+def operated(
+    took: float, *, kind: str = "put", node: str = "n2", primary: str = "n2", **more: Any
+) -> Story:
+    """An operation of 10 ms while all are well, and one of `took` while n3 is sick."""
+    story = world(**more)
+    for op, at, lasts in (("a", 100.0, 10.0), ("b", 1100.0, took)):
+        tx = f"T{op}"
+        story.add(at, Invoked, "c", op, None if kind == "ddl" else tx, node, kind)
+        if kind != "ddl" and more.get("executed", True):
+            story.add(at + 1, ReadExecuted, primary, tx, op, 1, 0, ts(9), 1, False, ())
+        story.add(at + lasts, Ok, "c", op)
+    return story
+
+
+BOUND = 4 * 10 + 10 * 4 + 10 * 20
+"""Of a data operation in this world, in milliseconds."""
+
+
+@pytest.mark.parametrize("kind", ["get", "put", "delete", "commit"])
+def test_an_operation_does_not_wait_for_a_stranger(kind: str) -> None:
+    assert kinds(operated(BOUND, kind=kind)) == []
+    assert kinds(operated(BOUND + 1, kind=kind)) == ["slow-operation"]
+
+
+def test_one_with_a_sick_participant_may() -> None:
+    assert kinds(operated(800, node="n3")) == []
+    assert kinds(operated(800, primary="n3")) == []
+    assert kinds(operated(800, leader="n3")) == []
+    assert kinds(operated(800, sick=None)) == []
+    assert kinds(operated(800, executed=False)) == []  # whom it asked is not known
+    assert kinds(operated(800, kind="scan")) == []
+    story = operated(800)
+    story.add(3, LeaseBegan, "n1", "1/1", "n3", ts(0), ts(1))
+    assert kinds(story) == []
+    story = operated(800)
+    story.add(3, PartitionSafeTime, "n3", "1/0", ts(0))
+    assert kinds(story) == []
+    story = operated(800)
+    story.add(3, PartitionSafeTime, "n3", "2/0", ts(0))
+    assert kinds(story) == ["slow-operation"]
+
+
+def test_what_it_waited_for_locks_and_schemas_is_judged_elsewhere() -> None:
+    story = operated(BOUND + 50)
+    story.add(1200, LockWaited, "n2", "Tb", "b", 1, "x", ms(50), True)
+    assert kinds(story) == []
+    story = operated(BOUND + 50)
+    story.add(1200, SchemaResolved, "n2", "Tb", "b", "arrival", None, 1, ts(9), 1, ms(50))
+    assert kinds(story) == []
+
+
+def test_a_ddl_waits_for_its_acknowledgement_too() -> None:
+    """Nothing but DDLs is compared with it; DD is 0 here, and no update won a race."""
+    assert kinds(operated(BOUND + 10, kind="ddl")) == []
+    assert kinds(operated(BOUND + 11, kind="ddl")) == ["slow-operation"]
+
+
+# --- locks ---------------------------------------------------------------------------------------
+
+
+def blocked(*, holder: str, key: Any = "x", ended: float | None = None) -> int:
+    story = world()
+    story.write("H", 1, "x", 1050, node=holder)
+    if ended is not None:
+        story.abort("H", ended)
+    story.add(1500, LockWaited, "n2", "T", "op", 1, key, ms(300), True)
+    return judge(story.history()).measures.blocked_behind
+
+
+def test_a_wait_behind_a_sick_transaction_is_counted_and_no_anomaly() -> None:
+    assert blocked(holder="n3") == 1
+    assert blocked(holder="n3", key=None) == 1
+    assert blocked(holder="n2") == 0
+    assert blocked(holder="n3", key="y") == 0
+    assert blocked(holder="n3", ended=1199) == 0
+    assert blocked(holder="n3", ended=1201) == 1
