@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from sim.model.ddl import ColumnAltered, SimpleChange
 from sim.model.reasons import Reason
 from sim.protocol.compatibility import IGNITE3, forward_compatible, judge
+from sim.protocol.late import MetadataLateError
 from sim.protocol.strategy import CheckPoints, Steps
 from sim.units import Timestamp
 
@@ -65,7 +66,10 @@ async def schema_at_finish(
     commit_ts = request.commit_ts
     assert commit_ts is not None, f"{request.tx.label} does not want to commit"
     for object_id, initial, _ in request.tables:
-        found = await sync.object_at(commit_ts, request.tx.label, None, "commit", object_id)
+        try:
+            found = await sync.object_at(commit_ts, request.tx.label, None, "commit", object_id)
+        except MetadataLateError:
+            return Reason.METADATA_LATE, request.tables
         current = 0 if found is None else found.version
         tables.append((object_id, initial, current))
         if current != initial and verdict is None:

@@ -14,6 +14,7 @@ from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import Built, NoOp, Refused, build
 from sim.protocol.ddl_answers import refuse
 from sim.protocol.enlistment import enlisted
+from sim.protocol.late import MetadataLateError
 from sim.units import Timestamp
 
 if TYPE_CHECKING:
@@ -116,7 +117,10 @@ async def enlist_at_first_use(
     base_ts = tx.read_ts
     if base_ts is None:
         base_ts = coordinator.strategy.base_ts(node.clock.now(), tx.id.begin_ts, tx.id.begin_ts)
-    found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)
+    try:
+        found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)
+    except MetadataLateError:
+        return Reason.METADATA_LATE
     if found is None:
         return Reason.TABLE_NOT_FOUND
     return enlisted(coordinator, tx, name, found, base_ts)
@@ -145,7 +149,10 @@ async def schema_at_commit_ts(
         object_id, initial = enlistment.object_id, enlistment.version
         found = sync.look_up(commit_ts, tx.id.label, None, "commit", object_id)
         if type(found) is CoroutineType:
-            found = await found
+            try:
+                found = await found
+            except MetadataLateError:
+                return Reason.METADATA_LATE, ()
         current = 0 if found is None else found.version
         tables.append((object_id, initial, current))
         if current != initial and verdict is None:

@@ -25,6 +25,7 @@ from sim.model.schema import SchemaObject, Table
 from sim.protocol.execution import Executor
 from sim.protocol.group import Group
 from sim.protocol.hosting import Hosted, Hosting
+from sim.protocol.late import MetadataLateError
 from sim.protocol.leases import Lease, Leases
 from sim.protocol.lock_waits import LockWaits
 from sim.protocol.locks import LockTable
@@ -223,7 +224,11 @@ class Replica:
         found: Awaitable[SchemaObject | None],
         purpose: str,
     ) -> Checked:
-        return self._judged(request.table_id, request.initial, op_ts, await found, purpose)
+        try:
+            known = await found
+        except MetadataLateError:
+            return 0, Reason.METADATA_LATE
+        return self._judged(request.table_id, request.initial, op_ts, known, purpose)
 
     async def _checked_with_views(
         self, request: Operate, op_ts: Timestamp, purpose: str
@@ -232,7 +237,10 @@ class Replica:
         current = 0
         for object_id, initial in (*request.views, (request.table_id, request.initial)):
             label = request.tx.label
-            found = await self.sync.object_at(op_ts, label, request.op, purpose, object_id)
+            try:
+                found = await self.sync.object_at(op_ts, label, request.op, purpose, object_id)
+            except MetadataLateError:
+                return 0, Reason.METADATA_LATE
             current, reason = self._judged(object_id, initial, op_ts, found, purpose)
             if reason is not None:
                 return current, reason

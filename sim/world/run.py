@@ -21,7 +21,7 @@ from sim.kernel.envelope import TracedEnvelope
 from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault
 from sim.nemesis.roles import NobodyError
-from sim.protocol import as_shipped, closing, flows
+from sim.protocol import as_shipped, closing, flows, lag_policies
 from sim.protocol import strategy as joints
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
@@ -40,7 +40,7 @@ SLICE_US: Final = 50_000
 """How often, in simulated time, the drain looks whether everything has ended."""
 
 
-_RULES = (joints, flows, as_shipped, closing)
+_RULES = (joints, flows, as_shipped, closing, lag_policies)
 """Where the rules are that a scenario can name."""
 
 
