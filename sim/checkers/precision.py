@@ -192,6 +192,12 @@ def _not_told(_: Case, __: Transaction, ___: TxAborted) -> Needless | None:
     return None
 
 
+def _out_of_time(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """Not a rule but a time limit asked for it [98.risk.2]."""
+    del case, tx, aborted
+    return None
+
+
 _RULES: Final[dict[str, Callable[[Case, Transaction, TxAborted], Needless | None]]] = {
     "TABLE_NOT_FOUND": _no_such_name,
     "COLUMN_NOT_FOUND": _not_told,
@@ -199,6 +205,7 @@ _RULES: Final[dict[str, Callable[[Case, Transaction, TxAborted], Needless | None
     "SCHEMA_CHANGED": _changed,
     "SCHEMA_INCOMPATIBLE": _incompatible,
     "NEWER_ROW_VERSION": _newer_row,
+    "METADATA_LATE": _out_of_time,
     "ROLLBACK_ONLY": _marked,
 }
 CHECKERS.add("precision", Precision())

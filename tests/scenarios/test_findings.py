@@ -16,9 +16,10 @@ OF_THE_DOCUMENTS = [number for number, table in TABLES.items() if not table.desi
 
 
 def found(scenario: Scenario) -> tuple[RunRow, set[str]]:
-    """The run and the statuses of what was found in it."""
+    """The run, and the statuses of what was found: too many aborts are a closing rule's price."""
     row = runner_of(scenario).row(0)
-    return row, {violation.status for violation in row.violations}
+    judged = [violation for violation in row.violations if violation.severity != "quality"]
+    return row, {violation.status for violation in judged}
 
 
 @pytest.mark.parametrize("number", TABLES)
