@@ -78,7 +78,7 @@ def test_every_clause_that_is_modelled_is_shown() -> None:
 # --- breaches that are no violations -------------------------------------------------------------
 
 BREACHES = {
-    "iep98/naive_future": {("I1", "out_of_assumption")},
+    "iep98/naive_future": {("I1", "out_of_assumption"), ("I11", "out_of_assumption")},
     "iep98/naive_future_skew": {("I1", "out_of_assumption")},
     "iep98/skew_beyond_csmax": {("I4", "out_of_assumption"), ("I3", "accepted")},
     "iep110/option_1_switch": {("I2", "violation"), ("I5", "violation"), ("I3", "accepted")},

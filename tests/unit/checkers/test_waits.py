@@ -32,7 +32,7 @@ NODES = ("n1", "n2", "n3", "n4")
 
 def world(*, sick: str | None = "n3", calm: int = 1, voters: int = 3, **more: Any) -> Story:
     """n1 leads; one node is sick from 1000 to 2000 ms. The completeness bound is 100 ms + 2 PD."""
-    settings = {"": {"voters": voters, "calm": calm}, **{node: NODE for node in NODES}}
+    settings = {"": {"voters": voters, "calm": calm}, **dict.fromkeys(NODES, NODE)}
     story = Story(("I9",), settings=settings)
     story.table()
     story.add(0, LeaderElected, more.get("leader", "n1"), "meta", 1)
