@@ -61,8 +61,11 @@ class Waits:
     # --- schemas ---------------------------------------------------------------------------------
 
     def _schemas(self) -> Iterator[Anomaly]:
-        bound_us = self._bounds.completeness_us
+        least_us = self._bounds.least_us
         for _, resolved in self._case.of(SchemaResolved):
+            if resolved.waited_us <= least_us:
+                continue
+            bound_us = self._bounds.completeness_us
             if resolved.waited_us <= bound_us:
                 continue
             from_us = resolved.at_us - resolved.waited_us
@@ -94,7 +97,10 @@ class Waits:
             else:
                 healthy[is_ddl].append(busy_us)
         for is_ddl, members in spans.items():
-            for operation, busy_us in members if healthy[is_ddl] else ():
+            quick_us = self._bounds.quick_us(healthy[is_ddl]) if healthy[is_ddl] else None
+            for operation, busy_us in members:
+                if quick_us is None or busy_us <= quick_us:
+                    continue
                 yield from self._one(operation, busy_us, healthy[is_ddl], is_ddl=is_ddl)
 
     def _one(
@@ -173,10 +179,10 @@ class Waits:
 
     def blocked_behind(self) -> int:
         """Long waits for a lock of a transaction that had a sick participant meanwhile."""
-        count = 0
+        count, least_us = 0, self._bounds.least_us
         users: dict[int, dict[str, None]] | None = None
         for _, waited in self._case.of(LockWaited):
-            if waited.waited_us <= self._bounds.completeness_us:
+            if waited.waited_us <= least_us or waited.waited_us <= self._bounds.completeness_us:
                 continue
             users = self._users() if users is None else users
             from_us = waited.at_us - waited.waited_us
