@@ -19,15 +19,18 @@ from sim.protocol.application import AppliedUpdate
 from sim.protocol.catalog import Catalog
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.ddl import Built, build
+from sim.protocol.hosting import Hosting
+from sim.protocol.leases import Lease, Leases
 from sim.protocol.locks import LockTable
-from sim.protocol.messages import CatalogUpdate
+from sim.protocol.messages import CatalogUpdate, Place
 from sim.protocol.placement import Placement
+from sim.protocol.readers import Readers
 from sim.protocol.replica import Replica
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
 from sim.strategies.iep import IEP
-from sim.units import Micros, Timestamp, timestamp
+from sim.units import MIN_TIMESTAMP, Micros, Timestamp, timestamp
 from tests.schemas import install, statement
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
@@ -259,6 +262,10 @@ def change(catalog: Catalog, asked: str, activation_ts: Timestamp) -> AppliedUpd
 # --- nodes that serve transactions ---------------------------------------------------------------
 
 
+FIRST_LEASE = Timestamp(MIN_TIMESTAMP + 1)
+"""Every first primary's lease begins here, and lasts."""
+
+
 class Member:
     """What one node of a stage has."""
 
@@ -266,18 +273,42 @@ class Member:
         self.node = FakeNode(name, stage.wire, **changes)
         self.sync = SchemaSync(self.node, stage.strategy, stage.catalog)
         self.sync.publish(NEVER)
+        self.leases = Leases(self.node, restarted=False)
+        placement = Placement(
+            stage.names,
+            stage.placed,
+            stage.catalog,
+            partitions=stage.partitions,
+            replicas=stage.replicas,
+        )
+        self.hosting = Hosting(
+            self.node,
+            stage.strategy,
+            self.sync,
+            self.leases,
+            placement,
+            partition_class=stage.parts.partition,
+            member_class=stage.parts.member,
+            birth_ts=FIRST_LEASE,
+        )
         locks: LockTable = stage.parts.locks(self.node.future)
-        self.replica: Replica = stage.parts.replica(self.node, stage.strategy, self.sync, locks)
-        placement = Placement(stage.names, {})
+        self.replica: Replica = stage.parts.replica(
+            self.node, stage.strategy, self.sync, locks, self.hosting, self.leases, stage.names
+        )
+        self.readers = Readers(self.node, stage.strategy, self.sync, self.hosting, self.replica)
         self.coordinator = Coordinator(
             self.node,
             stage.names.index(name),
             stage.strategy,
             self.sync,
-            self.replica,
-            placement=placement,
-            default_partitions=stage.partitions,
+            self.replica.participant,
+            self.leases,
+            placement,
         )
+        for table_id in range(1, 20):
+            for number in range(max(stage.partitions, 5)):
+                holder = placement.replicas_of((table_id, number))[0]
+                self.leases.begin(Lease((table_id, number), holder, FIRST_LEASE, NEVER))
 
 
 class Stage:
@@ -294,6 +325,8 @@ class Stage:
         strategy: Strategy = IEP,
         names: tuple[str, ...] = ("n1", "n2"),
         partitions: int = 2,
+        replicas: int = 1,
+        placed: dict[Place, str] | None = None,
         parts: Parts | None = None,
         **changes: Any,
     ) -> None:
@@ -303,6 +336,8 @@ class Stage:
         self.strategy = strategy
         self.names = names
         self.partitions = partitions
+        self.replicas = replicas
+        self.placed = placed or {}
         self.parts = parts or Parts()
         self.members = {name: Member(self, name, changes) for name in names}
         self.client = FakeNode("client", self.wire)

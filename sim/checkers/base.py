@@ -138,7 +138,8 @@ class Bench:
         self._claims = {claim.invariant: claim for claim in case.header.design.claims}
         self._strict = strict
         self._all_claims = all_claims
-        self._findings = tuple(findings)
+        design = case.header.design.name
+        self._findings = tuple(one for one in findings if one.concerns(design))
         self._broken: dict[str, str | None] = {}
 
     def claimed(self, checker: Checker) -> bool:

@@ -66,11 +66,15 @@ class InstalledThenUsed(NamedTuple):
 
 
 class UsedThenReplaced(NamedTuple):
-    """rw: a transaction ran under a version that a DDL ended; `hold` tells why that matters."""
+    """rw: a transaction ran under a version that a DDL ended; `hold` tells why that matters.
+
+    `late`: it did so even when the new version was in force, which no check at operations allows.
+    """
 
     use: SchemaUse
     step: SchemaVersion
     hold: Hold | None
+    late: bool = False
 
 
 class InstalledThenReplaced(NamedTuple):
@@ -144,7 +148,8 @@ def name_of(edge: Edge) -> str:
     """What a finding knows an edge by."""
     reason = edge.reason
     if isinstance(reason, UsedThenReplaced):
-        return f"rw-schema[{'compatible' if reason.hold is None else reason.hold.tag}]"
+        tag = "compatible" if reason.hold is None else reason.hold.tag
+        return f"rw-schema[{tag}{', late' if reason.late and reason.hold is None else ''}]"
     if isinstance(reason, InstalledThenUsed | InstalledThenReplaced):
         return f"{edge.kind}-schema"
     if isinstance(reason, BeforeInRealTime):

@@ -22,11 +22,19 @@ Pair = tuple[str, str]
 
 
 class Finding(Record, frozen=True):
-    """A hole in the documents that is known: `signature` may hold `*` within its elements."""
+    """A hole in the documents that is known: `signature` may hold `*` within its elements.
+
+    Where it is a hole of some designs only, it explains nothing in any other.
+    """
 
     id: str
     invariant: str
     signature: Signature
+    designs: tuple[str, ...] = ()
+
+    def concerns(self, design: str) -> bool:
+        """Whether the hole is one of this design."""
+        return not self.designs or design in self.designs
 
 
 def signature(anomaly: "Anomaly") -> Signature:

@@ -37,6 +37,7 @@ from sim.checkers.edges import (
     as_use,
     kind_of,
 )
+from sim.checkers.late import is_late
 from sim.checkers.schemas import SchemaVersion
 from sim.checkers.sessions import session_edges
 from sim.checkers.writes import Item, Version, Writes, writes_of
@@ -134,7 +135,7 @@ class Graph:
             hold = self._backward.hold(tx, use.version, step)
             if hold is not None or not dropped:
                 target = self._of_version[step.object_id, step.version]
-                reason = UsedThenReplaced(use, step, hold)
+                reason = UsedThenReplaced(use, step, hold, is_late(self._writes, tx, use, step))
                 self._add(Edge(number, target, RW, reason, strict_only=hold is None))
             if hold is not None:
                 return

@@ -17,6 +17,7 @@ class Reason(Enum):
     SCHEMA_INCOMPATIBLE = ("the enlisted schema cannot commit on the later one", True, True)
     NEWER_ROW_VERSION = ("a row was written under a newer schema than the enlisted one", True, True)
     ROLLBACK_ONLY = ("an incompatible schema change activated before the commit", True, True)
+    METADATA_LATE = ("a node did not learn in time which schema holds", True, True)
     LOCK_CONFLICT = ("an older transaction holds the lock (wait-die)", True, False)
     NODE_UNREACHABLE = ("a node did not answer in time", True, False)
     PRIMARY_EXPIRED = ("the primary that held its locks is primary no longer", True, False)

@@ -46,6 +46,7 @@ class TransactionEnds:
         self._coordinator = coordinator
         self._participant = participant
         self._leases = leases
+        self._unlocked: dict[str, None] = {}
         self.node = coordinator.node
         self.strategy = coordinator.strategy
         self.node.on(Replicated, self._on_replicated)
@@ -71,6 +72,8 @@ class TransactionEnds:
         tx.commit_ts = commit_ts = node.clock.now()
         if tx.bound_ts is not None and commit_ts >= tx.bound_ts:
             return self.abort(tx, Reason.ROLLBACK_ONLY)
+        if not strategy.judges_commit(wrote=tx.wrote, queried=tx.queried):
+            return self._unlock(tx, commit_ts)
         reason, tables = await strategy.commit_schema(self._coordinator, tx, commit_ts)
         reason = reason or self._leases_last(tx, commit_ts)
         if reason is not None:
@@ -141,6 +144,21 @@ class TransactionEnds:
         """The outcome is stored."""
         tx.state = COMMITTED
         self._coordinator.transactions.pop(tx.id.label, None)
+
+    def _unlock(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
+        """It has left nothing: no outcome is stored, its locks are released."""
+        reason = self._leases_last(tx, commit_ts)
+        if reason is not None:
+            return self.abort(tx, reason)
+        self.node.probe("unlocked-without-check")
+        tables = tuple((e.object_id, e.version, e.version) for e in tx.by_id.values())
+        self._record_commit(tx, commit_ts, tables)
+        self._unlocked[tx.id.label] = None
+        self.committed(tx)
+        if tx.participants:
+            places = list(tx.participants)
+            self.node.spawn(self._participant.clean_up_at(places, tx.id, commit_ts))
+        return None
 
     def _end_read_only(self, tx: Transaction, read_ts: Timestamp) -> None:
         tables = tuple((e.object_id, e.version, e.version) for e in tx.by_id.values())
@@ -222,7 +240,7 @@ class TransactionEnds:
         clock.update(request.sent_ts)
         tx, label = self._find(request.tx.label), request.tx.label
         if tx is None or tx.id != request.tx:
-            known = label in self._coordinator.aborted
+            known = label in self._coordinator.aborted or label in self._unlocked
             return TxState(clock.now(), "aborted" if known else "unknown")
         read_ts, commit_ts = request.read_ts, tx.commit_ts
         if commit_ts is None:

@@ -223,6 +223,7 @@ class Coordinator:
     async def _operate(self, tx: Transaction, request: ClientOperation) -> Reply:
         """Enlist the table, run the operation under its version; a refusal ends the transaction."""
         tx.outstanding += 1
+        tx.does(request.action, metadata=request.metadata or bool(request.columns))
         enlistment = self.strategy.enlist(self, tx, request.table, request.op)
         if type(enlistment) is CoroutineType:
             enlistment = await enlistment
@@ -294,6 +295,7 @@ class Coordinator:
         clock.update(answer.sent_ts)
         if answer.reason is not None:
             return self.refusal(answer.reason)
+        tx.last_op_ts = max(answer.op_ts, tx.last_op_ts)
         columns = None
         if request.metadata:
             columns = self._shown_columns(tx, request.op, enlistment.table)

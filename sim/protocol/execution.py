@@ -85,7 +85,9 @@ class Executor:
         reads: list[RowRead] = []
         found: list[ReadRow] = []
         for key, (writer, version, row) in seen:
-            reason = self.strategy.check_tuple(version, initial)
+            reason = None
+            if row is not None or self.strategy.check_operation_when.deleted_rows:
+                reason = self.strategy.check_tuple(version, initial)
             if reason is not None:
                 node.probe("newer-row-met")
                 return Operated(node.clock.now(), op_ts, reason)

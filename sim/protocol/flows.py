@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.reasons import Reason
 from sim.protocol.catalog import Snapshot
-from sim.protocol.ddl import NoOp, Refused, build
+from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.ddl_answers import refuse
 from sim.protocol.enlistment import enlisted
+from sim.protocol.late import MetadataLateError
 from sim.units import Timestamp
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from sim.protocol.coordinator import Coordinator
     from sim.protocol.schema_change import Decision, SchemaChange
     from sim.protocol.schema_sync import SchemaSync
+    from sim.protocol.strategy import Strategy
     from sim.protocol.transaction import Enlistment, Transaction
 
 
@@ -64,13 +67,14 @@ async def replicate_wait_acknowledge(
     node, settings, strategy = change.node, change.node.settings, change.strategy
     for attempt in range(settings.ddl_attempts):
         snapshot = change.catalog.latest()
-        built = build(statement, snapshot, snapshot.next_object_id)
+        built = allowed(strategy, build(statement, snapshot, snapshot.next_object_id))
         if isinstance(built, NoOp | Refused):
             known_ts = snapshot.activation_ts
             due = strategy.acknowledge_known_ts(known_ts, settings.max_clock_skew_ms)
             outcome = "noop" if isinstance(built, NoOp) else "refused"
             await change.acknowledge(op, outcome, snapshot.version, known_ts, due)
             return change.known(built)
+        assert isinstance(built, Built), built
         command_id = f"{op}/{attempt}"
         accepted, version = await change.submit(command_id, snapshot.version, built)
         await change.metastorage.catalog_reaches(version)
@@ -81,6 +85,16 @@ async def replicate_wait_acknowledge(
             return change.installed()
     node.probe("ddl-attempts-exhausted")
     return change.conflict()
+
+
+def allowed(strategy: "Strategy", built: Built | NoOp | Refused) -> Built | NoOp | Refused:
+    """What a statement came to, unless the design refuses one of its changes."""
+    for change in built.objects if isinstance(built, Built) else ():
+        for simple in change.changes:
+            why = strategy.refuses_change(simple)
+            if why is not None:
+                return refuse(why)
+    return built
 
 
 def enlist_once(
@@ -103,7 +117,10 @@ async def enlist_at_first_use(
     base_ts = tx.read_ts
     if base_ts is None:
         base_ts = coordinator.strategy.base_ts(node.clock.now(), tx.id.begin_ts, tx.id.begin_ts)
-    found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)
+    try:
+        found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)
+    except MetadataLateError:
+        return Reason.METADATA_LATE
     if found is None:
         return Reason.TABLE_NOT_FOUND
     return enlisted(coordinator, tx, name, found, base_ts)
@@ -132,28 +149,15 @@ async def schema_at_commit_ts(
         object_id, initial = enlistment.object_id, enlistment.version
         found = sync.look_up(commit_ts, tx.id.label, None, "commit", object_id)
         if type(found) is CoroutineType:
-            found = await found
+            try:
+                found = await found
+            except MetadataLateError:
+                return Reason.METADATA_LATE, ()
         current = 0 if found is None else found.version
         tables.append((object_id, initial, current))
         if current != initial and verdict is None:
             verdict = strategy.check_commit(sync.catalog.steps(object_id, initial, commit_ts))
     return verdict, tuple(tables)
-
-
-async def schema_at_commit_ts_exact_if_shown(
-    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
-) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]]:
-    """As the default, and no change at all of a table whose columns the transaction was shown.
-
-    Closes finding F-1: nobody can tell from a transaction's tuples that it ran on the old schema of
-    a forward-compatible change, but it can tell itself if it looked [110.valid.1].
-    """
-    verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
-    if verdict is None and any(
-        object_id in tx.shown and initial != current for object_id, initial, current in tables
-    ):
-        verdict = Reason.SCHEMA_INCOMPATIBLE
-    return verdict, tables
 
 
 def schema_at_the_stamp(

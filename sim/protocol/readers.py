@@ -19,6 +19,7 @@ from sim.model.schema import Table
 from sim.protocol.commands import SafeTimeSync
 from sim.protocol.execution import NOTHING, Found
 from sim.protocol.hosting import Hosted, Hosting
+from sim.protocol.late import MetadataLateError
 from sim.protocol.messages import Operated, Read
 from sim.protocol.partition import Intent
 from sim.protocol.replica import Replica
@@ -55,7 +56,10 @@ class Readers:
         label = request.tx.label
         found: Any = self.sync.look_up(read_ts, label, request.op, "read-only", request.table_id)
         if type(found) is CoroutineType:
-            found = await found
+            try:
+                found = await found
+            except MetadataLateError:
+                return Operated(node.clock.now(), read_ts, Reason.METADATA_LATE)
         if not isinstance(found, Table) or found.version != request.version:
             return Operated(node.clock.now(), read_ts, Reason.SCHEMA_CHANGED)
         await self._complete(hosted, request)

@@ -25,6 +25,7 @@ from sim.model.schema import SchemaObject, Table
 from sim.protocol.execution import Executor
 from sim.protocol.group import Group
 from sim.protocol.hosting import Hosted, Hosting
+from sim.protocol.late import MetadataLateError
 from sim.protocol.leases import Lease, Leases
 from sim.protocol.lock_waits import LockWaits
 from sim.protocol.locks import LockTable
@@ -188,7 +189,8 @@ class Replica:
     ) -> Any:
         """Look once more whether all holds that held on arrival, then execute."""
         clock = self.node.clock
-        if self.strategy.check_operation_when.after_locks:
+        when = self.strategy.check_operation_when
+        if when.after_locks and (not when.only_with_rows or meets_a_row(request, hosted)):
             op_ts = clock.now()
             checked: Any = self._checked(request, op_ts, "after-locks")
             if type(checked) is not tuple:
@@ -221,13 +223,21 @@ class Replica:
             return self._checked_with_views(request, op_ts, purpose)
         found = self.sync.look_up(op_ts, request.tx.label, request.op, purpose, request.table_id)
         if type(found) is CoroutineType:
-            return self._judged_once_known(request, op_ts, found)
-        return self._judged(request.table_id, request.initial, op_ts, found)
+            return self._judged_once_known(request, op_ts, found, purpose)
+        return self._judged(request.table_id, request.initial, op_ts, found, purpose)
 
     async def _judged_once_known(
-        self, request: Operate, op_ts: Timestamp, found: Awaitable[SchemaObject | None]
+        self,
+        request: Operate,
+        op_ts: Timestamp,
+        found: Awaitable[SchemaObject | None],
+        purpose: str,
     ) -> Checked:
-        return self._judged(request.table_id, request.initial, op_ts, await found)
+        try:
+            known = await found
+        except MetadataLateError:
+            return 0, Reason.METADATA_LATE
+        return self._judged(request.table_id, request.initial, op_ts, known, purpose)
 
     async def _checked_with_views(
         self, request: Operate, op_ts: Timestamp, purpose: str
@@ -236,14 +246,22 @@ class Replica:
         current = 0
         for object_id, initial in (*request.views, (request.table_id, request.initial)):
             label = request.tx.label
-            found = await self.sync.object_at(op_ts, label, request.op, purpose, object_id)
-            current, reason = self._judged(object_id, initial, op_ts, found)
+            try:
+                found = await self.sync.object_at(op_ts, label, request.op, purpose, object_id)
+            except MetadataLateError:
+                return 0, Reason.METADATA_LATE
+            current, reason = self._judged(object_id, initial, op_ts, found, purpose)
             if reason is not None:
                 return current, reason
         return current, None
 
     def _judged(
-        self, object_id: int, initial: int, op_ts: Timestamp, found: SchemaObject | None
+        self,
+        object_id: int,
+        initial: int,
+        op_ts: Timestamp,
+        found: SchemaObject | None,
+        purpose: str,
     ) -> Checked:
         """The version found, and what the design says to it."""
         current = 0 if found is None else found.version
@@ -251,6 +269,8 @@ class Replica:
             return current, None
         strategy = self.strategy
         reason = strategy.check_exists(current)
+        if purpose == "arrival" and strategy.check_operation_when.exists_on_arrival:
+            return current, reason
         if reason is None and current != strategy.primary_initial(initial, current):
             steps = self.sync.catalog.steps(object_id, initial, op_ts)
             reason = strategy.check_operation(initial, current, steps)
@@ -320,3 +340,20 @@ class Replica:
         await self.participant.clean_here(foreign[0], resolved.commit_ts, (hosted.place,))
         answered = self._after_locks(sender, request, hosted, current, node.clock.now())
         return await answered if type(answered) is CoroutineType else answered
+
+
+def meets_a_row(request: Operate, hosted: Hosted) -> bool:
+    """Whether an operation that has its locks finds a row, or leaves one."""
+    machine, tx = hosted.machine, request.tx
+    if request.action not in {"get", "scan"}:
+        return True
+    for known in (hosted.pending, machine.intents):
+        for key, intent in known.items():
+            mine = intent.tx == tx and intent.row is not None
+            if mine and (request.action == "scan" or key == request.key):
+                return True
+    for key in machine.rows if request.action == "scan" else (request.key,):
+        newest = machine.newest(key)
+        if newest is not None and newest.row is not None:
+            return True
+    return False

@@ -29,8 +29,9 @@ from sim.history.events import SafeTimeAdvanced, SchemaResolved
 from sim.model.ports import Future, Node
 from sim.model.schema import SchemaObject
 from sim.protocol.catalog import Catalog, Snapshot
+from sim.protocol.late import MetadataLateError
 from sim.protocol.strategy import Strategy
-from sim.units import MIN_TIMESTAMP, Timestamp
+from sim.units import MIN_TIMESTAMP, Micros, Timestamp
 
 NO_BOUND: Final = 10**10
 """More milliseconds than any run has."""
@@ -74,7 +75,9 @@ class SchemaSync:
             node.record(SafeTimeAdvanced(node.watch.now_us, node.name, ts))
         waiters = self._waiters
         while waiters and waiters[0][0] <= ts:
-            heappop(waiters)[2].set(None)
+            reached = heappop(waiters)[2]
+            if not reached.done:  # else nobody waits for it any longer
+                reached.set(True)
 
     async def safe_time_reaches(self, ts: Timestamp) -> None:
         """Wait until the schema safe time is at least `ts`."""
@@ -85,6 +88,21 @@ class SchemaSync:
         self._order += 1
         heappush(self._waiters, (ts, self._order, reached))
         await reached
+
+    async def safe_time_reaches_in_time(self, ts: Timestamp, wait_us: Micros) -> None:
+        """The same, but for no longer than so; `MetadataLateError` if that was not enough."""
+        if self.safe_time >= ts:
+            return
+        node = self.node
+        node.probe("completeness-wait")
+        reached = node.future()
+        self._order += 1
+        heappush(self._waiters, (ts, self._order, reached))
+        timer = node.call_later(wait_us, _give_up, reached)
+        in_time = await reached
+        timer.cancel()
+        if not in_time:
+            raise MetadataLateError
 
     async def object_at(
         self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int
@@ -162,3 +180,8 @@ class SchemaSync:
                 )
             )
         return found
+
+
+def _give_up(reached: Future[Any]) -> None:
+    if not reached.done:
+        reached.set(False)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sim.model.ddl import ObjectChange
+from sim.model.ddl import ObjectChange, SimpleChange
 from sim.model.design import DesignHeader
 from sim.model.reasons import Reason
 from sim.protocol import flows
@@ -332,6 +332,18 @@ def each_step_forward_compatible(steps: Steps) -> Reason | None:
     return None
 
 
+def allow_every_conversion(change: SimpleChange) -> str | None:
+    """A DDL may change a type to whatever the old values can be converted to."""
+    del change
+    return None
+
+
+def judge_every_commit(*, wrote: bool, queried: bool) -> bool:
+    """Every transaction is validated at commit [110.valid.1]."""
+    del wrote, queried
+    return True
+
+
 def not_newer_than_initial(row_version: int, initial: int) -> Reason | None:
     """Every change is backward-incompatible: a row from a newer schema aborts [110.back]."""
     return None if row_version <= initial else Reason.NEWER_ROW_VERSION
@@ -339,10 +351,18 @@ def not_newer_than_initial(row_version: int, initial: int) -> Reason | None:
 
 @dataclass(frozen=True, slots=True)
 class CheckPoints:
-    """When an operation's schema is checked at the primary."""
+    """When an operation's schema is checked at the primary.
+
+    `exists_on_arrival`: on arrival only whether the table exists. `only_with_rows`: after the locks
+    only if the operation found or writes a row. `deleted_rows`: whether the version of a row that
+    was deleted counts as that of a row.
+    """
 
     on_arrival: bool
     after_locks: bool
+    exists_on_arrival: bool = False
+    only_with_rows: bool = False
+    deleted_rows: bool = True
 
 
 ARRIVAL_AND_AFTER_LOCKS = CheckPoints(on_arrival=True, after_locks=True)
@@ -408,6 +428,8 @@ class Strategy:
     check_exists: Callable[[int], Reason | None] = must_exist
     check_commit: Callable[[Steps], Reason | None] = each_step_forward_compatible
     check_tuple: Callable[[int, int], Reason | None] = not_newer_than_initial
+    judges_commit: Callable[..., bool] = judge_every_commit
+    refuses_change: Callable[[SimpleChange], str | None] = allow_every_conversion
     # flows
     resolve_schema: AtOnceOrFlow = field(default=flows.wait_then_look_up)
     install: Flow = field(default=flows.replicate_wait_acknowledge)

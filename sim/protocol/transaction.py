@@ -14,7 +14,7 @@ from sim.model.records import Record
 from sim.model.schema import Table
 from sim.protocol.leases import Lease
 from sim.protocol.messages import Place, TxId
-from sim.units import Timestamp
+from sim.units import MIN_TIMESTAMP, Timestamp
 
 
 class Enlistment(Record, frozen=True):
@@ -58,8 +58,10 @@ class Transaction:
         "early",
         "id",
         "idle",
+        "last_op_ts",
         "outstanding",
         "participants",
+        "queried",
         "read_ts",
         "reason",
         "shown",
@@ -84,7 +86,9 @@ class Transaction:
         self.outstanding = 0
         self.unreplicated: dict[str, Place] = {}
         self.early: dict[str, Reason | None] = {}
+        self.last_op_ts = MIN_TIMESTAMP
         self.wrote = False
+        self.queried = False
         self.idle: Future[Any] | None = None
 
     def touched(self, place: Place, lease: Lease) -> None:
@@ -92,6 +96,13 @@ class Transaction:
         if self.commit_place is None:
             self.commit_place = place
         self.participants[place] = lease
+
+    def does(self, action: str, *, metadata: bool) -> None:
+        """What it is made of: key-value operations, which may write, or queries."""
+        if action in {"put", "delete"}:
+            self.wrote = True
+        elif action == "scan" or metadata:
+            self.queried = True
 
     def operation_ended(self) -> None:
         """One outstanding operation less."""

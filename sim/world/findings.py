@@ -20,7 +20,9 @@ FOLDER: Final = "findings/"
 
 def known() -> tuple[Finding, ...]:
     """Every known finding, as judges recognise it."""
-    return tuple(Finding(table.id, table.breaks, table.signature) for table in described())
+    return tuple(
+        Finding(table.id, table.breaks, table.signature, table.designs) for table in described()
+    )
 
 
 def title(number: str) -> str:

@@ -22,7 +22,7 @@ from sim.kernel.envelope import TracedEnvelope
 from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault, touched
 from sim.nemesis.roles import NobodyError
-from sim.protocol import flows
+from sim.protocol import as_shipped, closing, flows, lag_policies
 from sim.protocol import strategy as joints
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
@@ -40,6 +40,10 @@ COLLECT_AFTER: Final = 50_000
 """How many new objects make the collector look, during a run: a history is no garbage."""
 SLICE_US: Final = 50_000
 """How often, in simulated time, the drain looks whether everything has ended."""
+
+
+_RULES = (joints, flows, as_shipped, closing, lag_policies)
+"""Where the rules are that a scenario can name."""
 
 
 class BadDesignError(ValueError):
@@ -66,7 +70,7 @@ def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
     for name, value in settings.items():
         if name not in known:
             raise BadDesignError(f"strategy.{name}: no such field; known: {', '.join(known)}")
-        function = getattr(joints, str(value), None) or getattr(flows, str(value), None)
+        function = next((vars(rules)[value] for rules in _RULES if value in vars(rules)), None)
         if function is None or str(value).startswith("_"):
             raise BadDesignError(f"strategy.{name}: no rule of the protocol is called {value!r}")
         chosen = replace(chosen, **{name: function})

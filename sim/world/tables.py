@@ -12,7 +12,8 @@ class FindingTable(TableRecord, frozen=True):
     """`[finding]`: a hole in the documents, and how a run's anomaly is recognised as it.
 
     `breaks` is the invariant, `signature` the structure of the anomaly (`*` may stand within its
-    words), `closing` the fields of the strategy that close the hole.
+    words), `closing` the fields of the strategy that close the hole. `designs` are those that have
+    it, where it is not in the documents.
     """
 
     id: Annotated[str, Meta(pattern=r"^F-[0-9]+$")]
@@ -21,6 +22,7 @@ class FindingTable(TableRecord, frozen=True):
     signature: Annotated[tuple[str, ...], Meta(min_length=1)]
     clauses: tuple[str, ...] = ()
     closing: dict[str, str] = field(default_factory=dict)
+    designs: tuple[str, ...] = ()
 
 
 class ScenarioTable(TableRecord, frozen=True):

@@ -78,7 +78,7 @@ def test_a_ddl_is_strictly_serializable_with_transactions() -> None:
     through = Story(
         """
         20   T1@n1: w1 = put t 1
-        30   T2@n1: r1 = get t 1
+        30   T2@n1: r1 = SELECT id, v FROM t
         40   T1: w2 = put t 2
         50   T1: e1 = commit
         60   T2: r2 = get t 2

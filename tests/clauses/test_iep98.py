@@ -207,8 +207,8 @@ def test_a_ddl_is_acknowledged_when_it_is_active_everywhere() -> None:
         110  d@n1: d = CREATE TABLE u (id INT PRIMARY KEY)
         120  c@n2: noop = CREATE TABLE IF NOT EXISTS u (id INT PRIMARY KEY)
         120  b@n2: refused = CREATE TABLE u (id INT PRIMARY KEY)
-        217  a@n1: busy = put t 1
-        217  e@n2: busy2 = put t 2
+        217  a@n1: busy = get t 1
+        217  e@n2: busy2 = get t 2
         """
     )
     shown = moments("d", "noop", "refused")

@@ -75,14 +75,16 @@ def test_an_update_activates_no_earlier_than_its_message() -> None:
 
 
 def test_idle_commands_keep_safe_time_moving() -> None:
-    """No update for 300 ms, and n3 need not wait; without such commands it would [98.safe.3]."""
+    """No update for 300 ms, and n3 need not wait; without such commands it would, until a lease is
+    prolonged [98.safe.3]."""
     line = "300 r@n3: r = get t 1"
     told = Story(line, leaders=HERE).tell()
     assert (told["r"], told.at_ms("r")) == ("ok", 300)
     moved = [each.safe_ts for each in told.of(SafeTimeAdvanced, node="n3") if each.at_us < 301_000]
     assert moved == [timestamp(at_ms) for at_ms in (0, 50, 100, 150, 200, 250, 300)]
     silent = Story(line, "idle_ticks = false\n", leaders=HERE).tell()
-    assert (silent["r"], silent.breaches) == ("stuck", set())
+    assert silent.at_ms("r") > 2_500
+    assert silent.breaches == set()
 
 
 # --- waiting for safe time in the past -----------------------------------------------------------

@@ -138,7 +138,7 @@ def test_transactions_are_all_or_nothing_and_serial_by_their_commit_timestamps(
             last[1, key] = row
             writers.setdefault(key, []).append(tx)
     for key, expected in writers.items():
-        home = play.stage[NODES[(1 + key % 2) % 3]].replica.partition(1, key % 2)
+        home = play.stage[NODES[(1 + key % 2) % 3]].replica.partitions[1, key % 2]
         assert [version.writer for version in home.rows[key]] == expected
         assert home.rows[key][-1].row == last[1, key]
     stored = sum(

@@ -182,6 +182,8 @@ BY_RULE: dict[str, dict[str, Callable[..., Any]]] = {
     "iep98/naive_future_skew": {"completeness_ts": joints.operation_less_delay},
     "iep98/using_safe_time": {"completeness_ts": joints.operation_plus_skew},  # [98.safe.1-3]
     "iep98/using_safe_time_csmax": {"completeness_ts": joints.at_operation},
+    "iep98/risk_promotes": {"keeps_lease": joints.keep_the_laggard},
+    "iep98/risk_times_out": {"resolve_schema": flows.wait_then_look_up},
     "iep110/column_added": {"check_commit": any_step_aborts},
     "iep110/column_renamed": {"check_commit": as_the_shipped_code},
     "iep110/constraint_dropped": {"check_commit": any_step_aborts},

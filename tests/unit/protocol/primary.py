@@ -6,8 +6,9 @@ from sim.kernel.loop import Future
 from sim.model.ops import Key
 from sim.protocol.catalog import Catalog
 from sim.protocol.messages import Cleaned, Cleanup, Operate, Operated, TxId
+from sim.protocol.partition import Partition
 from sim.units import Timestamp
-from tests.helpers_protocol import Stage
+from tests.helpers_protocol import FIRST_LEASE, Stage
 
 
 def tx(begin: int) -> TxId:
@@ -16,13 +17,14 @@ def tx(begin: int) -> TxId:
 
 
 OLD, YOUNG, LAST = tx(1), tx(2), tx(3)
+PLACE = (1, 0)
 
 
 class Primary(Stage):
     """One primary, n1, that serves the only partition of table t."""
 
     def __init__(self, catalog: Catalog | None = None, **changes: Any) -> None:
-        super().__init__(catalog, names=("n1", "n2"), partitions=1, **changes)
+        super().__init__(catalog, names=("n1", "n2"), partitions=1, placed={PLACE: "n1"}, **changes)
         self.node = self["n1"].node
         self.replica = self["n1"].replica
         self._ops = 0
@@ -42,6 +44,8 @@ class Primary(Stage):
             "initial": 1,
             "key": key,
             "row": row,
+            "lease_start": FIRST_LEASE,
+            "commit_place": PLACE,
         }
         return self.ask(Operate(**(fields | more)))
 
@@ -60,8 +64,17 @@ class Primary(Stage):
         """A row that a transaction of long ago has left, under one of the table's versions."""
         author = TxId(Timestamp(-1), self._ops, f"author{self._ops}")
         assert self.do(author, "put", key, row, initial=version).reason is None
-        self.replica.end(author, Timestamp(0))
+        self.replica.participant.clean_here_at_once(author, Timestamp(0), (PLACE,))
+
+    @property
+    def partition(self) -> Partition:
+        """The replica of its only partition."""
+        return self.replica.partitions[PLACE]
+
+    def ended(self, who: TxId, commit_ts: Timestamp | None = None) -> None:
+        """The transaction has ended, as this node learns in some way."""
+        self.replica.participant.clean_here_at_once(who, commit_ts, (PLACE,))
 
     def end(self, who: TxId, commit_ts: Timestamp | None = None) -> None:
         """The transaction's end comes by mail."""
-        assert type(self.asked(Cleanup(Timestamp(0), who, commit_ts))) is Cleaned
+        assert type(self.asked(Cleanup(Timestamp(0), who, commit_ts, (PLACE,)))) is Cleaned

@@ -87,8 +87,9 @@ class Session(Stage):
     def stored(self, key: Key, name: str | None = None) -> list[Any]:
         """The committed rows under a key, oldest first."""
         name = name or ("n2" if key == EVEN else "n1")
-        partition = self[name].replica.partition(1, int(key or 0) % self.partitions)
-        return [version.row for version in partition.rows.get(key, [])]
+        partition = self[name].replica.partitions.get((1, int(key or 0) % self.partitions))
+        rows = {} if partition is None else partition.rows
+        return [version.row for version in rows.get(key, [])]
 
     @property
     def at_rest(self) -> bool:

@@ -117,10 +117,10 @@ def test_a_finish_is_repeated_until_it_is_confirmed(session: Session) -> None:
         said = len(session.wire.payloads(Finish))
         assert type(session.commit(tx)) is Answer
         repeated = session.wire.payloads(Finish)[said:]
-        assert len(repeated) == 4
+        assert len(repeated) == 3  # each after a longer wait
         assert len({finish.commit_ts for finish in repeated}) == 1
     assert [committed.tx for committed in session.of(TxCommitted)] == ["x0", "x1"]
-    assert session.node.probes["finish-resent"] == 6
+    assert session.node.probes["finish-resent"] == 4
 
 
 def test_what_the_client_asks_while_a_commit_is_under_way_comes_too_late(session: Session) -> None:

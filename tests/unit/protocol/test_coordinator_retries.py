@@ -9,6 +9,7 @@ from sim.model.reasons import Reason
 from sim.protocol.coordinator import IMPLICIT_ATTEMPTS
 from sim.protocol.flows import leave_unmarked
 from sim.protocol.messages import Answer, ClientCommit, Mismatch, Operate
+from sim.protocol.strategy import never_in_one_phase
 from sim.strategies.iep import IEP
 from sim.units import timestamp
 from tests.helpers_protocol import ADD, DROP, LONG_AGO_MS, two_versions
@@ -79,7 +80,8 @@ def test_an_implicit_transaction_lives_on_after_a_mismatch(session: Session) -> 
 
 def test_a_commit_that_fails_is_retried_as_well() -> None:
     """The change is incompatible; the next transaction enlists the new version."""
-    session = Session(strategy=replace(IEP, on_activated=leave_unmarked))
+    rules = {"on_activated": leave_unmarked, "in_one_phase": never_in_one_phase}
+    session = Session(strategy=replace(IEP, **rules))
     until = session.node.pauses["before-commit-ts"] = session.loop.future()
     waiting = session.send("a", "put", EVEN, 5, implicit=True)
     session.later(1)

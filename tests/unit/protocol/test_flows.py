@@ -36,7 +36,7 @@ class Desk(Stage):
         super().__init__(*args, **changes)
         self.coordinator = self["n1"].coordinator
         self.node = self["n1"].node
-        self.tx = Transaction(OLD)
+        self.tx = Transaction(OLD, 0)
 
     def run(self, flow: Any) -> Any:
         return result_of(self.loop, flow)

@@ -3,7 +3,12 @@
 import pytest
 
 from sim.model.ops import Key
+from sim.protocol.catalog import Catalog
+from sim.protocol.messages import Place
 from sim.protocol.placement import Placement, partition_of
+from tests.helpers_protocol import LONG_AGO_MS, T, catalog_of
+
+NODES = ("n1", "n2", "n3")
 
 
 @pytest.mark.parametrize(
@@ -29,15 +34,45 @@ def test_a_number_and_its_text_are_different_keys() -> None:
     assert partition_of(1, 25) != partition_of(True, 25)
 
 
+def placed(by_hand: dict[Place, str], replicas: int = 1) -> Placement:
+    """Three nodes, and a catalog that knows no table."""
+    return Placement(NODES, by_hand, Catalog(), partitions=4, replicas=replicas)
+
+
 def test_the_partitions_of_a_table_go_round_the_nodes() -> None:
     """Each table beginning at another one."""
-    placement = Placement(("n1", "n2", "n3"), {})
-    assert [placement.primary(3, partition) for partition in range(4)] == ["n1", "n2", "n3", "n1"]
-    assert [placement.primary(table, 0) for table in (1, 2, 3)] == ["n2", "n3", "n1"]
+    placement = placed({})
+    firsts = [placement.replicas_of((3, partition)) for partition in range(4)]
+    assert firsts == [("n1",), ("n2",), ("n3",), ("n1",)]
+    assert [placement.replicas_of((table, 0)) for table in (1, 2)] == [("n2",), ("n3",)]
+
+
+def test_replicas_follow_the_first_and_no_node_has_two() -> None:
+    """However many are asked for."""
+    assert placed({}, replicas=2).replicas_of((3, 2)) == ("n3", "n1")
+    assert placed({}, replicas=9).replicas_of((3, 1)) == ("n2", "n3", "n1")
+
+
+def test_a_table_keeps_the_numbers_of_its_zone_when_it_was_created() -> None:
+    """Whatever becomes of the zone later; other tables have the cluster's."""
+    zone = "CREATE ZONE z WITH PARTITIONS=2, REPLICAS=3"
+    catalog = catalog_of(
+        (zone, LONG_AGO_MS),
+        (f"{T} ZONE z", LONG_AGO_MS),
+        ("CREATE TABLE u (id INT PRIMARY KEY)", 5),
+    )
+    placement = Placement(NODES, {}, catalog, partitions=1, replicas=1)
+    table, other = (found.id for found in catalog.latest().tables())
+    assert len(placement.places()) == 3
+    assert (placement.partitions_of(table), len(placement.replicas_of((table, 0)))) == (2, 3)
+    assert (placement.partitions_of(other), len(placement.replicas_of((other, 0)))) == (1, 1)
+    assert placement.knows(table)
+    assert not placement.knows(99)
 
 
 def test_a_partition_can_be_placed_by_hand() -> None:
     """Without moving any other."""
-    placement = Placement(("n1", "n2", "n3"), {(3, 1): "n1"})
-    assert [placement.primary(3, partition) for partition in range(3)] == ["n1", "n1", "n3"]
-    assert placement.primary(4, 1) == "n3"
+    placement = placed({(3, 1): "n1"})
+    firsts = [placement.replicas_of((3, partition))[0] for partition in range(3)]
+    assert firsts == ["n1", "n1", "n3"]
+    assert placement.replicas_of((4, 1)) == ("n3",)

@@ -6,10 +6,10 @@ import pytest
 
 from sim.history.events import LockWaited, TxCommitted, WriteExecuted
 from sim.model.reasons import Reason
-from sim.protocol.messages import Cleanup, Finish, Finished, Operate, TxId
-from sim.protocol.replica import LOCK_RETRY_US
+from sim.protocol.lock_waits import LOCK_RETRY_US
+from sim.protocol.messages import Cleanup, Finish, Finished, Operate, Place, TxId
 from sim.units import Timestamp, timestamp
-from tests.unit.protocol.primary import LAST, OLD, YOUNG, Primary
+from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG, Primary
 
 # --- locks ---------------------------------------------------------------------------------------
 
@@ -83,8 +83,8 @@ def test_without_retries_the_younger_dies_at_once() -> None:
 # --- the end of a transaction --------------------------------------------------------------------
 
 
-def finish(who: TxId, commit_ts: Timestamp, *participants: str) -> Finish:
-    return Finish(Timestamp(0), who, commit_ts, participants or ("n1",), ((1, 1, 1),))
+def finish(who: TxId, commit_ts: Timestamp, *participants: Place) -> Finish:
+    return Finish(Timestamp(0), who, commit_ts, PLACE, participants or (PLACE,), ((1, 1, 1),))
 
 
 def test_a_finish_is_the_commit_point() -> None:
@@ -94,7 +94,7 @@ def test_a_finish_is_the_commit_point() -> None:
     assert type(primary.asked(finish(OLD, timestamp(90)))) is Finished
     [committed] = primary.node.of(TxCommitted)
     assert committed == TxCommitted(0, "n1", "tx1", timestamp(90), ((1, 1, 1),))
-    [row] = primary.replica.partition(1, 0).rows[1]
+    [row] = primary.partition.rows[1]
     assert (row.writer, row.commit_ts, row.row) == ("tx1", timestamp(90), (1, 5))
     assert not primary.replica.has_open_work
 
@@ -117,7 +117,7 @@ def test_a_finish_and_a_cleanup_that_come_twice_change_nothing() -> None:
         assert type(primary.asked(finish(OLD, timestamp(90)))) is Finished
         primary.end(OLD, timestamp(90))
     assert len(primary.node.of(TxCommitted)) == 1
-    assert len(primary.replica.partition(1, 0).rows[1]) == 1
+    assert len(primary.partition.rows[1]) == 1
 
 
 def test_a_late_cleanup_does_not_touch_what_others_wrote_since() -> None:
@@ -127,7 +127,7 @@ def test_a_late_cleanup_does_not_touch_what_others_wrote_since() -> None:
     primary.end(OLD, timestamp(90))
     primary.put(YOUNG, 1, 6)
     primary.end(OLD, timestamp(90))
-    assert primary.replica.partition(1, 0).intents[1].tx == YOUNG
+    assert primary.partition.intents[1].tx == YOUNG
     assert primary.replica.has_open_work
 
 
@@ -136,25 +136,26 @@ def test_the_other_participants_hear_of_the_outcome_until_they_confirm() -> None
     primary = Primary()
     primary.put(OLD, 1, 5)
     primary.wire.fate = lambda sent: () if type(sent.payload) is Cleanup else (0,)
-    primary.asked(finish(OLD, timestamp(90), "n1", "n2"))
+    primary.asked(finish(OLD, timestamp(90), PLACE, (3, 0)))
     primary.later(50)
     primary.wire.fate = lambda _: (0,)
     primary.later(50)
     said = primary.wire.payloads(Cleanup)
-    assert [(cleanup.tx, cleanup.commit_ts) for cleanup in said] == [(OLD, timestamp(90))] * 4
+    assert [(cleanup.tx, cleanup.commit_ts) for cleanup in said] == [(OLD, timestamp(90))] * 3
     assert {sent.to for sent in primary.wire.sent if type(sent.payload) is Cleanup} == {"n2"}
-    assert primary.node.probes["cleanup-resent"] == 3
+    assert primary.node.probes["cleanup-resent"] == 2
 
 
-def test_a_transaction_does_not_end_in_two_ways() -> None:
-    """Nor with two commit timestamps: that would be a defect of the coordinator."""
+def test_the_first_end_counts() -> None:
+    """Whatever is said of the transaction afterwards."""
     primary = Primary()
-    primary.replica.end(OLD, timestamp(90))
-    with pytest.raises(AssertionError, match="ends in two ways"):
-        primary.replica.end(OLD, None)
-    primary.replica.finish("n2", finish(YOUNG, timestamp(90)))
-    with pytest.raises(AssertionError, match="two commit timestamps"):
-        primary.replica.finish("n2", finish(YOUNG, timestamp(91)))
+    primary.put(OLD, 1, 5)
+    primary.ended(OLD, timestamp(90))
+    primary.ended(OLD, None)
+    [row] = primary.partition.rows[1]
+    assert row.commit_ts == timestamp(90)
+    told = [primary.asked(finish(YOUNG, timestamp(ms))).commit_ts for ms in (90, 91)]
+    assert told == [timestamp(90)] * 2
 
 
 # --- operations that come late, or twice ---------------------------------------------------------
@@ -180,11 +181,11 @@ def test_a_transaction_that_ends_while_it_waits_for_a_lock_gets_none() -> None:
         waiting = primary.send(OLD, "put", 1, (1, 6))
         primary.later(5)
         for who in ending:
-            primary.replica.end(who, None)
+            primary.ended(who, None)
         primary.later(0)
         assert waiting.value.reason is Reason.TX_FINISHED
-        assert primary.replica.partition(1, 0).intents.keys() <= {1}
-        primary.replica.end(YOUNG, None)
+        assert primary.partition.intents.keys() <= {1}
+        primary.ended(YOUNG, None)
         assert not primary.replica.has_open_work
 
 
@@ -214,7 +215,7 @@ def test_an_operation_that_comes_twice_at_once_runs_once() -> None:
     assert len([e for e in primary.node.of(WriteExecuted) if e.tx == OLD.label]) == 1
     primary.end(OLD, timestamp(90))
     assert not primary.replica.has_open_work
-    assert len(primary.replica.partition(1, 0).rows[1]) == 1
+    assert len(primary.partition.rows[1]) == 1
 
 
 def test_a_copy_that_comes_late_does_not_undo_what_was_written_since() -> None:

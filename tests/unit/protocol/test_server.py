@@ -8,7 +8,7 @@ from sim.protocol import messages
 from sim.protocol.catalog import Catalog
 from sim.protocol.locks import LockTable
 from sim.protocol.messages import Answer, ClientOperation, Mismatch
-from sim.protocol.raft import AppendEntries, AppendReply, Member
+from sim.protocol.raft import RAFT_MESSAGES, Member
 from sim.protocol.replica import Replica
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.server import ClusterConfig, Parts, Server
@@ -32,6 +32,7 @@ def config(**changes: Any) -> ClusterConfig:
         "voters": ("n2", "n1"),
         "leader": "n2",
         "partitions": 1,
+        "replicas": 1,
         "placed": {(1, 0): "n3"},
         "initial_schema": schema(),
         "boot_ts": BOOT_TS,
@@ -53,6 +54,8 @@ class Three:
             name: Server(FakeNode(name, self.wire), IEP, told, parts or Parts())
             for name in told.nodes
         }
+        for server in self.servers.values():
+            server.start()
         self.client = FakeNode("c", self.wire)
 
     def ask(self, payload: object, to: str = "n1") -> Any:
@@ -80,8 +83,15 @@ def test_every_message_has_a_handler_on_every_node() -> None:
         messages.Finish,
         messages.Cleanup,
         messages.Submit,
-        AppendEntries,
-        AppendReply,
+        messages.Read,
+        messages.Replicated,
+        messages.AreReplicated,
+        messages.TxStateRequest,
+        messages.RecoverTx,
+        messages.LeaseGrant,
+        messages.PartitionRaft,
+        messages.PartitionSubmit,
+        *RAFT_MESSAGES,
     }
     three = Three()
     for name in three.servers:
@@ -94,7 +104,7 @@ def test_the_leader_ticks_and_everyone_else_follows() -> None:
     run_until(three.loop, 60)
     safe_times = {server.sync.safe_time for server in three.servers.values()}
     assert safe_times == {timestamp(50)}
-    assert [server.metastorage.member.is_leader for server in three.servers.values()] == [
+    assert [server.metastorage.group.is_leader for server in three.servers.values()] == [
         False,
         True,
         False,

@@ -122,6 +122,10 @@ def test_the_letter_of_the_text_lacks_the_clauses_under_x() -> None:
         "acknowledge_ts",
         "acknowledge_known_ts",
         "message_delay",
+        "reader_delay_bound",
+        "tick_counts",
+        "take_over_clock",
+        "activation_in_order",
         "tick_ts",
         "publish_safe_time",
         "check_operation_when",
@@ -132,6 +136,7 @@ def test_the_letter_of_the_text_lacks_the_clauses_under_x() -> None:
 
 
 def test_every_field_but_the_header_has_a_default() -> None:
-    """A design is what differs from the documents."""
+    """A design is what differs from the documents; only a second validation is left out."""
     design = Strategy(header=IEP.header)
-    assert all(getattr(design, field.name) is not None for field in fields(Strategy))
+    nothing = [field.name for field in fields(Strategy) if getattr(design, field.name) is None]
+    assert nothing == ["validate_at_finish"]

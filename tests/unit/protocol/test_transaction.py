@@ -3,6 +3,8 @@
 import pytest
 
 from sim.kernel.loop import Loop
+from sim.model.reasons import Reason
+from sim.protocol.leases import Lease
 from sim.protocol.messages import TxId
 from sim.protocol.transaction import State, Transaction
 from sim.units import Timestamp
@@ -12,23 +14,40 @@ ID = TxId(Timestamp(1), 0, "t1")
 
 def test_it_begins_active_and_knows_nothing() -> None:
     """No table, no participant, no bound."""
-    tx = Transaction(ID)
+    tx = Transaction(ID, 0)
     assert (tx.id, tx.state, tx.reason, tx.bound_ts) == (ID, State.ACTIVE, None, None)
-    assert (tx.by_name, tx.by_id, tx.participants, tx.commit_partition) == ({}, {}, {}, None)
+    assert (tx.by_name, tx.by_id, tx.participants, tx.commit_place) == ({}, {}, {}, None)
 
 
-def test_the_first_participant_holds_the_commit_partition() -> None:
-    """Each participant is listed once, in the order of coming."""
-    tx = Transaction(ID)
-    for node in ("n2", "n1", "n2", "n3"):
-        tx.touched(node)
-    assert tx.commit_partition == "n2"
-    assert list(tx.participants) == ["n2", "n1", "n3"]
+def test_the_first_participant_is_the_commit_partition() -> None:
+    """Each partition is listed once, in the order of coming, with the lease that it came under."""
+    tx = Transaction(ID, 0)
+    for number in (2, 1, 2, 3):
+        tx.touched((1, number), lease(number))
+    assert tx.commit_place == (1, 2)
+    assert tx.participants == {(1, number): lease(number) for number in (2, 1, 3)}
+
+
+def lease(number: int) -> Lease:
+    return Lease((1, number), f"n{number}", Timestamp(5), Timestamp(90))
+
+
+def test_a_write_that_was_answered_early_is_awaited() -> None:
+    """Whichever comes first, the answer or the news; and what could not be replicated dooms it."""
+    tx = Transaction(ID, 0)
+    tx.answered_early("a", (1, 1))
+    tx.replicated("b", None)
+    tx.answered_early("b", (1, 1))
+    assert tx.unreplicated == {"a": (1, 1)}
+    idle = tx.idle = Loop().future()
+    tx.replicated("a", Reason.PRIMARY_EXPIRED)
+    assert idle.done
+    assert (tx.unreplicated, tx.reason) == ({}, Reason.PRIMARY_EXPIRED)
 
 
 def test_who_waits_for_its_operations_is_told_when_the_last_has_ended() -> None:
     """Not before."""
-    tx = Transaction(ID)
+    tx = Transaction(ID, 0)
     tx.outstanding = 2
     idle = tx.idle = Loop().future()
     tx.operation_ended()
@@ -40,7 +59,7 @@ def test_who_waits_for_its_operations_is_told_when_the_last_has_ended() -> None:
 
 def test_operations_end_without_anybody_waiting() -> None:
     """And another wait begins anew."""
-    tx = Transaction(ID)
+    tx = Transaction(ID, 0)
     tx.outstanding = 1
     tx.operation_ended()
     assert tx.outstanding == 0
@@ -49,7 +68,7 @@ def test_operations_end_without_anybody_waiting() -> None:
 def test_more_ends_than_beginnings_are_a_defect() -> None:
     """An operation would be missing from the count."""
     with pytest.raises(AssertionError, match="t1: more operations ended than began"):
-        Transaction(ID).operation_ended()
+        Transaction(ID, 0).operation_ended()
 
 
 def test_older_transactions_compare_smaller() -> None:

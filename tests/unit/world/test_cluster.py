@@ -26,7 +26,7 @@ def test_there_is_a_host_a_port_and_a_server_for_each_node() -> None:
         assert list(made) == ["a", "b", "c"]
     assert cluster.leader == "a"
     assert built('[cluster]\nleader = "n2"').leader == "n2"
-    leaders = [server.metastorage.member.is_leader for server in cluster.servers.values()]
+    leaders = [server.metastorage.group.is_leader for server in cluster.servers.values()]
     assert leaders == [True, False, False]
 
 
@@ -61,7 +61,7 @@ def test_the_initial_schema_is_known_to_everybody_from_long_ago_on() -> None:
         assert server.catalog.version == 2
         assert [table.name for table in server.catalog.at(BOOT_TS).tables()] == ["t", "u"]
         assert server.sync.safe_time == timestamp(0)
-        assert server.metastorage.member.log == []
+        assert server.metastorage.group.member.log.entries == []
     logged = [event for event in cluster.recorder.history.events if type(event) is UpdateLogged]
     assert [(e.catalog_version, e.activation_ts, e.op) for e in logged] == [
         (1, BOOT_TS, None),
@@ -122,7 +122,9 @@ def test_the_primary_of_a_partition_can_be_asked_for() -> None:
 def test_slow_stages_are_slow_from_the_start() -> None:
     """Each on its node."""
     cluster = built('[[apply]]\nnode = "n2"\nstage = "catalog"\ndelay_ms = 40')
-    delays = {name: server.metastorage.delays for name, server in cluster.servers.items()}
+    delays = {
+        name: server.metastorage.application.delays for name, server in cluster.servers.items()
+    }
     assert (delays["n2"].catalog, delays["n2"].log, delays["n1"].catalog) == (40_000, 0, 0)
 
 

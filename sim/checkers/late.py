@@ -1,0 +1,38 @@
+"""Whether a transaction used a version of a table when the next one was in force already.
+
+A check at operations that works rules that out [110.valid.2] [110.x.1]; so an anomaly in which it
+happened is another one than where a transaction had done all it did to the table before.
+"""
+
+from sim.checkers.case import Transaction
+from sim.checkers.edges import SchemaUse
+from sim.checkers.schemas import SchemaVersion
+from sim.checkers.writes import Item, Writes
+
+
+def is_late(writes: Writes, tx: Transaction, use: SchemaUse, step: SchemaVersion) -> bool:
+    """By the timestamp of an operation, or by rows that others committed since then."""
+    since = step.activation_ts
+    for _, read in tx.reads:
+        if read.object_id != use.object_id or read.version != use.version:
+            continue
+        if read.op_ts >= since:
+            return True
+        for row in read.rows:
+            item = (read.object_id, row.key)
+            if row.writer is not None and row.writer != tx.name:
+                place = writes.order.get((row.writer, item))
+                if place is not None and writes.versions[item][place].commit_ts >= since:
+                    return True
+    for _, write in tx.writes:
+        if write.object_id != use.object_id or write.version != use.version:
+            continue
+        if write.op_ts >= since or _overwrites_newer(writes, tx, (use.object_id, write.key), since):
+            return True
+    return False
+
+
+def _overwrites_newer(writes: Writes, tx: Transaction, item: Item, since: int) -> bool:
+    """Whether the version before a transaction's own was committed at `since` or later."""
+    place = writes.order.get((tx.name, item), 0)
+    return place > 0 and writes.versions[item][place - 1].commit_ts >= since

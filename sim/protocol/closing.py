@@ -1,0 +1,84 @@
+"""The rules that close recorded findings about the documents (strategy `iep_closed`)."""
+
+from typing import TYPE_CHECKING
+
+from sim.model.reasons import Reason
+from sim.protocol.flows import schema_at_commit_ts, schema_at_the_stamp
+from sim.protocol.strategy import Steps
+from sim.units import Timestamp
+
+if TYPE_CHECKING:
+    from sim.protocol.commands import FullWrite
+    from sim.protocol.coordinator import Coordinator
+    from sim.protocol.schema_sync import SchemaSync
+    from sim.protocol.transaction import Transaction
+
+Judged = tuple[Reason | None, tuple[tuple[int, int, int], ...]]
+"""The verdict, and (object id, version I, version at commit_ts) of every enlisted object."""
+
+
+async def schema_at_commit_ts_exact_if_shown(
+    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
+) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]]:
+    """As the default, and no change at all of a table whose columns the transaction was shown.
+
+    Closes finding F-1: nobody can tell from a transaction's tuples that it ran on the old schema of
+    a forward-compatible change, but it can tell itself if it looked [110.valid.1].
+    """
+    verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
+    if verdict is None and any(
+        object_id in tx.shown and initial != current for object_id, initial, current in tables
+    ):
+        verdict = Reason.SCHEMA_INCOMPATIBLE
+    return verdict, tables
+
+
+def any_step_aborts(steps: Steps) -> Reason | None:
+    """No commit across any change of an enlisted table."""
+    return Reason.SCHEMA_INCOMPATIBLE if steps else None
+
+
+async def schema_at_commit_ts_exact_if_used_later(
+    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
+) -> Judged:
+    """As the default, and no operation, on whatever table, after an enlisted table's change."""
+    verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
+    if verdict is None and any(
+        _changed_before(coordinator, tx.last_op_ts, table, commit_ts) for table in tables
+    ):
+        verdict = Reason.SCHEMA_INCOMPATIBLE
+    return verdict, tables
+
+
+async def schema_at_commit_ts_exact_if_written(
+    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
+) -> Judged:
+    """The same, and no change at all before commit_ts where the transaction writes."""
+    verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
+    upto = commit_ts if tx.wrote else tx.last_op_ts
+    if verdict is None and any(
+        _changed_before(coordinator, upto, table, commit_ts) for table in tables
+    ):
+        verdict = Reason.SCHEMA_INCOMPATIBLE
+    return verdict, tables
+
+
+def _changed_before(
+    coordinator: "Coordinator", ts: Timestamp, table: tuple[int, int, int], commit_ts: Timestamp
+) -> bool:
+    """Whether an object's initial version was effective no longer at `ts`."""
+    object_id, initial, current = table
+    if initial == current or ts > commit_ts:
+        return False
+    found = coordinator.sync.catalog.at(ts).by_id(object_id)
+    return found is None or found.version != initial
+
+
+def exact_at_the_stamp(sync: "SchemaSync", command: "FullWrite", stamp: Timestamp) -> Judged | None:
+    """As the default for one-phase writes, and no change at all before the stamp."""
+    judged = schema_at_the_stamp(sync, command, stamp)
+    if judged is None or judged[0] is not None:
+        return judged
+    _, tables = judged
+    changed = any(initial != current for _, initial, current in tables)
+    return (Reason.SCHEMA_INCOMPATIBLE if changed else None), tables

@@ -1,0 +1,39 @@
+"""What a node that lags does to the operations it takes part in: the remedies of [98.risk.2].
+
+The text leaves it at the risk: a lagging node freezes the transactions in which it takes part. By
+default they wait; here they end after half of the operation timeout, so that the coordinator hears
+of it before it gives the primary up, with a reason for which the client tries again, maybe
+elsewhere. (The third policy, promotion of another primary, is the placement driver's:
+`keeps_lease`.)
+"""
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from sim.protocol.catalog import Snapshot
+from sim.units import Micros, Timestamp
+
+if TYPE_CHECKING:
+    from sim.protocol.schema_sync import SchemaSync
+
+
+def wait_in_time_then_look_up(
+    sync: "SchemaSync", op_ts: Timestamp
+) -> Snapshot | Coroutine[Any, Any, Snapshot]:
+    """As the default [98.flow.3], but for half the operation timeout at most [98.risk.2]."""
+    settings, strategy = sync.node.settings, sync.strategy
+    delay_ms = min(settings.delay_duration_ms, sync.delay_bound_ms)
+    complete_ts = strategy.completeness_ts(op_ts, delay_ms, settings.max_clock_skew_ms)
+    lookup_ts = strategy.lookup_ts(op_ts, delay_ms)
+    if sync.safe_time < complete_ts:
+        return _look_up_in_time(sync, complete_ts, lookup_ts)
+    return sync.catalog.at(lookup_ts)
+
+
+async def _look_up_in_time(
+    sync: "SchemaSync", complete_ts: Timestamp, lookup_ts: Timestamp
+) -> Snapshot:
+    """The part of it that takes time; who asked is told by `MetadataLateError`."""
+    wait_us = Micros(sync.node.settings.operation_timeout_us // 2)
+    await sync.safe_time_reaches_in_time(complete_ts, wait_us)
+    return sync.catalog.at(lookup_ts)

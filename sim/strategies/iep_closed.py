@@ -1,0 +1,38 @@
+"""IEP-98 and IEP-110 with the rule that closes each recorded finding: a line for each.
+
+Where two findings are closed by the same field, the later line must close the earlier one as well.
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from sim.model.design import DesignHeader
+from sim.protocol import closing
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+CLOSING: Final[dict[str, dict[str, Any]]] = {
+    "F-1": {"commit_schema": closing.schema_at_commit_ts_exact_if_shown},
+    "F-2": {
+        "commit_schema": closing.schema_at_commit_ts_exact_if_written,
+        "validate_one_phase": closing.exact_at_the_stamp,
+    },
+}
+"""By the number of the finding: the fields of its file in `scenarios/findings/`.
+
+F-3 and F-4 are holes of `ignite3` alone.
+"""
+
+IEP_CLOSED = strategy(
+    replace(
+        IEP,
+        header=DesignHeader(
+            name="iep_closed",
+            summary="iep, and the closing rule of every recorded finding",
+            source="IEP-98, IEP-110; scenarios/findings",
+            plane="ignite",
+            claims=FULL_CLAIMS,
+        ),
+        **{name: rule for fields in CLOSING.values() for name, rule in fields.items()},
+    )
+)
