@@ -34,7 +34,7 @@ from sim.units import ms, timestamp
 
 INT = ColumnType("INTEGER")
 BIGINT = ColumnType("BIGINT")
-ALL_INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I7", "I8")
+ALL_INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I7", "I8", "I9", "I10", "I11", "I12")
 NOT_GIVEN: Any = object()
 
 

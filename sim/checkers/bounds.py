@@ -20,6 +20,7 @@ and may have won the race against it.
 """
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from sim.checkers.assumptions import Clocks
 from sim.checkers.case import Case
@@ -41,28 +42,38 @@ class Bounds:
         self.resend_us = self._largest("resend_ms")
         settling_us = self.skew_us + self.interval_us + SETTLING_RESENDS * self.resend_us
         self.sickness = Sickness(case, settling_us)
-        self.reach_us = self._reach(case)
-        self.completeness_us = (
-            self.skew_us + self.interval_us + 2 * self.reach_us + 2 * self.resend_us
-        )
+        self.least_us = self.skew_us + self.interval_us + 2 * self.resend_us
+        """The completeness bound if nothing took any time to reach anybody."""
+        self._case = case
         self._updates = [update.at_us for _, update in case.of(UpdateLogged)]
 
     def _largest(self, name: str) -> int:
         return max((of.get(name, 0) for of in self._settings.values()), default=0) * US_PER_MS
 
-    def _reach(self, case: Case) -> int:
+    @property
+    def completeness_us(self) -> int:
+        """How long a healthy node waits at most for its metadata to be complete."""
+        return self.least_us + 2 * self.reach_us
+
+    @cached_property
+    def reach_us(self) -> int:
+        """How long a command took at most to reach a healthy node."""
         first: dict[int, int] = {}
         reach_us = 0
-        for _, event in case.of(SafeTimeAdvanced):
+        for _, event in self._case.of(SafeTimeAdvanced):
             since_us = first.setdefault(event.safe_ts, event.at_us)
             lag_us = event.at_us - since_us
             if lag_us > reach_us and not self.sickness.during(event.node, since_us, event.at_us):
                 reach_us = lag_us
         return reach_us
 
+    def quick_us(self, healthy_us: Iterable[int]) -> int:
+        """What no bound of an operation is below."""
+        return 4 * max(healthy_us) + 10 * self.resend_us
+
     def operation_us(self, healthy_us: Iterable[int]) -> int:
         """The bound of a data operation or a commit, waits for locks and schemas apart."""
-        return 4 * max(healthy_us) + 10 * self.reach_us + 10 * self.resend_us
+        return self.quick_us(healthy_us) + 10 * self.reach_us
 
     def ddl_us(self, healthy_us: Iterable[int], from_us: int, until_us: int) -> int:
         """The bound of a DDL that lasted from one instant to another."""

@@ -70,8 +70,11 @@ def _frozen(case: Case) -> Iterator[Anomaly]:
     The grace is longer than any healthy node takes to catch up: a second and ten idle intervals.
     """
     last: dict[str, SafeTimeAdvanced] = {}
-    for _, event in case.of(SafeTimeAdvanced):
-        last[event.node] = event
+    nodes = sum(bool(node) for node in case.header.settings)
+    for _, event in reversed(case.of(SafeTimeAdvanced)):
+        last.setdefault(event.node, event)
+        if len(last) == nodes:
+            break
     if not last:
         return
     leader = max(last.values(), key=lambda event: event.safe_ts)

@@ -20,11 +20,15 @@ from sim.checkers.case import Case, Operation
 from sim.checkers.sickness import Leaders, Spell
 from sim.history.events import (
     AnyEvent,
+    Failed,
+    Invoked,
     LeaseBegan,
     LockWaited,
+    Ok,
     PartitionSafeTime,
     ReadExecuted,
     SchemaResolved,
+    Unknown,
     WriteExecuted,
 )
 
@@ -61,8 +65,11 @@ class Waits:
     # --- schemas ---------------------------------------------------------------------------------
 
     def _schemas(self) -> Iterator[Anomaly]:
-        bound_us = self._bounds.completeness_us
+        least_us = self._bounds.least_us
         for _, resolved in self._case.of(SchemaResolved):
+            if resolved.waited_us <= least_us:
+                continue
+            bound_us = self._bounds.completeness_us
             if resolved.waited_us <= bound_us:
                 continue
             from_us = resolved.at_us - resolved.waited_us
@@ -83,19 +90,29 @@ class Waits:
         """Each against the operations of its kind that nobody's sickness can have concerned."""
         spans: dict[bool, list[tuple[Operation, int]]] = {False: [], True: []}
         healthy: dict[bool, list[int]] = {False: [], True: []}
-        for operation in self._case.operations.values():
-            asked, ended = operation.invoked, operation.ended
-            if asked is None or ended is None or asked.kind not in JUDGED:
-                continue
+        members = list(self._judged())
+        slow_us = self._bounds.quick_us((0,))
+        if not any(ended.at_us - asked.at_us > slow_us for _, asked, ended in members):
+            return
+        for operation, asked, ended in members:
             is_ddl = asked.kind == "ddl"
             busy_us = ended.at_us - asked.at_us - self._excused.get(operation.name, 0)
             if self._sickness.patients(asked.at_us, ended.at_us):
                 spans[is_ddl].append((operation, busy_us))
             else:
                 healthy[is_ddl].append(busy_us)
-        for is_ddl, members in spans.items():
-            for operation, busy_us in members if healthy[is_ddl] else ():
+        for is_ddl, suspects in spans.items():
+            quick_us = self._bounds.quick_us(healthy[is_ddl]) if healthy[is_ddl] else None
+            for operation, busy_us in suspects:
+                if quick_us is None or busy_us <= quick_us:
+                    continue
                 yield from self._one(operation, busy_us, healthy[is_ddl], is_ddl=is_ddl)
+
+    def _judged(self) -> Iterator[tuple[Operation, Invoked, Ok | Failed | Unknown]]:
+        for operation in self._case.operations.values():
+            asked, ended = operation.invoked, operation.ended
+            if asked is not None and ended is not None and asked.kind in JUDGED:
+                yield operation, asked, ended
 
     def _one(
         self, operation: Operation, busy_us: int, healthy: list[int], *, is_ddl: bool
@@ -173,10 +190,10 @@ class Waits:
 
     def blocked_behind(self) -> int:
         """Long waits for a lock of a transaction that had a sick participant meanwhile."""
-        count = 0
+        count, least_us = 0, self._bounds.least_us
         users: dict[int, dict[str, None]] | None = None
         for _, waited in self._case.of(LockWaited):
-            if waited.waited_us <= self._bounds.completeness_us:
+            if waited.waited_us <= least_us or waited.waited_us <= self._bounds.completeness_us:
                 continue
             users = self._users() if users is None else users
             from_us = waited.at_us - waited.waited_us
