@@ -56,7 +56,14 @@ class HybridClock:
     def current(self) -> Timestamp:
         """What the clock shows, without ticking."""
         physical = self._physical_ms() << LOGICAL_BITS
-        return Timestamp(max(self._last, physical))
+        last = self._last
+        return physical if physical > last else last  # type: ignore[return-value]  # as in `now`
+
+    def beyond(self, ts: Timestamp) -> Timestamp:
+        """A new timestamp, larger than `ts` too: `update` and `now` in one."""
+        if ts > self._last:
+            self.update(ts)
+        return self.now()
 
     def update(self, ts: Timestamp) -> None:
         """Merge a timestamp from elsewhere: later timestamps of this clock are larger."""

@@ -181,9 +181,8 @@ class Group:
     def _applied_at_once(self, command: Any) -> Any:
         """Nobody else has to store it, and this disk takes no time."""
         log = self._log
-        index = self.member.append_alone(command)
+        log.applied = index = self.member.append_alone(command)
         self.last_stamp = command.safe_ts
-        log.applied = index
         result = self.machine.apply(index, log.term, command)
         if index > self._compact_at:
             self._compact()

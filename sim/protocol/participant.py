@@ -155,8 +155,7 @@ class Participant:
         return Finished(self.node.clock.now(), outcome.commit_ts)
 
     def _is_primary(self, place: Place) -> bool:
-        lease = self.leases.of(place)
-        return lease is not None and self.leases.holds(place, lease.start_ts)
+        return self.leases.held(place)
 
     def _spread(self, hosted: Hosted, tx: TxId, outcome: Outcome) -> None:
         """Let every participant know; what is on this node at once."""
@@ -168,6 +167,9 @@ class Participant:
                 here = (*here, place)
             else:
                 elsewhere.append(place)
+        if not elsewhere and not here:
+            self.release(tx)
+            return
         cleaned = self.clean_here_at_once(tx, commit_ts, here)
         if cleaned is not None or elsewhere:
             self.node.spawn(self._spread_later(hosted, tx, commit_ts, elsewhere, cleaned))
@@ -250,15 +252,15 @@ class Participant:
         self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
     ) -> Any:
         """See to the intents, then release the locks; a coroutine where that takes time."""
-        waits = []
+        waits: list[Any] | None = None
         for place in places:
             hosted = self.hosting.at(place)
             if hosted is None or tx in hosted.machine.ended:
                 continue
             result = self.hosting.submitted(hosted, CleanUp(tx, commit_ts))
             if type(result) is CoroutineType:
-                waits.append(result)
-        if waits:
+                waits = [*(waits or ()), result]
+        if waits is not None:
             return self._release_after(tx, waits)
         self.release(tx)
         return None

@@ -207,7 +207,11 @@ class Partition:
         if not self._strategy.accepts_token(command.lease_start, self.lease_start):
             self._node.probe("write-fenced")
             return Reason.PRIMARY_EXPIRED
-        self._ops.setdefault(tx, {})[command.op] = None
+        ops = self._ops.get(tx)
+        if ops is None:
+            self._ops[tx] = {command.op: None}
+        else:
+            ops[command.op] = None
         known = self.intents.get(key)
         if known is not None and known.tx == tx and known.op_ts >= command.op_ts:
             return None  # a copy, or overtaken by a later write
