@@ -57,13 +57,19 @@ class HybridClock:
         """What the clock shows, without ticking."""
         physical = self._physical_ms() << LOGICAL_BITS
         last = self._last
-        return physical if physical > last else last  # type: ignore[return-value]  # as in `now`
+        return max(last, physical)  # type: ignore[return-value]  # as in `now`
 
     def beyond(self, ts: Timestamp) -> Timestamp:
         """A new timestamp, larger than `ts` too: `update` and `now` in one."""
-        if ts > self._last:
+        last = self._last
+        if ts > last:
             self.update(ts)
-        return self.now()
+            last = ts
+        physical = self._physical_ms() << LOGICAL_BITS
+        self._last = last = physical if physical > last else last + 1
+        if last > self._limit:
+            self._raise_limit(last)
+        return last  # type: ignore[return-value]  # as in `now`
 
     def update(self, ts: Timestamp) -> None:
         """Merge a timestamp from elsewhere: later timestamps of this clock are larger."""

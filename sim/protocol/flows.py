@@ -34,8 +34,7 @@ def wait_then_look_up(
     """
     settings, strategy = sync.node.settings, sync.strategy
     delay_ms = settings.delay_duration_ms
-    if delay_ms > sync.delay_bound_ms:
-        delay_ms = sync.delay_bound_ms
+    delay_ms = min(delay_ms, sync.delay_bound_ms)
     complete_ts = strategy.completeness_ts(op_ts, delay_ms, settings.max_clock_skew_ms)
     lookup_ts = strategy.lookup_ts(op_ts, delay_ms)
     if sync.safe_time < complete_ts:

@@ -218,10 +218,7 @@ class Participant:
         """Tell the primaries of these partitions the outcome until each has confirmed it."""
         node, left, tries = self.node, list(places), 0
         while left:
-            holders: dict[str, list[Place]] = {}
-            for place in left:
-                holders.setdefault(self._holder(place), []).append(place)
-            for name, there in holders.items():
+            for name, there in self._by_holder(left):
                 request = Cleanup(node.clock.now(), tx, commit_ts, tuple(there))
                 began = node.watch.now_us
                 wait_us = patience(node.settings, tries)
@@ -234,6 +231,15 @@ class Participant:
                 if node.watch.now_us - began < wait_us:
                     await node.sleep(node.settings.resend_us)
             tries += 1
+
+    def _by_holder(self, places: list[Place]) -> list[tuple[str, list[Place]]]:
+        """Whom to ask about which of these partitions."""
+        if len(places) == 1:
+            return [(self._holder(places[0]), places)]
+        holders: dict[str, list[Place]] = {}
+        for place in places:
+            holders.setdefault(self._holder(place), []).append(place)
+        return list(holders.items())
 
     def clean_up(self, sender: str, request: Cleanup) -> Any:
         """Another node's word that a transaction has ended."""
