@@ -56,7 +56,20 @@ class HybridClock:
     def current(self) -> Timestamp:
         """What the clock shows, without ticking."""
         physical = self._physical_ms() << LOGICAL_BITS
-        return Timestamp(max(self._last, physical))
+        last = self._last
+        return max(last, physical)  # type: ignore[return-value]  # as in `now`
+
+    def beyond(self, ts: Timestamp) -> Timestamp:
+        """A new timestamp, larger than `ts` too: `update` and `now` in one."""
+        last = self._last
+        if ts > last:
+            self.update(ts)
+            last = ts
+        physical = self._physical_ms() << LOGICAL_BITS
+        self._last = last = physical if physical > last else last + 1
+        if last > self._limit:
+            self._raise_limit(last)
+        return last  # type: ignore[return-value]  # as in `now`
 
     def update(self, ts: Timestamp) -> None:
         """Merge a timestamp from elsewhere: later timestamps of this clock are larger."""

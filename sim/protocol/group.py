@@ -177,10 +177,21 @@ class Group:
             self._arm_resend()
         return index
 
-    def proposed(self, command: object) -> Any:
+    def proposed(self, command: Any) -> Any:
         """Propose at the leader: the result where it is applied at once, else a `Pending`."""
         if self.is_alone and not self.node.disk_delay_us and not self._busy:
-            return self._applied_at_once(command)
+            # nobody else has to store it, and this disk takes no time
+            log = self._log
+            log.applied = index = self.member.append_alone(command)
+            self.last_stamp = command.safe_ts
+            result = self.machine.apply(index, log.term, command)
+            if index > self._compact_at:
+                self._compact()
+                # each copy of the state costs more than the last: one per doubling is enough
+                self._compact_at = max(
+                    log.base_index + 2 * self.node.settings.snapshot_entries, 2 * index
+                )
+            return result
         index = self.propose(command)
         applied, result = self._last_result
         if applied == index:
@@ -188,18 +199,6 @@ class Group:
         waiting: Future[Any] = self.node.future()
         self._waiting[index] = waiting
         return Pending(waiting)
-
-    def _applied_at_once(self, command: Any) -> Any:
-        """Nobody else has to store it, and this disk takes no time."""
-        log = self._log
-        index = self.member.append_alone(command)
-        self.last_stamp = command.safe_ts
-        log.applied = index
-        result = self.machine.apply(index, log.term, command)
-        if index > self._compact_at:
-            self._compact()
-            self._compact_at = log.base_index + 2 * self.node.settings.snapshot_entries
-        return result
 
     def transfer_to(self, peer: str) -> None:
         """Hand the group over to another voter, and this node's clock with it."""

@@ -67,6 +67,16 @@ class Leases:
             and self.node.clock.current() < lease.expiration_ts
         )
 
+    def held(self, place: Place) -> bool:
+        """Whether this node is primary by the latest lease of a place, by its own clock."""
+        lease = self._leases.get(place)
+        return (
+            lease is not None
+            and lease.holder == self.node.name
+            and lease.start_ts > self._born_ts
+            and self.node.clock.current() < lease.expiration_ts
+        )
+
     def is_of_this_life(self, start_ts: Timestamp) -> bool:
         """Whether a lease of this start can be this incarnation's: the locks of others are gone."""
         return start_ts > self._born_ts

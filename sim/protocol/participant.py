@@ -156,8 +156,7 @@ class Participant:
         return Finished(self.node.clock.now(), outcome.commit_ts)
 
     def _is_primary(self, place: Place) -> bool:
-        lease = self.leases.of(place)
-        return lease is not None and self.leases.holds(place, lease.start_ts)
+        return self.leases.held(place)
 
     def _spread(self, hosted: Hosted, tx: TxId, outcome: Outcome) -> None:
         """Let every participant know; what is on this node at once."""
@@ -169,6 +168,9 @@ class Participant:
                 here = (*here, place)
             else:
                 elsewhere.append(place)
+        if not elsewhere and not here:
+            self.release(tx)
+            return
         cleaned = self.clean_here_at_once(tx, commit_ts, here)
         if cleaned is not None or elsewhere:
             self.node.spawn(self._spread_later(hosted, tx, commit_ts, elsewhere, cleaned))
@@ -217,10 +219,7 @@ class Participant:
         """Tell the primaries of these partitions the outcome until each has confirmed it."""
         node, left, tries = self.node, list(places), 0
         while left:
-            holders: dict[str, list[Place]] = {}
-            for place in left:
-                holders.setdefault(self._holder(place), []).append(place)
-            for name, there in holders.items():
+            for name, there in self._by_holder(left):
                 request = Cleanup(node.clock.now(), tx, commit_ts, tuple(there))
                 began = node.watch.now_us
                 wait_us = patience(node.settings, tries)
@@ -233,6 +232,15 @@ class Participant:
                 if node.watch.now_us - began < wait_us:
                     await node.sleep(node.settings.resend_us)
             tries += 1
+
+    def _by_holder(self, places: list[Place]) -> list[tuple[str, list[Place]]]:
+        """Whom to ask about which of these partitions."""
+        if len(places) == 1:
+            return [(self._holder(places[0]), places)]
+        holders: dict[str, list[Place]] = {}
+        for place in places:
+            holders.setdefault(self._holder(place), []).append(place)
+        return list(holders.items())
 
     def clean_up(self, sender: str, request: Cleanup) -> Any:
         """Another node's word that a transaction has ended."""
@@ -251,15 +259,15 @@ class Participant:
         self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
     ) -> Any:
         """See to the intents, then release the locks; a coroutine where that takes time."""
-        waits = []
+        waits: list[Any] | None = None
         for place in places:
             hosted = self.hosting.at(place)
             if hosted is None or tx in hosted.machine.ended:
                 continue
             result = self.hosting.submitted(hosted, CleanUp(tx, commit_ts))
             if type(result) is CoroutineType:
-                waits.append(begun(self.node, result))
-        if waits:
+                waits = [*(waits or ()), begun(self.node, result)]
+        if waits is not None:
             return self._release_after(tx, waits)
         self.release(tx)
         return None

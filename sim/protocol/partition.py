@@ -69,10 +69,10 @@ class PartitionState(Record, frozen=True):
     term: int
     safe_ts: Timestamp
     lease_start: Timestamp
-    rows: tuple[tuple[Key, tuple[RowVersion, ...]], ...]
-    intents: tuple[tuple[Key, Intent], ...]
-    ended: tuple[tuple[TxId, Timestamp | None], ...]
-    outcomes: tuple[tuple[TxId, Outcome], ...]
+    rows: dict[Key, tuple[RowVersion, ...]]
+    intents: dict[Key, Intent]
+    ended: dict[TxId, Timestamp | None]
+    outcomes: dict[TxId, Outcome]
     uncleaned: tuple[TxId, ...]
     catalog_version: int = 0
 
@@ -190,10 +190,10 @@ class Partition:
             self.applied_term,
             self.safe_ts,
             self.lease_start,
-            tuple((key, tuple(versions)) for key, versions in self.rows.items()),
-            tuple(self.intents.items()),
-            tuple(self.ended.items()),
-            tuple(self.outcomes.items()),
+            {key: tuple(versions) for key, versions in self.rows.items()},
+            self.intents.copy(),
+            self.ended.copy(),
+            self.outcomes.copy(),
             tuple(self.uncleaned),
             self.catalog_version,
         )
@@ -203,14 +203,14 @@ class Partition:
         self.applied_index, self.applied_term = state.index, state.term
         self.catalog_version = state.catalog_version
         self.lease_start = state.lease_start
-        self.rows = {key: list(versions) for key, versions in state.rows}
-        self.intents = dict(state.intents)
-        self.ended = dict(state.ended)
-        self.outcomes = dict(state.outcomes)
+        self.rows = {key: list(versions) for key, versions in state.rows.items()}
+        self.intents = state.intents.copy()
+        self.ended = state.ended.copy()
+        self.outcomes = state.outcomes.copy()
         self.uncleaned = dict.fromkeys(state.uncleaned)
         self._written = {}
         self._ops = {}
-        for key, intent in state.intents:
+        for key, intent in state.intents.items():
             self._ops.setdefault(intent.tx, {})[intent.op] = None
             self._written.setdefault(intent.tx, {})[key] = None
         self.safe_ts = max(self.safe_ts, state.safe_ts)
@@ -228,7 +228,11 @@ class Partition:
         if not self._strategy.accepts_token(command.lease_start, self.lease_start):
             self._node.probe("write-fenced")
             return Reason.PRIMARY_EXPIRED
-        self._ops.setdefault(tx, {})[command.op] = None
+        ops = self._ops.get(tx)
+        if ops is None:
+            self._ops[tx] = {command.op: None}
+        else:
+            ops[command.op] = None
         known = self.intents.get(key)
         if known is not None and known.tx == tx and known.op_ts >= command.op_ts:
             return None  # a copy, or overtaken by a later write

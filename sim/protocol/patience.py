@@ -10,5 +10,7 @@ from sim.units import Micros
 
 def patience(settings: Settings, tries: int) -> Micros:
     """For the try after `tries` others: doubled each time, up to an operation's time limit."""
+    if not tries:
+        return settings.resend_us
     longest = max(settings.operation_timeout_us, settings.resend_us)
     return Micros(min(settings.resend_us << min(tries, 16), longest))

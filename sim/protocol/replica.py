@@ -98,8 +98,7 @@ class Replica:
 
     def is_primary(self, place: Place) -> bool:
         """Whether this node is primary of a partition, by its own clock."""
-        lease = self.leases.of(place)
-        return lease is not None and self.leases.holds(place, lease.start_ts)
+        return self.leases.held(place)
 
     def _leads(self, place: Place) -> bool:
         lease = self.leases.of(place)

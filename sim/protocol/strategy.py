@@ -216,8 +216,7 @@ def any_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
 
 def beyond_the_log(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
     """A partition's stamps rise also where its leader changes (IGNITE-20709)."""
-    clock.update(last_stamp)
-    return clock.now()
+    return clock.beyond(last_stamp)
 
 
 def own_time(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
