@@ -15,14 +15,15 @@ from sim.kernel.loop import Future, Loop, Timer
 from sim.model.hlc import HybridClock
 from sim.model.ports import NO_REPLY, Handler, Settings
 from sim.model.schema import Table
-from sim.protocol.application import AppliedUpdate
 from sim.protocol.catalog import Catalog
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.ddl import Built, build
 from sim.protocol.hosting import Hosting
+from sim.protocol.ids import Place
 from sim.protocol.leases import Lease, Leases
 from sim.protocol.locks import LockTable
-from sim.protocol.messages import CatalogUpdate, Place
+from sim.protocol.messages import CatalogUpdate
+from sim.protocol.meta_commands import AppliedUpdate
 from sim.protocol.placement import Placement
 from sim.protocol.readers import Readers
 from sim.protocol.replica import Replica

@@ -3,8 +3,8 @@
 from sim.model.ports import Future
 from sim.mutants.base import Mutant, mutant
 from sim.protocol.commands import CleanUp
+from sim.protocol.ids import TxId
 from sim.protocol.locks import LockTable, Resource, S
-from sim.protocol.messages import TxId
 from sim.protocol.partition import Partition
 from sim.units import Timestamp
 

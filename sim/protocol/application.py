@@ -11,101 +11,19 @@ Each stage can be slow on a node; the first two are then part of the propagation
 time published before the second stage, a node would answer for timestamps that it knows nothing of.
 """
 
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from sim.history.events import UpdateApplied, UpdateLogged
 from sim.model.ports import Future, Node
-from sim.model.records import Record
 from sim.protocol.catalog import Catalog
-from sim.protocol.leases import Lease, Leases
+from sim.protocol.leases import Leases
 from sim.protocol.messages import CatalogUpdate, NodeJoined, SafeTimeCommand, Submitted
+from sim.protocol.meta_commands import AppliedUpdate, LeaseUpdate, MetaState, Stamped
 from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.stages import Delays, Stage
 from sim.protocol.strategy import Strategy
-from sim.units import Micros, Timestamp
-
-T = TypeVar("T")
-
-
-class LeaseUpdate(Record, frozen=True):
-    """A compare-and-set on the leases: takes effect if `expected` updates have done so before."""
-
-    expected: int
-    leases: tuple[Lease, ...]
-
-
-class Stamped(Record, frozen=True):
-    """A command as it stands in the log, under the leader's timestamp."""
-
-    message_ts: Timestamp
-    command: CatalogUpdate | SafeTimeCommand | LeaseUpdate | NodeJoined
-
-
-class AppliedUpdate(Record, frozen=True):
-    """A catalog update that took effect, on its way to the catalog listeners."""
-
-    message_ts: Timestamp
-    activation_ts: Timestamp
-    catalog_version: int
-    update: CatalogUpdate
-
-
-class MetaState(Record, frozen=True):
-    """All that the commands up to `index` have made of the state machine: a snapshot."""
-
-    index: int
-    term: int
-    message_ts: Timestamp
-    updates: tuple[AppliedUpdate, ...]
-    results: tuple[tuple[str, Submitted], ...]
-    lease_version: int
-    leases: tuple[Lease, ...]
-    joined: tuple[tuple[str, Timestamp], ...]
-
-
-class Delays:
-    """How slow each stage of application is on a node, in microseconds."""
-
-    __slots__ = ("catalog", "listener", "log")
-
-    def __init__(self) -> None:
-        self.log = 0
-        self.catalog = 0
-        self.listener = 0
-
-
-class Stage(Generic[T]):
-    """Passes items on one after another, each after the time that it takes on this node."""
-
-    def __init__(
-        self, node: Node, duration_us: Callable[[T], int], pass_on: Callable[[T], None]
-    ) -> None:
-        self._node = node
-        self._duration_us = duration_us
-        self._pass_on = pass_on
-        self._waiting: deque[T] = deque()
-        self._busy = False
-
-    def take(self, item: T) -> None:
-        """Pass the item on when those before it are through and its time is over."""
-        self._waiting.append(item)
-        self._run()
-
-    def _run(self) -> None:
-        while self._waiting and not self._busy:
-            duration_us = self._duration_us(self._waiting[0])
-            if duration_us:
-                self._busy = True
-                self._node.call_later(Micros(duration_us), self._finish)
-                return
-            self._pass_on(self._waiting.popleft())
-
-    def _finish(self) -> None:
-        self._busy = False
-        self._pass_on(self._waiting.popleft())
-        self._run()
-
+from sim.units import Timestamp
 
 Applied = tuple[Timestamp, AppliedUpdate | None]
 """A command past the state machine: its Tm, and the update if it is one that took effect."""

@@ -17,14 +17,8 @@ from sim.history.events import Cells, Encoded
 from sim.model.ops import DataOperation, Get, Key, Put, Scan
 from sim.model.reasons import Reason
 from sim.model.schema import Column, Table, Value
-from sim.protocol.messages import (
-    Answer,
-    ClientOperation,
-    ClientRollback,
-    Mismatch,
-    Refusal,
-    Tuple,
-)
+from sim.protocol.ids import Tuple
+from sim.protocol.messages import Answer, ClientOperation, ClientRollback, Mismatch, Refusal
 from sim.protocol.rows import BadRow, decode, encode
 from sim.units import Micros, Timestamp
 

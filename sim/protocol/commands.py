@@ -9,7 +9,7 @@ the row otherwise.
 
 from sim.model.ops import Key
 from sim.model.records import Record
-from sim.protocol.messages import Place, Tuple, TxId
+from sim.protocol.ids import Place, Tuple, TxId
 from sim.units import Timestamp
 
 

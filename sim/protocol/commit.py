@@ -15,18 +15,12 @@ from typing import TYPE_CHECKING, Any
 from sim.history.events import TxAborted, TxCommitted
 from sim.model.ports import NO_REPLY, Future
 from sim.model.reasons import Reason
+from sim.protocol.ids import Place
 from sim.protocol.leases import Leases
-from sim.protocol.messages import (
-    AreReplicated,
-    Finish,
-    Finished,
-    Place,
-    Replicated,
-    TxState,
-    TxStateRequest,
-)
+from sim.protocol.messages import Finish, Finished
 from sim.protocol.participant import Participant
 from sim.protocol.patience import patience
+from sim.protocol.replica_messages import AreReplicated, Replicated, TxState, TxStateRequest
 from sim.protocol.transaction import ABORTED, ACTIVE, COMMITTED, COMMITTING, Transaction
 from sim.units import US_PER_MS, Micros, Timestamp
 

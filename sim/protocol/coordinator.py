@@ -25,8 +25,8 @@ from sim.model.ops import Key
 from sim.model.ports import Node
 from sim.model.reasons import Reason
 from sim.model.schema import Table
-from sim.protocol.application import AppliedUpdate
 from sim.protocol.commit import TransactionEnds
+from sim.protocol.ids import TxId
 from sim.protocol.leases import Leases
 from sim.protocol.messages import (
     Answer,
@@ -37,8 +37,8 @@ from sim.protocol.messages import (
     Mismatch,
     Operated,
     Refusal,
-    TxId,
 )
+from sim.protocol.meta_commands import AppliedUpdate
 from sim.protocol.participant import Participant
 from sim.protocol.placement import Placement, partition_of
 from sim.protocol.routing import Router

@@ -14,9 +14,12 @@ from sim.model.ports import Node
 from sim.model.reasons import Reason
 from sim.model.schema import Table
 from sim.protocol.commands import FullWrite, WriteIntent
-from sim.protocol.hosting import BUSY, Hosted, Hosting
-from sim.protocol.messages import AreReplicated, Operate, Operated, Replicated, TxId
-from sim.protocol.partition import Intent
+from sim.protocol.hosted import BUSY, Hosted
+from sim.protocol.hosting import Hosting
+from sim.protocol.ids import TxId
+from sim.protocol.messages import Operate, Operated
+from sim.protocol.partition_state import Intent
+from sim.protocol.replica_messages import AreReplicated, Replicated
 from sim.protocol.rows import decode, upgrade
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy

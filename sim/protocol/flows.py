@@ -19,9 +19,9 @@ from sim.units import Timestamp
 
 if TYPE_CHECKING:
     from sim.model.ddl import Statement
-    from sim.protocol.application import AppliedUpdate
     from sim.protocol.commands import FullWrite
     from sim.protocol.coordinator import Coordinator
+    from sim.protocol.meta_commands import AppliedUpdate
     from sim.protocol.schema_change import Decision, SchemaChange
     from sim.protocol.schema_sync import SchemaSync
     from sim.protocol.strategy import Strategy

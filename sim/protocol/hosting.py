@@ -11,50 +11,24 @@ and then; a group of one needs none, since there is nobody to tell.
 
 from heapq import heappop, heappush
 from types import CoroutineType
-from typing import Any, Final
+from typing import Any
 
 from sim.model.ports import NO_REPLY, Future, Node
 from sim.model.reasons import Reason
 from sim.protocol.commands import FullWrite, PrimaryChange, SafeTimeSync, StampedCommand
-from sim.protocol.group import NOT_LEADER, Group, Pending
+from sim.protocol.group import Group, Pending
+from sim.protocol.hosted import BUSY, BusyType, Hosted
+from sim.protocol.ids import Place
 from sim.protocol.leases import Lease, Leases
-from sim.protocol.messages import PartitionRaft, PartitionSubmit, PartitionSubmitted, Place
-from sim.protocol.partition import Intent, Partition
+from sim.protocol.not_leader import NOT_LEADER
+from sim.protocol.partition import Partition
 from sim.protocol.patience import patience
 from sim.protocol.placement import Placement
 from sim.protocol.raft import Member
+from sim.protocol.replica_messages import PartitionRaft, PartitionSubmit, PartitionSubmitted
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
-
-
-class BusyType:
-    """The type of `BUSY`."""
-
-    __slots__ = ()
-
-
-BUSY: Final = BusyType()
-"""What a one-phase write comes to whose leader does not know the schema at its stamp yet."""
-
-
-class Hosted:
-    """A replica on this node: its group's member, its machine, and what only a primary has.
-
-    `lease` is this node's own, by which it is primary, while it may be; `pending` are the primary's
-    own intents that its group has not applied yet, by key.
-    """
-
-    __slots__ = ("group", "is_alone", "lease", "machine", "pending", "place", "waiting")
-
-    def __init__(self, place: Place, group: Group, machine: Partition) -> None:
-        self.place = place
-        self.group = group
-        self.machine = machine
-        self.is_alone = group.is_alone
-        self.lease: Lease | None = None
-        self.pending: dict[Any, Intent] = {}
-        self.waiting: list[tuple[Timestamp, int, Future[Any]]] = []
 
 
 class Hosting:

@@ -15,7 +15,7 @@ from typing import Any
 from sim.history.events import LeaseBegan
 from sim.model.ports import Future, Node
 from sim.model.records import Record
-from sim.protocol.messages import Place
+from sim.protocol.ids import Place
 from sim.units import MIN_TIMESTAMP, Timestamp, plus_ms
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from sim.history.events import LockWaited
 from sim.model.ports import Future, Node, Timer
 from sim.model.reasons import Reason
+from sim.protocol.ids import TxId
 from sim.protocol.locks import IX, LockTable, Resource, S, X
-from sim.protocol.messages import Operate, TxId
+from sim.protocol.messages import Operate
 from sim.units import US_PER_MS, Micros
 
 LOCK_RETRY_US = Micros(5 * US_PER_MS)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sim.model.ports import Future
-from sim.protocol.messages import TxId
+from sim.protocol.ids import TxId
 
 S: Final = 1
 X: Final = 2

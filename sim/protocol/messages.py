@@ -5,31 +5,14 @@ happens after a message is also later on the reference timeline. Clients send no
 session carries a causal token. Raft's appends carry none either.
 """
 
-from typing import Any
-
 from sim.history.events import Cells
 from sim.model.ddl import ObjectChange, Statement
 from sim.model.ops import Key
 from sim.model.reasons import Reason
 from sim.model.records import Record
-from sim.model.schema import Table, Value
+from sim.model.schema import Table
+from sim.protocol.ids import Place, Tuple, TxId
 from sim.units import MIN_TIMESTAMP, Timestamp
-
-Tuple = tuple[Value, ...]
-"""A row as bytes on the wire: values in the column order of the version it was encoded with."""
-
-
-Place = tuple[int, int]
-"""A partition: (table id, number)."""
-
-
-class TxId(Record, frozen=True, order=True, cache_hash=True):
-    """A transaction: older ones compare smaller; `label` is the client's name for it."""
-
-    begin_ts: Timestamp
-    ordinal: int
-    label: str
-
 
 # --- client to coordinator ------------------------------------------------------------------------
 
@@ -155,38 +138,6 @@ class Operated(Record, frozen=True):
     commit_ts: Timestamp | None = None
 
 
-class Replicated(Record, frozen=True):
-    """A write that was answered before is replicated now, or never will be, for the reason."""
-
-    sent_ts: Timestamp
-    tx: TxId
-    op: str
-    reason: Reason | None
-
-
-class AreReplicated(Record, frozen=True):
-    """Tell again what has become of these writes: `Replicated` may be lost."""
-
-    sent_ts: Timestamp
-    tx: TxId
-    ops: tuple[str, ...]
-    place: Place
-
-
-class Read(Record, frozen=True):
-    """Read one key (`get`) or a partition (`scan`) as of `read_ts`, on any replica."""
-
-    sent_ts: Timestamp
-    tx: TxId
-    op: str
-    action: str
-    table_id: int
-    partition: int
-    version: int
-    key: Key
-    read_ts: Timestamp
-
-
 class Finish(Record, frozen=True):
     """Store the outcome at the commit partition `place`: the commit point.
 
@@ -211,12 +162,6 @@ class Finished(Record, frozen=True):
     tables: tuple[tuple[int, int, int], ...] = ()
 
 
-class NotPrimary(Record, frozen=True):
-    """The node asked is not primary of the partition, or is so no longer."""
-
-    sent_ts: Timestamp
-
-
 class Cleanup(Record, frozen=True):
     """The transaction has ended: see to its intents at these partitions, release its locks."""
 
@@ -232,57 +177,7 @@ class Cleaned(Record, frozen=True):
     sent_ts: Timestamp
 
 
-class TxStateRequest(Record, frozen=True):
-    """What has become of a transaction? Asked of its coordinator; `read_ts` is merged there."""
-
-    sent_ts: Timestamp
-    tx: TxId
-    read_ts: Timestamp | None = None
-
-
-class TxState(Record, frozen=True):
-    """`state` is `pending`, `committed` (at `commit_ts`), `aborted` or `unknown`."""
-
-    sent_ts: Timestamp
-    state: str
-    commit_ts: Timestamp | None = None
-
-
-class RecoverTx(Record, frozen=True):
-    """The transaction's coordinator seems gone: abort it unless its outcome is stored."""
-
-    sent_ts: Timestamp
-    tx: TxId
-    place: Place
-
-
 # --- replicas of one partition to each other ------------------------------------------------------
-
-
-class PartitionRaft(Record, frozen=True):
-    """A message of the Raft group of a partition."""
-
-    place: Place
-    message: Any
-
-
-class PartitionSubmit(Record, frozen=True):
-    """Ask the leader of a partition's group to run a command; `number` is the sender's for it."""
-
-    sent_ts: Timestamp
-    place: Place
-    command: Any
-    number: int = 0
-
-
-class PartitionSubmitted(Record, frozen=True):
-    """What the command came to, at which stamp; `done` false: not here, or not yet, ask again."""
-
-    sent_ts: Timestamp
-    done: bool
-    result: Any = None
-    leader: str | None = None
-    stamp: Timestamp = MIN_TIMESTAMP
 
 
 # --- any node to the meta storage leader ----------------------------------------------------------
@@ -342,18 +237,3 @@ class Submitted(Record, frozen=True):
 
 
 # --- placement driver to a replica ----------------------------------------------------------------
-
-
-class LeaseGrant(Record, frozen=True):
-    """Make ready to be primary of a partition under a lease that begins at `start_ts`."""
-
-    sent_ts: Timestamp
-    place: Place
-    start_ts: Timestamp
-
-
-class LeaseAccepted(Record, frozen=True):
-    """Whether the replica knows everything that was committed before, and is ready."""
-
-    sent_ts: Timestamp
-    accepted: bool

@@ -15,14 +15,16 @@ from typing import Any
 
 from sim.model.ports import NO_REPLY, Node
 from sim.model.records import Record
-from sim.protocol.application import Application, AppliedUpdate, Delays, LeaseUpdate, Stamped
+from sim.protocol.application import Application
 from sim.protocol.catalog import Catalog
 from sim.protocol.group import Group
 from sim.protocol.leases import Leases
 from sim.protocol.messages import CatalogUpdate, NodeJoined, SafeTimeCommand, Submit, Submitted
+from sim.protocol.meta_commands import AppliedUpdate, LeaseUpdate, Stamped
 from sim.protocol.patience import patience
 from sim.protocol.raft import RAFT_MESSAGES, Member
 from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.stages import Delays
 from sim.protocol.strategy import Strategy
 from sim.protocol.ticker import Ticker
 from sim.units import Micros, Timestamp

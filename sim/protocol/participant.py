@@ -13,46 +13,25 @@ wanted to commit is told so.
 from types import CoroutineType
 from typing import Any
 
-from sim.model.ports import NO_REPLY, Node
+from sim.model.ports import Node
 from sim.protocol.commands import Cleaned as CleanedCommand
 from sim.protocol.commands import CleanUp, FinishTx
-from sim.protocol.hosting import Hosted, Hosting
+from sim.protocol.hosted import Hosted
+from sim.protocol.hosting import Hosting
+from sim.protocol.ids import Place, TxId
 from sim.protocol.leases import Leases
 from sim.protocol.locks import LockTable
-from sim.protocol.messages import (
-    Cleaned,
-    Cleanup,
-    Finish,
-    Finished,
-    NotPrimary,
-    Place,
-    RecoverTx,
-    TxId,
-    TxState,
-    TxStateRequest,
-)
-from sim.protocol.partition import Outcome
+from sim.protocol.messages import Cleaned, Cleanup, Finish, Finished
+from sim.protocol.partition_state import Outcome
 from sim.protocol.patience import patience
+from sim.protocol.recovery import Active, Recovery
+from sim.protocol.replica_messages import NotPrimary, RecoverTx
 from sim.protocol.strategy import Strategy
 from sim.protocol.tasks import begun
-from sim.units import US_PER_MS, Micros, Timestamp
-
-PATIENCE = 40
-"""How often a transaction is asked for that is about to end, before the asker gives up."""
+from sim.units import Timestamp
 
 
-class Active:
-    """A transaction that has done something here: its commit partition, when, and which writes."""
-
-    __slots__ = ("commit_place", "ops", "seen_us")
-
-    def __init__(self, commit_place: Place, seen_us: int) -> None:
-        self.commit_place = commit_place
-        self.seen_us = seen_us
-        self.ops: dict[str, None] = {}
-
-
-class Participant:
+class Participant(Recovery):
     """The ends of transactions at one node."""
 
     def __init__(
@@ -289,103 +268,3 @@ class Participant:
         """The transaction is over here: its locks are free."""
         self._active.pop(tx, None)
         self.locks.release_all(tx)
-
-    # --- resolution and recovery ------------------------------------------------------------------
-
-    def suspect(self, tx: TxId) -> None:
-        """Somebody is in the way; if for long, ask what has become of it."""
-        active = self._active.get(tx)
-        if active is None or tx in self._suspected:
-            return
-        idle_us = self.node.watch.now_us - active.seen_us
-        if idle_us >= self.node.settings.orphan_check_ms * US_PER_MS:
-            self._suspected[tx] = None
-            self.node.spawn(self._look_for(tx, active.commit_place))
-
-    def look_for_orphans(self) -> None:
-        """Ask for whatever has been idle here for long, in the way or not."""
-        limit_us = 2 * self.node.settings.orphan_check_ms * US_PER_MS
-        now = self.node.watch.now_us
-        for tx, active in list(self._active.items()):
-            if now - active.seen_us >= limit_us:
-                self.suspect(tx)
-        for place, hosted in self.hosting.members.items():
-            if hosted.machine.intents and self._is_primary(place):
-                self._adopt_intents(hosted)
-
-    def _adopt_intents(self, hosted: Hosted) -> None:
-        """Intents that an earlier primary left are somebody's affair: this node's."""
-        for intent in hosted.machine.intents.values():
-            if intent.tx not in self._active:
-                self.saw(intent.tx, intent.commit_place)
-
-    async def _look_for(self, tx: TxId, commit_place: Place) -> None:
-        outcome = await self.resolved(tx, commit_place)
-        self._suspected.pop(tx, None)
-        if outcome is None:
-            return
-        places = tuple(
-            place
-            for place, hosted in self.hosting.members.items()
-            if tx in hosted.machine.open_transactions or self.locks.holds_at(tx, place)
-        )
-        await self.clean_here(tx, outcome.commit_ts, places)
-
-    async def resolved(
-        self, tx: TxId, commit_place: Place, read_ts: Timestamp | None = None
-    ) -> Outcome | None:
-        """How a transaction ended; None while its coordinator says that it has not.
-
-        With `read_ts`, None means that it will not have committed by then.
-        """
-        node = self.node
-        coordinator = self._nodes[tx.ordinal]
-        silence_us = max(patience(node.settings, 2), node.settings.orphan_check_ms * US_PER_MS)
-        for _ in range(PATIENCE):
-            request = TxStateRequest(node.clock.now(), tx, read_ts)
-            state: Any = await node.request(coordinator, request, Micros(silence_us))
-            if state is NO_REPLY or state.state == "unknown":
-                return await self._recovered(tx, commit_place)
-            assert type(state) is TxState, state
-            node.clock.update(state.sent_ts)
-            if state.state == "aborted":
-                return Outcome(None, ())
-            if state.state == "pending":
-                return None
-            await node.sleep(Micros(node.settings.resend_us // 8))
-        return None
-
-    async def _recovered(self, tx: TxId, commit_place: Place) -> Outcome:
-        """Have the commit partition say how the transaction ended, or end it."""
-        node, tries = self.node, 0
-        while True:
-            request = RecoverTx(node.clock.now(), tx, commit_place)
-            holder = self._holder(commit_place)
-            reply: Any = await node.request(holder, request, patience(node.settings, tries))
-            tries += 1
-            if type(reply) is Finished:
-                node.clock.update(reply.sent_ts)
-                return Outcome(reply.commit_ts, ())
-            await node.sleep(Micros(node.settings.resend_us // 2))
-
-    def recover(self, sender: str, request: RecoverTx) -> Any:
-        """Store an abort unless an outcome is stored; tell what is."""
-        del sender
-        node, tx = self.node, request.tx
-        node.clock.update(request.sent_ts)
-        hosted = self.hosting.at(request.place)
-        if hosted is None or not self._is_primary(request.place):
-            return NotPrimary(node.clock.now())
-        known = hosted.machine.outcomes.get(tx)
-        if known is not None:
-            return self._told(known)
-        if tx in hosted.machine.ended:  # committed in one phase, or cleaned up as aborted
-            return Finished(node.clock.now(), hosted.machine.ended[tx])
-        node.probe("coordinator-recovery")
-        commit_ts = self.strategy.recovery_outcome(node.clock.now())
-        command = FinishTx(tx, commit_ts, (request.place,), by_recovery=True)
-        outcome = self.hosting.submitted(hosted, command)
-        if type(outcome) is CoroutineType:
-            return self._once_stored(hosted, tx, outcome)
-        self._spread(hosted, tx, outcome)
-        return self._told(outcome)

@@ -17,7 +17,6 @@ from sim.history.events import PartitionSafeTime, TxCommitted, TxRecovered
 from sim.model.ops import Key
 from sim.model.ports import Node
 from sim.model.reasons import Reason
-from sim.model.records import Record
 from sim.protocol.commands import (
     Cleaned,
     CleanUp,
@@ -27,54 +26,10 @@ from sim.protocol.commands import (
     StampedCommand,
     WriteIntent,
 )
-from sim.protocol.messages import Place, Tuple, TxId
+from sim.protocol.ids import Place, TxId
+from sim.protocol.partition_state import Intent, Outcome, PartitionState, RowVersion
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, Timestamp
-
-
-class RowVersion(Record, frozen=True):
-    """One version of a row; `row` None is a deletion."""
-
-    writer: str
-    commit_ts: Timestamp
-    version: int
-    row: Tuple | None
-
-
-class Intent(Record, frozen=True):
-    """A row that a transaction wrote and has not committed."""
-
-    tx: TxId
-    op: str
-    op_ts: Timestamp
-    version: int
-    row: Tuple | None
-    commit_place: Place
-
-
-class Outcome(Record, frozen=True):
-    """How a transaction ended whose commit partition this is; `commit_ts` None: aborted.
-
-    `participants` are the other partitions that have to hear of it.
-    """
-
-    commit_ts: Timestamp | None
-    participants: tuple[Place, ...]
-
-
-class PartitionState(Record, frozen=True):
-    """A snapshot: everything that the commands up to `index` have made."""
-
-    index: int
-    term: int
-    safe_ts: Timestamp
-    lease_start: Timestamp
-    rows: dict[Key, tuple[RowVersion, ...]]
-    intents: dict[Key, Intent]
-    ended: dict[TxId, Timestamp | None]
-    outcomes: dict[TxId, Outcome]
-    uncleaned: tuple[TxId, ...]
-    catalog_version: int = 0
 
 
 class Partition:

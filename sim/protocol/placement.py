@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from sim.model.ops import Key
 from sim.protocol.catalog import Catalog
-from sim.protocol.messages import Place
+from sim.protocol.ids import Place
 
 
 def partition_of(key: Key, partitions: int) -> int:

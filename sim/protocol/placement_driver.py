@@ -17,10 +17,11 @@ from collections.abc import Callable
 from typing import Any
 
 from sim.model.ports import NO_REPLY, Node, Timer
-from sim.protocol.application import AppliedUpdate, LeaseUpdate
+from sim.protocol.ids import Place
 from sim.protocol.leases import Lease
-from sim.protocol.messages import LeaseAccepted, LeaseGrant, Place
+from sim.protocol.meta_commands import AppliedUpdate, LeaseUpdate
 from sim.protocol.metastorage import MetaStorage
+from sim.protocol.replica_messages import LeaseAccepted, LeaseGrant
 from sim.protocol.strategy import Strategy
 from sim.units import US_PER_MS, Micros, Timestamp, plus_ms
 

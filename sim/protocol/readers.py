@@ -18,11 +18,13 @@ from sim.model.reasons import Reason
 from sim.model.schema import Table
 from sim.protocol.commands import SafeTimeSync
 from sim.protocol.execution import NOTHING, Found
-from sim.protocol.hosting import Hosted, Hosting
+from sim.protocol.hosted import Hosted
+from sim.protocol.hosting import Hosting
 from sim.protocol.late import MetadataLateError
-from sim.protocol.messages import Operated, Read
-from sim.protocol.partition import Intent
+from sim.protocol.messages import Operated
+from sim.protocol.partition_state import Intent
 from sim.protocol.replica import Replica
+from sim.protocol.replica_messages import Read
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
 

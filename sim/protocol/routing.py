@@ -10,9 +10,11 @@ from typing import Any
 
 from sim.model.ports import NO_REPLY, Node
 from sim.model.reasons import Reason
+from sim.protocol.ids import Place
 from sim.protocol.leases import Lease, Leases
-from sim.protocol.messages import ClientOperation, Operate, Place, Read
+from sim.protocol.messages import ClientOperation, Operate
 from sim.protocol.placement import Placement
+from sim.protocol.replica_messages import Read
 from sim.protocol.tasks import begun
 from sim.protocol.transaction import Enlistment, Transaction
 from sim.units import US_PER_MS, Micros

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from sim.model.ddl import ObjectChange
 from sim.model.ports import Node
-from sim.protocol.application import Delays
 from sim.protocol.catalog import Catalog
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.group import Group, disk_name
 from sim.protocol.hosting import Hosting
+from sim.protocol.ids import Place
 from sim.protocol.leases import Lease, Leases
 from sim.protocol.locks import LockTable
-from sim.protocol.messages import NodeJoined, Place
+from sim.protocol.messages import NodeJoined
 from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
 from sim.protocol.partition import Partition
 from sim.protocol.placement import Placement
@@ -30,6 +30,7 @@ from sim.protocol.readers import Readers
 from sim.protocol.replica import Replica
 from sim.protocol.schema_change import SchemaChange
 from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.stages import Delays
 from sim.protocol.strategy import Strategy
 from sim.protocol.ticker import Ticker
 from sim.units import Timestamp, plus_ms

@@ -12,8 +12,8 @@ from sim.model.ports import Future
 from sim.model.reasons import Reason
 from sim.model.records import Record
 from sim.model.schema import Table
+from sim.protocol.ids import Place, TxId
 from sim.protocol.leases import Lease
-from sim.protocol.messages import Place, TxId
 from sim.units import MIN_TIMESTAMP, Timestamp
 
 

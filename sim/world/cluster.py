@@ -18,12 +18,12 @@ from sim.model.ops import Get, Scan
 from sim.model.ports import Settings
 from sim.model.schema import Table
 from sim.nemesis.roles import NobodyError
-from sim.protocol.application import Delays
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
 from sim.protocol.group import Group
-from sim.protocol.messages import Place
+from sim.protocol.ids import Place
 from sim.protocol.server import ClusterConfig, Parts, Server
+from sim.protocol.stages import Delays
 from sim.protocol.strategy import Strategy
 from sim.sql import parse
 from sim.units import US_PER_MS, Micros, Timestamp, timestamp

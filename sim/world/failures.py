@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sim.history.events import NodeCrashed, NodeRestarted
 from sim.protocol.group import disk_name
-from sim.protocol.messages import Place
+from sim.protocol.ids import Place
 from sim.protocol.metastorage import GROUP
 from sim.protocol.raft import RaftLog
 

@@ -2,7 +2,7 @@
 
 from sim.history.events import Cells, RowFinal
 from sim.model.schema import Table
-from sim.protocol.messages import Place
+from sim.protocol.ids import Place
 from sim.protocol.rows import decode
 from sim.protocol.server import Server
 from sim.world.cluster import Cluster

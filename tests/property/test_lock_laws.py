@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sim.kernel.future import Future
+from sim.protocol.ids import TxId
 from sim.protocol.locks import IX, LockTable, Resource, S, X
-from sim.protocol.messages import TxId
 from sim.units import Timestamp
 
 TXS = [

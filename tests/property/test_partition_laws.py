@@ -16,7 +16,7 @@ from sim.protocol.commands import (
     StampedCommand,
     WriteIntent,
 )
-from sim.protocol.messages import TxId
+from sim.protocol.ids import TxId
 from sim.protocol.partition import Partition
 from sim.strategies.iep import IEP
 from sim.units import Timestamp

@@ -4,13 +4,14 @@ from typing import Any
 
 from sim.kernel.loop import Loop
 from sim.model.ddl import ObjectChange
-from sim.protocol.application import Delays, Stamped
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
 from sim.protocol.leases import Leases
 from sim.protocol.messages import CatalogUpdate, Submitted
+from sim.protocol.meta_commands import Stamped
 from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
 from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.stages import Delays
 from sim.protocol.strategy import Strategy
 from sim.strategies.iep import IEP
 from tests.helpers_protocol import ADD, LONG_AGO_MS, FakeNode, T, Wire, catalog_of, run_until

@@ -5,7 +5,8 @@ from typing import Any
 from sim.kernel.loop import Future
 from sim.model.ops import Key
 from sim.protocol.catalog import Catalog
-from sim.protocol.messages import Cleaned, Cleanup, Operate, Operated, TxId
+from sim.protocol.ids import TxId
+from sim.protocol.messages import Cleaned, Cleanup, Operate, Operated
 from sim.protocol.partition import Partition
 from sim.units import Timestamp
 from tests.helpers_protocol import FIRST_LEASE, Stage

@@ -14,14 +14,8 @@ from sim.history.events import (
 )
 from sim.model.reasons import Reason
 from sim.protocol.flows import leave_unmarked
-from sim.protocol.messages import (
-    Answer,
-    Cleanup,
-    Finish,
-    Mismatch,
-    Operate,
-    TxId,
-)
+from sim.protocol.ids import TxId
+from sim.protocol.messages import Answer, Cleanup, Finish, Mismatch, Operate
 from sim.strategies.iep import IEP
 from sim.units import Timestamp, timestamp
 from tests.helpers_protocol import ADD, LONG_AGO_MS, T, catalog_of, table_t, two_versions

@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from sim.kernel.future import Future
+from sim.protocol.ids import TxId
 from sim.protocol.locks import IX, LockTable, Resource, S, X
-from sim.protocol.messages import TxId
 from sim.units import Timestamp
 
 ROW: Resource = (1, 0, 7)

@@ -1,8 +1,8 @@
 """How a committed command comes to a node, stage by stage; and the ticks of an idle log."""
 
 from sim.history.events import SafeTimeAdvanced, UpdateApplied
-from sim.protocol.application import Stamped
 from sim.protocol.messages import SafeTimeCommand
+from sim.protocol.meta_commands import Stamped
 from sim.protocol.raft import AppendEntries
 from sim.strategies.iep import IEP, IEP_LITERAL
 from sim.units import physical_ms, timestamp

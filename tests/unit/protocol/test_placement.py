@@ -4,7 +4,7 @@ import pytest
 
 from sim.model.ops import Key
 from sim.protocol.catalog import Catalog
-from sim.protocol.messages import Place
+from sim.protocol.ids import Place
 from sim.protocol.placement import Placement, partition_of
 from tests.helpers_protocol import LONG_AGO_MS, T, catalog_of
 

@@ -6,8 +6,9 @@ import pytest
 
 from sim.history.events import LockWaited, TxCommitted, WriteExecuted
 from sim.model.reasons import Reason
+from sim.protocol.ids import Place, TxId
 from sim.protocol.lock_waits import LOCK_RETRY_US
-from sim.protocol.messages import Cleanup, Finish, Finished, Operate, Place, TxId
+from sim.protocol.messages import Cleanup, Finish, Finished, Operate
 from sim.units import Timestamp, timestamp
 from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG, Primary
 

@@ -7,12 +7,12 @@ import pytest
 from sim.history.events import DdlDecided, UpdateLogged
 from sim.kernel.loop import Loop
 from sim.model.reasons import Reason
-from sim.protocol.application import Delays
 from sim.protocol.leases import Leases
 from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal, Submit
 from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
 from sim.protocol.schema_change import SchemaChange
 from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.stages import Delays
 from sim.protocol.strategy import Strategy
 from sim.strategies.iep import IEP, IEP_LITERAL
 from sim.units import Timestamp, logical, physical_ms, timestamp

@@ -4,8 +4,8 @@ import pytest
 
 from sim.kernel.loop import Loop
 from sim.model.reasons import Reason
+from sim.protocol.ids import TxId
 from sim.protocol.leases import Lease
-from sim.protocol.messages import TxId
 from sim.protocol.transaction import State, Transaction
 from sim.units import Timestamp
 

@@ -1,0 +1,40 @@
+"""A replica on a node: its group's member, its machine, and what only a primary has."""
+
+from typing import Any, Final
+
+from sim.model.ports import Future
+from sim.protocol.group import Group
+from sim.protocol.ids import Place
+from sim.protocol.leases import Lease
+from sim.protocol.partition import Partition
+from sim.protocol.partition_state import Intent
+from sim.units import Timestamp
+
+
+class BusyType:
+    """The type of `BUSY`."""
+
+    __slots__ = ()
+
+
+BUSY: Final = BusyType()
+"""What a one-phase write comes to whose leader does not know the schema at its stamp yet."""
+
+
+class Hosted:
+    """A replica on this node: its group's member, its machine, and what only a primary has.
+
+    `lease` is this node's own, by which it is primary, while it may be; `pending` are the primary's
+    own intents that its group has not applied yet, by key.
+    """
+
+    __slots__ = ("group", "is_alone", "lease", "machine", "pending", "place", "waiting")
+
+    def __init__(self, place: Place, group: Group, machine: Partition) -> None:
+        self.place = place
+        self.group = group
+        self.machine = machine
+        self.is_alone = group.is_alone
+        self.lease: Lease | None = None
+        self.pending: dict[Any, Intent] = {}
+        self.waiting: list[tuple[Timestamp, int, Future[Any]]] = []

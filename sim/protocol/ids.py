@@ -1,0 +1,20 @@
+"""What transactions and partitions are called, and a row on the wire."""
+
+from sim.model.records import Record
+from sim.model.schema import Value
+from sim.units import Timestamp
+
+Tuple = tuple[Value, ...]
+"""A row as bytes on the wire: values in the column order of the version it was encoded with."""
+
+
+Place = tuple[int, int]
+"""A partition: (table id, number)."""
+
+
+class TxId(Record, frozen=True, order=True, cache_hash=True):
+    """A transaction: older ones compare smaller; `label` is the client's name for it."""
+
+    begin_ts: Timestamp
+    ordinal: int
+    label: str

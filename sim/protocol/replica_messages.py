@@ -1,0 +1,112 @@
+"""What nodes say to each other of partitions: replication, leases, the ends of transactions."""
+
+from typing import Any
+
+from sim.model.ops import Key
+from sim.model.reasons import Reason
+from sim.model.records import Record
+from sim.protocol.ids import Place, TxId
+from sim.units import MIN_TIMESTAMP, Timestamp
+
+
+class Replicated(Record, frozen=True):
+    """A write that was answered before is replicated now, or never will be, for the reason."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    op: str
+    reason: Reason | None
+
+
+class AreReplicated(Record, frozen=True):
+    """Tell again what has become of these writes: `Replicated` may be lost."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    ops: tuple[str, ...]
+    place: Place
+
+
+class Read(Record, frozen=True):
+    """Read one key (`get`) or a partition (`scan`) as of `read_ts`, on any replica."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    op: str
+    action: str
+    table_id: int
+    partition: int
+    version: int
+    key: Key
+    read_ts: Timestamp
+
+
+class NotPrimary(Record, frozen=True):
+    """The node asked is not primary of the partition, or is so no longer."""
+
+    sent_ts: Timestamp
+
+
+class TxStateRequest(Record, frozen=True):
+    """What has become of a transaction? Asked of its coordinator; `read_ts` is merged there."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    read_ts: Timestamp | None = None
+
+
+class TxState(Record, frozen=True):
+    """`state` is `pending`, `committed` (at `commit_ts`), `aborted` or `unknown`."""
+
+    sent_ts: Timestamp
+    state: str
+    commit_ts: Timestamp | None = None
+
+
+class RecoverTx(Record, frozen=True):
+    """The transaction's coordinator seems gone: abort it unless its outcome is stored."""
+
+    sent_ts: Timestamp
+    tx: TxId
+    place: Place
+
+
+class PartitionRaft(Record, frozen=True):
+    """A message of the Raft group of a partition."""
+
+    place: Place
+    message: Any
+
+
+class PartitionSubmit(Record, frozen=True):
+    """Ask the leader of a partition's group to run a command; `number` is the sender's for it."""
+
+    sent_ts: Timestamp
+    place: Place
+    command: Any
+    number: int = 0
+
+
+class PartitionSubmitted(Record, frozen=True):
+    """What the command came to, at which stamp; `done` false: not here, or not yet, ask again."""
+
+    sent_ts: Timestamp
+    done: bool
+    result: Any = None
+    leader: str | None = None
+    stamp: Timestamp = MIN_TIMESTAMP
+
+
+class LeaseGrant(Record, frozen=True):
+    """Make ready to be primary of a partition under a lease that begins at `start_ts`."""
+
+    sent_ts: Timestamp
+    place: Place
+    start_ts: Timestamp
+
+
+class LeaseAccepted(Record, frozen=True):
+    """Whether the replica knows everything that was committed before, and is ready."""
+
+    sent_ts: Timestamp
+    accepted: bool
