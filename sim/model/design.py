@@ -13,7 +13,9 @@ SKEW_BOUNDED: Final = "skew<=CSmax"
 """No two physical clocks ever differ by more than the configured CSmax."""
 DELAY_BOUNDED: Final = "PD+skew<=DD"
 """No message that matters takes longer than the delay duration less the skew."""
-ASSUMPTIONS: Final = (SKEW_BOUNDED, DELAY_BOUNDED)
+ELECTIONS_SLOW: Final = "skew<=election timeout"
+"""No two physical clocks differ by more than it takes to replace a silent leader."""
+ASSUMPTIONS: Final = (SKEW_BOUNDED, DELAY_BOUNDED, ELECTIONS_SLOW)
 
 
 class Claim(Record, frozen=True):
