@@ -1,8 +1,7 @@
 """A case: one history with the indexes that the judges share, each built when first needed.
 
-Whoever spoke of a transaction, an operation or a statement is gathered here under its name, with
-the position of each event in the history: the order of positions is the order of real time, also
-within one simulated instant.
+Whoever spoke of a transaction, an operation or a statement is gathered here under its name. The
+position of an event in the history is its place in real time, also within one simulated instant.
 """
 
 from functools import cached_property
@@ -102,11 +101,6 @@ class Transaction:
         self.ends_at: int | None = None
         """Where its client learned that it is committed; None if it never did."""
 
-    @property
-    def is_past(self) -> bool:
-        """Whether it is read-only: it takes effect at its read_ts."""
-        return self.read_ts is not None
-
     def uses(self) -> list[Use]:
         """Each use of a schema version by an operation or a metadata query, in order."""
         found = [Use(e.object_id, e.version, at, e) for at, e in self.reads]
@@ -198,9 +192,8 @@ class Case:
     def _spans(self, found: dict[str, Transaction]) -> None:
         """When each transaction began and ended for its client.
 
-        An implicit transaction is known to its client only as its one operation, which may have
-        been tried under several names: each of them began with it, and the committed one ended
-        with its answer.
+        An implicit transaction is known to its client only as its one operation, maybe tried under
+        several names: each began with it, and the committed one ended with its answer.
         """
         for operation in self.operations.values():
             invoked = operation.invoked
@@ -222,24 +215,6 @@ class Case:
                 alone = tx.implicit or one.invoked.tx is None
                 if alone and tx.committed is not None and isinstance(one.ended, Ok):
                     tx.ends_at = one.ended_at
-
-    def invocation(self, tx: Transaction) -> Invoked | None:
-        """Where a client first asked for it."""
-        for op in tx.ops:
-            operation = self.operations.get(op)
-            if operation is not None and operation.invoked is not None:
-                return operation.invoked
-        return None
-
-    def client_of(self, tx: Transaction) -> str | None:
-        """Whose transaction it is."""
-        invoked = self.invocation(tx)
-        return None if invoked is None else invoked.client
-
-    def carries_token(self, tx: Transaction) -> bool:
-        """Whether its client carries a causal token."""
-        invoked = self.invocation(tx)
-        return invoked is not None and invoked.session
 
     @cached_property
     def committed(self) -> list[Transaction]:

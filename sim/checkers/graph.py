@@ -40,6 +40,7 @@ from sim.checkers.edges import (
 )
 from sim.checkers.late import is_late
 from sim.checkers.schemas import SchemaVersion
+from sim.checkers.sessions import carries_token, client_of
 from sim.checkers.writes import Item, Version, Writes
 from sim.history.events import ReadExecuted, RowRead
 
@@ -182,15 +183,15 @@ class Graph:
 
     def _sessions(self) -> None:
         """rt to a read-only transaction from what its own session had been told before."""
-        past = [n for n, node in enumerate(self.nodes) if node.tx is not None and node.tx.is_past]
+        past = [n for n, node in enumerate(self.nodes) if node.tx and node.tx.read_ts is not None]
         if not past:
             return
-        clients = [self._client(node) for node in self.nodes]
+        clients = [client_of(self._case, node) for node in self.nodes]
         for number in past:
             tx = self.nodes[number].tx
             assert tx is not None, number
             begins_at = tx.begins_at
-            if begins_at is None or not self._case.carries_token(tx):
+            if begins_at is None or not carries_token(self._case, tx):
                 continue
             for source, node in enumerate(self.nodes):
                 ends_at = node.ends_at
@@ -198,15 +199,6 @@ class Graph:
                     continue
                 reason = BeforeInRealTime(ends_at, begins_at)
                 self._add(Edge(source, number, RT, reason))
-
-    def _client(self, node: Node) -> str | None:
-        """Whose transaction or statement it is."""
-        if node.tx is not None:
-            return self._case.client_of(node.tx)
-        op = None if node.update is None else node.update.op
-        operation = None if op is None else self._case.operations.get(op)
-        invoked = None if operation is None else operation.invoked
-        return None if invoked is None else invoked.client
 
     def back_in_time(self) -> list[tuple[int, int]]:
         """(begun, ended): a node, and the highest-ranked one above it that had ended before."""
@@ -235,7 +227,7 @@ def _transactions(case: Case) -> list[Node]:
             tx.name,
             "T",
             tx.committed.commit_ts,
-            None if tx.is_past else tx.begins_at,
+            tx.begins_at if tx.read_ts is None else None,
             tx.ends_at,
             tx,
             None,

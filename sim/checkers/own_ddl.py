@@ -73,7 +73,7 @@ class OwnDdl:
 def _reads_the_past(case: Case, operation: Operation) -> bool:
     for name in operation.txs:
         tx = case.transactions.get(name)
-        if tx is not None and tx.is_past:
+        if tx is not None and tx.read_ts is not None:
             return True
     return False
 
