@@ -8,7 +8,6 @@ from typing import Any
 
 from sim.history.events import (
     AnyEvent,
-    ClockSet,
     DdlDecided,
     Encoded,
     Enlisted,
@@ -27,6 +26,7 @@ from sim.history.events import (
     WriteExecuted,
 )
 from sim.history.history import FORMAT, Header, History
+from sim.history.world_events import ClockSet
 from sim.model import ddl
 from sim.model.design import Claim, DesignHeader
 from sim.model.schema import Column, ColumnType, Constraint, Table

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from sim.checkers.case import Case
-from sim.history.events import ClockSet, LeaseBegan, UpdateApplied
+from sim.history.events import UpdateApplied
+from sim.history.world_events import ClockSet, LeaseBegan
 from sim.model.design import DELAY_BOUNDED, LEASES_HOLD, SKEW_BOUNDED
 from sim.units import US_PER_MS, Timestamp, physical_ms
 

@@ -15,8 +15,9 @@ from sim.checkers.case import Case
 from sim.checkers.findings import Finding, explained_by
 from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome, worst
-from sim.history.events import AnyEvent, NeverCompleted
+from sim.history.events import AnyEvent
 from sim.history.history import History
+from sim.history.world_events import NeverCompleted
 from sim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
 from sim.model.records import Record
 from sim.registry import Registry

@@ -16,12 +16,8 @@ from sim.history.events import (
     Encoded,
     Enlisted,
     Failed,
-    FaultBegan,
-    FaultHealed,
     Invoked,
     MetadataRead,
-    NodeCrashed,
-    NodeRestarted,
     Ok,
     ReadExecuted,
     SchemaResolved,
@@ -33,6 +29,7 @@ from sim.history.events import (
     WriteExecuted,
 )
 from sim.history.history import History
+from sim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
 
 __all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
 

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple, TypeVar
 
+from sim.history.event import Event
 from sim.history.events import (
     DdlDecided,
     Enlisted,
-    Event,
     Failed,
     Invoked,
     MetadataRead,

@@ -11,13 +11,8 @@ from sim.checkers.base import Anomaly
 from sim.checkers.case import Case
 from sim.checkers.rows import is_legal, upgraded
 from sim.checkers.writes import Item, Version, Writes, differing, the_row
-from sim.history.events import (
-    AnyEvent,
-    LeaseBegan,
-    NeverCompleted,
-    PartitionSafeTime,
-    RowFinal,
-)
+from sim.history.events import AnyEvent, RowFinal
+from sim.history.world_events import LeaseBegan, NeverCompleted, PartitionSafeTime
 from sim.units import Timestamp, show
 
 Place = tuple[int, int]

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from sim.checkers.base import Anomaly
 from sim.checkers.case import Case, Transaction
-from sim.history.events import LeaseBegan, WriteExecuted
+from sim.history.events import WriteExecuted
+from sim.history.world_events import LeaseBegan
 from sim.units import Timestamp, show
 
 

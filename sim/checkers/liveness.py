@@ -12,14 +12,8 @@ from sim.checkers.bounds import Bounds
 from sim.checkers.case import Case
 from sim.checkers.stuck import waiting
 from sim.checkers.waits import Waits
-from sim.history.events import (
-    AnyEvent,
-    LeftOpen,
-    NeverCompleted,
-    NodeCrashed,
-    SafeTimeAdvanced,
-    TxRecovered,
-)
+from sim.history.events import AnyEvent, SafeTimeAdvanced
+from sim.history.world_events import LeftOpen, NeverCompleted, NodeCrashed, TxRecovered
 from sim.units import US_PER_MS, Timestamp, physical_ms, show
 
 

@@ -11,16 +11,13 @@ from sim.checkers.case import Case
 from sim.checkers.lease_rules import lease_rules
 from sim.history.events import (
     AnyEvent,
-    CommandLogged,
-    LeaderElected,
-    NodeCrashed,
-    PartitionSafeTime,
     ReadExecuted,
     SafeTimeAdvanced,
     TxBegan,
     UpdateLogged,
     WriteExecuted,
 )
+from sim.history.world_events import CommandLogged, LeaderElected, NodeCrashed, PartitionSafeTime
 from sim.units import MIN_TIMESTAMP, Timestamp, show
 
 

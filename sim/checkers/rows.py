@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from sim.checkers.types import precision
-from sim.history.events import Cells
+from sim.history.event import Cells
 from sim.model.schema import INTEGER_TYPES, TEMPORAL_TYPES, Column, ColumnType, Table, Value
 
 INTEGER_BITS: Final = dict(zip(INTEGER_TYPES, (8, 16, 32, 64), strict=True))

@@ -9,7 +9,13 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from sim.checkers.case import Case
-from sim.history.events import FaultBegan, FaultHealed, LeaderElected, NodeCrashed, NodeRestarted
+from sim.history.world_events import (
+    FaultBegan,
+    FaultHealed,
+    LeaderElected,
+    NodeCrashed,
+    NodeRestarted,
+)
 
 EVERYWHERE: Final = ""
 """Stands for the cluster, where a fault does not say which nodes it touches."""

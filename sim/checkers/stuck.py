@@ -1,7 +1,9 @@
 """What an operation that never completed waits for, as far as the history tells."""
 
 from sim.checkers.case import Case
-from sim.history.events import DdlDecided, Event, LockWaited, NeverCompleted, SafeTimeAdvanced
+from sim.history.event import Event
+from sim.history.events import DdlDecided, LockWaited, SafeTimeAdvanced
+from sim.history.world_events import NeverCompleted
 from sim.units import Timestamp, show
 
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from sim.checkers.case import Case, Placed, Transaction
 from sim.checkers.edges import RT, Edge, Node
 from sim.checkers.graph import Graph
-from sim.history.events import LeaseBegan, NodeCrashed, ReadExecuted
+from sim.history.events import ReadExecuted
+from sim.history.world_events import LeaseBegan, NodeCrashed
 
 
 class View(NamedTuple):

@@ -22,15 +22,14 @@ from sim.history.events import (
     AnyEvent,
     Failed,
     Invoked,
-    LeaseBegan,
     LockWaited,
     Ok,
-    PartitionSafeTime,
     ReadExecuted,
     SchemaResolved,
     Unknown,
     WriteExecuted,
 )
+from sim.history.world_events import LeaseBegan, PartitionSafeTime
 
 JUDGED = ("get", "put", "delete", "commit", "ddl")
 """A scan asks partitions that no event may ever name; beginning and rolling back wait for none."""

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from sim.checkers.case import Case
 from sim.checkers.rows import differences
-from sim.history.events import Cells, WriteExecuted
+from sim.history.event import Cells
+from sim.history.events import WriteExecuted
 from sim.model.schema import Table, Value
 
 Key = Value | tuple[Value, ...]

@@ -13,18 +13,26 @@ from typing import Any
 
 import msgspec
 
+from sim.history.event import Cells, Event
+from sim.history.world_events import (
+    ClockSet,
+    CommandLogged,
+    FaultBegan,
+    FaultHealed,
+    LeaderElected,
+    LeaseBegan,
+    LeftOpen,
+    MessageDelivered,
+    MessageSent,
+    NeverCompleted,
+    NodeCrashed,
+    NodeRestarted,
+    PartitionSafeTime,
+    SnapshotInstalled,
+    StepMissed,
+    TxRecovered,
+)
 from sim.model.ddl import ObjectChange
-from sim.model.schema import Value
-
-Cells = tuple[tuple[int, Value], ...]
-"""A row: (column id, value) pairs in the order of the schema's columns."""
-
-
-class Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag=True):
-    """Something that happened at a simulated instant."""
-
-    at_us: int
-
 
 # --- the client's voice --------------------------------------------------------------------------
 
@@ -277,146 +285,7 @@ class RowFinal(Event, frozen=True):
 # --- the witness's voice: replication and leases --------------------------------------------------
 
 
-class LeaderElected(Event, frozen=True):
-    """A member became leader of its group: `meta`, or `table id/partition`."""
-
-    node: str
-    group: str
-    term: int
-
-
-class CommandLogged(Event, frozen=True):
-    """A command was applied at an index of a group's log, under its leader's stamp.
-
-    Recorded once for each index; again if a node applies something else there.
-    """
-
-    node: str
-    group: str
-    index: int
-    term: int
-    stamp: int
-
-
-class SnapshotInstalled(Event, frozen=True):
-    """A member that lagged behind the compacted log took over the leader's state."""
-
-    node: str
-    group: str
-    index: int
-
-
-class LeaseBegan(Event, frozen=True):
-    """A node is primary of a partition from `start_ts` on; prolonged, the start is the same."""
-
-    node: str
-    group: str
-    holder: str
-    start_ts: int
-    expiration_ts: int
-
-
-class PartitionSafeTime(Event, frozen=True):
-    """A replica knows everything of its partition up to `ts`."""
-
-    node: str
-    group: str
-    ts: int
-
-
-class TxRecovered(Event, frozen=True):
-    """A commit partition ended a transaction whose coordinator seemed gone, or found its end.
-
-    `outcome` is `aborted`, or `committed` where it was before.
-    """
-
-    node: str
-    tx: str
-    outcome: str
-
-
 # --- the witness's voice: the world ---------------------------------------------------------------
-
-
-class ClockSet(Event, frozen=True):
-    """A node's physical clock is now `offset_us` from true time and drifts by `drift_ppm`."""
-
-    node: str
-    offset_us: int
-    drift_ppm: int
-
-
-class NodeCrashed(Event, frozen=True):
-    """A node died; only its disk and its clock remain."""
-
-    node: str
-
-
-class NodeRestarted(Event, frozen=True):
-    """A node lives again, with what its disk held."""
-
-    node: str
-    incarnation: int
-
-
-class FaultBegan(Event, frozen=True):
-    """A planned fault began; `nodes` are those that it makes sick, a role as the node it meant."""
-
-    fault: str
-    node: str | None
-    nodes: tuple[str, ...] = ()
-
-
-class FaultHealed(Event, frozen=True):
-    """A planned fault was healed, on the nodes where it began."""
-
-    fault: str
-    node: str | None
-    nodes: tuple[str, ...] = ()
-
-
-class NeverCompleted(Event, frozen=True):
-    """A planned operation had no completion when the run ended; `waits_for` says on what."""
-
-    client: str
-    op: str
-    waits_for: str
-
-
-class LeftOpen(Event, frozen=True):
-    """When the run ended, a node still held something of a transaction: `locks` or `intents`."""
-
-    node: str
-    tx: str
-    what: str
-
-
-class StepMissed(Event, frozen=True):
-    """A scripted step did not end as its `expect` says; `line` is its place in the scenario."""
-
-    step: str
-    line: int
-    expected: str
-    got: str
-
-
-class MessageSent(Event, frozen=True):
-    """Trace: a message left a node; `label` tells it from others of its kind on the link."""
-
-    sender: str
-    to: str
-    kind: str
-    label: int
-
-
-class MessageDelivered(Event, frozen=True):
-    """Trace: a message arrived."""
-
-    sender: str
-    to: str
-    kind: str
-    label: int
-    sent_us: int
 
 
 AnyEvent = (

@@ -13,7 +13,8 @@ import zlib
 from collections.abc import Awaitable
 from typing import Any, Final, Protocol
 
-from sim.history.events import Cells, Encoded
+from sim.history.event import Cells
+from sim.history.events import Encoded
 from sim.model.ops import DataOperation, Get, Key, Put, Scan
 from sim.model.reasons import Reason
 from sim.model.schema import Column, Table, Value

@@ -20,7 +20,8 @@ from typing import Any
 
 import msgspec
 
-from sim.history.events import Cells, MetadataRead, TxBegan
+from sim.history.event import Cells
+from sim.history.events import MetadataRead, TxBegan
 from sim.model.ops import Key
 from sim.model.ports import Node
 from sim.model.reasons import Reason
@@ -28,6 +29,7 @@ from sim.model.schema import Table
 from sim.protocol.commit import TransactionEnds
 from sim.protocol.ids import TxId
 from sim.protocol.leases import Leases
+from sim.protocol.marking import Marking
 from sim.protocol.messages import (
     Answer,
     ClientBegin,
@@ -38,7 +40,6 @@ from sim.protocol.messages import (
     Operated,
     Refusal,
 )
-from sim.protocol.meta_commands import AppliedUpdate
 from sim.protocol.participant import Participant
 from sim.protocol.placement import Placement, partition_of
 from sim.protocol.routing import Router
@@ -60,7 +61,7 @@ IMPLICIT_ATTEMPTS = 10
 Reply = Answer | Mismatch | Refusal
 
 
-class Coordinator:
+class Coordinator(Marking):
     """The transactions that clients of one node have open."""
 
     def __init__(
@@ -393,38 +394,6 @@ class Coordinator:
         tx.shown[table.id] = None
         columns = tuple(column.name for column in table.columns)
         if node.recording:
-            node.record(
-                MetadataRead(
-                    node.watch.now_us, node.name, tx.id.label, op, table.id, table.version, columns
-                )
-            )
+            now, label = node.watch.now_us, tx.id.label
+            node.record(MetadataRead(now, node.name, label, op, table.id, table.version, columns))
         return columns
-
-    # --- rollback-only marks [110.valid.3] --------------------------------------------------------
-
-    def watch(self, applied: AppliedUpdate) -> None:
-        """A schema update became known on this node."""
-        self.node.spawn(self.strategy.on_activated(self, applied))
-
-    def mark_incompatible(self, applied: AppliedUpdate) -> list[Transaction]:
-        """Bound the commit_ts of open transactions for which the update is incompatible."""
-        marked: list[Transaction] = []
-        for tx in self.transactions.values():
-            if tx.read_ts is not None:
-                continue  # it has taken effect at read_ts
-            for change in applied.update.objects:
-                enlisted = tx.by_id.get(change.object_id)
-                if enlisted is None or enlisted.version >= change.version:
-                    continue
-                if self.strategy.check_commit((change,)) is not None:
-                    bound = applied.activation_ts
-                    tx.bound_ts = bound if tx.bound_ts is None else min(bound, tx.bound_ts)
-                    marked.append(tx)
-        return marked
-
-    def roll_back_marked(self, marked: list[Transaction]) -> None:
-        """Roll back what is still active of the marked transactions: it can only fail."""
-        for tx in marked:
-            if tx.state is ACTIVE:
-                self.node.probe("marked-rollback")
-                self.ends.abort(tx, Reason.ROLLBACK_ONLY)

@@ -8,7 +8,8 @@ reader [110.back].
 from types import CoroutineType
 from typing import Any
 
-from sim.history.events import Cells, ReadExecuted, RowRead, WriteExecuted
+from sim.history.event import Cells
+from sim.history.events import ReadExecuted, RowRead, WriteExecuted
 from sim.model.ops import Key
 from sim.model.ports import Node
 from sim.model.reasons import Reason

@@ -10,62 +10,15 @@ for one. A group of one has no timers and no messages: what is proposed is appli
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
-from sim.history.events import CommandLogged, LeaderElected, SnapshotInstalled
+from sim.history.world_events import CommandLogged, LeaderElected, SnapshotInstalled
 from sim.model.ports import Future, Node, Timer
 from sim.protocol.group_timers import Timed
 from sim.protocol.not_leader import NOT_LEADER
 from sim.protocol.raft import AppendEntries, InstallSnapshot, Member, RaftLog, TimeoutNow
+from sim.protocol.state_machine import Pending, StateMachine, disk_name
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp
-
-
-class Pending:
-    """A result that is still to come; awaited, `future` gives it, or `NOT_LEADER`."""
-
-    __slots__ = ("future",)
-
-    def __init__(self, future: Future[Any]) -> None:
-        self.future = future
-
-
-def disk_name(group: str) -> str:
-    """Where a node's disk holds its log of a group."""
-    return f"raft/{group}"
-
-
-class StateMachine(Protocol):
-    """What a group replicates."""
-
-    applied_index: int
-    applied_term: int
-
-    def apply(self, index: int, term: int, command: Any) -> Any:
-        """Carry out a committed command; the result is what its proposer gets."""
-
-    def restore(self, index: int, term: int, command: Any) -> None:
-        """Carry out a command again that was applied before the node died."""
-
-    def restoring(self) -> None:
-        """What was applied before the node died is about to come back, a piece at a time."""
-
-    def restored(self) -> None:
-        """Everything that was applied before the node died is back."""
-
-    def stamp_of(self, command: Any) -> Timestamp:
-        """The timestamp that the leader stamped on a command."""
-
-    def may_store(self, command: Any) -> bool:
-        """Whether this node knows enough to store a command; if not, it is sent again later."""
-
-    def may_install(self, state: Any) -> bool:
-        """Whether this node knows enough to install a snapshot; if not, it is sent again later."""
-
-    def snapshot(self) -> Any:
-        """The whole state up to `applied_index`, as a copy that later commands do not change."""
-
-    def install(self, state: Any) -> None:
-        """Replace the state by a snapshot."""
 
 
 class Group(Timed):

@@ -16,7 +16,7 @@ from typing import Any
 from sim.model.ports import NO_REPLY, Future, Node
 from sim.model.reasons import Reason
 from sim.protocol.commands import FullWrite, PrimaryChange, SafeTimeSync, StampedCommand
-from sim.protocol.group import Group, Pending
+from sim.protocol.group import Group
 from sim.protocol.hosted import BUSY, BusyType, Hosted
 from sim.protocol.ids import Place
 from sim.protocol.leases import Lease, Leases
@@ -27,6 +27,7 @@ from sim.protocol.placement import Placement
 from sim.protocol.raft import Member
 from sim.protocol.replica_messages import PartitionRaft, PartitionSubmit, PartitionSubmitted
 from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.state_machine import Pending
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
 

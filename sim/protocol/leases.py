@@ -12,7 +12,7 @@ much ahead.
 from collections.abc import Callable
 from typing import Any
 
-from sim.history.events import LeaseBegan
+from sim.history.world_events import LeaseBegan
 from sim.model.ports import Future, Node
 from sim.model.records import Record
 from sim.protocol.ids import Place

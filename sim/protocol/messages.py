@@ -5,7 +5,7 @@ happens after a message is also later on the reference timeline. Clients send no
 session carries a causal token. Raft's appends carry none either.
 """
 
-from sim.history.events import Cells
+from sim.history.event import Cells
 from sim.model.ddl import ObjectChange, Statement
 from sim.model.ops import Key
 from sim.model.reasons import Reason

@@ -1,19 +1,18 @@
 """A partition as its group replicates it: rows, intents, and the ends of transactions.
 
-A row is kept as it was encoded: a tuple of values in the column order of one schema version, and
-that version's number beside it. A *write intent* is a row that its transaction has not committed
-yet. A deleted row stays as a version without values, so that a read of its absence can tell whose
-deletion it saw.
+A row is kept as it was encoded, in the column order of one schema version, with that version's
+number. A *write intent* is a row that is not committed yet. A deleted row stays as a version with
+no values, so that a read of its absence can tell whose deletion it saw.
 
-Every replica applies the same commands in the same order and so comes to the same state. Nothing
-here reads a clock or waits, and a command that comes twice changes nothing: a transaction that has
-ended stays ended, whatever still arrives of it.
+Every replica applies the same commands in the same order and so comes to the same state. A command
+that comes twice changes nothing: a transaction that has ended stays so, whatever still arrives.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from sim.history.events import PartitionSafeTime, TxCommitted, TxRecovered
+from sim.history.events import TxCommitted
+from sim.history.world_events import PartitionSafeTime, TxRecovered
 from sim.model.ops import Key
 from sim.model.ports import Node
 from sim.model.reasons import Reason
@@ -27,12 +26,13 @@ from sim.protocol.commands import (
     WriteIntent,
 )
 from sim.protocol.ids import Place, TxId
+from sim.protocol.partition_rows import Rows
 from sim.protocol.partition_state import Intent, Outcome, PartitionState, RowVersion
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, Timestamp
 
 
-class Partition:
+class Partition(Rows):
     """One replica of one partition."""
 
     __slots__ = (
@@ -53,7 +53,6 @@ class Partition:
         "on_safe_time",
         "outcomes",
         "place",
-        "rows",
         "safe_ts",
         "uncleaned",
     )
@@ -218,17 +217,6 @@ class Partition:
         self._record_commit(tx, stamp, command.tables)
         return stamp
 
-    def _put(self, key: Key, version: RowVersion) -> None:
-        """File a committed version; resolved out of turn, it may not be the newest."""
-        versions = self.rows.get(key)
-        if versions is None:
-            self.rows[key] = [version]
-            return
-        place = len(versions)
-        while place and versions[place - 1].commit_ts > version.commit_ts:
-            place -= 1
-        versions.insert(place, version)
-
     def _finish(self, stamp: Timestamp, command: FinishTx) -> Outcome:
         """The commit point: the first outcome stays, and everyone is told that one.
 
@@ -295,18 +283,6 @@ class Partition:
         self.lease_start = max(self.lease_start, command.lease_start)
 
     # --- reading ----------------------------------------------------------------------------------
-
-    def newest(self, key: Key) -> RowVersion | None:
-        """The newest committed version of a row."""
-        versions = self.rows.get(key)
-        return versions[-1] if versions else None
-
-    def as_of(self, key: Key, read_ts: Timestamp) -> RowVersion | None:
-        """The committed version of a row that is in force at a timestamp."""
-        for version in reversed(self.rows.get(key, ())):
-            if version.commit_ts <= read_ts:
-                return version
-        return None
 
     def ops_of(self, tx: TxId) -> dict[str, None]:
         """The writes of a transaction that have been applied, overwritten ones included."""

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from sim.history.events import Cells
+from sim.history.event import Cells
 from sim.model.schema import Table, Value
 from sim.protocol.column_types import shown_as
 

@@ -15,7 +15,7 @@ from sim.model.ddl import ObjectChange
 from sim.model.ports import Node
 from sim.protocol.catalog import Catalog
 from sim.protocol.coordinator import Coordinator
-from sim.protocol.group import Group, disk_name
+from sim.protocol.group import Group
 from sim.protocol.hosting import Hosting
 from sim.protocol.ids import Place
 from sim.protocol.leases import Lease, Leases
@@ -31,6 +31,7 @@ from sim.protocol.replica import Replica
 from sim.protocol.schema_change import SchemaChange
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.stages import Delays
+from sim.protocol.state_machine import disk_name
 from sim.protocol.strategy import Strategy
 from sim.protocol.ticker import Ticker
 from sim.units import Timestamp, plus_ms
@@ -123,6 +124,12 @@ class Server:
         self.driver = parts.driver(node, strategy, self.metastorage, self.placement.places)
         self.metastorage.on_elected = self.driver.start
         self.metastorage.on_activation(self.driver.look_soon)
+        self._serve_partitions(strategy, parts)
+        self.metastorage.on_activation(self.coordinator.watch)
+
+    def _serve_partitions(self, strategy: Strategy, parts: Parts) -> None:
+        """Replicas of partitions, and the transactions of this node's clients."""
+        node, config = self.node, self._config
         self.hosting = Hosting(
             node,
             strategy,
@@ -147,7 +154,6 @@ class Server:
             self.leases,
             self.placement,
         )
-        self.metastorage.on_activation(self.coordinator.watch)
 
     def start(self) -> None:
         """Restore what the disk holds, then serve."""

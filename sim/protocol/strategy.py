@@ -19,7 +19,30 @@ from sim.model.design import DesignHeader
 from sim.model.reasons import Reason
 from sim.protocol import flows
 from sim.protocol.compatibility import is_forward_compatible
-from sim.units import MIN_TIMESTAMP, Timestamp, plus_ms, round_up
+from sim.protocol.failure_rules import (
+    after_the_last_activation,
+    beyond_the_log,
+    expired_everywhere,
+    keep_the_laggard,
+    merge_last_stamp,
+    recovery_aborts,
+    safely_in_the_past,
+    same_decision,
+    same_token,
+    single_writes,
+    tick_of_its_term,
+    while_the_lease_lasts,
+)
+from sim.protocol.time_rules import (
+    activation_plus_skew_rounded,
+    agreed_delay,
+    at_message_plus_delay,
+    largest_delay,
+    looked_up_at_operation,
+    operation_less_delay,
+    tick_with_new_timestamp,
+)
+from sim.units import Timestamp
 
 if TYPE_CHECKING:
     from sim.model.hlc import HybridClock
@@ -30,77 +53,8 @@ Flow = Callable[..., Coroutine[Any, Any, Any]]
 AtOnceOrFlow = Callable[..., Any]
 """Gives its result at once where nothing has to be waited for, else a coroutine that does."""
 
-LAGGARD_US = 500_000
-"""How far behind a promoting placement driver lets a primary's meta storage fall."""
-UNBOUNDED_MS = 10**10
-"""More milliseconds than any run has."""
 
 # --- numbers: when an update activates, how long a reader waits, when a DDL is acknowledged -------
-
-
-def at_message_plus_delay(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
-    """Tu = Tm + DD, with the DD that the message carries [98.past.2]."""
-    return plus_ms(message_ts, delay_duration_ms)
-
-
-def at_message(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
-    """Tu = Tm: the update activates with its message (IEP-98, Using safe time) [98.safe.2]."""
-    del delay_duration_ms
-    return message_ts
-
-
-def operation_less_delay(
-    op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int
-) -> Timestamp:
-    """Wait for safeTime >= Top - DD [98.past.3]."""
-    del max_clock_skew_ms
-    return plus_ms(op_ts, -delay_duration_ms)
-
-
-def at_operation(op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int) -> Timestamp:
-    """Wait for safeTime >= Top [98.safe.1]."""
-    del delay_duration_ms, max_clock_skew_ms
-    return op_ts
-
-
-def operation_plus_skew(
-    op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int
-) -> Timestamp:
-    """Wait for safeTime >= Top + CSmax: what the text's proof says, not its rule."""
-    del delay_duration_ms
-    return plus_ms(op_ts, max_clock_skew_ms)
-
-
-def never_waits(op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int) -> Timestamp:
-    """Do not wait: use what the node happens to know."""
-    del op_ts, delay_duration_ms, max_clock_skew_ms
-    return MIN_TIMESTAMP
-
-
-def looked_up_at_operation(op_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
-    """The subtraction affects only the wait: the look-up is at Top itself [98.past.3]."""
-    del delay_duration_ms
-    return op_ts
-
-
-def activation_plus_skew_rounded(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
-    """Acknowledge when Now >= Tu + CSmax, up to the next whole physical tick [98.flow.4].
-
-    Physical clocks are within CSmax of each other in whole ticks; a logical part is worth nothing
-    on another node, so it counts as one tick more.
-    """
-    return round_up(plus_ms(activation_ts, max_clock_skew_ms))
-
-
-def activation_plus_skew(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
-    """Acknowledge when Now >= Tu + CSmax, as the text has it to the letter [98.flow.4]."""
-    return plus_ms(activation_ts, max_clock_skew_ms)
-
-
-def at_once(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
-    """Acknowledge without waiting."""
-    del activation_ts, max_clock_skew_ms
-    return MIN_TIMESTAMP
 
 
 def at_enlistment(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Timestamp:
@@ -111,179 +65,6 @@ def at_enlistment(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) ->
     """
     del begin_ts, created_ts
     return now
-
-
-def largest_delay(own_ms: int, cluster_ms: int) -> int:
-    """A message carries the largest DD of any reader, so that none's is larger [98.x.4]."""
-    return max(own_ms, cluster_ms)
-
-
-def own_delay(own_ms: int, cluster_ms: int) -> int:
-    """A message carries the DD of the node that built it."""
-    del cluster_ms
-    return own_ms
-
-
-def agreed_delay(cluster_ms: int) -> int:
-    """No reader subtracts more than the DD that the cluster was built with [98.x.4].
-
-    Every message carries at least that much, so a node whose DD is raised while the cluster runs
-    goes on waiting as before.
-    """
-    return cluster_ms
-
-
-def whatever_delay(cluster_ms: int) -> int:
-    """A reader subtracts its own DD, however large it is."""
-    del cluster_ms
-    return UNBOUNDED_MS
-
-
-def tick_with_new_timestamp(clock: "HybridClock") -> Timestamp:
-    """An idle safe-time command ticks the clock: no later update can tie with it [98.x.2]."""
-    return clock.now()
-
-
-def tick_with_current_time(clock: "HybridClock") -> Timestamp:
-    """An idle safe-time command shows the clock without ticking it: ties are possible."""
-    return clock.current()
-
-
-def tick_of_its_term(tick_term: int, log_term: int) -> bool:
-    """A safe-time command counts only in the term of the leader that made it [98.x.6]."""
-    return tick_term == log_term
-
-
-def any_tick(tick_term: int, log_term: int) -> bool:
-    """A safe-time command counts whoever made it, and whenever."""
-    del tick_term, log_term
-    return True
-
-
-def merge_last_stamp(clock: "HybridClock", last_stamp: Timestamp) -> None:
-    """A new leader's clock goes beyond every stamp in its log [98.x.1]."""
-    clock.update(last_stamp)
-
-
-def keep_own_clock(clock: "HybridClock", last_stamp: Timestamp) -> None:
-    """A new leader trusts its own clock."""
-    del clock, last_stamp
-
-
-def after_the_last_activation(planned_ts: Timestamp, last_ts: Timestamp) -> Timestamp:
-    """Versions activate in the order of the log, also where DD has become smaller meanwhile."""
-    return max(planned_ts, Timestamp(last_ts + 1))
-
-
-def as_planned(planned_ts: Timestamp, last_ts: Timestamp) -> Timestamp:
-    """A version activates at Tm + DD, whatever the one before it does."""
-    del last_ts
-    return planned_ts
-
-
-def expired_everywhere(expiration_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
-    """From when on a lease has expired on every clock: CSmax after it has on one."""
-    return plus_ms(expiration_ts, max_clock_skew_ms)
-
-
-def expired_here(expiration_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
-    """From when on a lease has expired on the driver's own clock."""
-    del max_clock_skew_ms
-    return expiration_ts
-
-
-def keep_the_laggard(behind_us: int) -> bool:
-    """A primary whose meta storage lags stays primary, and its transactions wait [98.risk.2]."""
-    del behind_us
-    return True
-
-
-def promote_another(behind_us: int) -> bool:
-    """A primary whose meta storage lags by half a second or more loses its lease [98.risk.2]."""
-    return behind_us < LAGGARD_US
-
-
-def same_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
-    """What was sent under a lease that is over leaves nothing in the data (IGNITE-21572)."""
-    return command_start == lease_start
-
-
-def any_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
-    """Whatever was sent is applied."""
-    del command_start, lease_start
-    return True
-
-
-def beyond_the_log(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
-    """A partition's stamps rise also where its leader changes (IGNITE-20709)."""
-    return clock.beyond(last_stamp)
-
-
-def own_time(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
-    """A partition's leader stamps by its own clock, whatever its predecessors did."""
-    del last_stamp
-    return clock.now()
-
-
-def while_the_lease_lasts(commit_ts: Timestamp, expiration_ts: Timestamp) -> Reason | None:
-    """The locks were held until commit_ts: the lease under which they were taken lasted."""
-    return None if commit_ts < expiration_ts else Reason.PRIMARY_EXPIRED
-
-
-def whatever_the_lease(commit_ts: Timestamp, expiration_ts: Timestamp) -> Reason | None:
-    """Commit without asking whether the locks still stand."""
-    del commit_ts, expiration_ts
-    return None
-
-
-def same_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
-    """A finish that is sent again says the same commit_ts."""
-    del now
-    return decided_ts
-
-
-def new_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
-    """A finish that is sent again says a commit_ts of now."""
-    del decided_ts
-    return now
-
-
-def recovery_aborts(now: Timestamp) -> Timestamp | None:
-    """Who finds a transaction without its coordinator only ever aborts it."""
-    del now
-    return None
-
-
-def recovery_commits(now: Timestamp) -> Timestamp | None:
-    """Who finds a transaction without its coordinator takes it for committed."""
-    return now
-
-
-def single_writes(action: str, implicit: bool) -> bool:  # noqa: FBT001 - it comes with the request
-    """An implicit write of one key commits in one phase."""
-    return implicit and action in {"put", "delete"}
-
-
-def never_in_one_phase(action: str, implicit: bool) -> bool:  # noqa: FBT001 - as above
-    """Every transaction commits in two phases."""
-    del action, implicit
-    return False
-
-
-def safely_in_the_past(
-    session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
-) -> Timestamp:
-    """A read-only transaction reads what replicas surely know, and no older than its session."""
-    past = plus_ms(now, -(lag_ms + max_clock_skew_ms))
-    return past if session_ts is None else max(past, session_ts)
-
-
-def in_the_past(
-    session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
-) -> Timestamp:
-    """A read-only transaction reads in the past, whatever its session has seen (IGNITE-20668)."""
-    del session_ts
-    return plus_ms(now, -(lag_ms + max_clock_skew_ms))
 
 
 def as_written(row_version: int, initial_version: int) -> int:

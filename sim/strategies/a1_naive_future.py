@@ -9,7 +9,7 @@ Costs no wait at all.
 from dataclasses import replace
 
 from sim.model.design import DELAY_BOUNDED, Claim, DesignHeader
-from sim.protocol.strategy import never_waits
+from sim.protocol.time_rules import never_waits
 from sim.strategies.base import FULL_CLAIMS, strategy
 from sim.strategies.iep import IEP
 

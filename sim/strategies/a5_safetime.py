@@ -7,7 +7,7 @@ every operation; in exchange a DDL is acknowledged DD earlier.
 from dataclasses import replace
 
 from sim.model.design import DesignHeader
-from sim.protocol.strategy import at_message, at_operation
+from sim.protocol.time_rules import at_message, at_operation
 from sim.strategies.base import FULL_CLAIMS, strategy
 from sim.strategies.iep import IEP
 

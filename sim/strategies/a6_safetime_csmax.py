@@ -8,7 +8,7 @@ operation of every node but the leader.
 from dataclasses import replace
 
 from sim.model.design import DesignHeader
-from sim.protocol.strategy import at_message, operation_plus_skew
+from sim.protocol.time_rules import at_message, operation_plus_skew
 from sim.strategies.base import FULL_CLAIMS, strategy
 from sim.strategies.iep import IEP
 

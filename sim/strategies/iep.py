@@ -2,15 +2,11 @@
 
 from sim.model.design import DesignHeader
 from sim.protocol import flows
-from sim.protocol.strategy import (
-    ARRIVAL_ONLY,
-    ON_APPLICATION,
-    Strategy,
+from sim.protocol.failure_rules import any_tick, as_planned, keep_own_clock
+from sim.protocol.strategy import ARRIVAL_ONLY, ON_APPLICATION, Strategy
+from sim.protocol.time_rules import (
     activation_plus_skew,
-    any_tick,
-    as_planned,
     at_once,
-    keep_own_clock,
     own_delay,
     tick_with_current_time,
     whatever_delay,

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from sim.model.design import SKEW_BOUNDED, Claim, DesignHeader
 from sim.protocol import as_shipped, flows
-from sim.protocol.strategy import keep_own_clock
+from sim.protocol.failure_rules import keep_own_clock
 from sim.strategies.base import strategy
 from sim.strategies.iep import IEP
 

@@ -18,9 +18,9 @@ from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome
 from sim.checkers.stuck import waiting
 from sim.history import codec
-from sim.history.events import StepMissed
 from sim.history.figures import Buckets, Figures, bucketed, figures, samples
 from sim.history.history import History
+from sim.history.world_events import StepMissed
 from sim.model.records import Record
 from sim.registry import UnknownPluginError, load_file
 from sim.world import findings, swarm

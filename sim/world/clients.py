@@ -7,7 +7,8 @@ names. Programs run one item after the other, steps when their moment has come.
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from sim.history.events import Cells, Failed, Invoked, Ok, Unknown
+from sim.history.event import Cells
+from sim.history.events import Failed, Invoked, Ok, Unknown
 from sim.kernel.clock import PhysicalClock
 from sim.kernel.host import Host
 from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Put, Rollback, Scan

@@ -6,7 +6,8 @@ The cluster is the one owner of everything that lives in a run. It also finds wh
 
 from collections import Counter
 
-from sim.history.events import ClockSet, UpdateLogged
+from sim.history.events import UpdateLogged
+from sim.history.world_events import ClockSet
 from sim.kernel.clock import PhysicalClock
 from sim.kernel.envelope import Weather
 from sim.kernel.host import Host

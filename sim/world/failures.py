@@ -5,11 +5,11 @@ Each verb does one thing at this instant; a fault decides when, and undoes it.
 
 from typing import TYPE_CHECKING
 
-from sim.history.events import NodeCrashed, NodeRestarted
-from sim.protocol.group import disk_name
+from sim.history.world_events import NodeCrashed, NodeRestarted
 from sim.protocol.ids import Place
 from sim.protocol.metastorage import GROUP
 from sim.protocol.raft import RaftLog
+from sim.protocol.state_machine import disk_name
 
 if TYPE_CHECKING:
     from sim.world.cluster import Cluster

@@ -1,6 +1,7 @@
 """Whether a cluster has come to rest, and what its storage holds then."""
 
-from sim.history.events import Cells, RowFinal
+from sim.history.event import Cells
+from sim.history.events import RowFinal
 from sim.model.schema import Table
 from sim.protocol.ids import Place
 from sim.protocol.rows import decode

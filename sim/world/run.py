@@ -9,7 +9,8 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 import sim
-from sim.history.events import (
+from sim.history.history import FORMAT, Header, History
+from sim.history.world_events import (
     FaultBegan,
     FaultHealed,
     LeftOpen,
@@ -17,12 +18,11 @@ from sim.history.events import (
     MessageSent,
     NeverCompleted,
 )
-from sim.history.history import FORMAT, Header, History
 from sim.kernel.envelope import TracedEnvelope
 from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault, touched
 from sim.nemesis.roles import NobodyError
-from sim.protocol import as_shipped, closing, flows, lag_policies
+from sim.protocol import as_shipped, closing, failure_rules, flows, lag_policies, time_rules
 from sim.protocol import strategy as joints
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
@@ -42,7 +42,7 @@ SLICE_US: Final = 50_000
 """How often, in simulated time, the drain looks whether everything has ended."""
 
 
-_RULES = (joints, flows, as_shipped, closing, lag_policies)
+_RULES = (joints, time_rules, failure_rules, flows, as_shipped, closing, lag_policies)
 """Where the rules are that a scenario can name."""
 
 

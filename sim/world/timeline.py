@@ -7,7 +7,7 @@ it; a difference is an event of the history.
 
 from typing import Any, Final
 
-from sim.history.events import StepMissed
+from sim.history.world_events import StepMissed
 from sim.kernel.future import Future
 from sim.kernel.rules import Hold
 from sim.model.ops import Begin, Ddl, Get, Scan

@@ -13,7 +13,7 @@ from sim.history.events import SchemaResolved, TxAborted, TxCommitted, WriteExec
 from sim.model.reasons import Reason
 from sim.mutants.iep110 import any_row
 from sim.protocol import flows
-from sim.protocol import strategy as joints
+from sim.protocol.strategy import Steps
 from tests.clauses.story import (
     HERE,
     TWO_PARTITIONS,
@@ -58,7 +58,7 @@ def test_after_a_ddl_a_transaction_can_only_commit() -> None:
     assert differs(story, shown, check_commit=any_step_aborts)
 
 
-def any_step_aborts(steps: joints.Steps) -> Reason | None:
+def any_step_aborts(steps: Steps) -> Reason | None:
     """No change of an enlisted table is compatible."""
     return Reason.SCHEMA_INCOMPATIBLE if steps else None
 

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from sim.history.events import RowFinal, UpdateApplied, UpdateLogged
-from sim.protocol import strategy as joints
+from sim.protocol import time_rules
 from sim.protocol.flows import replicate_wait_acknowledge
 from tests.clauses.story import (
     HERE,
@@ -61,10 +61,10 @@ def test_an_update_is_visible_once_the_node_has_applied_it() -> None:
         309  r1@n3: r1 = get t 1
         311  r2@n3: r2 = get t 1
         """
-    told = Story(lines, SLOW_CATALOG, leaders=HERE).tell(completeness_ts=joints.never_waits)
+    told = Story(lines, SLOW_CATALOG, leaders=HERE).tell(completeness_ts=time_rules.never_waits)
     assert answers("r1", "r2")(told) == [{"id": 1, "v": 1}, {"id": 1, "w": 1}]
     assert [event.at_us for event in told.of(UpdateApplied, node="n3")][-1] == 310_000
-    at_once = Story(lines, leaders=HERE).tell(completeness_ts=joints.never_waits)
+    at_once = Story(lines, leaders=HERE).tell(completeness_ts=time_rules.never_waits)
     assert answers("r1", "r2")(at_once) == [{"id": 1, "w": 1}, {"id": 1, "w": 1}]
 
 
@@ -197,7 +197,7 @@ def test_each_node_interprets_the_activation_alone() -> None:
 
     shown = told_at("r1", "r2")
     assert shown(story.tell()) == ([{"id": 1, "v": 1}, {"id": 1, "w": 1}], [209.9, 211])
-    assert differs(story, shown, "looks_up_in_the_past", completeness_ts=joints.at_operation)
+    assert differs(story, shown, "looks_up_in_the_past", completeness_ts=time_rules.at_operation)
 
 
 def test_a_ddl_is_acknowledged_when_it_is_active_everywhere() -> None:
@@ -214,6 +214,6 @@ def test_a_ddl_is_acknowledged_when_it_is_active_everywhere() -> None:
     shown = moments("d", "noop", "refused")
     assert shown(story.tell()) == [218, 218, 218]
     assert answers("d", "noop", "refused")(story.tell()) == ["ok", "ok", "OBJECT_EXISTS"]
-    not_rounded = joints.activation_plus_skew
+    not_rounded = time_rules.activation_plus_skew
     assert differs(story, shown, "acknowledges_at_activation", "noop_without_wait")
     assert differs(story, shown, acknowledge_ts=not_rounded, acknowledge_known_ts=not_rounded)

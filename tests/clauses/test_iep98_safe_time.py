@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sim.history.events import SafeTimeAdvanced, SchemaResolved, UpdateLogged
-from sim.protocol import strategy as joints
+from sim.protocol import time_rules
 from sim.protocol.messages import Submitted
 from sim.units import plus_ms, timestamp
 from tests.clauses.story import (
@@ -59,7 +59,7 @@ def test_a_schema_is_known_once_safe_time_has_reached_the_timestamp() -> None:
 
     assert shown(story.tell()) == ({"id": 1, "w": 1}, [True] * 4)
     assert differs(story, shown, "no_completeness_wait")
-    assert differs(story, shown, completeness_ts=joints.operation_less_delay)
+    assert differs(story, shown, completeness_ts=time_rules.operation_less_delay)
 
 
 def test_an_update_activates_no_earlier_than_its_message() -> None:
@@ -70,7 +70,7 @@ def test_an_update_activates_no_earlier_than_its_message() -> None:
         return [each.activation_ts >= each.message_ts for each in told.of(UpdateLogged, op="d")]
 
     assert later(story.tell()) == [True]
-    assert later(story.tell(activation_ts=joints.at_message)) == [True]
+    assert later(story.tell(activation_ts=time_rules.at_message)) == [True]
     assert differs(story, later, "activates_before_message")
 
 
@@ -103,8 +103,8 @@ def test_a_delay_that_covers_propagation_and_skew_spares_the_wait() -> None:
 
     assert waited(100) == (0, set())
     assert waited(45) == (1, set())
-    assert waited(45, completeness_ts=joints.never_waits)[0] == 0
-    assert waited(100, completeness_ts=joints.at_operation)[0] > 0
+    assert waited(45, completeness_ts=time_rules.never_waits)[0] == 0
+    assert waited(100, completeness_ts=time_rules.at_operation)[0] > 0
 
 
 @pytest.mark.parametrize("mutant", ["activates_with_message", "activates_before_message"])
@@ -144,7 +144,7 @@ def test_only_the_wait_is_for_the_past_not_the_look_up() -> None:
     found = [{"id": 1, "v": 1}, {"id": 1, "w": 1}, {"id": 2, "w": 2}]
     assert shown(story.tell()) == (found, [195, 330, 230])
     assert differs(story, shown, "no_completeness_wait", "looks_up_in_the_past")
-    assert differs(story, shown, completeness_ts=joints.at_operation)
+    assert differs(story, shown, completeness_ts=time_rules.at_operation)
 
 
 # --- risks ---------------------------------------------------------------------------------------
@@ -177,7 +177,9 @@ def test_a_node_that_lags_freezes_its_own_transactions_only() -> None:
     )
     shown = moments("other", "primary", "coordinator")
     assert shown(story.tell()) == [300, 620, 620]
-    assert differs(story, shown, "no_completeness_wait", completeness_ts=joints.operation_plus_skew)
+    assert differs(
+        story, shown, "no_completeness_wait", completeness_ts=time_rules.operation_plus_skew
+    )
 
 
 # --- what the text's proofs need -----------------------------------------------------------------

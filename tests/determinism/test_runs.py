@@ -9,16 +9,9 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import (
-    CLIENT_VOICE,
-    MessageDelivered,
-    MessageSent,
-    NeverCompleted,
-    TxAborted,
-    TxCommitted,
-    UpdateApplied,
-)
+from sim.history.events import CLIENT_VOICE, TxAborted, TxCommitted, UpdateApplied
 from sim.history.history import History
+from sim.history.world_events import MessageDelivered, MessageSent, NeverCompleted
 from sim.kernel.rng import Lognormal
 from sim.model.ops import Get, Put
 from sim.model.programs import Program, TransactionItem

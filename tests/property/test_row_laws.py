@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.history.events import Cells
+from sim.history.event import Cells
 from sim.model.schema import INTEGER_TYPES, Column, Table, Value
 from sim.protocol.column_types import text_of
 from sim.protocol.compatibility import is_forward_compatible

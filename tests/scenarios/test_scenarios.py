@@ -12,8 +12,7 @@ from sim.checkers.outcome import Outcome
 from sim.model.clauses import CLAUSES
 from sim.model.reasons import Reason
 from sim.mutants.base import MUTANTS
-from sim.protocol import flows
-from sim.protocol import strategy as joints
+from sim.protocol import failure_rules, flows, strategy, time_rules
 from sim.protocol.compatibility import IGNITE3, forward_compatible
 from sim.protocol.ddl import NoOp, Refused, build
 from sim.world import run
@@ -152,12 +151,12 @@ BY_MUTANT = {
 }
 
 
-def any_step_aborts(steps: joints.Steps) -> Reason | None:
+def any_step_aborts(steps: strategy.Steps) -> Reason | None:
     """No change of an enlisted table is compatible."""
     return Reason.SCHEMA_INCOMPATIBLE if steps else None
 
 
-def as_the_shipped_code(steps: joints.Steps) -> Reason | None:
+def as_the_shipped_code(steps: strategy.Steps) -> Reason | None:
     """Renamed columns and wider date-time types are incompatible."""
     return None if forward_compatible(steps, IGNITE3) else Reason.SCHEMA_INCOMPATIBLE
 
@@ -178,11 +177,11 @@ async def whole_catalog(coordinator: Any, tx: Any, commit_ts: Any) -> Any:
 
 
 BY_RULE: dict[str, dict[str, Callable[..., Any]]] = {
-    "iep98/naive_future": {"completeness_ts": joints.operation_less_delay},
-    "iep98/naive_future_skew": {"completeness_ts": joints.operation_less_delay},
-    "iep98/using_safe_time": {"completeness_ts": joints.operation_plus_skew},  # [98.safe.1-3]
-    "iep98/using_safe_time_csmax": {"completeness_ts": joints.at_operation},
-    "iep98/risk_promotes": {"keeps_lease": joints.keep_the_laggard},
+    "iep98/naive_future": {"completeness_ts": time_rules.operation_less_delay},
+    "iep98/naive_future_skew": {"completeness_ts": time_rules.operation_less_delay},
+    "iep98/using_safe_time": {"completeness_ts": time_rules.operation_plus_skew},  # [98.safe.1-3]
+    "iep98/using_safe_time_csmax": {"completeness_ts": time_rules.at_operation},
+    "iep98/risk_promotes": {"keeps_lease": failure_rules.keep_the_laggard},
     "iep98/risk_times_out": {"resolve_schema": flows.wait_then_look_up},
     "iep110/column_added": {"check_commit": any_step_aborts},
     "iep110/column_renamed": {"check_commit": as_the_shipped_code},

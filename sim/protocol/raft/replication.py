@@ -265,7 +265,8 @@ class Replication:
         if term is not None:
             while hint > self.commit_index and log.term_at(hint) == term:
                 hint -= 1
-        self.outbox.append((sender, AppendReply(log.term, False, hint, number)))  # noqa: FBT003 - success
+        refusal = AppendReply(log.term, success=False, match_index=hint, round=number)
+        self.outbox.append((sender, refusal))
 
     def _take_snapshot(self, sender: str, snapshot: InstallSnapshot) -> None:
         log, index = self.log, snapshot.last_index

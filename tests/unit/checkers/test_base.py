@@ -7,7 +7,7 @@ import pytest
 from sim.checkers.base import KEPT_OF_A_KIND, Verdict, in_order, judge, overall
 from sim.checkers.findings import Finding, signature
 from sim.checkers.outcome import Outcome
-from sim.history.events import NeverCompleted
+from sim.history.world_events import NeverCompleted
 from sim.model import ddl
 from sim.model.design import DELAY_BOUNDED, SKEW_BOUNDED
 from sim.model.schema import Column

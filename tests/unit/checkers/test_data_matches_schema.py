@@ -6,7 +6,8 @@ import pytest
 
 from sim.checkers.base import CHECKERS
 from sim.checkers.case import Case
-from sim.history.events import Failed, NeverCompleted, RowRead
+from sim.history.events import Failed, RowRead
+from sim.history.world_events import NeverCompleted
 from sim.model import ddl
 from sim.model.schema import Column
 from tests.helpers_history import INT, Story, add_column

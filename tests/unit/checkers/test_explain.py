@@ -2,7 +2,7 @@
 
 from sim.checkers.base import judge
 from sim.checkers.explain import describe, explain
-from sim.history.events import NeverCompleted
+from sim.history.world_events import NeverCompleted
 from tests.helpers_history import Story, add_column
 from tests.unit.checkers.test_serializability import b2_t2
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from sim.history.events import LeaseBegan, NodeCrashed, PartitionSafeTime, RowFinal
+from sim.history.events import RowFinal
+from sim.history.world_events import LeaseBegan, NodeCrashed, PartitionSafeTime
 from tests.helpers_history import Story, ts
 from tests.unit.checkers.judging import anomalies
 

@@ -6,18 +6,14 @@ import pytest
 
 from sim.checkers.base import judge
 from sim.checkers.outcome import Outcome
-from sim.history.events import (
+from sim.history.events import Invoked, LockWaited, Ok, SafeTimeAdvanced, TxBegan
+from sim.history.world_events import (
     FaultBegan,
     FaultHealed,
-    Invoked,
     LeftOpen,
-    LockWaited,
     NeverCompleted,
     NodeCrashed,
     NodeRestarted,
-    Ok,
-    SafeTimeAdvanced,
-    TxBegan,
     TxRecovered,
 )
 from tests.helpers_history import Story, ts

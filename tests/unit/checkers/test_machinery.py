@@ -5,16 +5,14 @@ from typing import Any
 import pytest
 
 from sim.checkers.base import judge
-from sim.history.events import (
+from sim.history.events import SafeTimeAdvanced, TxBegan, TxCommitted
+from sim.history.world_events import (
     CommandLogged,
     LeaderElected,
     LeaseBegan,
     NodeCrashed,
     NodeRestarted,
     PartitionSafeTime,
-    SafeTimeAdvanced,
-    TxBegan,
-    TxCommitted,
 )
 from sim.model.design import LEASES_HOLD
 from tests.helpers_history import Story, add_column, ts

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sim.checkers.base import judge
-from sim.history.events import LeaseBegan, NodeCrashed
+from sim.history.world_events import LeaseBegan, NodeCrashed
 from sim.model import ddl
 from sim.model.design import Claim
 from sim.model.schema import Column

@@ -8,19 +8,21 @@ from sim.checkers.base import judge
 from sim.checkers.bounds import Bounds
 from sim.checkers.case import Case
 from sim.history.events import (
-    FaultBegan,
-    FaultHealed,
     Invoked,
-    LeaderElected,
-    LeaseBegan,
     LockWaited,
-    NodeCrashed,
-    NodeRestarted,
     Ok,
-    PartitionSafeTime,
     ReadExecuted,
     SafeTimeAdvanced,
     SchemaResolved,
+)
+from sim.history.world_events import (
+    FaultBegan,
+    FaultHealed,
+    LeaderElected,
+    LeaseBegan,
+    NodeCrashed,
+    NodeRestarted,
+    PartitionSafeTime,
 )
 from sim.units import ms
 from tests.helpers_history import Story, ts

@@ -7,9 +7,9 @@ import pytest
 from sim.history.events import TxAborted, TxBegan, TxCommitted
 from sim.model.reasons import Reason
 from sim.protocol.coordinator import IMPLICIT_ATTEMPTS
+from sim.protocol.failure_rules import never_in_one_phase
 from sim.protocol.flows import leave_unmarked
 from sim.protocol.messages import Answer, ClientCommit, Mismatch, Operate
-from sim.protocol.strategy import never_in_one_phase
 from sim.strategies.iep import IEP
 from sim.units import timestamp
 from tests.helpers_protocol import ADD, DROP, LONG_AGO_MS, two_versions

@@ -9,12 +9,8 @@ from sim.history.events import SafeTimeAdvanced, SchemaResolved
 from sim.kernel.loop import Loop
 from sim.protocol.catalog import Catalog
 from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.strategy import (
-    Strategy,
-    at_operation,
-    never_waits,
-    operation_plus_skew,
-)
+from sim.protocol.strategy import Strategy
+from sim.protocol.time_rules import at_operation, never_waits, operation_plus_skew
 from sim.strategies.iep import IEP
 from sim.units import Timestamp, timestamp
 from tests.helpers_protocol import FakeNode, Wire, run_until, two_versions

@@ -8,7 +8,7 @@ import pytest
 from sim.model.ddl import ObjectChange
 from sim.model.hlc import HybridClock
 from sim.model.reasons import Reason
-from sim.protocol import flows, strategy
+from sim.protocol import flows, strategy, time_rules
 from sim.protocol.strategy import Strategy
 from sim.strategies.iep import IEP, IEP_LITERAL
 from sim.units import MIN_TIMESTAMP, timestamp
@@ -21,22 +21,22 @@ TS, LOGICAL = timestamp(1000), timestamp(1000, 3)
 @pytest.mark.parametrize(
     ("rule", "arguments", "result"),
     [
-        (strategy.at_message_plus_delay, (LOGICAL, 100), timestamp(1100, 3)),
-        (strategy.at_message, (LOGICAL, 100), LOGICAL),
-        (strategy.operation_less_delay, (LOGICAL, 100, 7), timestamp(900, 3)),
-        (strategy.at_operation, (LOGICAL, 100, 7), LOGICAL),
-        (strategy.operation_plus_skew, (LOGICAL, 100, 7), timestamp(1007, 3)),
-        (strategy.never_waits, (LOGICAL, 100, 7), MIN_TIMESTAMP),
-        (strategy.looked_up_at_operation, (LOGICAL, 100), LOGICAL),
-        (strategy.activation_plus_skew_rounded, (TS, 7), timestamp(1007)),
-        (strategy.activation_plus_skew_rounded, (LOGICAL, 7), timestamp(1008)),
-        (strategy.activation_plus_skew_rounded, (LOGICAL, 0), timestamp(1001)),
-        (strategy.activation_plus_skew, (LOGICAL, 7), timestamp(1007, 3)),
-        (strategy.at_once, (LOGICAL, 7), MIN_TIMESTAMP),
+        (time_rules.at_message_plus_delay, (LOGICAL, 100), timestamp(1100, 3)),
+        (time_rules.at_message, (LOGICAL, 100), LOGICAL),
+        (time_rules.operation_less_delay, (LOGICAL, 100, 7), timestamp(900, 3)),
+        (time_rules.at_operation, (LOGICAL, 100, 7), LOGICAL),
+        (time_rules.operation_plus_skew, (LOGICAL, 100, 7), timestamp(1007, 3)),
+        (time_rules.never_waits, (LOGICAL, 100, 7), MIN_TIMESTAMP),
+        (time_rules.looked_up_at_operation, (LOGICAL, 100), LOGICAL),
+        (time_rules.activation_plus_skew_rounded, (TS, 7), timestamp(1007)),
+        (time_rules.activation_plus_skew_rounded, (LOGICAL, 7), timestamp(1008)),
+        (time_rules.activation_plus_skew_rounded, (LOGICAL, 0), timestamp(1001)),
+        (time_rules.activation_plus_skew, (LOGICAL, 7), timestamp(1007, 3)),
+        (time_rules.at_once, (LOGICAL, 7), MIN_TIMESTAMP),
         (strategy.at_enlistment, (timestamp(3), timestamp(2), timestamp(1)), timestamp(3)),
-        (strategy.largest_delay, (40, 100), 100),
-        (strategy.largest_delay, (160, 100), 160),
-        (strategy.own_delay, (40, 100), 40),
+        (time_rules.largest_delay, (40, 100), 100),
+        (time_rules.largest_delay, (160, 100), 160),
+        (time_rules.own_delay, (40, 100), 40),
         (strategy.as_written, (1, 2), 1),
         (strategy.as_enlisted, (1, 2), 1),
         (strategy.under_initial, (1, 2), 1),
@@ -50,9 +50,11 @@ def test_numbers(rule: Any, arguments: tuple[int, ...], result: int) -> None:
 def test_a_tick_may_tick_the_clock_or_only_look_at_it() -> None:
     """The second can tie with what comes after it [98.x.2]."""
     clock = HybridClock(lambda: 1000)
-    assert strategy.tick_with_current_time(clock) == strategy.tick_with_new_timestamp(clock) == TS
-    assert strategy.tick_with_current_time(clock) == TS
-    assert strategy.tick_with_new_timestamp(clock) == timestamp(1000, 1)
+    assert (
+        time_rules.tick_with_current_time(clock) == time_rules.tick_with_new_timestamp(clock) == TS
+    )
+    assert time_rules.tick_with_current_time(clock) == TS
+    assert time_rules.tick_with_new_timestamp(clock) == timestamp(1000, 1)
 
 
 def test_a_clients_version_must_be_the_enlisted_one() -> None:
@@ -102,9 +104,9 @@ def test_the_default_design_is_the_documents() -> None:
     design = Strategy(header=IEP.header)
     assert design == IEP
     assert (design.name, design.header.plane) == ("iep", "ignite")
-    assert design.activation_ts is strategy.at_message_plus_delay
-    assert design.completeness_ts is strategy.operation_less_delay
-    assert design.acknowledge_ts is strategy.activation_plus_skew_rounded
+    assert design.activation_ts is time_rules.at_message_plus_delay
+    assert design.completeness_ts is time_rules.operation_less_delay
+    assert design.acknowledge_ts is time_rules.activation_plus_skew_rounded
     assert design.check_operation_when == strategy.ARRIVAL_AND_AFTER_LOCKS
     assert design.publish_safe_time.after_catalog_listeners
     assert design.on_activated is flows.mark_at_activation

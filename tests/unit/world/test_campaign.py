@@ -15,7 +15,7 @@ from msgspec import structs
 
 from sim.checkers.outcome import Outcome
 from sim.history import codec
-from sim.history.events import MessageDelivered, MessageSent, StepMissed
+from sim.history.world_events import MessageDelivered, MessageSent, StepMissed
 from sim.strategies.base import STRATEGIES, strategy
 from sim.world import campaign, parallel
 from sim.world.campaign import Job, Runner, RunRow, structure

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sim.history.events import ClockSet, UpdateLogged
+from sim.history.events import UpdateLogged
+from sim.history.world_events import ClockSet
 from sim.model.ddl import ObjectCreated
 from sim.model.schema import Table
 from sim.protocol.messages import CatalogUpdate

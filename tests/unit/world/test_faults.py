@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.history.events import FaultBegan, FaultHealed, LeaderElected
 from sim.history.history import History
+from sim.history.world_events import FaultBegan, FaultHealed, LeaderElected
 from sim.model.ddl import CreateTable, CreateZone, RenameTable
 from sim.world.faults import partitions_of
 from sim.world.plan import plan

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import ClockSet
+from sim.history.world_events import ClockSet
 from sim.nemesis.roles import NobodyError
 from sim.units import Micros, ms
 from sim.world.cluster import Cluster

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import sim
-from sim.history.events import NeverCompleted, StepMissed
+from sim.history.world_events import NeverCompleted, StepMissed
 from sim.nemesis.base import FAULTS
 from sim.workload.base import WORKLOADS
 from sim.world import config, script

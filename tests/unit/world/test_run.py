@@ -5,22 +5,19 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import (
+from sim.history.events import Ok, RowFinal, SafeTimeAdvanced, TxCommitted
+from sim.history.history import History
+from sim.history.world_events import (
     ClockSet,
     FaultBegan,
     FaultHealed,
     MessageDelivered,
     MessageSent,
     NeverCompleted,
-    Ok,
-    RowFinal,
-    SafeTimeAdvanced,
-    TxCommitted,
 )
-from sim.history.history import History
 from sim.model.ops import Delete, Get, Put
 from sim.mutants.base import MUTANTS
-from sim.protocol.strategy import at_message, never_waits
+from sim.protocol.time_rules import at_message, never_waits
 from sim.strategies.base import STRATEGIES
 from sim.strategies.iep import IEP
 from sim.units import Micros, ms

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import Failed, Invoked, NeverCompleted, Ok, StepMissed, TxBegan, Unknown
+from sim.history.events import Failed, Invoked, Ok, TxBegan, Unknown
 from sim.history.history import History
+from sim.history.world_events import NeverCompleted, StepMissed
 from sim.model.ports import NO_REPLY
 from sim.model.reasons import Reason
 from sim.protocol.messages import Answer, CatalogUpdate, ClientCommit, Refusal, Submit
