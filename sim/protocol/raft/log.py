@@ -100,9 +100,9 @@ class RaftLog:
 
     def sync(self, mark: Mark) -> None:
         """A write has ended: what it was to contain, and was not dropped since, is safe."""
-        if mark not in self._marks:  # the disk has become fast meanwhile, and is done already
+        if mark not in self._marks:  # the disk has become faster meanwhile, and is done already
             return
-        self._marks.remove(mark)
+        del self._marks[: self._marks.index(mark) + 1]  # it contains what the earlier ones did
         self.synced_index = max(self.synced_index, mark.index)
         self._synced_term, self._synced_vote = mark.term, mark.voted_for
 
