@@ -92,6 +92,11 @@ class RaftLog:
 
     # --- the disk ---------------------------------------------------------------------------------
 
+    @property
+    def has_safe_term(self) -> bool:
+        """Whether the present term is on the disk; a candidate's own vote is written with it."""
+        return self._synced_term == self.term
+
     def mark(self) -> Mark:
         """Begin to write everything that there is by now."""
         mark = Mark(self.last_index, self.term, self.voted_for)

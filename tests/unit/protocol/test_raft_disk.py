@@ -8,6 +8,7 @@ from sim.protocol.raft import (
     Member,
     RaftLog,
     RequestVote,
+    TimeoutNow,
     VoteReply,
 )
 
@@ -40,3 +41,16 @@ def test_a_later_write_that_ends_first_covers_the_earlier_one() -> None:
     voter.end_sync(earlier)
     voter.log.lose_unsynced(0)
     assert (voter.log.term, voter.log.voted_for, voter.log.last_index) == (2, "c", 1)
+
+
+def test_a_group_of_one_leads_only_once_its_new_vote_is_safe() -> None:
+    """The end of a write that began before the vote is not enough."""
+    alone = Member("a", ("a",), ("d",), RaftLog(), leader="a")
+    alone.propose("x")
+    earlier = alone.begin_sync()
+    alone.step("a", TimeoutNow(1))
+    vote = alone.begin_sync()
+    alone.end_sync(earlier)
+    assert (alone.is_leader, alone.term) == (False, 2)
+    alone.end_sync(vote)
+    assert alone.is_leader
