@@ -210,7 +210,7 @@ class Partition(Rows):
         if not self._strategy.accepts_token(command.lease_start, self.lease_start):
             self._node.probe("write-fenced")
             return Reason.PRIMARY_EXPIRED
-        self.ended[tx] = stamp
+        self.end(tx, stamp)
         self.catalog_version = max(self.catalog_version, command.catalog_version)
         version = RowVersion(tx.label, stamp, command.version, command.row)
         self._put(key, version)

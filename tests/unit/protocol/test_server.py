@@ -4,7 +4,7 @@ from typing import Any
 
 from sim.kernel.loop import Loop
 from sim.model.ddl import ObjectChange
-from sim.protocol import messages
+from sim.protocol import messages, replica_messages
 from sim.protocol.catalog import Catalog
 from sim.protocol.locks import LockTable
 from sim.protocol.messages import Answer, ClientOperation, Mismatch
@@ -83,14 +83,14 @@ def test_every_message_has_a_handler_on_every_node() -> None:
         messages.Finish,
         messages.Cleanup,
         messages.Submit,
-        messages.Read,
-        messages.Replicated,
-        messages.AreReplicated,
-        messages.TxStateRequest,
-        messages.RecoverTx,
-        messages.LeaseGrant,
-        messages.PartitionRaft,
-        messages.PartitionSubmit,
+        replica_messages.Read,
+        replica_messages.Replicated,
+        replica_messages.AreReplicated,
+        replica_messages.TxStateRequest,
+        replica_messages.RecoverTx,
+        replica_messages.LeaseGrant,
+        replica_messages.PartitionRaft,
+        replica_messages.PartitionSubmit,
         *RAFT_MESSAGES,
     }
     three = Three()

@@ -1,0 +1,54 @@
+"""For any clocks within CSmax: at every instant a partition has one primary at most."""
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sim.protocol.leases import Lease, Leases
+from sim.strategies.iep import IEP
+from sim.units import timestamp
+from tests.helpers_protocol import FakeNode, Loop, Wire, run_until
+
+PLACE = (1, 0)
+SKEW_MS = 10
+"""CSmax of the fakes."""
+
+CLOCKS = st.tuples(*[st.integers(0, SKEW_MS)] * 3)
+"""By how much the clocks of two holders and of the driver are ahead of true time."""
+
+
+def known_at(lease: Lease, at_ms: int, ahead_ms: int, name: str) -> Leases:
+    """What a node knows that has heard of a lease; its loop shows true time."""
+    node = FakeNode(name, Wire(Loop()))
+    node.ahead_ms = ahead_ms
+    leases = Leases(node, restarted=False)
+    leases.begin(lease)
+    run_until(node.loop, at_ms)
+    return leases
+
+
+@given(st.integers(1, 200), st.integers(0, 250), st.integers(1, 100), CLOCKS)
+def test_nobody_is_primary_any_longer_when_the_next_lease_is_granted(
+    until_ms: int, granted_ms: int, lasts_ms: int, clocks: tuple[int, int, int]
+) -> None:
+    """A lease is granted once the one before is outdated by the driver's clock."""
+    one_ahead, other_ahead, driver_ahead = clocks
+    now = timestamp(granted_ms + driver_ahead)
+    first = Lease(PLACE, "a", timestamp(0, 1), timestamp(until_ms))
+    assume(IEP.lease_outdated_ts(first.expiration_ts, SKEW_MS) < now)
+    second = Lease(PLACE, "b", now, timestamp(granted_ms + driver_ahead + lasts_ms))
+    for at_ms in (granted_ms, granted_ms + 1, granted_ms + lasts_ms):
+        one = known_at(first, at_ms, one_ahead, "a")
+        other = known_at(second, at_ms, other_ahead, "b")
+        assert not (one.held(PLACE) and other.held(PLACE))
+
+
+@given(st.integers(0, 400), st.integers(0, 3), CLOCKS)
+def test_whom_others_take_for_primary_is_primary_by_its_own_clock(
+    at_ms: int, logical: int, clocks: tuple[int, int, int]
+) -> None:
+    """At that instant, by whichever clock the others look."""
+    asker_ahead, holder_ahead, _ = clocks
+    lease = Lease(PLACE, "a", timestamp(0, 1), timestamp(200))
+    asker = known_at(lease, at_ms, asker_ahead, "c")
+    if asker.valid_at(PLACE, timestamp(at_ms + asker_ahead, logical)) is not None:
+        assert known_at(lease, at_ms, holder_ahead, "a").held(PLACE)

@@ -1,0 +1,28 @@
+"""How long to wait for an answer before asking again."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.protocol.patience import patience
+from sim.units import Micros
+from tests.helpers_protocol import settings
+
+
+def test_it_doubles_up_to_an_operations_time_limit() -> None:
+    """Here 20 ms at first, and 400 ms at last."""
+    waits = [patience(settings(), tries) for tries in range(7)]
+    assert waits == [20_000, 40_000, 80_000, 160_000, 320_000, 400_000, 400_000]
+
+
+def test_the_first_wait_counts_even_where_it_is_longer_than_an_operation_may_take() -> None:
+    """Then every wait is that one."""
+    hurried = settings(operation_timeout_us=Micros(5_000))
+    assert {patience(hurried, tries) for tries in range(5)} == {20_000}
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**8), st.integers(0, 10**6))
+def test_nobody_waits_shorter_than_before_nor_for_ever(resend: int, limit: int, tries: int) -> None:
+    """However often it was tried."""
+    of = settings(resend_us=Micros(resend), operation_timeout_us=Micros(limit))
+    here, next_one = patience(of, tries), patience(of, tries + 1)
+    assert resend <= here <= next_one <= max(resend, limit)
