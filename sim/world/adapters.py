@@ -12,12 +12,10 @@ from sim.history.history import History
 from sim.kernel.future import Future
 from sim.kernel.host import Host
 from sim.kernel.life import Timer
-from sim.model.hlc import HybridClock
+from sim.model.hlc import CLOCK_LIMIT, HybridClock
 from sim.model.ports import Handler, Settings, Stopwatch
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms
 
-CLOCK_LIMIT: Final = "clock limit"
-"""Where a node's disk holds the limit of its hybrid clock."""
 
 
 class Recorder:
