@@ -7,6 +7,9 @@ their largest difference lies at the border of two pieces or at the end of the r
 `skew<=CSmax between leases` is broken by the same in a run where some place passed from one node to
 another: as long as each stays with its first primary, nothing rests on leases.
 
+`skew<=election timeout` compares it with the smallest election timeout: a new leader that trusts
+its own clock then stamps above its predecessor.
+
 `PD+skew<=DD` is broken when a node applies an update for the first time while some node's physical
 clock already shows its activation: then PD and skew together were more than DD. The initial schema
 is exempt, it is there before anything can use it.
@@ -18,7 +21,7 @@ from typing import Final, NamedTuple
 from sim.checkers.case import Case
 from sim.history.events import UpdateApplied
 from sim.history.world_events import ClockSet, LeaseBegan
-from sim.model.design import DELAY_BOUNDED, LEASES_HOLD, SKEW_BOUNDED
+from sim.model.design import DELAY_BOUNDED, ELECTIONS_SLOW, LEASES_HOLD, SKEW_BOUNDED
 from sim.units import US_PER_MS, Timestamp, physical_ms
 
 PPM: Final = 1_000_000
@@ -114,17 +117,24 @@ def _in_force(pieces: list[Piece], at_us: int, *, before: bool) -> Piece:
 
 def skew_beyond_bound(case: Case) -> str | None:
     """How two clocks differed by more than CSmax; None if they never did."""
+    return _skew_beyond(case, "max_clock_skew_ms", "CSmax")
+
+
+def skew_beyond_elections(case: Case) -> str | None:
+    """How two clocks differed by more than an election takes; None if they never did."""
+    return _skew_beyond(case, "election_timeout_ms", "an election timeout")
+
+
+def _skew_beyond(case: Case, setting: str, name: str) -> str | None:
     bounds = [
-        settings["max_clock_skew_ms"]
-        for settings in case.header.settings.values()
-        if "max_clock_skew_ms" in settings
+        settings[setting] for settings in case.header.settings.values() if setting in settings
     ]
     skew_us, slow, fast, at_us = Clocks(case).largest_skew()
     if not bounds or skew_us <= min(bounds) * US_PER_MS:
         return None
     return (
         f"at {at_us / US_PER_MS:g} ms the clocks of {slow} and {fast} were "
-        f"{skew_us / US_PER_MS:g} ms apart, more than CSmax = {min(bounds)} ms"
+        f"{skew_us / US_PER_MS:g} ms apart, more than {name} = {min(bounds)} ms"
     )
 
 
@@ -160,6 +170,7 @@ def delay_beyond_bound(case: Case) -> str | None:
 BROKEN_BY: Final[dict[str, Callable[[Case], str | None]]] = {
     SKEW_BOUNDED: skew_beyond_bound,
     LEASES_HOLD: skew_between_leases,
+    ELECTIONS_SLOW: skew_beyond_elections,
     DELAY_BOUNDED: delay_beyond_bound,
 }
 """For each assumption, what tells how a run broke it."""

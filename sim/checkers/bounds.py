@@ -5,16 +5,17 @@ hybrid clock is further ahead of any physical clock. *Reach* is how long a comma
 storage took at most from the first node that published its safe time to another, over nodes that
 were healthy all the while; never configured, it is measured.
 
-*The completeness bound* is spread + CSmax + H + 2 reach + 2 resends. Proof: a healthy node that
+*The completeness bound* is spread + CSmax + H + 3 reach + 4 resends. Proof: a healthy node that
 looks up at Top waits, in any design known here, at most for a safe time of Top + CSmax, and Top is
 at most its true time plus the fastest clock's offset. After another spread + CSmax of true time
 every clock, and so the meta storage leader's, shows more than that. An idle leader stamps its next
 command within H of it, and the node publishes that within the reach; what may have been lost on the
-way is sent again. Reach and resends are doubled, since what was measured is no upper bound.
+way is sent again, a few times in a row. What was measured is no upper bound: hence the factors.
 
 *The bound of an operation* without its waits for locks and schemas, which are judged by themselves,
 is four times the longest that any operation of its kind took while every node was healthy, plus ten
-reaches and ten resends. *The bound of a DDL* is the same plus DD + CSmax + spread, for which its
+reaches and thirty resends: who asks again waits twice as long each time, so four messages lost in a
+row cost that much. *The bound of a DDL* is the same plus DD + CSmax + spread, for which its
 acknowledgement waits, and twice reach and resend again for each update that was logged meanwhile
 and may have won the race against it.
 """
@@ -42,7 +43,7 @@ class Bounds:
         self.resend_us = self._largest("resend_ms")
         settling_us = self.skew_us + self.interval_us + SETTLING_RESENDS * self.resend_us
         self.sickness = Sickness(case, settling_us)
-        self.least_us = self.skew_us + self.interval_us + 2 * self.resend_us
+        self.least_us = self.skew_us + self.interval_us + 4 * self.resend_us
         """The completeness bound if nothing took any time to reach anybody."""
         self._case = case
         self._updates = [update.at_us for _, update in case.of(UpdateLogged)]
@@ -53,7 +54,7 @@ class Bounds:
     @property
     def completeness_us(self) -> int:
         """How long a healthy node waits at most for its metadata to be complete."""
-        return self.least_us + 2 * self.reach_us
+        return self.least_us + 3 * self.reach_us
 
     @cached_property
     def reach_us(self) -> int:
@@ -69,7 +70,7 @@ class Bounds:
 
     def quick_us(self, healthy_us: Iterable[int]) -> int:
         """What no bound of an operation is below."""
-        return 4 * max(healthy_us) + 10 * self.resend_us
+        return 4 * max(healthy_us) + 30 * self.resend_us
 
     def operation_us(self, healthy_us: Iterable[int]) -> int:
         """The bound of a data operation or a commit, waits for locks and schemas apart."""

@@ -16,7 +16,9 @@ LEASES_HOLD: Final = "skew<=CSmax between leases"
 place passes from one node to another."""
 DELAY_BOUNDED: Final = "PD+skew<=DD"
 """No message that matters takes longer than the delay duration less the skew."""
-ASSUMPTIONS: Final = (SKEW_BOUNDED, LEASES_HOLD, DELAY_BOUNDED)
+ELECTIONS_SLOW: Final = "skew<=election timeout"
+"""No two physical clocks differ by more than it takes to replace a silent leader."""
+ASSUMPTIONS: Final = (SKEW_BOUNDED, LEASES_HOLD, DELAY_BOUNDED, ELECTIONS_SLOW)
 
 
 class Claim(Record, frozen=True):

@@ -62,11 +62,15 @@ class Placement:
         return self._numbers(table_id)[0]
 
     def places(self) -> dict[Place, tuple[str, ...]]:
-        """Every partition of every table that was not dropped, with its replicas."""
+        """Every partition of every table that there ever was, with its replicas.
+
+        A table that was dropped keeps its primaries: transactions may have their outcomes there.
+        """
+        self._learn()
         found: dict[Place, tuple[str, ...]] = {}
-        for table in self._catalog.latest().tables():
-            for number in range(self.partitions_of(table.id)):
-                found[table.id, number] = self.replicas_of((table.id, number))
+        for table_id, (partitions, _) in self._tables.items():
+            for number in range(partitions):
+                found[table_id, number] = self.replicas_of((table_id, number))
         return found
 
     def _numbers(self, table_id: int) -> tuple[int, int]:

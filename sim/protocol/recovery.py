@@ -123,7 +123,9 @@ class Recovery:
         node = self.node
         coordinator = self._nodes[tx.ordinal]
         silence_us = max(patience(node.settings, 2), node.settings.orphan_check_ms * US_PER_MS)
-        for _ in range(PATIENCE):
+        tries = 0
+        while read_ts is not None or tries < PATIENCE:  # a reader must know, however long it takes
+            tries += 1
             request = TxStateRequest(node.clock.now(), tx, read_ts)
             state: Any = await node.request(coordinator, request, Micros(silence_us))
             if state is NO_REPLY or state.state == "unknown":

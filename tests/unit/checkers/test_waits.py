@@ -55,11 +55,11 @@ def kinds(story: Story) -> list[str]:
 def test_the_bounds_are_computed() -> None:
     bounds = Bounds(Case(world().history()))
     assert bounds.reach_us == ms(4)
-    assert bounds.completeness_us == ms(10 + 50 + 2 * 4 + 2 * 20)
+    assert bounds.completeness_us == ms(10 + 50 + 3 * 4 + 4 * 20)
     story = world()
     story.clock("n2", 3)
     story.clock("n3", -4)
-    assert Bounds(Case(story.history())).completeness_us == ms(17 + 50 + 8 + 40)
+    assert Bounds(Case(story.history())).completeness_us == ms(17 + 50 + 12 + 80)
 
 
 # --- schemas -------------------------------------------------------------------------------------
@@ -73,8 +73,8 @@ def waited(for_ms: float, *, node: str = "n2", at: float = 1500, **more: Any) ->
 
 
 def test_a_healthy_node_does_not_wait_for_a_stranger() -> None:
-    assert waited(108) == []
-    assert waited(108.001) == ["schema-wait"]
+    assert waited(152) == []
+    assert waited(152.001) == ["schema-wait"]
 
 
 def test_a_wait_of_or_behind_the_sick_is_none_of_it() -> None:
@@ -133,7 +133,7 @@ def operated(
     return story
 
 
-BOUND = 4 * 10 + 10 * 4 + 10 * 20
+BOUND = 4 * 10 + 10 * 4 + 30 * 20
 """Of a data operation in this world, in milliseconds."""
 
 
