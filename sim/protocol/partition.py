@@ -194,11 +194,7 @@ class Partition(Rows):
         self.intents[key] = Intent(
             tx, command.op, command.op_ts, command.version, command.row, command.commit_place
         )
-        written = self._written.get(tx)
-        if written is None:
-            self._written[tx] = {key: None}
-        else:
-            written[key] = None
+        self._written.setdefault(tx, {})[key] = None
         return None
 
     def _write_and_commit(self, stamp: Timestamp, command: FullWrite) -> Timestamp | Reason:
@@ -210,6 +206,8 @@ class Partition(Rows):
         if not self._strategy.accepts_token(command.lease_start, self.lease_start):
             self._node.probe("write-fenced")
             return Reason.PRIMARY_EXPIRED
+        if tx in self._written:  # an attempt of which nobody heard left an intent
+            self.end(tx, None)
         self.ended[tx] = stamp
         self.catalog_version = max(self.catalog_version, command.catalog_version)
         version = RowVersion(tx.label, stamp, command.version, command.row)

@@ -171,6 +171,18 @@ def test_an_older_version_of_a_row_never_covers_a_newer_one(log: list[Any]) -> N
         assert stamps == sorted(stamps)
 
 
+def test_a_one_phase_commit_takes_the_place_of_its_own_intent() -> None:
+    """One that an attempt has left of which nobody heard; it stays in nobody's way."""
+    partition = replica()
+    tx = TxId(Timestamp(1), 0, "t")
+    write = WriteIntent(tx, "a", Timestamp(100), 1, 1, (1,), Timestamp(10), PLACE, 0)
+    at_once = FullWrite(tx, "a", Timestamp(101), 1, 1, (1,), Timestamp(10), 0)
+    assert carried_out(partition, [write, at_once]) == [None, 1001]
+    assert (partition.intents, partition.open_transactions) == ({}, ())
+    assert partition.ended == {tx: 1001}
+    assert [version.commit_ts for version in partition.rows[1]] == [1001]
+
+
 def test_who_does_not_know_a_rows_version_does_not_store_it() -> None:
     """Neither as an entry nor in a snapshot."""
     partition = replica()
