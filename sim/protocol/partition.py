@@ -150,6 +150,7 @@ class Partition(Rows):
             self.outcomes.copy(),
             tuple(self.uncleaned),
             self.catalog_version,
+            {tx: tuple(ops) for tx, ops in self._ops.items()},
         )
 
     def install(self, state: PartitionState) -> None:
@@ -163,9 +164,8 @@ class Partition(Rows):
         self.outcomes = state.outcomes.copy()
         self.uncleaned = dict.fromkeys(state.uncleaned)
         self._written = {}
-        self._ops = {}
+        self._ops = {tx: dict.fromkeys(ops) for tx, ops in state.ops.items()}
         for key, intent in state.intents.items():
-            self._ops.setdefault(intent.tx, {})[intent.op] = None
             self._written.setdefault(intent.tx, {})[key] = None
         self.safe_ts = max(self.safe_ts, state.safe_ts)
         if self.on_safe_time is not None:
