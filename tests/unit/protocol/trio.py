@@ -36,13 +36,15 @@ def intent(tx: TxId, key: Key = 1, value: int = 5, op: str = "w", **more: Any) -
 class Trio(Stage):
     """Three replicas. `cut` are nodes that nobody reaches, `slow_raft` stops the replication."""
 
-    def __init__(self, *, partitions: int = 1, **changes: Any) -> None:
+    def __init__(self, *, partitions: int = 1, replicas: int = 3, **changes: Any) -> None:
         placed = {(1, number): "n1" for number in range(partitions)}
-        super().__init__(names=NAMES, partitions=partitions, replicas=3, placed=placed, **changes)
+        super().__init__(
+            names=NAMES, partitions=partitions, replicas=replicas, placed=placed, **changes
+        )
         self.cut: set[str] = set()
         self.raft_stops = False
         self.wire.fate = self._fate
-        for name in NAMES:
+        for name in NAMES[:replicas]:
             self.hosted(name)
         self._ops = 0
 
