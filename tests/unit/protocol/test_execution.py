@@ -1,31 +1,18 @@
 """What a primary of replicated rows does: early answers, news of them, copies, one-phase writes."""
 
 from dataclasses import replace
-from typing import Any
 
 from sim.model.reasons import Reason
-from sim.protocol.replica_messages import AreReplicated, PartitionRaft, Replicated
+from sim.protocol.replica_messages import AreReplicated, PartitionRaft
 from sim.strategies.iep import IEP
 from sim.units import Timestamp
 from tests.unit.protocol.primary import OLD, PLACE, YOUNG
 from tests.unit.protocol.trio import Trio
 
 
-class Coordinated(Trio):
-    """Whose client hears of its writes as a coordinator does."""
-
-    def __init__(self, **changes: Any) -> None:
-        super().__init__(**changes)
-        self.news: list[Replicated] = []
-        self.client.on(Replicated, lambda _, news: self.news.append(news))
-
-    def heard(self) -> list[tuple[str, Reason | None]]:
-        return [(news.op, news.reason) for news in self.news]
-
-
 def test_a_write_is_answered_before_it_is_replicated_and_told_of_afterwards() -> None:
     """Once it is in the log for good."""
-    trio = Coordinated()
+    trio = Trio()
     answer = trio.send(OLD, "put", 1, (1, 5), op="w")
     trio.later(1)
     assert (answer.value.reason, answer.value.replicated) == (None, False)
@@ -37,7 +24,7 @@ def test_a_write_is_answered_before_it_is_replicated_and_told_of_afterwards() ->
 
 def test_a_transaction_reads_its_writes_before_they_are_replicated() -> None:
     """By key and by scan, the later over the earlier; nobody else gets that far."""
-    trio = Coordinated()
+    trio = Trio()
     trio.raft_stops = True
     for value in (5, 6):
         trio.send(OLD, "put", 1, (1, value))
@@ -50,7 +37,7 @@ def test_a_transaction_reads_its_writes_before_they_are_replicated() -> None:
 
 def test_a_write_that_its_group_refuses_is_told_of_with_the_reason() -> None:
     """Another primary was made ready meanwhile."""
-    trio = Coordinated()
+    trio = Trio()
     trio.next_lease("n2")
     trio.lease("n1", Timestamp(trio.hosted("n1").machine.lease_start - 1))
     old_token = trio.hosted("n1").lease
@@ -64,7 +51,7 @@ def test_a_write_that_its_group_refuses_is_told_of_with_the_reason() -> None:
 
 def test_who_asks_again_hears_of_what_is_stored_and_only_of_that() -> None:
     """News are lost now and then."""
-    trio = Coordinated()
+    trio = Trio()
     trio.send(OLD, "put", 1, (1, 5), op="w1")
     trio.later(10)
     trio.raft_stops = True
@@ -78,7 +65,7 @@ def test_who_asks_again_hears_of_what_is_stored_and_only_of_that() -> None:
 
 def test_a_copy_of_a_write_never_says_that_it_is_replicated_before_it_is() -> None:
     """The answer to the copy may be the only one that arrives."""
-    trio = Coordinated()
+    trio = Trio()
     trio.raft_stops = True
     for _ in range(2):
         answer = trio.send(OLD, "put", 1, (1, 5), op="w")
@@ -93,7 +80,7 @@ def test_a_copy_of_a_write_never_says_that_it_is_replicated_before_it_is() -> No
 
 def test_a_copy_undoes_no_later_write() -> None:
     """It is not executed."""
-    trio = Coordinated()
+    trio = Trio()
     for op, value in (("w1", 5), ("w2", 6), ("w1", 5)):
         trio.send(OLD, "put", 1, (1, value), op=op)
         trio.later(10)
@@ -105,7 +92,7 @@ def test_a_copy_undoes_no_later_write() -> None:
 
 def test_a_one_phase_write_is_answered_once_it_is_committed() -> None:
     """At its stamp, and its locks are free."""
-    trio = Coordinated()
+    trio = Trio()
     answer = trio.send(OLD, "put", 1, (1, 5), one_phase=True)
     trio.later(1)
     assert not answer.done
@@ -117,7 +104,7 @@ def test_a_one_phase_write_is_answered_once_it_is_committed() -> None:
 
 def test_a_copy_of_a_one_phase_write_is_told_what_the_first_came_to() -> None:
     """Whoever sends it, and however late; nothing is written again."""
-    trio = Coordinated()
+    trio = Trio()
     trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
     trio.later(10)
     again = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
@@ -128,7 +115,7 @@ def test_a_copy_of_a_one_phase_write_is_told_what_the_first_came_to() -> None:
 
 def test_a_copy_of_a_one_phase_write_that_is_under_way_is_not_answered() -> None:
     """The first one will be."""
-    trio = Coordinated()
+    trio = Trio()
     trio.raft_stops = True
     answers = [trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w") for _ in range(2)]
     trio.later(5)
@@ -138,9 +125,9 @@ def test_a_copy_of_a_one_phase_write_that_is_under_way_is_not_answered() -> None
     assert [answer.done for answer in answers] == [True, False]
 
 
-def unsure() -> Coordinated:
+def unsure() -> Trio:
     """Whose leader never knows the schema at its stamp."""
-    return Coordinated(strategy=replace(IEP, validate_one_phase=lambda *_: None))
+    return Trio(strategy=replace(IEP, validate_one_phase=lambda *_: None))
 
 
 def test_where_the_leader_does_not_know_the_schema_a_one_phase_write_is_an_intent() -> None:
@@ -170,7 +157,7 @@ def test_a_copy_of_a_one_phase_write_that_became_an_intent_is_told_so() -> None:
 
 def test_replication_is_by_the_partitions_own_group() -> None:
     """Its messages say which."""
-    trio = Coordinated()
+    trio = Trio()
     trio.send(OLD, "put", 1, (1, 5))
     trio.send(YOUNG, "put", 2, (2, 5))
     trio.later(10)

@@ -4,12 +4,13 @@ from typing import Any
 
 from sim.kernel.loop import Future
 from sim.model.ops import Key
+from sim.model.reasons import Reason
 from sim.protocol.commands import WriteIntent
 from sim.protocol.hosted import Hosted
 from sim.protocol.ids import TxId
 from sim.protocol.leases import Lease
 from sim.protocol.messages import Operate
-from sim.protocol.replica_messages import PartitionRaft, Read
+from sim.protocol.replica_messages import PartitionRaft, Read, Replicated
 from sim.units import Timestamp, timestamp
 from tests.helpers_protocol import FIRST_LEASE, NEVER, Sent, Stage
 from tests.unit.protocol.primary import PLACE
@@ -34,7 +35,7 @@ def intent(tx: TxId, key: Key = 1, value: int = 5, op: str = "w", **more: Any) -
 
 
 class Trio(Stage):
-    """Three replicas. `cut` are nodes that nobody reaches, `slow_raft` stops the replication."""
+    """`cut` are nodes that nobody reaches; where `raft_stops`, nothing is replicated."""
 
     def __init__(self, *, partitions: int = 1, replicas: int = 3, **changes: Any) -> None:
         placed = {(1, number): "n1" for number in range(partitions)}
@@ -46,6 +47,8 @@ class Trio(Stage):
         self.wire.fate = self._fate
         for name in NAMES[:replicas]:
             self.hosted(name)
+        self.news: list[Replicated] = []
+        self.client.on(Replicated, lambda _, news: self.news.append(news))
         self._ops = 0
 
     def _fate(self, sent: Sent) -> tuple[int, ...]:
@@ -117,6 +120,10 @@ class Trio(Stage):
         action = "scan" if key is None else "get"
         asked = Read(Timestamp(0), who, f"op{self._ops}", action, 1, 0, 1, key, read_ts)
         return self.ask(asked, to)
+
+    def heard(self) -> list[tuple[str, Reason | None]]:
+        """What the client, as coordinator, was told of the writes that were answered early."""
+        return [(news.op, news.reason) for news in self.news]
 
     def rows(self, name: str) -> dict[Key, list[Any]]:
         """The committed rows of a replica, each key's oldest first."""
