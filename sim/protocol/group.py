@@ -179,7 +179,8 @@ class Group:
 
     def proposed(self, command: object) -> Any:
         """Propose at the leader: the result where it is applied at once, else a `Pending`."""
-        if self.is_alone and not self.node.disk_delay_us and not self._busy:
+        fast = self.is_alone and not self.node.disk_delay_us and not self._busy
+        if fast and self.member.commit_index == self._log.last_index:  # nothing is being written
             return self._applied_at_once(command)
         index = self.propose(command)
         applied, result = self._last_result
