@@ -6,6 +6,7 @@ from sim.kernel.loop import Loop
 from sim.protocol.group import Group
 from sim.protocol.raft import (
     AppendEntries,
+    AppendReply,
     Entry,
     Member,
     RaftLog,
@@ -57,6 +58,97 @@ def test_a_group_of_one_leads_only_once_its_new_vote_is_safe() -> None:
     assert (alone.is_leader, alone.term) == (False, 2)
     alone.end_sync(vote)
     assert alone.is_leader
+
+
+def test_a_vote_and_a_candidacy_are_told_once_they_are_safe() -> None:
+    """The end of a write that began before is not enough."""
+    voter = follower()
+    voter.step("a", append(1, term=1))
+    earlier = voter.begin_sync()
+    voter.step("c", RequestVote(2, 1, 1))
+    assert (said(voter), voter.needs_sync) == ([], True)
+    vote = voter.begin_sync()
+    voter.end_sync(earlier)
+    assert said(voter) == []
+    voter.end_sync(vote)
+    assert said(voter) == [("c", VoteReply(2, granted=True))]
+    voter.step("c", TimeoutNow(2))
+    assert said(voter) == []
+    voter.end_sync(voter.begin_sync())
+    assert [to for to, _ in said(voter)] == ["a", "c"]
+
+
+def test_a_write_makes_safe_only_what_there_was_when_it_began() -> None:
+    """What came meanwhile needs another, and a crash may take it."""
+    member = follower()
+    member.step("a", append(1, term=1, commit=1))
+    first = member.begin_sync()
+    member.step("a", append(1, after=(1, 1), term=1, commit=2))
+    member.step("a", append(term=3))
+    member.end_sync(first)
+    assert (member.log.synced_index, member.log.last_index, member.needs_sync) == (1, 2, True)
+    assert [index for index, _ in member.committed] == [1]
+    member.log.lose_unsynced(0)
+    assert (member.log.last_index, member.log.term) == (1, 1)
+
+
+def test_what_was_promised_in_an_earlier_term_is_not_said_any_more() -> None:
+    """The entries may have been replaced since, and the vote is void."""
+    member = follower()
+    member.step("a", append(1, 1, term=1))
+    first = member.begin_sync()
+    member.step("c", append(2, term=2))
+    second = member.begin_sync()
+    member.end_sync(first)
+    assert (said(member), member.log.synced_index) == ([], 0)
+    member.end_sync(second)
+    assert said(member) == [("c", AppendReply(2, success=True, match_index=1))]
+    member.step("a", RequestVote(3, 9, 9))
+    vote = member.begin_sync()
+    member.step("c", RequestVote(4, 0, 0))
+    member.outbox.clear()
+    member.end_sync(vote)
+    assert said(member) == []
+
+
+def test_a_write_of_what_was_dropped_meanwhile_makes_its_successor_no_safer() -> None:
+    """The place is the same, the entry is another."""
+    log = RaftLog()
+    log.entries = [Entry(1, "x"), Entry(1, "y")]
+    writing = log.mark()
+    log.truncate(2)
+    log.entries.append(Entry(2, "z"))
+    log.sync(writing)
+    assert log.synced_index == 1
+    log.lose_unsynced(0)
+    assert [entry.command for entry in log.entries] == ["x"]
+
+
+def test_a_torn_tail_keeps_the_first_of_what_was_being_written() -> None:
+    """And the term, which was written before the entries; without any the term is lost as well."""
+    for torn, terms, term in ((0, [1], 1), (1, [1, 2], 2), (2, [1, 2, 2], 2), (5, [1, 2, 2], 2)):
+        member = follower()
+        member.step("a", append(1, term=1))
+        member.sync_now()
+        member.step("c", append(2, 2, after=(1, 1), term=2))
+        member.begin_sync()
+        member.log.lose_unsynced(torn)
+        assert ([entry.term for entry in member.log.entries], member.log.term) == (terms, term)
+
+
+def test_a_leader_counts_its_own_copy_once_its_disk_has_it() -> None:
+    """The others may have it earlier, and are then the majority."""
+    leader = Member("a", ("a", "b", "c"), (), RaftLog(), leader="a")
+    leader.propose("x")
+    writing = leader.begin_sync()
+    leader.step("b", AppendReply(1, success=True, match_index=1))
+    assert leader.commit_index == 0
+    leader.end_sync(writing)
+    assert leader.commit_index == 1
+    leader.propose("y")
+    leader.step("b", AppendReply(1, success=True, match_index=2))
+    leader.step("c", AppendReply(1, success=True, match_index=2))
+    assert (leader.commit_index, leader.log.synced_index) == (2, 1)
 
 
 # --- the driver of a group of one --------------------------------------------------------------
