@@ -166,6 +166,19 @@ class Executor:
             return Operated(node.clock.now(), op_ts, None, (), replicated=False)
         return Operated(node.clock.now(), op_ts, result)
 
+    def told_again(self, request: Operate, hosted: Hosted, op_ts: Timestamp) -> Operated | None:
+        """What a copy of a write's message hears: it may be the only answer that arrives.
+
+        None while a one-phase write is on its way: then the first message will be answered.
+        """
+        tx, op = request.tx, request.op
+        stored = op in hosted.machine.ops_of(tx)
+        if request.one_phase and not stored:
+            pending = hosted.pending.get(request.key)
+            if pending is None or pending.tx != tx:
+                return None
+        return Operated(self.node.clock.now(), op_ts, None, (), replicated=stored)
+
     async def _report(
         self, coordinator: str, hosted: Hosted, command: WriteIntent, replicated: Any
     ) -> None:

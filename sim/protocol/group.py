@@ -118,18 +118,18 @@ class Group(Timed):
 
     def proposed(self, command: Any) -> Any:
         """Propose at the leader: the result where it is applied at once, else a `Pending`."""
-        if self.is_alone and not self.node.disk_delay_us and not self._busy:
-            # nobody else has to store it, and this disk takes no time
-            log = self._log
+        log = self._log
+        through = self.is_alone and log.applied == log.base_index + len(log.entries)
+        if through and not self.node.disk_delay_us and not self._busy:
+            # nobody else has to store it, nothing comes before it, and this disk takes no time
             log.applied = index = self.member.append_alone(command)
             self.last_stamp = command.safe_ts
             result = self.machine.apply(index, log.term, command)
             if index > self._compact_at:
                 self._compact()
                 # each copy of the state costs more than the last: one per doubling is enough
-                self._compact_at = max(
-                    log.base_index + 2 * self.node.settings.snapshot_entries, 2 * index
-                )
+                behind = log.base_index + 2 * self.node.settings.snapshot_entries
+                self._compact_at = max(behind, 2 * index)
             return result
         index = self.propose(command)
         applied, result = self._last_result

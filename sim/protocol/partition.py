@@ -150,6 +150,7 @@ class Partition(Rows):
             self.outcomes.copy(),
             tuple(self.uncleaned),
             self.catalog_version,
+            {tx: tuple(ops) for tx, ops in self._ops.items()},
         )
 
     def install(self, state: PartitionState) -> None:
@@ -163,9 +164,8 @@ class Partition(Rows):
         self.outcomes = state.outcomes.copy()
         self.uncleaned = dict.fromkeys(state.uncleaned)
         self._written = {}
-        self._ops = {}
+        self._ops = {tx: dict.fromkeys(ops) for tx, ops in state.ops.items()}
         for key, intent in state.intents.items():
-            self._ops.setdefault(intent.tx, {})[intent.op] = None
             self._written.setdefault(intent.tx, {})[key] = None
         self.safe_ts = max(self.safe_ts, state.safe_ts)
         if self.on_safe_time is not None:
@@ -194,11 +194,7 @@ class Partition(Rows):
         self.intents[key] = Intent(
             tx, command.op, command.op_ts, command.version, command.row, command.commit_place
         )
-        written = self._written.get(tx)
-        if written is None:
-            self._written[tx] = {key: None}
-        else:
-            written[key] = None
+        self._written.setdefault(tx, {})[key] = None
         return None
 
     def _write_and_commit(self, stamp: Timestamp, command: FullWrite) -> Timestamp | Reason:
@@ -210,7 +206,9 @@ class Partition(Rows):
         if not self._strategy.accepts_token(command.lease_start, self.lease_start):
             self._node.probe("write-fenced")
             return Reason.PRIMARY_EXPIRED
-        self.end(tx, stamp)
+        if tx in self._written:  # an attempt of which nobody heard left an intent
+            self.end(tx, None)
+        self.ended[tx] = stamp
         self.catalog_version = max(self.catalog_version, command.catalog_version)
         version = RowVersion(tx.label, stamp, command.version, command.row)
         self._put(key, version)

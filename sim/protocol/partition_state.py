@@ -48,4 +48,5 @@ class PartitionState(Record, frozen=True):
     ended: dict[TxId, Timestamp | None]
     outcomes: dict[TxId, Outcome]
     uncleaned: tuple[TxId, ...]
-    catalog_version: int = 0
+    catalog_version: int
+    ops: dict[TxId, tuple[str, ...]]

@@ -2,7 +2,8 @@
 
 Any replica may answer, once it knows everything of its partition up to read_ts: when its partition
 safe time has reached it. The primary need not wait for that: it moves its own clock beyond read_ts,
-so that whatever it still lets happen is later. The schema, too, is that at read_ts.
+so that whatever it still lets happen is later, and waits for what is on its way. The schema, too,
+is that at read_ts.
 
 An intent may belong to a transaction that committed before read_ts and whose cleanup has not come
 yet; its coordinator knows, or else its commit partition. One that is still open is made to commit
@@ -78,19 +79,25 @@ class Readers:
         return self._replica.executor.shown(request, request.tx, read_ts, found, seen)
 
     async def _complete(self, hosted: Hosted, request: Read) -> None:
-        """Know everything of the partition up to read_ts."""
-        node, read_ts = self.node, request.read_ts
+        """Know everything of the partition up to read_ts.
+
+        At a primary nothing happens any more up to there, once its clock is beyond; but a one-phase
+        write that is stamped and still on its way may yet be committed at its stamp.
+        """
+        node, group, read_ts = self.node, hosted.group, request.read_ts
         if hosted.machine.safe_ts >= read_ts:
             return
-        if self._replica.is_primary(hosted.place):
-            node.clock.update(read_ts)
+        primary = self._replica.is_primary(hosted.place)
+        if not primary and not group.is_alone:
+            node.probe("read-only-wait")
+            await self.hosting.safe_time_reaches(hosted, read_ts)
             return
-        if hosted.group.is_alone:
-            node.clock.update(read_ts)
-            self.hosting.submitted(hosted, SafeTimeSync())
-            return
-        node.probe("read-only-wait")
-        await self.hosting.safe_time_reaches(hosted, read_ts)
+        node.clock.update(read_ts)
+        if primary and group.is_leader and group.last_stamp <= hosted.machine.safe_ts:
+            return  # nothing is on its way
+        synced = self.hosting.submitted(hosted, SafeTimeSync())
+        if type(synced) is CoroutineType:
+            await synced
 
     async def _seen(self, hosted: Hosted, request: Read, key: Key) -> Found:
         """The version of a row at read_ts; an intent may be one that is committed already."""

@@ -297,7 +297,7 @@ class Replica:
         if request.action in {"get", "scan"}:
             return self.executor.read(request, hosted, op_ts, table)
         if not self.participant.is_new(tx, request.op):  # a copy of the message
-            return None if request.one_phase else Operated(node.clock.now(), op_ts, None)
+            return self.executor.told_again(request, hosted, op_ts)
         if request.one_phase:
             return self.executor.write_and_commit(sender, request, hosted, op_ts, table)
         return self.executor.write(sender, request, hosted, op_ts, table)

@@ -93,14 +93,13 @@ def test_the_same_log_makes_the_same_replica(log: list[Any]) -> None:
 def test_a_snapshot_stands_for_the_log_before_it(log: list[Any], cut: int) -> None:
     """Wherever it was taken; and what happens later does not change it."""
     whole, first = replica(), replica()
-    carried_out(whole, log)
     cut = min(cut, len(log))
     carried_out(first, log[:cut])
     taken = first.snapshot()
     carried_out(first, log, cut)
     second = replica()
     second.install(taken)
-    carried_out(second, log, cut)
+    assert carried_out(second, log, cut) == carried_out(whole, log)[cut:]
     assert state(second) == state(first) == state(whole)
 
 
@@ -169,6 +168,30 @@ def test_an_older_version_of_a_row_never_covers_a_newer_one(log: list[Any]) -> N
     for versions in partition.rows.values():
         stamps = [version.commit_ts for version in versions]
         assert stamps == sorted(stamps)
+
+
+def test_a_snapshot_tells_of_overwritten_writes_too() -> None:
+    """Their coordinator may still ask whether they are stored."""
+    source, target = replica(), replica()
+    tx = TxId(Timestamp(1), 0, "t")
+    for number, op in enumerate("ab"):
+        stamp = Timestamp(100 + number)
+        write = WriteIntent(tx, op, stamp, 1, 1, (number,), Timestamp(10), PLACE, 0)
+        carried_out(source, [write])
+    target.install(source.snapshot())
+    assert list(target.ops_of(tx)) == ["a", "b"]
+
+
+def test_a_one_phase_commit_takes_the_place_of_its_own_intent() -> None:
+    """One that an attempt has left of which nobody heard; it stays in nobody's way."""
+    partition = replica()
+    tx = TxId(Timestamp(1), 0, "t")
+    write = WriteIntent(tx, "a", Timestamp(100), 1, 1, (1,), Timestamp(10), PLACE, 0)
+    at_once = FullWrite(tx, "a", Timestamp(101), 1, 1, (1,), Timestamp(10), 0)
+    assert carried_out(partition, [write, at_once]) == [None, 1001]
+    assert (partition.intents, partition.open_transactions) == ({}, ())
+    assert partition.ended == {tx: 1001}
+    assert [version.commit_ts for version in partition.rows[1]] == [1001]
 
 
 def test_who_does_not_know_a_rows_version_does_not_store_it() -> None:

@@ -1,0 +1,164 @@
+"""What a primary of replicated rows does: early answers, news of them, copies, one-phase writes."""
+
+from dataclasses import replace
+
+from sim.model.reasons import Reason
+from sim.protocol.replica_messages import AreReplicated, PartitionRaft
+from sim.strategies.iep import IEP
+from sim.units import Timestamp
+from tests.unit.protocol.primary import OLD, PLACE, YOUNG
+from tests.unit.protocol.trio import Trio
+
+
+def test_a_write_is_answered_before_it_is_replicated_and_told_of_afterwards() -> None:
+    """Once it is in the log for good."""
+    trio = Trio()
+    answer = trio.send(OLD, "put", 1, (1, 5), op="w")
+    trio.later(1)
+    assert (answer.value.reason, answer.value.replicated) == (None, False)
+    assert trio.heard() == []
+    trio.later(5)
+    assert trio.heard() == [("w", None)]
+    assert trio.hosted("n1").pending == {}
+
+
+def test_a_transaction_reads_its_writes_before_they_are_replicated() -> None:
+    """By key and by scan, the later over the earlier; nobody else gets that far."""
+    trio = Trio()
+    trio.raft_stops = True
+    for value in (5, 6):
+        trio.send(OLD, "put", 1, (1, value))
+    trio.later(1)
+    for action, key in (("get", 1), ("scan", None)):
+        answer = trio.send(OLD, action, key)  # type: ignore[arg-type]  # a scan has no key
+        trio.later(1)
+        assert answer.value.rows == ((1, ((1, 1), (2, 6))),)
+
+
+def test_a_write_that_its_group_refuses_is_told_of_with_the_reason() -> None:
+    """Another primary was made ready meanwhile."""
+    trio = Trio()
+    trio.next_lease("n2")
+    trio.lease("n1", Timestamp(trio.hosted("n1").machine.lease_start - 1))
+    old_token = trio.hosted("n1").lease
+    assert old_token is not None
+    trio.send(OLD, "put", 1, (1, 5), op="w", lease_start=old_token.start_ts)
+    trio.later(10)
+    assert trio.heard() == [("w", Reason.PRIMARY_EXPIRED)]
+    assert trio.rows("n1") == {}
+    assert trio.hosted("n1").machine.intents == {}
+
+
+def test_who_asks_again_hears_of_what_is_stored_and_only_of_that() -> None:
+    """News are lost now and then."""
+    trio = Trio()
+    trio.send(OLD, "put", 1, (1, 5), op="w1")
+    trio.later(10)
+    trio.raft_stops = True
+    trio.send(OLD, "put", 2, (2, 5), op="w2")
+    trio.later(1)
+    trio.news.clear()
+    trio.client.send("n1", AreReplicated(Timestamp(0), OLD, ("w1", "w2", "w3"), PLACE))
+    trio.later(5)
+    assert trio.heard() == [("w1", None)]
+
+
+def test_a_copy_of_a_write_never_says_that_it_is_replicated_before_it_is() -> None:
+    """The answer to the copy may be the only one that arrives."""
+    trio = Trio()
+    trio.raft_stops = True
+    for _ in range(2):
+        answer = trio.send(OLD, "put", 1, (1, 5), op="w")
+        trio.later(1)
+        assert (answer.value.reason, answer.value.replicated) == (None, False)
+    trio.raft_stops = False
+    trio.later(50)
+    again = trio.send(OLD, "put", 1, (1, 5), op="w")
+    trio.later(1)
+    assert again.value.replicated
+
+
+def test_a_copy_undoes_no_later_write() -> None:
+    """It is not executed."""
+    trio = Trio()
+    for op, value in (("w1", 5), ("w2", 6), ("w1", 5)):
+        trio.send(OLD, "put", 1, (1, value), op=op)
+        trio.later(10)
+    assert trio.hosted("n1").machine.intents[1].row == (1, 6)
+
+
+# --- one-phase writes -----------------------------------------------------------------------------
+
+
+def test_a_one_phase_write_is_answered_once_it_is_committed() -> None:
+    """At its stamp, and its locks are free."""
+    trio = Trio()
+    answer = trio.send(OLD, "put", 1, (1, 5), one_phase=True)
+    trio.later(1)
+    assert not answer.done
+    trio.later(5)
+    assert answer.value.commit_ts == trio.hosted("n1").machine.ended[OLD]
+    assert trio.rows("n1") == {1: [(1, 5)]}
+    assert not trio["n1"].replica.locks.any_held
+
+
+def test_a_copy_of_a_one_phase_write_is_told_what_the_first_came_to() -> None:
+    """Whoever sends it, and however late; nothing is written again."""
+    trio = Trio()
+    trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    trio.later(10)
+    again = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    trio.later(10)
+    assert again.value.commit_ts == trio.hosted("n1").machine.ended[OLD]
+    assert trio.rows("n1") == {1: [(1, 5)]}
+
+
+def test_a_copy_of_a_one_phase_write_that_is_under_way_is_not_answered() -> None:
+    """The first one will be."""
+    trio = Trio()
+    trio.raft_stops = True
+    answers = [trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w") for _ in range(2)]
+    trio.later(5)
+    assert [answer.done for answer in answers] == [False, False]
+    trio.raft_stops = False
+    trio.later(50)
+    assert [answer.done for answer in answers] == [True, False]
+
+
+def unsure() -> Trio:
+    """Whose leader never knows the schema at its stamp."""
+    return Trio(strategy=replace(IEP, validate_one_phase=lambda *_: None))
+
+
+def test_where_the_leader_does_not_know_the_schema_a_one_phase_write_is_an_intent() -> None:
+    """Its transaction then commits in two phases; until then it keeps its locks."""
+    trio = unsure()
+    answer = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    trio.later(1)
+    told = answer.value
+    assert (told.reason, told.commit_ts, told.replicated) == (None, None, False)
+    trio.later(10)
+    assert trio.heard() == [("w", None)]
+    assert trio.hosted("n1").machine.intents[1].tx == OLD
+    assert trio["n1"].replica.locks.any_held
+
+
+def test_a_copy_of_a_one_phase_write_that_became_an_intent_is_told_so() -> None:
+    """Were it not answered, its coordinator would ask for ever."""
+    trio = unsure()
+    trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    for waited_ms, replicated in ((1, False), (10, True)):
+        trio.later(waited_ms)
+        copy = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+        trio.later(0)
+        told = copy.value
+        assert (told.reason, told.commit_ts, told.replicated) == (None, None, replicated)
+
+
+def test_replication_is_by_the_partitions_own_group() -> None:
+    """Its messages say which."""
+    trio = Trio()
+    trio.send(OLD, "put", 1, (1, 5))
+    trio.send(YOUNG, "put", 2, (2, 5))
+    trio.later(10)
+    assert {message.place for message in trio.wire.payloads(PartitionRaft)} == {PLACE}

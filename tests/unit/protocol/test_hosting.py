@@ -1,0 +1,317 @@
+"""A node's replicas: how commands come to the leader, wherever it is, and results back; tokens."""
+
+from dataclasses import replace
+from typing import Any
+
+from sim.model.reasons import Reason
+from sim.protocol.commands import CleanUp, FullWrite, PrimaryChange, SafeTimeSync
+from sim.protocol.hosted import BUSY
+from sim.protocol.leases import Lease
+from sim.protocol.replica_messages import (
+    LeaseAccepted,
+    LeaseGrant,
+    PartitionSubmit,
+    PartitionSubmitted,
+)
+from sim.strategies.iep import IEP
+from sim.units import MIN_TIMESTAMP, Timestamp, timestamp
+from tests.helpers_protocol import FIRST_LEASE, NEVER, T, change
+from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG
+from tests.unit.protocol.trio import NAMES, Trio, intent
+
+
+def at_once(**more: Any) -> FullWrite:
+    fields: dict[str, Any] = {
+        "tx": OLD,
+        "op": "w",
+        "op_ts": Timestamp(10),
+        "key": 1,
+        "version": 1,
+        "row": (1, 5),
+        "lease_start": FIRST_LEASE,
+        "catalog_version": 1,
+        "tables": ((1, 1, 1),),
+    }
+    return FullWrite(**(fields | more))
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def test_who_holds_no_replica_has_no_group() -> None:
+    """Neither of a table that it does not know."""
+    trio = Trio(replicas=1)
+    assert trio["n2"].hosting.at(PLACE) is None
+    assert trio["n1"].hosting.at((9, 0)) is None
+
+
+def test_a_groups_first_leader_is_the_first_replica() -> None:
+    """Everywhere alike."""
+    trio = Trio()
+    assert [trio.hosted(name).group.is_leader for name in NAMES] == [True, False, False]
+
+
+def test_a_new_tables_group_is_born_when_it_is_needed() -> None:
+    """By a message of its leader, if not before."""
+    trio = Trio()
+    change(trio.catalog, T.replace(" t ", " u "), timestamp(0))
+    trio.placed[2, 0] = "n1"
+    assert (2, 0) not in trio["n2"].hosting.members
+    hosting = trio["n1"].hosting
+    trio["n1"].node.spawn(hosting.submitted(trio.hosted("n1", (2, 0)), SafeTimeSync()))
+    trio.later(10)
+    assert trio.hosted("n2", (2, 0)).machine.applied_index == 1
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+def test_every_replica_carries_out_what_is_submitted_anywhere() -> None:
+    """The result comes once it is carried out at the submitter too."""
+    trio = Trio()
+    for number, name in enumerate(NAMES):
+        assert trio.ran(name, intent(OLD, key=number)) is None
+        assert number in trio.hosted(name).machine.intents
+    trio.later(20)
+    assert [len(trio.hosted(name).machine.intents) for name in NAMES] == [3, 3, 3]
+
+
+def test_a_result_is_told_after_the_submitter_has_carried_the_command_out_itself() -> None:
+    """Though the leader tells of it while this one's log is late."""
+    trio = Trio()
+    trio.led_by("n2")
+    done: list[int] = []
+
+    async def run() -> None:
+        await trio["n1"].hosting.submitted(trio.hosted("n1"), intent(OLD))
+        done.append(len(trio.hosted("n1").machine.intents))
+
+    trio["n1"].node.disk_delay_us = 40_000
+    trio["n1"].node.spawn(run())
+    trio.later(30)
+    assert trio.wire.payloads(PartitionSubmitted)[-1].done
+    assert done == []
+    trio.later(60)
+    assert done == [1]
+
+
+def test_stamps_rise_from_one_leader_to_the_next() -> None:
+    """Whatever their clocks show."""
+    trio = Trio()
+    trio["n1"].node.ahead_ms = 9
+    trio.ran("n1", SafeTimeSync())
+    first = trio.hosted("n1").group.last_stamp
+    trio.led_by("n2")
+    trio.ran("n2", SafeTimeSync())
+    assert trio.hosted("n2").group.last_stamp > first
+
+
+def test_a_copy_of_a_submission_is_proposed_once() -> None:
+    """Both are answered alike."""
+    trio = Trio()
+    before = trio.hosted("n1").machine.applied_index
+    request = PartitionSubmit(Timestamp(0), PLACE, intent(OLD), 7)
+    answers = [trio.ask(request) for _ in range(2)]
+    trio.later(10)
+    assert trio.hosted("n1").machine.applied_index == before + 1
+    assert [answer.value.done for answer in answers] == [True, True]
+
+
+def test_who_does_not_lead_says_who_does() -> None:
+    """And carries nothing out."""
+    trio = Trio()
+    answer = trio.asked(PartitionSubmit(Timestamp(0), PLACE, intent(OLD), 1), "n2")
+    assert (answer.done, answer.leader) == (False, "n1")
+
+
+def test_a_submission_finds_the_leader_after_a_change() -> None:
+    """Whoever is asked first."""
+    trio = Trio()
+    trio.led_by("n3")
+    assert trio.ran("n2", intent(OLD)) is None
+    assert trio.hosted("n2").machine.intents
+
+
+def test_a_submission_outlasts_a_leader_that_is_gone() -> None:
+    """It is sent again until somebody answers, and done once."""
+    trio = Trio(election_timeout_ms=100)
+    trio.cut = {"n1"}
+    assert trio.ran("n2", intent(OLD), within_ms=2_000) is None
+    assert [len(trio.hosted(name).machine.intents) for name in NAMES] == [0, 1, 1]
+    trio.cut = set()
+    trio.later(1_000)
+    assert len(trio.hosted("n1").machine.intents) == 1
+
+
+def test_what_a_deposed_leader_had_proposed_is_proposed_again() -> None:
+    """Its proposer gets the result of whoever leads then."""
+    trio = Trio(election_timeout_ms=100)
+    results: list[Any] = []
+
+    async def run() -> None:
+        results.append(await trio["n1"].hosting.submitted(trio.hosted("n1"), intent(OLD)))
+
+    trio.cut = {"n1"}
+    trio["n1"].node.spawn(run())
+    trio.later(1_000)
+    assert results == []
+    trio.cut = set()
+    trio.later(2_000)
+    assert results == [None]
+    assert [list(trio.hosted(name).machine.intents) for name in NAMES] == [[1], [1], [1]]
+
+
+def test_who_does_not_know_the_version_of_a_row_lets_it_wait() -> None:
+    """It could not decode it."""
+    trio = Trio()
+    later = intent(OLD, catalog_version=2)
+    answer = trio.asked(PartitionSubmit(Timestamp(0), PLACE, later, 1))
+    assert not answer.done
+    change(trio.catalog, "ALTER TABLE t ADD COLUMN w INT", timestamp(50))
+    assert trio.asked(PartitionSubmit(Timestamp(0), PLACE, later, 2)).done
+
+
+# --- one-phase writes -----------------------------------------------------------------------------
+
+
+def test_a_one_phase_write_is_judged_at_its_stamp() -> None:
+    """A schema for which it is not compatible refuses it, before it is in the log."""
+    trio = Trio()
+    change(trio.catalog, "ALTER TABLE t DROP COLUMN v", timestamp(50))
+    trio.later(60)
+    for name in ("n1", "n2"):
+        assert trio.ran(name, at_once()) is Reason.SCHEMA_INCOMPATIBLE
+    assert trio.rows("n1") == {}
+
+
+def test_a_leader_that_does_not_know_the_schema_at_its_stamp_is_busy() -> None:
+    """Near or far; nothing is proposed."""
+    trio = Trio(strategy=replace(IEP, validate_one_phase=lambda *_: None))
+    before = trio.hosted("n1").machine.applied_index
+    for name in ("n1", "n2"):
+        assert trio.ran(name, at_once()) is BUSY
+    assert trio.hosted("n1").machine.applied_index == before
+
+
+def test_a_write_that_may_be_in_the_log_already_never_falls_back() -> None:
+    """Were it to become an intent as well, it would be there twice."""
+    known = {"busy": False}
+    told = ((1, 1, 1),)
+    strategy = replace(IEP, validate_one_phase=lambda *_: None if known["busy"] else (None, told))
+    trio = Trio(strategy=strategy, election_timeout_ms=100)
+    results: list[Any] = []
+
+    async def run() -> None:
+        results.append(await trio["n1"].hosting.submitted(trio.hosted("n1"), at_once()))
+
+    trio.cut = {"n1"}
+    trio["n1"].node.spawn(run())  # appended at n1, and nowhere else
+    trio.later(500)
+    known["busy"] = True
+    trio.cut = set()
+    trio.later(500)
+    assert results == []
+    known["busy"] = False
+    trio.later(500)
+    [commit_ts] = results
+    assert trio.hosted("n1").machine.ended[OLD] == commit_ts
+
+
+def test_a_transaction_that_has_ended_is_not_judged_again() -> None:
+    """A copy of its write is told what became of the first."""
+    judged: list[Any] = []
+    strategy = replace(IEP, validate_one_phase=lambda *_: judged.append(1) or (None, ((1, 1, 1),)))
+    trio = Trio(strategy=strategy)
+    assert trio.ran("n1", at_once()) == trio.ran("n1", at_once())
+    assert len(judged) == 1
+
+
+# --- primaries ------------------------------------------------------------------------------------
+
+
+def test_who_becomes_primary_knows_everything_before_it_says_so() -> None:
+    """What was committed before it is asked, its log may not even hold yet."""
+    trio = Trio()
+    trio.cut = {"n3"}
+    trio.ran("n1", at_once())
+    assert trio.rows("n3") == {}
+    trio.cut = set()
+    trio.next_lease("n3")
+    assert trio.rows("n3") == {1: [(1, 5)]}
+
+
+def test_what_an_earlier_primary_still_sends_is_refused() -> None:
+    """Writes of both kinds, at every replica alike; ends of transactions are not."""
+    trio = Trio()
+    trio.ran("n1", intent(LAST, key=3))
+    trio.next_lease("n2")
+    assert trio.ran("n1", intent(OLD)) is Reason.PRIMARY_EXPIRED
+    assert trio.ran("n1", at_once(tx=YOUNG)) is Reason.PRIMARY_EXPIRED
+    assert trio.ran("n1", CleanUp(LAST, timestamp(5))) is None
+    for name in NAMES:
+        assert trio.rows(name) == {3: [(3, 5)]}
+        assert trio.hosted(name).machine.intents == {}
+
+
+def test_an_earlier_grant_that_comes_late_takes_nothing_back() -> None:
+    """The latest token stands."""
+    trio = Trio()
+    for token in (timestamp(50), timestamp(20)):
+        trio.ran("n1", PrimaryChange(token, "n2"))
+    assert trio.hosted("n1").machine.lease_start == timestamp(50)
+
+
+def test_a_grant_is_accepted_where_the_node_can_be_primary() -> None:
+    """And nowhere else; a token of before its restart is not accepted either."""
+    trio = Trio()
+    for place, accepted in ((PLACE, True), ((9, 0), False)):
+        answer = trio.asked(LeaseGrant(Timestamp(0), place, timestamp(50)), "n2")
+        assert type(answer) is LeaseAccepted
+        assert answer.accepted is accepted
+    trio["n2"].leases._born_ts = timestamp(70)
+    answer = trio.asked(LeaseGrant(Timestamp(0), PLACE, timestamp(60)), "n2")
+    assert not answer.accepted
+
+
+def test_a_node_serves_by_its_own_lease_only() -> None:
+    """Of this life."""
+    trio = Trio()
+    assert trio.hosted("n1").lease is not None
+    trio.lease("n2", timestamp(50))
+    assert [trio.hosted(name).lease is not None for name in NAMES] == [False, True, False]
+    trio["n2"].leases._born_ts = timestamp(60)
+    trio["n2"].leases.begin(Lease(PLACE, "n2", timestamp(50), NEVER))
+    assert trio.hosted("n2").lease is None
+
+
+# --- partition safe time --------------------------------------------------------------------------
+
+
+def test_an_idle_leader_stamps_a_command_now_and_then() -> None:
+    """Only the leader, and only where nothing else is stamped; a lone one has nobody to tell."""
+    trio = Trio(partition_idle_ms=100)
+    trio.later(350)
+    assert [trio[name].node.probes["partition-tick"] for name in NAMES] == [3, 0, 0]
+    assert trio.hosted("n3").machine.safe_ts >= timestamp(300)
+    lone = Trio(replicas=1, partition_idle_ms=100)
+    lone.later(350)
+    assert lone.hosted("n1").machine.safe_ts == MIN_TIMESTAMP
+
+
+def test_a_busy_leader_stamps_nothing_idle() -> None:
+    """Its commands move safe time."""
+    trio = Trio(partition_idle_ms=100)
+    trio.later(10)
+    for number in range(8):
+        trio.ran("n1", intent(OLD, number), within_ms=50)
+    assert trio["n1"].node.probes["partition-tick"] == 0
+
+
+def test_a_new_leader_ticks_and_the_old_one_no_more() -> None:
+    """Its first command lets it commit what earlier terms left behind."""
+    trio = Trio(partition_idle_ms=100)
+    trio.led_by("n2")
+    before = trio["n1"].node.probes["partition-tick"]
+    trio.later(350)
+    assert trio["n1"].node.probes["partition-tick"] == before
+    assert trio["n2"].node.probes["partition-tick"] == 3

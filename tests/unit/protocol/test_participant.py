@@ -1,0 +1,234 @@
+"""The commit point and what follows from it: outcomes that stay, cleanups that go on."""
+
+from typing import Any
+
+from sim.protocol.commands import FinishTx
+from sim.protocol.ids import TxId
+from sim.protocol.locks import X
+from sim.protocol.messages import Cleaned, Cleanup, Finish, Finished
+from sim.protocol.replica_messages import NotPrimary
+from sim.units import Timestamp, timestamp
+from tests.helpers_protocol import FIRST_LEASE
+from tests.unit.protocol.primary import OLD, PLACE, YOUNG
+from tests.unit.protocol.trio import NAMES, Trio
+
+OTHER = (1, 1)
+COMMIT_TS = timestamp(7)
+
+
+class Two(Trio):
+    """Two partitions: n1 is primary of the first, the commit partition, and n2 of the other."""
+
+    def __init__(self, **changes: Any) -> None:
+        super().__init__(partitions=2, **changes)
+        for name in NAMES:
+            self.hosted(name, OTHER)
+        self.lease("n2", FIRST_LEASE, place=OTHER)
+        self.lost: set[type] = set()
+        base = self.wire.fate
+        self.wire.fate = lambda sent: () if type(sent.payload) in self.lost else base(sent)
+
+    def wrote(self, tx: TxId = OLD) -> None:
+        """A row in each partition, under locks."""
+        self.send(tx, "put", 2, (2, 5))
+        self.send(tx, "put", 1, (1, 5), to="n2", partition=1)
+        self.later(20)
+
+    def finish(
+        self, commit_ts: Timestamp | None = COMMIT_TS, tx: TxId = OLD, to: str = "n1"
+    ) -> Any:
+        future = self.ask(Finish(Timestamp(0), tx, commit_ts, PLACE, (PLACE, OTHER), ()), to)
+        self.later(20)
+        assert future.done
+        return future.value
+
+    def committed(self, name: str) -> list[Any]:
+        """What a node knows to be committed, in both partitions."""
+        found: list[Any] = []
+        for place in (PLACE, OTHER):
+            machine = self.hosted(name, place).machine
+            found += [(v.row, v.commit_ts) for versions in machine.rows.values() for v in versions]
+        return found
+
+    def at_rest(self) -> bool:
+        return not any(member.replica.has_open_work for member in self.members.values())
+
+
+BOTH = [((2, 5), COMMIT_TS), ((1, 5), COMMIT_TS)]
+
+
+# --- the commit point -----------------------------------------------------------------------------
+
+
+def test_a_finish_commits_the_transaction_everywhere() -> None:
+    """In every partition, on every replica; no lock is left."""
+    two = Two()
+    two.wrote()
+    told = two.finish()
+    assert type(told) is Finished
+    assert told.commit_ts == COMMIT_TS
+    two.later(50)
+    assert [two.committed(name) for name in NAMES] == [BOTH] * 3
+    assert two.at_rest()
+
+
+def test_a_finish_that_comes_again_is_told_the_same() -> None:
+    """However often, and though it has all been cleaned up."""
+    two = Two()
+    two.wrote()
+    assert [two.finish().commit_ts for _ in range(3)] == [COMMIT_TS] * 3
+    assert [two.committed(name) for name in NAMES] == [BOTH] * 3
+
+
+def test_two_outcomes_the_first_stays() -> None:
+    """Whoever wants another one is told of it, and nothing changes."""
+    for first, second in ((COMMIT_TS, None), (None, COMMIT_TS), (COMMIT_TS, timestamp(9))):
+        two = Two()
+        two.wrote()
+        assert two.finish(first).commit_ts == first
+        assert two.finish(second).commit_ts == first
+        two.later(50)
+        assert two.committed("n3") == (BOTH if first else [])
+
+
+def test_two_outcomes_at_once_are_told_alike() -> None:
+    """The order of the log decides."""
+    two = Two()
+    two.wrote()
+    asked = [
+        two.ask(Finish(Timestamp(0), OLD, commit_ts, PLACE, (PLACE, OTHER), ()), "n1")
+        for commit_ts in (COMMIT_TS, None)
+    ]
+    two.later(30)
+    assert [future.value.commit_ts for future in asked] == [COMMIT_TS] * 2
+
+
+def test_only_the_primary_takes_a_finish() -> None:
+    """Another one sends its sender on, and stores nothing."""
+    two = Two()
+    two.wrote()
+    assert type(two.finish(to="n2")) is NotPrimary
+    assert OLD not in two.hosted("n2").machine.outcomes
+
+
+def test_an_outcome_survives_the_node_that_stored_it() -> None:
+    """Whoever is primary next tells the same."""
+    two = Two(election_timeout_ms=100)
+    two.wrote()
+    two.finish()
+    two.cut = {"n1"}
+    two.later(1_000)
+    two.next_lease("n3")
+    assert two.finish(None, to="n3").commit_ts == COMMIT_TS
+
+
+# --- cleaning up ----------------------------------------------------------------------------------
+
+
+def test_participants_are_told_until_they_have_confirmed() -> None:
+    """By whoever stored the outcome; then it is over for good, and all replicas know."""
+    two = Two()
+    two.wrote()
+    two.lost = {Cleanup}
+    two.finish()
+    two.later(200)
+    assert not two.at_rest()
+    assert [OLD in two.hosted(name).machine.uncleaned for name in NAMES] == [True] * 3
+    assert two["n1"].node.probes["cleanup-resent"]
+    two.lost = set()
+    two.later(1_000)
+    assert two.at_rest()
+    assert [OLD in two.hosted(name).machine.uncleaned for name in NAMES] == [False] * 3
+
+
+def test_a_lost_confirmation_only_makes_it_come_again() -> None:
+    """Twice is as good as once."""
+    two = Two()
+    two.wrote()
+    two.lost = {Cleaned}
+    two.finish()
+    two.later(200)
+    two.lost = set()
+    two.later(1_000)
+    assert two.committed("n2") == BOTH
+    assert two.hosted("n1").machine.uncleaned == {}
+
+
+def test_a_new_primary_goes_on_with_what_the_last_one_left() -> None:
+    """The outcome is in the log, and so is that not everybody has heard of it."""
+    two = Two(election_timeout_ms=100)
+    two.wrote()
+    two.lost = {Cleanup}
+    two.finish()
+    two.cut, two.lost = {"n1"}, set()
+    two.later(1_000)
+    two.next_lease("n3")
+    two.later(500)
+    assert two["n3"].node.probes["cleanup-resumed"] == 1
+    assert two.committed("n2") == BOTH
+    assert not two["n2"].replica.has_open_work
+
+
+def test_whoever_is_primary_of_a_partition_by_then_is_told() -> None:
+    """The place counts, not who was primary when the transaction was there."""
+    two = Two()
+    two.wrote()
+    two.lost = {Cleanup}
+    two.finish()
+    two.lease("n3", timestamp(400), place=OTHER)
+    two.lost = set()
+    two.later(1_000)
+    assert {sent.to for sent in two.wire.sent if type(sent.payload) is Cleanup} >= {"n2", "n3"}
+    assert two.committed("n3") == BOTH
+
+
+def test_locks_are_free_only_after_the_intents_are_seen_to() -> None:
+    """Else the next one would meet them."""
+    two = Two()
+    two.wrote()
+    two.raft_stops = True
+    two.ask(Cleanup(Timestamp(0), OLD, COMMIT_TS, (OTHER,)), "n2")
+    two.later(50)
+    row = (1, 1, 1)
+    assert two["n2"].replica.locks.holds(OLD, row) & X
+    two.raft_stops = False
+    two.later(100)
+    assert not two["n2"].replica.locks.holds(OLD, row)
+    assert two.committed("n2") == [((1, 5), COMMIT_TS)]
+
+
+def test_an_end_of_what_was_never_here_is_confirmed() -> None:
+    """Its operation may have been lost; and it is refused if it still comes."""
+    two = Two()
+    two.ask(Cleanup(Timestamp(0), YOUNG, None, (PLACE,)))
+    two.later(20)
+    assert two.wire.payloads(Cleaned)
+    late = two.send(YOUNG, "put", 2, (2, 5))
+    two.later(20)
+    assert late.value.reason is not None
+
+
+def test_whoever_holds_no_replica_has_nothing_to_clean() -> None:
+    """It says so at once."""
+    trio = Trio(replicas=1)
+    assert type(trio.asked(Cleanup(Timestamp(0), OLD, None, (PLACE,)), "n3")) is Cleaned
+
+
+def test_a_transaction_of_one_partition_needs_no_cleanup() -> None:
+    """Its outcome is its end there."""
+    trio = Trio()
+    trio.send(OLD, "put", 1, (1, 5))
+    trio.later(20)
+    trio.ask(Finish(Timestamp(0), OLD, COMMIT_TS, PLACE, (PLACE,), ()))
+    trio.later(20)
+    assert trio.rows("n3") == {1: [(1, 5)]}
+    assert trio.hosted("n1").machine.uncleaned == {}
+    assert not trio["n1"].replica.has_open_work
+    assert trio.wire.payloads(Cleanup) == []
+
+
+def test_the_end_is_told_with_the_other_participants_only() -> None:
+    """The commit partition is none of them."""
+    trio = Trio()
+    outcome = trio.ran("n1", FinishTx(OLD, COMMIT_TS, (OTHER, PLACE, (1, 2))))
+    assert outcome.participants == (OTHER, (1, 2))

@@ -1,0 +1,278 @@
+"""What nobody ends: who asks, whom, how often, and that recovery only ever aborts."""
+
+from typing import Any
+
+import pytest
+
+from sim.history.events import TxRecovered
+from sim.model.reasons import Reason
+from sim.protocol.commands import FullWrite
+from sim.protocol.ids import TxId
+from sim.protocol.messages import Finish, Finished
+from sim.protocol.partition_state import Outcome
+from sim.protocol.recovery import PATIENCE
+from sim.protocol.replica_messages import NotPrimary, RecoverTx, TxState, TxStateRequest
+from sim.units import Timestamp, timestamp
+from tests.helpers_protocol import FIRST_LEASE, result_of
+from tests.unit.protocol.primary import PLACE
+from tests.unit.protocol.trio import NAMES, Trio, intent
+
+LOST = TxId(Timestamp(5), 2, "lost")
+"""A transaction whose coordinator is n3."""
+YOUNGER = TxId(Timestamp(9), 0, "younger")
+OLDER = TxId(Timestamp(1), 0, "older")
+COMMIT_TS = timestamp(7)
+
+
+class Left(Trio):
+    """Transaction LOST has written row 1 at n1; `state` is what its coordinator says, if it may."""
+
+    def __init__(self, state: str | None = None, **changes: Any) -> None:
+        super().__init__(orphan_check_ms=100, **changes)
+        self.state = state
+        self.asked_for: list[TxStateRequest] = []
+        self["n3"].node.handlers[TxStateRequest] = self._state
+        self.send(LOST, "put", 1, (1, 5), op="w")
+        self.later(20)
+
+    def _state(self, sender: str, request: TxStateRequest) -> TxState | None:
+        del sender
+        self.asked_for.append(request)
+        return None if self.state is None else TxState(Timestamp(0), self.state)
+
+    def recover(self, to: str = "n1") -> Any:
+        future = self.ask(RecoverTx(Timestamp(0), LOST, PLACE), to)
+        self.later(20)
+        return future.value
+
+    def finish_later(self) -> None:
+        self.ask(Finish(Timestamp(0), LOST, COMMIT_TS, PLACE, (PLACE,), ()))
+
+    def finish(self, commit_ts: Timestamp | None = COMMIT_TS) -> Any:
+        future = self.ask(Finish(Timestamp(0), LOST, commit_ts, PLACE, (PLACE,), ()))
+        self.later(20)
+        return future.value
+
+    def resolved(self, within_ms: int = 20_000) -> Outcome | None:
+        participant = self["n2"].replica.participant
+        found: Outcome | None = result_of(self.loop, participant.resolved(LOST, PLACE), within_ms)
+        return found
+
+    @property
+    def row_is_locked(self) -> bool:
+        return self["n1"].replica.locks.any_of(LOST)
+
+
+# --- the commit partition's word ------------------------------------------------------------------
+
+
+def test_recovery_aborts_what_has_no_outcome() -> None:
+    """Everywhere; and it is recorded."""
+    left = Left()
+    assert left.recover().commit_ts is None
+    for name in NAMES:
+        assert (left.rows(name), left.hosted(name).machine.intents) == ({}, {})
+    assert not left.row_is_locked
+    told = {(event.tx, event.outcome) for event in left.of(TxRecovered)}
+    assert told == {("lost", "aborted")}
+
+
+def test_a_coordinator_that_was_only_cut_off_is_told_of_the_abort() -> None:
+    """Though it wanted to commit."""
+    left = Left()
+    left.recover()
+    assert left.finish().commit_ts is None
+    assert left.rows("n1") == {}
+
+
+def test_recovery_never_undoes_a_commit() -> None:
+    """It tells of it."""
+    left = Left()
+    assert left.finish().commit_ts == COMMIT_TS
+    assert left.recover().commit_ts == COMMIT_TS
+    assert left.rows("n3") == {1: [(1, 5)]}
+    assert left.of(TxRecovered) == []
+
+
+def test_recovery_and_commit_at_once_are_told_alike() -> None:
+    """What comes first in the log counts, on both sides."""
+    left = Left()
+    asked = [
+        left.ask(request)
+        for request in (
+            Finish(Timestamp(0), LOST, COMMIT_TS, PLACE, (PLACE,), ()),
+            RecoverTx(Timestamp(0), LOST, PLACE),
+        )
+    ]
+    left.later(30)
+    assert [future.value.commit_ts for future in asked] == [COMMIT_TS] * 2
+
+
+def test_what_committed_in_one_phase_has_no_outcome_and_is_not_aborted() -> None:
+    """That it has ended is known all the same."""
+    trio = Trio()
+    write = FullWrite(LOST, "w", Timestamp(10), 1, 1, (1, 5), FIRST_LEASE, 1)
+    commit_ts = trio.ran("n1", write)
+    answer = trio.asked(RecoverTx(Timestamp(0), LOST, PLACE))
+    assert answer.commit_ts == commit_ts
+
+
+def test_only_the_primary_recovers() -> None:
+    """Others send whoever asks on."""
+    left = Left()
+    assert type(left.recover("n2")) is NotPrimary
+    assert left.hosted("n2").machine.intents
+
+
+# --- who asks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [
+        ("aborted", Outcome(None, ())),
+        ("pending", None),
+        ("unknown", Outcome(None, ())),
+        (None, Outcome(None, ())),
+    ],
+)
+def test_the_coordinator_is_asked_first(state: str | None, outcome: Outcome | None) -> None:
+    """Where it says nothing, or knows nothing, the commit partition decides."""
+    left = Left(state)
+    assert left.resolved() == outcome
+    assert len(left.asked_for) == 1
+    recovered = left.wire.payloads(RecoverTx)
+    assert bool(recovered) == (state in (None, "unknown"))
+
+
+def test_a_transaction_about_to_end_is_asked_for_again() -> None:
+    """Until it has ended; then nobody recovers it."""
+    left = Left("deciding")
+    left.loop.call_later(30_000, setattr, left, "state", "unknown")
+    left.loop.call_later(15_000, left.finish_later)
+    assert left.resolved() == Outcome(COMMIT_TS, ())
+    assert len(left.asked_for) > 2
+
+
+def test_who_asks_for_a_transaction_about_to_end_gives_up_in_the_end() -> None:
+    """It may be another one's to find out; nothing was done to the transaction."""
+    left = Left("deciding")
+    assert left.resolved() is None
+    assert len(left.asked_for) == PATIENCE
+    assert left.row_is_locked
+
+
+def test_the_commit_partition_is_asked_until_it_has_a_primary_that_answers() -> None:
+    """Whoever that is by then."""
+    left = Left("unknown")
+    left.lease("n2", Timestamp(FIRST_LEASE + 1), timestamp(1))  # over
+    left.loop.call_later(300_000, left.lease, "n1", Timestamp(FIRST_LEASE + 2))
+    assert left.resolved() == Outcome(None, ())
+    assert len(left.wire.payloads(RecoverTx)) > 1
+
+
+# --- when -----------------------------------------------------------------------------------------
+
+
+def test_who_waits_long_for_a_lock_has_its_holder_looked_for() -> None:
+    """If that is lost, the lock is free at last."""
+    left = Left()
+    waiting = left.send(OLDER, "put", 1, (1, 6))
+    left.later(90)
+    assert left.asked_for == []
+    left.later(600)
+    assert waiting.value.reason is None
+    assert left["n1"].node.probes["coordinator-recovery"] == 1
+
+
+def test_who_gives_up_has_it_looked_for_too() -> None:
+    """A younger one may not wait, and would never see it free."""
+    left = Left()
+    left.later(200)
+    refused = left.send(YOUNGER, "put", 1, (1, 6))
+    left.later(30)
+    assert refused.value.reason is Reason.LOCK_CONFLICT
+    left.later(600)
+    again = left.send(YOUNGER, "put", 1, (1, 6))
+    left.later(30)
+    assert again.value.reason is None
+
+
+def test_who_has_done_something_lately_is_not_suspected() -> None:
+    """Its coordinator is there."""
+    left = Left()
+    waiting = left.send(OLDER, "put", 1, (1, 6))
+    for number in range(8):
+        left.later(60)
+        left.send(LOST, "get", 2, op=f"g{number}")
+    assert left.asked_for == []
+    assert not waiting.done
+
+
+def test_a_transaction_whose_coordinator_lives_keeps_what_it_has() -> None:
+    """However often it is asked for."""
+    left = Left("pending")
+    waiting = left.send(OLDER, "put", 1, (1, 6))
+    left.later(1_500)
+    assert not waiting.done
+    assert left.row_is_locked
+    assert len(left.asked_for) > 1
+
+
+def test_what_is_idle_for_long_is_looked_for_though_in_nobodys_way() -> None:
+    """With every news of a lease, somebody looks."""
+    left = Left()
+    left.later(150)
+    left.lease("n1", FIRST_LEASE)
+    left.later(10)
+    assert left.asked_for == []
+    left.later(50)
+    left.lease("n1", FIRST_LEASE)
+    left.later(600)
+    assert not left["n1"].replica.has_open_work
+
+
+def test_a_new_primary_ends_what_it_finds() -> None:
+    """Intents that came by the log, of a coordinator that died with the last primary."""
+    left = Left(election_timeout_ms=100)
+    left.cut = {"n1"}
+    left.later(1_000)
+    left.next_lease("n2")
+    left.later(250)
+    token = left.hosted("n2").machine.lease_start
+    left.lease("n2", token)
+    left.later(1_000)
+    assert left.hosted("n2").machine.intents == {}
+    assert LOST in left.hosted("n2").machine.ended
+
+
+def test_an_intent_without_a_lock_is_resolved_by_whoever_meets_it() -> None:
+    """By key and by scan; a pending one is a conflict."""
+    for state, reason in (("pending", Reason.LOCK_CONFLICT), ("unknown", None)):
+        for action, key in (("get", 1), ("scan", None)):
+            left = Left(state, election_timeout_ms=100)
+            token = left.next_lease("n2")
+            met = left.send(
+                YOUNGER,
+                action,
+                key,
+                to="n2",
+                lease_start=token,  # type: ignore[arg-type]
+            )
+            left.later(100)
+            assert met.value.reason is reason
+            assert (LOST in left.hosted("n2").machine.ended) is (reason is None)
+
+
+def test_nobody_is_suspected_of_what_is_not_here() -> None:
+    """Nor twice at a time."""
+    left = Left()
+    participant = left["n1"].replica.participant
+    participant.suspect(YOUNGER)
+    left.later(200)
+    for _ in range(3):
+        participant.suspect(LOST)
+    left.later(20)
+    assert len(left.asked_for) == 1
+    assert left.ran("n1", intent(YOUNGER, key=7)) is None
+    assert type(left.finish()) is Finished
