@@ -3,11 +3,11 @@
 from typing import Any
 
 from sim.mutants.base import Mutant, mutant
+from sim.protocol.failure_rules import as_planned, keep_own_clock
 from sim.protocol.messages import CatalogUpdate, NodeJoined
 from sim.protocol.meta_commands import Stamped
 from sim.protocol.metastorage import MetaStorage
 from sim.protocol.strategy import AFTER_ALL_LISTENERS
-from sim.protocol.failure_rules import as_planned, keep_own_clock
 from sim.protocol.ticker import Ticker
 from sim.protocol.time_rules import activation_plus_skew, whatever_delay
 from sim.units import Micros, Timestamp
