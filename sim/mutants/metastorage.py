@@ -2,16 +2,24 @@
 
 from typing import Any
 
+from sim.model.hlc import CLOCK_LIMIT
+from sim.model.ports import Node
+from sim.model.records import Record
 from sim.mutants.base import Mutant, mutant
+from sim.protocol.application import Application
+from sim.protocol.catalog import Catalog
 from sim.protocol.failure_rules import as_planned, keep_own_clock
 from sim.protocol.messages import CatalogUpdate, NodeJoined
 from sim.protocol.meta_commands import Stamped
 from sim.protocol.metastorage import MetaStorage
-from sim.protocol.strategy import AFTER_ALL_LISTENERS
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import AFTER_ALL_LISTENERS, Strategy
 from sim.protocol.ticker import Ticker
 from sim.protocol.time_rules import activation_plus_skew, whatever_delay
 from sim.units import Micros, Timestamp
 
+BOOT_TS = Timestamp(0)
+"""Safe time as it was when the cluster was new."""
 ENCODING_US = Micros(1_000)
 """How long a stamped command lies about before it is appended."""
 
@@ -39,6 +47,58 @@ class RememberingMetaStorage(MetaStorage):
         if known is None:
             known = self._stamps[command.command_id] = super().stamp(command)
         return known
+
+
+class LooseTick(Record, frozen=True):
+    """Safe time, told outside of the log."""
+
+    sent_ts: Timestamp
+
+
+class ShortcutMetaStorage(MetaStorage):
+    """A leader that tells safe time to every node directly, besides what is in the log."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        catalog: Catalog,
+        sync: SchemaSync,
+        *others: Any,
+        **more: Any,
+    ) -> None:
+        super().__init__(node, strategy, catalog, sync, *others, **more)
+        self._sync = sync
+        node.on(LooseTick, self._on_tick)
+
+    def _tick(self, term: int) -> None:
+        super()._tick(term)
+        config = self._config
+        for name in (*config.voters, *config.learners):
+            if name != self.node.name:
+                self.node.send(name, LooseTick(self.group.last_stamp))
+
+    def _on_tick(self, sender: str, tick: LooseTick) -> None:
+        del sender
+        self._sync.publish(tick.sent_ts)
+
+
+class ForgetfulApplication(Application):
+    """A node that comes back with its catalog, but with the safe time of a new cluster."""
+
+    def restored_safe_time(self, message_ts: Timestamp) -> Timestamp:
+        """As if nothing had ever been applied (IGNITE-25885)."""
+        del message_ts
+        return BOOT_TS
+
+
+class TimelessApplication(Application):
+    """A node whose disk does not keep the limit of its clock."""
+
+    def apply(self, index: int, term: int, command: Stamped) -> None:
+        """Apply a command, and lose the limit."""
+        super().apply(index, term, command)
+        self.node.disk.pop(CLOCK_LIMIT, None)
 
 
 class FaithfulTicker(Ticker):
@@ -123,5 +183,32 @@ mutant(
         breaks="98.flow.4",
         caught_by="own_ddl",
         fields={"acknowledge_ts": activation_plus_skew},
+    )
+)
+mutant(
+    Mutant(
+        name="ticks_beside_the_log",
+        summary="safe time is also told outside of the log and overtakes updates",
+        breaks="98.x.6",
+        caught_by="atomicity",
+        parts={"metastorage": ShortcutMetaStorage},
+    )
+)
+mutant(
+    Mutant(
+        name="restarts_at_zero",
+        summary="a node that restarts begins with the safe time of a new cluster",
+        breaks="98.x.7",
+        caught_by="machinery",
+        parts={"application": ForgetfulApplication},
+    )
+)
+mutant(
+    Mutant(
+        name="restarts_with_old_clock",
+        summary="a node that restarts begins its hybrid clock at its physical one",
+        breaks="98.x.7",
+        caught_by="machinery",
+        parts={"application": TimelessApplication},
     )
 )

@@ -56,6 +56,6 @@ def overridden(name: str, overrides: Mapping[str, Any]) -> Sum:
 
 
 def convicted_by(row: RunRow) -> frozenset[str]:
-    """The checkers that found a claim broken under its assumptions, or somebody stuck for good."""
-    convicting = ("violation", "stuck")
-    return frozenset(each.checker for each in row.violations if each.status in convicting)
+    """The checkers that found a claim broken under its assumptions, or what never ends."""
+    breaches = ("violation", "stuck")
+    return frozenset(each.checker for each in row.violations if each.status in breaches)
