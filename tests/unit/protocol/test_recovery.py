@@ -257,7 +257,7 @@ def test_an_intent_without_a_lock_is_resolved_by_whoever_meets_it() -> None:
                 action,
                 key,
                 to="n2",
-                lease_start=token,  # type: ignore[arg-type]
+                lease_start=token,  # type: ignore[arg-type]  # a timestamp in each case
             )
             left.later(100)
             assert met.value.reason is reason
