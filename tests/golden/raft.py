@@ -111,8 +111,11 @@ class Stage:
 
     def _settle(self) -> None:
         """Everything arrives, and all that follows from it."""
-        while self.world.network:
+        for _ in range(1000):
+            if not self.world.network:
+                return
             self._hand(self.world.network[0])
+        raise AssertionError("it does not settle")
 
     def _act(self, machine: Machine, what: str, rest: list[str]) -> None:
         world, member = self.world, machine.member

@@ -124,6 +124,18 @@ def test_a_write_of_what_was_dropped_meanwhile_makes_its_successor_no_safer() ->
     assert [entry.command for entry in log.entries] == ["x"]
 
 
+def test_what_takes_the_place_of_a_safe_entry_is_not_safe_itself() -> None:
+    """It has to be written like any other."""
+    log = RaftLog()
+    log.entries = [Entry(1, "x"), Entry(1, "y")]
+    log.sync_now()
+    log.truncate(2)
+    log.entries.append(Entry(2, "z"))
+    assert log.synced_index == 1
+    log.lose_unsynced(0)
+    assert [entry.command for entry in log.entries] == ["x"]
+
+
 def test_a_torn_tail_keeps_the_first_of_what_was_being_written() -> None:
     """And the term, which was written before the entries; without any the term is lost as well."""
     for torn, terms, term in ((0, [1], 1), (1, [1, 2], 2), (2, [1, 2, 2], 2), (5, [1, 2, 2], 2)):

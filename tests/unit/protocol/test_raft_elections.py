@@ -153,6 +153,16 @@ def test_a_former_leader_is_told_the_newer_term_and_leads_no_more(entries: Any) 
     assert (former.is_leader, former.term, former.leader) == (False, 2, None)
 
 
+@pytest.mark.parametrize("prev", [2, 3, 4, 5, 6, 9])
+def test_a_refusal_names_a_place_before_the_one_that_was_refused(prev: int) -> None:
+    """And one that the log reaches: else the leader would try for ever."""
+    follower = member(1, 1, 2, 2, 2)
+    follower.step("c", AppendEntries(4, prev, 3, (Entry(4, None),), 0))
+    [(_, reply)] = said(follower)
+    assert (reply.success, reply.term) == (False, 4)
+    assert reply.match_index == {2: 0, 3: 2, 4: 2, 5: 2}.get(prev, 5)
+
+
 # --- handing over ---------------------------------------------------------------------------------
 
 
