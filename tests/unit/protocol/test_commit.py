@@ -301,4 +301,9 @@ def test_an_aborted_transaction_is_known_as_such_and_a_committed_one_no_longer(
     three.roll_back("t2")
     assert state(three, ids["t1"]) == "unknown"
     assert state(three, ids["t2"]) == "aborted"
+
+
+def test_a_label_alone_does_not_make_it_the_same_transaction(three: Replicated3) -> None:
+    """One of an earlier life of the coordinator may have had it."""
+    assert state(three, three.id_of_t1()) == "pending"
     assert state(three, TxId(Timestamp(3), 0, "t1")) == "unknown"
