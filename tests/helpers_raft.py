@@ -66,8 +66,11 @@ class Group:
 
     def settle(self) -> None:
         """Let everything arrive, and all that follows from it."""
-        while self.on_the_way:
+        for _ in range(1000):
+            if not self.on_the_way:
+                return
             self.deliver()
+        raise AssertionError("it does not settle")
 
     def _collect(self, name: str) -> None:
         member = self.members[name]

@@ -64,13 +64,13 @@ IEP_98: Final = (
     ),
     _says("98.risk.1", "an update is not visible at once, not even on the leader"),
     _says("98.risk.2", "a node that lags freezes its own transactions, and only those"),
-    _says("98.x.1", "message timestamps strictly increase across changes of the leader"),
+    _rule("98.x.1", "message timestamps strictly increase across changes of the leader"),
     _rule("98.x.2", "no idle safe-time command has the timestamp of an update"),
     _rule("98.x.3", "safe time is published after the catalog's listeners ran"),
     _rule("98.x.4", "a reader's DD is never larger than the DD in the message"),
-    _says("98.x.5", "a command that is sent again is not appended with its old stamp"),
-    _says("98.x.6", "safe-time commands go through the log, under the leader's term"),
-    _says("98.x.7", "a restarted node restores safe time and issues no timestamp below an old one"),
+    _rule("98.x.5", "a command that is sent again is not appended with its old stamp"),
+    _rule("98.x.6", "safe-time commands go through the log, under the leader's term"),
+    _rule("98.x.7", "a restarted node restores safe time and issues no timestamp below an old one"),
 )
 """Schema synchronization."""
 
@@ -98,7 +98,7 @@ IEP_110: Final = (
     _rule("110.lin", "a DDL, taken as a transaction, is strictly serializable with all others"),
     _rule("110.valid.1", "at commit, I must be forward-compatible with the schema at commitTs"),
     _rule("110.valid.2", "an operation fails if the schema at opTs is not I"),
-    _says("110.valid.3", "an activation marks the transactions that it dooms as rollback-only"),
+    _rule("110.valid.3", "an activation marks the transactions that it dooms as rollback-only"),
     _says("110.compat.scope", "changes of other tables, views and zones are compatible"),
     _rule("110.compat.steps", "over several versions, every step is judged, in sequence"),
     _rule("110.compat.compound", "a compound statement is its simple changes, in order"),
@@ -110,7 +110,7 @@ IEP_110: Final = (
     _says("110.table.create", "creating a table or view is compatible"),
     _says("110.table.drop", "dropping a table or view is incompatible"),
     _says("110.table.rename", "renaming a table or view is incompatible"),
-    _says(
+    _rule(
         "110.table.exists", "a table that is missing at opTs fails the operation, not the commit"
     ),
     _says("110.column.add", "adding a column that is nullable or has a default is compatible"),
@@ -132,7 +132,7 @@ IEP_110: Final = (
     _says("110.later.3", "postponed: a rename in two stages, with an alias"),
     _says("110.later.4", "postponed: some changes may be backward-compatible"),
     _rule("110.x.1", "the schema check is repeated at a new timestamp after the locks are granted"),
-    _says("110.x.2", "commitTs is larger than every opTs of the transaction, pipelined ones too"),
+    _rule("110.x.2", "commitTs is larger than every opTs of the transaction, pipelined ones too"),
     _says("110.ours.constraint.add", "adding a constraint is incompatible"),
     _says("110.ours.index.create", "creating an index that is only registered is compatible"),
     _says("110.ours.index.unique", "creating a unique index is incompatible"),

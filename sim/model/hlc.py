@@ -17,6 +17,8 @@ from typing import Final
 
 from sim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
 
+CLOCK_LIMIT: Final = "clock limit"
+"""Where a node's disk holds the limit of its hybrid clock."""
 UNLIMITED: Final = 1 << 64
 LIMIT_STEP: Final = 50 << LOGICAL_BITS
 """How far above the last timestamp the limit is put: so often it is written to the disk."""

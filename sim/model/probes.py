@@ -86,6 +86,7 @@ BRANCHES: Final = (
     Probe("newer-row-met", "an operation met a row of a newer schema version"),
     Probe("primary-awaited", "a coordinator waited until a partition had a primary"),
     Probe("primary-expired", "an operation came under a lease that was over"),
+    Probe("answer-awaits-activation", "a commit was answered once its versions were active"),
     Probe("replication-awaited", "a commit waited until its writes were replicated"),
     Probe("lease-over-at-commit", "a transaction's locks were lost before its commit timestamp"),
     Probe("one-phase-commit", "a single write committed in one phase"),

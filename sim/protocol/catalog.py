@@ -216,6 +216,13 @@ class Catalog:
         """Tu of an applied version."""
         return self._updates[catalog_version][1]
 
+    def activation_of_object(self, object_id: int, version: int) -> Timestamp:
+        """Tu of the update that made this version of an object."""
+        for catalog_version, change in self._changes.get(object_id, ()):
+            if change.version == version:
+                return self.activation_of(catalog_version)
+        return MIN_TIMESTAMP
+
     def definition(self, object_id: int, version: int) -> SchemaObject | None:
         """An object at one of its versions; None where it was dropped, or is not known here."""
         return self._definitions.get((object_id, version))

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from sim.model.reasons import Reason
 from sim.protocol.flows import schema_at_commit_ts, schema_at_the_stamp
 from sim.protocol.strategy import Steps
-from sim.units import Timestamp
+from sim.protocol.time_rules import activation_plus_skew_rounded
+from sim.units import MIN_TIMESTAMP, Timestamp
 
 if TYPE_CHECKING:
     from sim.protocol.commands import FullWrite
@@ -82,3 +83,21 @@ def exact_at_the_stamp(sync: "SchemaSync", command: "FullWrite", stamp: Timestam
     _, tables = judged
     changed = any(initial != current for _, initial, current in tables)
     return (Reason.SCHEMA_INCOMPATIBLE if changed else None), tables
+
+
+async def answer_once_active_everywhere(coordinator: "Coordinator", tx: "Transaction") -> None:
+    """Answer a commit once every version that it used is effective by every clock: Tu + CSmax.
+
+    Closes finding F-5: who hears of it and then asks a node whose clock is behind would else find
+    the version before it there.
+    """
+    catalog, node = coordinator.sync.catalog, coordinator.node
+    used = [
+        catalog.activation_of_object(each.object_id, each.version) for each in tx.by_id.values()
+    ]
+    due = activation_plus_skew_rounded(
+        max(used, default=MIN_TIMESTAMP), node.settings.max_clock_skew_ms
+    )
+    if node.clock.current() < due:
+        node.probe("answer-awaits-activation")
+        await node.clock_passes(due)

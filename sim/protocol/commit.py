@@ -77,7 +77,10 @@ class TransactionEnds:
         if waiting is not None:
             await waiting
         tx.state = COMMITTED  # from here on nobody else may join it
-        return await self._finish(tx, commit_ts, tables)
+        reason = await self._finish(tx, commit_ts, tables)
+        if reason is None:
+            await strategy.before_answer(self._coordinator, tx)
+        return reason
 
     def _leases_last(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
         """Whether every lease that the transaction runs under lasts beyond commit_ts."""

@@ -372,6 +372,7 @@ class Coordinator(Marking):
             await node.sleep(node.settings.resend_us)
         if type(answer) is Operated and answer.commit_ts is not None:
             self.ends.committed(tx)
+            await self.strategy.before_answer(self, tx)
         elif type(answer) is Operated and not answer.replicated:
             tx.answered_early(request.op, (enlistment.table.id, partition))
         return self._answered(tx, request, enlistment, answer)

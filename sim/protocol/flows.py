@@ -193,6 +193,11 @@ def schema_on_arrival(
     return None, command.tables
 
 
+async def answer_at_once(coordinator: "Coordinator", tx: "Transaction") -> None:
+    """A transaction that has committed is answered."""
+    del coordinator, tx
+
+
 async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:
     """Mark what can no longer commit, and roll it back once the update is active [110.valid.3].
 

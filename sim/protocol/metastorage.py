@@ -62,13 +62,14 @@ class MetaStorage:
         leases: Leases,
         config: MetaStorageConfig,
         *,
+        application_class: type[Application] = Application,
         ticker_class: type[Ticker] = Ticker,
         member_class: type[Member] = Member,
         delays: Delays,
     ) -> None:
         self.node = node
         self.leases = leases
-        self.application = Application(node, strategy, catalog, sync, leases, delays)
+        self.application = application_class(node, strategy, catalog, sync, leases, delays)
         self.ticker = ticker_class(node, self._tick, enabled=config.idle_ticks)
         self.on_elected: Callable[[int], None] | None = None
         self._strategy = strategy

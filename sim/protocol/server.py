@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sim.model.ddl import ObjectChange
 from sim.model.ports import Node
+from sim.protocol.application import Application
 from sim.protocol.catalog import Catalog
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.group import Group
@@ -41,6 +42,7 @@ from sim.units import Timestamp, plus_ms
 class Parts:
     """Which class plays which part."""
 
+    application: type[Application] = Application
     catalog: type[Catalog] = Catalog
     driver: type[PlacementDriver] = PlacementDriver
     leases: type[Leases] = Leases
@@ -109,6 +111,7 @@ class Server:
                 config.cluster_delay_ms,
                 config.idle_ticks,
             ),
+            application_class=parts.application,
             ticker_class=parts.ticker,
             member_class=parts.member,
             delays=delays or Delays(),

@@ -219,6 +219,7 @@ class Strategy:
     commit_schema: Flow = field(default=flows.schema_at_commit_ts)
     validate_one_phase: AtOnceOrFlow = field(default=flows.schema_at_the_stamp)
     validate_at_finish: Flow | None = None
+    before_answer: Flow = field(default=flows.answer_at_once)
 
     @property
     def name(self) -> str:

@@ -18,6 +18,7 @@ CLOSING: Final[dict[str, dict[str, Any]]] = {
         "commit_schema": closing.schema_at_commit_ts_exact_if_written,
         "validate_one_phase": closing.exact_at_the_stamp,
     },
+    "F-5": {"before_answer": closing.answer_once_active_everywhere},
 }
 """By the number of the finding: the fields of its file in `scenarios/findings/`.
 

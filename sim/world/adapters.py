@@ -6,18 +6,15 @@ bound straight to the host, so that the port costs nothing there.
 
 from collections.abc import Awaitable, Callable, Coroutine
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Any
 
 from sim.history.history import History
 from sim.kernel.future import Future
 from sim.kernel.host import Host
 from sim.kernel.life import Timer
-from sim.model.hlc import HybridClock
+from sim.model.hlc import CLOCK_LIMIT, HybridClock
 from sim.model.ports import Handler, Settings, Stopwatch
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms
-
-CLOCK_LIMIT: Final = "clock limit"
-"""Where a node's disk holds the limit of its hybrid clock."""
 
 
 class Recorder:

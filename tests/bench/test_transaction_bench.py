@@ -1,5 +1,8 @@
 """What a simulated transaction costs, in bare SimPy events of the same process.
 
+Since every write, outcome and cleanup is a command of a replicated partition, under a lease, it
+costs about a third more than before that (195 to 200 bare events).
+
 The aim is 200 bare events for a committed transaction of three operations on two partitions with
 recording on. The bounds asserted here are regression guards above what was measured last (see
 ARCHITECTURE.md), since machines differ; the ratios are printed.
@@ -106,7 +109,7 @@ def test_a_transaction_in_bare_events(capsys: pytest.CaptureFixture[str]) -> Non
     events, overhead = min(on) / min(bare), min(on) / min(off) - 1
     with capsys.disabled():
         print(f"\n  a transaction: {events:.0f} bare events, recording {overhead:+.0%}", end="")
-    assert events < 220
+    assert events < 300
     assert overhead < 0.20
 
 

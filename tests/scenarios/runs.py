@@ -56,5 +56,6 @@ def overridden(name: str, overrides: Mapping[str, Any]) -> Sum:
 
 
 def convicted_by(row: RunRow) -> frozenset[str]:
-    """The checkers that found a claim broken under its assumptions."""
-    return frozenset(each.checker for each in row.violations if each.status == "violation")
+    """The checkers that found a claim broken under its assumptions, or what never ends."""
+    breaches = ("violation", "stuck")
+    return frozenset(each.checker for each in row.violations if each.status in breaches)

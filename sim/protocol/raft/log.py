@@ -92,6 +92,11 @@ class RaftLog:
 
     # --- the disk ---------------------------------------------------------------------------------
 
+    @property
+    def has_safe_term(self) -> bool:
+        """Whether the present term is on the disk; a candidate's own vote is written with it."""
+        return self._synced_term == self.term
+
     def mark(self) -> Mark:
         """Begin to write everything that there is by now."""
         mark = Mark(self.last_index, self.term, self.voted_for)
@@ -100,9 +105,9 @@ class RaftLog:
 
     def sync(self, mark: Mark) -> None:
         """A write has ended: what it was to contain, and was not dropped since, is safe."""
-        if mark not in self._marks:  # the disk has become fast meanwhile, and is done already
+        if mark not in self._marks:  # the disk has become faster meanwhile, and is done already
             return
-        self._marks.remove(mark)
+        del self._marks[: self._marks.index(mark) + 1]  # it contains what the earlier ones did
         self.synced_index = max(self.synced_index, mark.index)
         self._synced_term, self._synced_vote = mark.term, mark.voted_for
 

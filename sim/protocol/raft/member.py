@@ -180,9 +180,10 @@ class Member(Replication):
 
     def _stored(self) -> None:
         """More is on this disk than before: it may count, and it may be applied."""
+        log = self.log
         if self.role is LEADER:
             self._advance_commit()
-        elif self.role is CANDIDATE and len(self._votes) >= self._quorum:
+        elif self.role is CANDIDATE and len(self._votes) >= self._quorum and log.has_safe_term:
             self._become_leader()
         self._commit_known()
 
@@ -237,7 +238,7 @@ class Member(Replication):
             return
         if reply.pre:
             self._campaign(forced=False)
-        elif not self.needs_sync:
+        elif self.log.has_safe_term:
             self._become_leader()
 
     def _become_leader(self) -> None:

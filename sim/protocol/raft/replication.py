@@ -275,8 +275,9 @@ class Replication:
         if self.role is not FOLLOWER or self.leader != sender:
             self._follow(snapshot.term, sender)
         if index <= self.commit_index:
-            reply = SnapshotReply(log.term, self.commit_index)
-            self.outbox.append((sender, reply))
+            # Who led before may have committed what its own disk does not hold yet.
+            self.needs_sync = True
+            self._promised.append((sender, SnapshotReply(log.term, self.commit_index)))
             return
         log.replace(index, snapshot.last_term, snapshot.state)
         self.commit_index = self._known_commit = index

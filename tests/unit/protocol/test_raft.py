@@ -130,6 +130,7 @@ def test_an_entry_of_an_older_term_is_not_committed_by_counting() -> None:
     leader = leading("a", ("a", "b", "c"))
     leader.log.entries = [Entry(1, "old")]
     leader.log.term = 2
+    leader.sync_now()
     leader.step("b", AppendReply(2, success=True, match_index=1))
     assert leader.commit_index == 0
     leader.propose("new")

@@ -1,0 +1,172 @@
+"""Transactions on a cluster that fails, with one rule missing each: stamps, leases, ends."""
+
+from typing import TYPE_CHECKING, Any
+
+from sim.model.schema import SchemaObject
+from sim.mutants.base import Mutant, mutant
+from sim.protocol.failure_rules import (
+    any_token,
+    in_the_past,
+    new_decision,
+    own_time,
+    recovery_commits,
+    whatever_the_lease,
+)
+from sim.protocol.flows import schema_on_arrival, stamp_at_once
+from sim.protocol.raft import Member
+from sim.protocol.replica import Checked, Replica
+from sim.units import Timestamp
+
+if TYPE_CHECKING:
+    from sim.protocol.coordinator import Coordinator
+    from sim.protocol.meta_commands import AppliedUpdate
+    from sim.protocol.transaction import Transaction
+
+
+async def await_answers_only(coordinator: "Coordinator", tx: "Transaction") -> None:
+    """Wait until every operation is answered, but not until the writes are replicated."""
+    while tx.outstanding:
+        tx.idle = coordinator.node.future()
+        await tx.idle
+
+
+async def mark_on_receipt(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:
+    """Roll back what an update dooms as soon as it is known, active or not."""
+    coordinator.roll_back_marked(coordinator.mark_incompatible(applied))
+
+
+class UnhurriedReplica(Replica):
+    """A replica that leaves it to the commit to find out that a table is gone."""
+
+    def _judged(
+        self,
+        object_id: int,
+        initial: int,
+        op_ts: Timestamp,
+        found: SchemaObject | None,
+        purpose: str,
+    ) -> Checked:
+        """Only what exists is judged."""
+        if found is None:
+            return initial, None
+        return super()._judged(object_id, initial, op_ts, found, purpose)
+
+
+class HastyMember(Member):
+    """A member that confirms what it has written before its disk has."""
+
+    def begin_sync(self) -> Any:
+        """Say at once what depends on the disk."""
+        mark, promised = super().begin_sync()
+        self.outbox += promised
+        return mark, []
+
+
+mutant(
+    Mutant(
+        name="stamps_by_own_clock",
+        summary="a new leader of a partition stamps by its own clock, whatever is in its log",
+        breaks="98.one",
+        caught_by="machinery",
+        fields={"partition_stamp": own_time},
+    )
+)
+mutant(
+    Mutant(
+        name="one_phase_trusts_arrival",
+        summary="a one-phase write is stamped after the schema check and not judged at its stamp",
+        breaks="110.valid.1",
+        caught_by="forward_compatible",
+        fields={"validate_one_phase": schema_on_arrival},
+    )
+)
+mutant(
+    Mutant(
+        name="accepts_any_token",
+        summary="a write that was sent under a lease that is over is applied",
+        breaks="110.lin",
+        caught_by="serializability",
+        fields={"accepts_token": any_token},
+    )
+)
+mutant(
+    Mutant(
+        name="decides_again",
+        summary="a finish that is sent again says another commit_ts, at which nothing was judged",
+        breaks="110.valid.1",
+        caught_by="forward_compatible",
+        fields={"repeated_commit_ts": new_decision},
+    )
+)
+mutant(
+    Mutant(
+        name="recovery_commits",
+        summary="who finds a transaction without its coordinator commits it",
+        breaks="110.lin",
+        caught_by="serializability",
+        fields={"recovery_outcome": recovery_commits},
+    )
+)
+mutant(
+    Mutant(
+        name="commits_beyond_lease",
+        summary="a transaction commits though the lease ended under which it took its locks",
+        breaks="110.lin",
+        caught_by="serializability",
+        fields={"commit_lease": whatever_the_lease},
+    )
+)
+mutant(
+    Mutant(
+        name="commits_unreplicated",
+        summary="commit_ts is taken before the writes are replicated",
+        breaks="98.one",
+        caught_by="data_matches_schema",
+        fields={"before_commit_ts": await_answers_only},
+    )
+)
+mutant(
+    Mutant(
+        name="stamps_before_operations",
+        summary="commit_ts is taken while operations are still under way",
+        breaks="110.x.2",
+        caught_by="serializability",
+        fields={"before_commit_ts": stamp_at_once},
+    )
+)
+mutant(
+    Mutant(
+        name="marks_on_receipt",
+        summary="an update rolls back what it dooms when it is known, not when it is active",
+        breaks="110.valid.3",
+        caught_by="precision",
+        fields={"on_activated": mark_on_receipt},
+    )
+)
+mutant(
+    Mutant(
+        name="missing_table_fails_at_commit",
+        summary="operations on a dropped table go on until the commit finds out",
+        breaks="110.table.exists",
+        caught_by="own_ddl",
+        parts={"replica": UnhurriedReplica},
+    )
+)
+mutant(
+    Mutant(
+        name="confirms_before_sync",
+        summary="a member confirms entries that its disk has not stored yet",
+        breaks="98.def.3",
+        caught_by="machinery",
+        parts={"member": HastyMember},
+    )
+)
+mutant(
+    Mutant(
+        name="reads_before_session",
+        summary="a read-only transaction reads the past that its session has left behind",
+        breaks="98.own",
+        caught_by="opacity",
+        fields={"read_ts": in_the_past},
+    )
+)

@@ -1,0 +1,214 @@
+"""The meta storage with one rule missing each: stamps, ticks, and what survives a change."""
+
+from typing import Any
+
+from sim.model.hlc import CLOCK_LIMIT
+from sim.model.ports import Node
+from sim.model.records import Record
+from sim.mutants.base import Mutant, mutant
+from sim.protocol.application import Application
+from sim.protocol.catalog import Catalog
+from sim.protocol.failure_rules import as_planned, keep_own_clock
+from sim.protocol.messages import CatalogUpdate, NodeJoined
+from sim.protocol.meta_commands import Stamped
+from sim.protocol.metastorage import MetaStorage
+from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.strategy import AFTER_ALL_LISTENERS, Strategy
+from sim.protocol.ticker import Ticker
+from sim.protocol.time_rules import activation_plus_skew, whatever_delay
+from sim.units import Micros, Timestamp
+
+BOOT_TS = Timestamp(0)
+"""Safe time as it was when the cluster was new."""
+ENCODING_US = Micros(1_000)
+"""How long a stamped command lies about before it is appended."""
+
+
+class HesitantMetaStorage(MetaStorage):
+    """A leader that stamps a command, prepares it, and then appends it (IGNITE-20290)."""
+
+    async def _stamped_and_proposed(self, command: CatalogUpdate | NodeJoined) -> int:
+        """Others may append between the stamp and the log."""
+        stamped = Stamped(self.stamp(command), self._with_delay(command))
+        await self.node.sleep(ENCODING_US)
+        return self._propose(stamped) if self.group.is_leader else self.application.applied_index
+
+
+class RememberingMetaStorage(MetaStorage):
+    """A leader that stamps a command when it first comes, and never again (IGNITE-27035)."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._stamps: dict[str, Timestamp] = {}
+
+    def stamp(self, command: CatalogUpdate | NodeJoined) -> Timestamp:
+        """Tm as it was the first time."""
+        known = self._stamps.get(command.command_id)
+        if known is None:
+            known = self._stamps[command.command_id] = super().stamp(command)
+        return known
+
+
+class LooseTick(Record, frozen=True):
+    """Safe time, told outside of the log."""
+
+    sent_ts: Timestamp
+
+
+class ShortcutMetaStorage(MetaStorage):
+    """A leader that tells safe time to every node directly, besides what is in the log."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        catalog: Catalog,
+        sync: SchemaSync,
+        *others: Any,
+        **more: Any,
+    ) -> None:
+        super().__init__(node, strategy, catalog, sync, *others, **more)
+        self._sync = sync
+        node.on(LooseTick, self._on_tick)
+
+    def _tick(self, term: int) -> None:
+        super()._tick(term)
+        config = self._config
+        for name in (*config.voters, *config.learners):
+            if name != self.node.name:
+                self.node.send(name, LooseTick(self.group.last_stamp))
+
+    def _on_tick(self, sender: str, tick: LooseTick) -> None:
+        del sender
+        self._sync.publish(tick.sent_ts)
+
+
+class ForgetfulApplication(Application):
+    """A node that comes back with its catalog, but with the safe time of a new cluster."""
+
+    def restored_safe_time(self, message_ts: Timestamp) -> Timestamp:
+        """As if nothing had ever been applied (IGNITE-25885)."""
+        del message_ts
+        return BOOT_TS
+
+
+class TimelessApplication(Application):
+    """A node whose disk does not keep the limit of its clock."""
+
+    def apply(self, index: int, term: int, command: Stamped) -> None:
+        """Apply a command, and lose the limit."""
+        super().apply(index, term, command)
+        self.node.disk.pop(CLOCK_LIMIT, None)
+
+
+class FaithfulTicker(Ticker):
+    """Ticks for good under the term under which it ticked first (IGNITE-23206)."""
+
+    _first_term: int | None = None
+
+    def term_to_tick(self, term: int) -> int:
+        """The term of the first election of this node."""
+        if self._first_term is None:
+            self._first_term = term
+        return self._first_term
+
+
+mutant(
+    Mutant(
+        name="appends_after_a_wait",
+        summary="between a command's stamp and its place in the log others may be appended",
+        breaks="98.safe.3",
+        caught_by="atomicity",
+        parts={"metastorage": HesitantMetaStorage},
+    )
+)
+mutant(
+    Mutant(
+        name="resends_old_stamp",
+        summary="a command that is sent again is appended again, under its first stamp",
+        breaks="98.x.5",
+        caught_by="machinery",
+        parts={"metastorage": RememberingMetaStorage},
+    )
+)
+mutant(
+    Mutant(
+        name="ticks_in_old_term",
+        summary="a leader that is elected again goes on ticking under its old term",
+        breaks="98.x.6",
+        caught_by="liveness",
+        parts={"ticker": FaithfulTicker},
+    )
+)
+mutant(
+    Mutant(
+        name="trusts_own_clock",
+        summary="a new leader stamps by its own clock, whatever is in its log",
+        breaks="98.x.1",
+        caught_by="machinery",
+        fields={"take_over_clock": keep_own_clock},
+    )
+)
+mutant(
+    Mutant(
+        name="safe_time_after_all_listeners",
+        summary="safe time waits for listeners that have nothing to do with the catalog",
+        breaks="98.risk.2",
+        caught_by="liveness",
+        fields={"publish_safe_time": AFTER_ALL_LISTENERS},
+    )
+)
+mutant(
+    Mutant(
+        name="activates_as_planned",
+        summary="a later version may activate before an earlier one where DD was lowered",
+        breaks="98.past.2",
+        caught_by="forward_compatible",
+        fields={"activation_in_order": as_planned},
+    )
+)
+mutant(
+    Mutant(
+        name="subtracts_raised_delay",
+        summary="a reader whose DD is raised while it runs waits by the new one at once",
+        breaks="98.x.4",
+        caught_by="atomicity",
+        fields={"reader_delay_bound": whatever_delay},
+    )
+)
+mutant(
+    Mutant(
+        name="acknowledges_without_rounding",
+        summary="a DDL is acknowledged at Tu + CSmax with its logical part, not at the next tick",
+        breaks="98.flow.4",
+        caught_by="own_ddl",
+        fields={"acknowledge_ts": activation_plus_skew},
+    )
+)
+mutant(
+    Mutant(
+        name="ticks_beside_the_log",
+        summary="safe time is also told outside of the log and overtakes updates",
+        breaks="98.x.6",
+        caught_by="atomicity",
+        parts={"metastorage": ShortcutMetaStorage},
+    )
+)
+mutant(
+    Mutant(
+        name="restarts_at_zero",
+        summary="a node that restarts begins with the safe time of a new cluster",
+        breaks="98.x.7",
+        caught_by="machinery",
+        parts={"application": ForgetfulApplication},
+    )
+)
+mutant(
+    Mutant(
+        name="restarts_with_old_clock",
+        summary="a node that restarts begins its hybrid clock at its physical one",
+        breaks="98.x.7",
+        caught_by="machinery",
+        parts={"application": TimelessApplication},
+    )
+)
