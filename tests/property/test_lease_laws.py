@@ -1,12 +1,13 @@
 """For any clocks within CSmax: at every instant a partition has one primary at most."""
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sim.protocol.leases import Lease, Leases
 from sim.strategies.iep import IEP
 from sim.units import timestamp
 from tests.helpers_protocol import FakeNode, Loop, Wire, run_until
+from tests.unit.protocol.test_placement_driver import Driven
 
 PLACE = (1, 0)
 SKEW_MS = 10
@@ -52,3 +53,24 @@ def test_whom_others_take_for_primary_is_primary_by_its_own_clock(
     asker = known_at(lease, at_ms, asker_ahead, "c")
     if asker.valid_at(PLACE, timestamp(at_ms + asker_ahead, logical)) is not None:
         assert known_at(lease, at_ms, holder_ahead, "a").held(PLACE)
+
+
+@settings(max_examples=25, deadline=None)
+@given(CLOCKS, st.lists(st.tuples(st.sets(st.sampled_from("abc"), max_size=2), st.integers(1, 12))))
+def test_whatever_is_cut_off_two_nodes_are_never_primary_at_once(
+    clocks: tuple[int, int, int], cuts: list[tuple[set[str], int]]
+) -> None:
+    """By their own clocks, and under whichever leader of the meta storage."""
+    driven = Driven(("b", "c", "a"))
+    parts = driven.group.parts
+    for part, ahead_ms in zip(parts.values(), clocks, strict=True):
+        part.node.ahead_ms = ahead_ms
+    at_ms = 0
+    for cut, steps in [*cuts, (set[str](), 40)]:
+        driven.cut = cut
+        for _ in range(steps):
+            at_ms += 23
+            driven.until(at_ms)
+            holders = [name for name, part in parts.items() if part.meta.leases.held(PLACE)]
+            assert len(holders) <= 1, f"{holders} at {at_ms} ms"
+    assert any(part.meta.leases.held(PLACE) for part in parts.values())

@@ -319,14 +319,13 @@ def test_a_command_whose_place_another_one_took_is_not_told_as_done() -> None:
     assert trio.words() == [["kept"]] * 3
 
 
-def test_who_was_cut_off_does_not_depose_a_leader_that_others_hear() -> None:
-    """It asks first, and they cling to theirs."""
+def test_who_hears_no_leader_does_not_depose_one_that_others_hear() -> None:
+    """It asks them first, and they cling to theirs."""
     trio = Replicas()
-    trio.cut = {"c"}
+    trio.wire.fate = lambda sent: () if {sent.sender, sent.to} == {"a", "c"} else (1000,)
     trio.later(LONG)
-    trio.cut = set()
-    trio.later(LONG)
-    assert (trio.leaders, trio["a"].term) == (["a"], 1)
+    assert trio.nodes["c"].probes["election-timeout"]
+    assert (trio.leaders, trio["b"].term, trio.news) == (["a"], 1, [])
 
 
 def test_a_leader_knows_who_is_silent_and_who_is_behind() -> None:

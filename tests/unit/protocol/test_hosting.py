@@ -217,6 +217,28 @@ def test_a_write_that_may_be_in_the_log_already_never_falls_back() -> None:
     assert trio.hosted("n1").machine.ended[OLD] == commit_ts
 
 
+def test_nor_does_it_where_the_same_leader_is_elected_anew() -> None:
+    """What it had appended in its last term is in the log."""
+    known = {"busy": False}
+    rule = IEP.validate_one_phase
+    strategy = replace(
+        IEP, validate_one_phase=lambda *asked: None if known["busy"] else rule(*asked)
+    )
+    trio = Trio(strategy=strategy)
+    results: list[Any] = []
+
+    async def run() -> None:
+        results.append(await trio["n1"].hosting.submitted(trio.hosted("n1"), at_once()))
+
+    trio.raft_stops = True
+    trio["n1"].node.spawn(run())
+    trio.later(1)
+    known["busy"], trio.raft_stops = True, False
+    trio.hosted("n1").group.re_elect()
+    trio.later(60)
+    assert results == [trio.hosted("n1").machine.ended[OLD]]
+
+
 def test_a_transaction_that_has_ended_is_not_judged_again() -> None:
     """A copy of its write is told what became of the first."""
     judged: list[Any] = []

@@ -249,16 +249,11 @@ def test_a_new_primary_ends_what_it_finds() -> None:
 def test_an_intent_without_a_lock_is_resolved_by_whoever_meets_it() -> None:
     """By key and by scan; a pending one is a conflict."""
     for state, reason in (("pending", Reason.LOCK_CONFLICT), ("unknown", None)):
-        for action, key in (("get", 1), ("scan", None)):
+        scanned: Any = None
+        for action, key in (("get", 1), ("scan", scanned)):
             left = Left(state, election_timeout_ms=100)
             token = left.next_lease("n2")
-            met = left.send(
-                YOUNGER,
-                action,
-                key,
-                to="n2",
-                lease_start=token,  # type: ignore[arg-type]  # a timestamp in each case
-            )
+            met = left.send(YOUNGER, action, key, to="n2", lease_start=token)
             left.later(100)
             assert met.value.reason is reason
             assert (LOST in left.hosted("n2").machine.ended) is (reason is None)

@@ -1,0 +1,156 @@
+"""How operations come by their locks: which, in which order, how long; who is suspected."""
+
+from typing import Any
+
+from sim.history.events import LockWaited
+from sim.model.reasons import Reason
+from sim.protocol.ids import TxId
+from sim.protocol.lock_waits import LOCK_RETRY_US, LockWaits, locks_of
+from sim.protocol.locks import IX, LockTable, S, X
+from sim.protocol.messages import Operate
+from sim.units import Timestamp
+from tests.helpers_protocol import FakeNode, Loop, Wire, run_until
+from tests.unit.protocol.primary import LAST, OLD, YOUNG
+
+ROW, PARTITION = (1, 0, 7), (1, 0, None)
+
+
+def operate(who: TxId, action: str = "put") -> Operate:
+    return Operate(Timestamp(0), who, "op", action, 1, 0, 1, None if action == "scan" else 7, None)
+
+
+class Waits:
+    """One node's locks; `ended` are transactions that are over, `suspects` whom it asked for."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.loop = Loop()
+        self.node = FakeNode("a", Wire(self.loop), orphan_check_ms=100, **changes)
+        self.locks = LockTable(self.node.future)
+        self.ended: set[TxId] = set()
+        self.suspects: list[TxId] = []
+        self.waits = LockWaits(
+            self.node, self.locks, lambda asked: asked.tx in self.ended, self.suspects.append
+        )
+
+    def ask(self, who: TxId, action: str = "put") -> list[Any]:
+        """Ask for an operation's locks; the outcome is put into the list."""
+        outcome: list[Any] = []
+
+        async def wait() -> None:
+            answer = self.waits.locked(operate(who, action))
+            outcome.append(await answer if hasattr(answer, "send") else answer)
+
+        self.node.spawn(wait())
+        run_until(self.loop, self.loop.now_us / 1000)
+        return outcome
+
+    def until(self, at_ms: float) -> None:
+        run_until(self.loop, at_ms)
+
+
+def test_what_each_operation_locks() -> None:
+    """A scan the whole partition, a write that and its row, a read only the row."""
+    assert locks_of(operate(OLD, "get")) == ((ROW, S),)
+    assert locks_of(operate(OLD, "scan")) == ((PARTITION, S),)
+    for action in ("put", "delete"):
+        assert locks_of(operate(OLD, action)) == ((PARTITION, IX), (ROW, X))
+
+
+def test_free_locks_are_there_at_once() -> None:
+    """Nothing is recorded, since nobody waited."""
+    waits = Waits()
+    assert waits.waits.locked(operate(OLD)) is None
+    assert waits.locks.holds(OLD, ROW) == X
+    assert waits.node.events == []
+
+
+def test_an_older_one_waits_until_the_lock_is_free() -> None:
+    """And it is written down for how long."""
+    waits = Waits()
+    waits.ask(YOUNG)
+    outcome = waits.ask(OLD)
+    waits.until(30)
+    assert outcome == []
+    waits.locks.release_all(YOUNG)
+    waits.until(31)
+    assert outcome == [None]
+    [waited] = waits.node.of(LockWaited)
+    assert (waited.tx, waited.waited_us, waited.granted) == ("tx1", 30_000, True)
+
+
+def test_a_younger_one_is_refused_rests_and_asks_again() -> None:
+    """As often as the settings say; then it gives up, and whoever is in the way is suspected."""
+    waits = Waits(lock_retries=2)
+    waits.ask(OLD)
+    outcome = waits.ask(YOUNG)
+    waits.until(2 * LOCK_RETRY_US / 1000 - 1)
+    assert outcome == []
+    waits.until(2 * LOCK_RETRY_US / 1000)
+    assert outcome == [Reason.LOCK_CONFLICT]
+    assert waits.node.probes["lock-retry"] == 2
+    assert waits.suspects == [OLD]
+    [waited] = waits.node.of(LockWaited)
+    assert not waited.granted
+
+
+def test_a_lock_that_is_free_by_the_next_try_is_got() -> None:
+    """Nobody is suspected."""
+    waits = Waits()
+    waits.ask(OLD)
+    outcome = waits.ask(YOUNG)
+    waits.locks.release_all(OLD)
+    waits.until(20)
+    assert outcome == [None]
+    assert waits.suspects == []
+
+
+def test_who_is_in_the_way_for_long_is_suspected_again_and_again() -> None:
+    """It may become so only later; nobody is once the wait is over."""
+    waits = Waits()
+    waits.ask(YOUNG)
+    waits.ask(OLD)
+    waits.until(99)
+    assert waits.suspects == []
+    waits.until(310)
+    assert waits.suspects == [YOUNG] * 3
+    waits.locks.release_all(YOUNG)
+    waits.until(1_000)
+    assert waits.suspects == [YOUNG] * 3
+    assert waits.loop.queue == []  # nor does anybody look any more
+
+
+def test_who_ends_while_it_waits_is_told_so() -> None:
+    """And gets nothing; its wait leaves no timer behind."""
+    waits = Waits()
+    waits.ask(LAST)
+    outcome = waits.ask(YOUNG)
+    waits.ended.add(YOUNG)
+    waits.locks.release_all(YOUNG)
+    waits.until(50)
+    assert outcome == [Reason.TX_FINISHED]
+    waits.until(1_000)
+    assert waits.suspects == []
+
+
+def test_who_ends_while_it_rests_does_not_ask_again() -> None:
+    """Else it would hold a lock for ever."""
+    waits = Waits()
+    waits.ask(OLD)
+    outcome = waits.ask(YOUNG)
+    waits.ended.add(YOUNG)
+    waits.locks.release_all(OLD)
+    waits.until(50)
+    assert outcome == [Reason.TX_FINISHED]
+    assert not waits.locks.holds(YOUNG, ROW)
+
+
+def test_who_ends_between_its_two_locks_does_not_ask_for_the_second() -> None:
+    """The first had to be waited for."""
+    waits = Waits()
+    waits.ask(YOUNG, "scan")
+    outcome = waits.ask(OLD)
+    waits.locks.release_all(YOUNG)
+    waits.ended.add(OLD)
+    waits.until(10)
+    assert outcome == [Reason.TX_FINISHED]
+    assert not waits.locks.holds(OLD, ROW)
