@@ -176,6 +176,7 @@ mutant(
         name="fails_implicit_at_once",
         summary="an implicit transaction that met a schema change is not tried again",
         breaks="110.flow.8",
+        also=("110.flow.7", "110.quirk"),
         caught_by="precision",
         fields={"retries_implicit": once_only},
     )
