@@ -1,6 +1,7 @@
 """Hypothesis strategies for types, columns, statements, simple changes, and whole migrations."""
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sim.model.ddl import (
     Action,
@@ -128,6 +129,11 @@ def alterations(draw: st.DrawFn) -> ColumnAltered:
     return ColumnAltered(before, after)
 
 
+def as_added(column: Column) -> ColumnAdded:
+    """A column as the catalog adds it: old rows show the default that new ones take."""
+    return ColumnAdded(replace(column, initial_default=column.default))
+
+
 INDEXES = st.builds(Index, st.just(7), st.just("i"), st.just((1,)), st.booleans())
 CONSTRAINTS = st.builds(
     Constraint,
@@ -143,7 +149,7 @@ def simple_changes() -> st.SearchStrategy[SimpleChange]:
     return st.one_of(
         alterations(),
         alterations(),
-        st.builds(ColumnAdded, columns()),
+        columns().map(as_added),
         st.builds(ColumnDropped, columns()),
         st.just(ColumnRenamed(1, "a", "b")),
         st.builds(ConstraintAdded, CONSTRAINTS),
