@@ -92,11 +92,13 @@ def constants(column_type: ColumnType) -> st.SearchStrategy[Value]:
     if name in INTEGER_TYPES:
         return st.one_of(st.none(), st.integers(0, 5))
     if name in FLOAT_TYPES:
-        return st.one_of(st.none(), st.sampled_from([0.5, 2.0]))
+        return st.one_of(st.none(), st.sampled_from([0.5, 0.1, 2.0]))
     if name == "BOOLEAN":
         return st.one_of(st.none(), st.booleans())
     if name == "DECIMAL":
-        return st.none()
+        return st.one_of(st.none(), st.just(f"{0:.{column_type.scale or 0}f}"))
+    if name == "TIME":
+        return st.one_of(st.none(), st.sampled_from(["12:00:00", "12:00:00.123456789"]))
     return st.one_of(st.none(), st.sampled_from(["0", "a"]))
 
 

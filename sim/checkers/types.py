@@ -212,13 +212,16 @@ def _strings(name: str, length: int) -> Domain:
 
 
 def read(value: Value, type_: ColumnType) -> Datum | None:
-    """A cell as a history has it, by its meaning in a column of a type; None is NULL."""
+    """A cell as a history has it, by its meaning in a column of a type; None is NULL.
+
+    A REAL is the nearest one, and a fraction of a second is cut to what the column holds.
+    """
     if value is None:
         return None
     kind = domain(type_).kind
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    if kind == "real" and isinstance(value, int | float):
-        return Datum(kind, float(value))
+    if kind == "real":
+        return _real(value, single=type_.name == "REAL")
     if kind == "integer":
         whole = isinstance(value, int) and not isinstance(value, bool)
         return Datum(kind, value) if whole else Datum("unreadable", text)
@@ -226,7 +229,18 @@ def read(value: Value, type_: ColumnType) -> Datum | None:
         return _decimal(text, type_.scale or 0)
     if kind == "uuid":
         return Datum(kind, text.lower())
-    return Datum(kind, _without_zeros(text) if type_.name in TEMPORAL_TYPES else text)
+    return Datum(kind, _cut(text, precision(type_)) if type_.name in TEMPORAL_TYPES else text)
+
+
+def _real(value: Value, *, single: bool) -> Datum:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Datum("unreadable", str(value))
+    if not single:
+        return Datum("real", float(value))
+    try:
+        return Datum("real", struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return Datum("real", float(value))
 
 
 def _decimal(text: str, scale: int) -> Datum:
@@ -242,6 +256,9 @@ def _decimal(text: str, scale: int) -> Datum:
     return Datum("decimal", f"{number:.{max(scale, -exponent)}f}")
 
 
-def _without_zeros(text: str) -> str:
-    text = text.removesuffix("Z")
-    return text.rstrip("0").removesuffix(".") if "." in text else text
+def _cut(text: str, digits: int) -> str:
+    """A point in time without the digits that its type does not have, and without zeros."""
+    seconds, point, fraction = text.removesuffix("Z").partition(".")
+    return (
+        f"{seconds}{point}{fraction[:digits]}".rstrip("0").removesuffix(".") if point else seconds
+    )
