@@ -80,10 +80,11 @@ def rulings(change: SimpleChange, kind: str = "table") -> list[Ruling]:
         broken = breach(aspect.before, aspect.after)
         if broken is None:
             reason = "no tuple is refused, loses anything or shows where it is from"
-            found.append(Ruling(True, aspect.clause, reason))  # noqa: FBT003
+            found.append(Ruling(compatible=True, clause=aspect.clause, reason=reason))
         else:
             reason = f"{broken.reason} [{broken.requirement}]"
-            found.append(Ruling(False, aspect.clause, reason, broken.requirement))  # noqa: FBT003
+            ruling = Ruling(compatible=False, clause=aspect.clause, reason=reason)
+            found.append(ruling._replace(requirement=broken.requirement))
     return found
 
 
@@ -152,7 +153,10 @@ def _renamed(column_id: int, old: str, new: str) -> Aspect:
 
 
 def _of_rules(change: SimpleChange) -> Aspect:
-    """A constraint or an index that comes or goes."""
+    """What comes or goes: constraints [110.ours.constraint.add], indexes [110.ours.index.drop].
+
+    A unique index [110.ours.index.unique] is on trial from its registration on.
+    """
     if isinstance(change, ConstraintAdded | ConstraintDropped):
         bare = _table()
         bound = bare._replace(constraints=(change.constraint.id,))

@@ -203,7 +203,10 @@ def _constraint(change: SimpleChange, _: str) -> RuleVerdict | None:
 
 
 def _index(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """Indexes, which the text leaves out [110.ours.index.create] [110.ours.index.drop]."""
+    """Indexes, which the text leaves out.
+
+    [110.ours.index.create] [110.ours.index.unique] [110.ours.index.drop]
+    """
     match change:
         case IndexCreated(index=index) if index.unique:
             reason = "the transaction may have written what the index forbids"

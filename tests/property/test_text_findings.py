@@ -18,9 +18,9 @@ from sim.checkers.types import Datum, domain, upgraded_datum
 from sim.model.ddl import ColumnAltered
 from sim.model.schema import FLOAT_TYPES, INTEGER_TYPES, Column, ColumnType, Table
 from sim.protocol.compatibility import is_forward_compatible
+from sim.protocol.ddl import Built
 from tests.oracle_world import TYPES, state_of
-from tests.schemas import change_of, snapshot_of, statement
-from tests.schemas import grown as built
+from tests.schemas import change_of, grown, snapshot_of, statement
 
 KEY = Column(0, "id", ColumnType("INTEGER"), nullable=False)
 ROOMY = ColumnType("VARCHAR", length=30)
@@ -36,8 +36,9 @@ def ends(schema: str, *steps: str) -> tuple[State, State, list[bool]]:
     before = next(one for one in snapshot.objects() if isinstance(one, Table))
     verdicts: list[bool] = []
     for text in steps:
-        snapshot, outcome = built(snapshot, statement(text))
-        verdicts += [is_forward_compatible(change) for change in outcome.objects]  # type: ignore[union-attr]
+        snapshot, outcome = grown(snapshot, statement(text))
+        assert isinstance(outcome, Built), outcome
+        verdicts += [is_forward_compatible(change) for change in outcome.objects]
     return state_of(before), state_of(snapshot.by_id(before.id), before), verdicts
 
 
@@ -55,7 +56,9 @@ def converted(datum: Datum, source: ColumnType, target: ColumnType) -> Datum:
         "decimal",
     }:
         return upgraded_datum(datum, source, target)
-    number = Decimal(str(datum.content)) if datum.kind != "real" else Decimal(float(datum.content))  # type: ignore[arg-type]
+    content = datum.content
+    assert isinstance(content, int | float | str), datum
+    number = Decimal(content)
     if kind == "integer" and number == int(number):
         return Datum(kind, int(number))
     if kind == "decimal" and number == round(number, target.scale or 0):
@@ -106,7 +109,7 @@ def test_more_precision_alone_does_not_hold_what_a_decimal_held() -> None:
     ],
 )
 def test_a_statement_would_have_left_another_value_under_the_wider_type(
-    written: object, before: str, after: str, stored: object
+    written: float | str, before: str, after: str, stored: float | str
 ) -> None:
     """The text calls both compatible; who knows the statement sees which schema it met."""
     initial, target, verdicts = ends(
@@ -115,7 +118,7 @@ def test_a_statement_would_have_left_another_value_under_the_wider_type(
     )
     assert verdicts == [True]
     kind = domain(initial.columns[1].type).kind
-    narrow, wide = Datum(kind, stored), Datum(kind, written)  # type: ignore[arg-type]
+    narrow, wide = Datum(kind, stored), Datum(kind, written)
     key = Given(Datum("integer", 1), KEY.type)
 
     def put(state: State, datum: Datum) -> object:

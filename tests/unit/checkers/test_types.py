@@ -141,6 +141,6 @@ def test_a_value_that_nobody_can_read_is_left_to_the_catalog() -> None:
     ],
 )  # fmt: skip
 def test_the_text_of_a_value_is_that_of_its_type(
-    datum: Datum, source: Written, shown: object
+    datum: Datum, source: Written, shown: str | Repeated
 ) -> None:
-    assert upgraded_datum(datum, type_(*source), text(99)) == Datum("text", shown)  # type: ignore[arg-type]
+    assert upgraded_datum(datum, type_(*source), text(99)) == Datum("text", shown)
