@@ -32,6 +32,8 @@ LONG_REAL: Final = struct.unpack("<f", struct.pack("<f", -1.18397685e-36))[0]
 """A REAL whose shortest text has a sign, nine digits and an exponent of two: none is longer."""
 LONG_DOUBLE: Final = -2.2250738585072014e-308
 """The same of a DOUBLE: seventeen digits and an exponent of three."""
+LAST_REAL: Final = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
+"""The largest REAL; floating-point values are finite, as they are in SQL."""
 EPOCHS: Final = {
     "TIME": ("00:00:00", "23:59:59"),
     "TIMESTAMP": ("0001-01-01 00:00:00", "9999-12-31 23:59:59"),
@@ -145,7 +147,7 @@ def _integers(bits: int) -> Domain:
 
 def _reals(*, single: bool) -> Domain:
     def within(datum: Datum) -> bool:
-        return not single or _is_single(datum.content)
+        return not single or _is_single(datum)
 
     def text(datum: Datum) -> Text:
         assert isinstance(datum.content, float), datum
@@ -155,18 +157,25 @@ def _reals(*, single: bool) -> Domain:
     return Domain("real", within, tuple(Datum("real", one) for one in numbers), text)
 
 
-def _is_single(number: object) -> bool:
+def _single(number: float) -> float:
+    """The nearest REAL; a number beyond all of them stays as it is, and is none."""
     try:
-        return bool(struct.unpack("<f", struct.pack("<f", number))[0] == number)
+        nearest: float = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:
-        return False
+        return number
+    return nearest
+
+
+def _is_single(datum: Datum) -> bool:
+    number = datum.content
+    return isinstance(number, float) and abs(number) <= LAST_REAL and _single(number) == number
 
 
 def _shortest(number: float) -> str:
     """The shortest text that is read back as this REAL."""
     for digits in range(1, 9):
         text = f"{number:.{digits}g}"
-        if struct.pack("<f", float(text)) == struct.pack("<f", number):
+        if _single(float(text)) == number:
             return text
     return f"{number:.9g}"
 
@@ -214,17 +223,25 @@ def _strings(name: str, length: int) -> Domain:
 def read(value: Value, type_: ColumnType) -> Datum | None:
     """A cell as a history has it, by its meaning in a column of a type; None is NULL.
 
-    A REAL is the nearest one, and a fraction of a second is cut to what the column holds.
+    A REAL is the nearest one, and a fraction of a second is cut to what the column holds. What is
+    no value of the type cannot be read: a default may be kept in the form of an earlier type.
     """
     if value is None:
         return None
+    datum = _meant(value, type_)
+    return datum if holds(type_, datum) else Datum("unreadable", str(value))
+
+
+def _meant(value: Value, type_: ColumnType) -> Datum:
+    """The same, whether or not the type has such a value."""
     kind = domain(type_).kind
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if kind == "real":
         return _real(value, single=type_.name == "REAL")
     if kind == "integer":
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        return Datum(kind, value) if whole else Datum("unreadable", text)
+        if not isinstance(value, int) or isinstance(value, bool):
+            return Datum("unreadable", text)
+        return Datum(kind, value)
     if kind == "decimal":
         return _decimal(text, type_.scale or 0)
     if kind == "uuid":
@@ -235,12 +252,7 @@ def read(value: Value, type_: ColumnType) -> Datum | None:
 def _real(value: Value, *, single: bool) -> Datum:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Datum("unreadable", str(value))
-    if not single:
-        return Datum("real", float(value))
-    try:
-        return Datum("real", struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return Datum("real", float(value))
+    return Datum("real", _single(value) if single else float(value))
 
 
 def _decimal(text: str, scale: int) -> Datum:

@@ -199,7 +199,7 @@ def _decimal(value: Value, column_type: ColumnType) -> str | None:
         return None
     digits, exponent = number.normalize().as_tuple()[1:]
     assert isinstance(exponent, int), exponent
-    whole = len(digits) + exponent if number else 0
-    if -exponent > scale or whole > precision_of(column_type) - scale:
+    room = precision_of(column_type) - scale
+    if -exponent > scale or (number and len(digits) + exponent > room):
         return None
     return f"{number:.{scale}f}"

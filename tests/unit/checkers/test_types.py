@@ -113,7 +113,9 @@ def test_a_binary_string_of_the_longest_length_has_no_room_as_text() -> None:
         (True, ("VARCHAR", 9), Datum("text", "true")),
         (5, ("VARCHAR", 9), Datum("text", "5")),
         ("1.5", ("DECIMAL", 5, 2), Datum("decimal", "1.50")),
-        ("1.555", ("DECIMAL", 5, 2), Datum("decimal", "1.555")),
+        ("1.555", ("DECIMAL", 5, 2), Datum("unreadable", "1.555")),
+        (1, ("DECIMAL", 1, 1), Datum("unreadable", "1")),
+        (300, ("TINYINT",), Datum("unreadable", "300")),
         ("much", ("DECIMAL", 5, 2), Datum("unreadable", "much")),
         ("12:00:00.50", ("TIME", 3), Datum("time", "12:00:00.5")),
         ("12:00:00.0", ("TIME", 3), Datum("time", "12:00:00")),
@@ -144,3 +146,11 @@ def test_the_text_of_a_value_is_that_of_its_type(
     datum: Datum, source: Written, shown: str | Repeated
 ) -> None:
     assert upgraded_datum(datum, type_(*source), text(99)) == Datum("text", shown)
+
+
+def test_the_largest_real_has_a_text_and_what_is_beyond_is_none() -> None:
+    largest = read(3.4028234663852886e38, ColumnType("REAL"))
+    assert largest == Datum("real", 3.4028234663852886e38)
+    assert upgraded_datum(largest, ColumnType("REAL"), text(99)) == Datum("text", "3.4028235e+38")
+    assert read(3.5e38, ColumnType("REAL")) == Datum("unreadable", "3.5e+38")
+    assert read(3.5e38, ColumnType("DOUBLE")) == Datum("real", 3.5e38)
