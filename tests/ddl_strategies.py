@@ -1,6 +1,7 @@
 """Hypothesis strategies for types, columns, statements, simple changes, and whole migrations."""
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sim.model.ddl import (
     Action,
@@ -91,11 +92,13 @@ def constants(column_type: ColumnType) -> st.SearchStrategy[Value]:
     if name in INTEGER_TYPES:
         return st.one_of(st.none(), st.integers(0, 5))
     if name in FLOAT_TYPES:
-        return st.one_of(st.none(), st.sampled_from([0.5, 2.0]))
+        return st.one_of(st.none(), st.sampled_from([0.5, 0.1, 2.0]))
     if name == "BOOLEAN":
         return st.one_of(st.none(), st.booleans())
     if name == "DECIMAL":
-        return st.none()
+        return st.one_of(st.none(), st.just(f"{0:.{column_type.scale or 0}f}"))
+    if name == "TIME":
+        return st.one_of(st.none(), st.sampled_from(["12:00:00", "12:00:00.123456789"]))
     return st.one_of(st.none(), st.sampled_from(["0", "a"]))
 
 
@@ -128,6 +131,11 @@ def alterations(draw: st.DrawFn) -> ColumnAltered:
     return ColumnAltered(before, after)
 
 
+def as_added(column: Column) -> ColumnAdded:
+    """A column as the catalog adds it: old rows show the default that new ones take."""
+    return ColumnAdded(replace(column, initial_default=column.default))
+
+
 INDEXES = st.builds(Index, st.just(7), st.just("i"), st.just((1,)), st.booleans())
 CONSTRAINTS = st.builds(
     Constraint,
@@ -143,7 +151,7 @@ def simple_changes() -> st.SearchStrategy[SimpleChange]:
     return st.one_of(
         alterations(),
         alterations(),
-        st.builds(ColumnAdded, columns()),
+        columns().map(as_added),
         st.builds(ColumnDropped, columns()),
         st.just(ColumnRenamed(1, "a", "b")),
         st.builds(ConstraintAdded, CONSTRAINTS),

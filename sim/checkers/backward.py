@@ -39,7 +39,7 @@ class Backward:
         key = (step.object_id, step.version)
         found = self._rulings.get(key)
         if found is None:
-            found = self._rulings[key] = judged_step(step.changes)
+            found = self._rulings[key] = judged_step(step.changes, step.kind)
         return found
 
     def hold(self, tx: Transaction, version: int, step: SchemaVersion) -> Hold | None:

@@ -44,7 +44,7 @@ def first_incompatible(
 ) -> tuple[SchemaVersion, Ruling] | None:
     """The first step between two versions that is not forward-compatible [110.compat.steps]."""
     for step in case.schemas.steps(object_id, after, upto):
-        ruling = judged_step(step.changes)
+        ruling = judged_step(step.changes, step.kind)
         if not ruling.compatible:
             return step, ruling
     return None

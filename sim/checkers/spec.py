@@ -1,11 +1,13 @@
 """The judges' own reading of IEP-110: which simple changes are forward-compatible, and by what.
 
-Written from the document alone, as a second reading beside the protocol's. Initial schema I is
-forward-compatible with commit schema C if a tuple of I may exist under C, if upgrading it loses
-nothing, and if nobody who reads it under C can tell that it was written under I [110.fwd.1-3]. Only
-the kind of a change is considered, never what a transaction wrote. The text is silent on new
-constraints and indexes: [110.ours.constraint.add] and [110.ours.index.unique] are "no",
-[110.ours.index.create], while it is only registered, and [110.ours.index.drop] are "yes".
+There is no table of verdicts. A simple change is turned into the state of its object before and
+after it, and the oracle (`spec_oracle`) tries out on actual tuples whether the three requirements
+hold [110.fwd.1-3]. Only the *kind* of a change counts, never what a transaction wrote or what else
+the table has: so each change is tried on the least table that can undergo it, and a change of a
+column's nullability, default and type is three changes, each tried on a column that has nothing
+else about it [110.mixed]. What is read from the clauses here is only their names.
+
+Indexes are registered by the change that creates them, and not built [110.ours.index.create].
 
 Backward compatibility is what the design's `backward` rule lets a reader on an older schema meet:
 `forbid_all` lets it meet nothing, and so does `off`, for a design that has switched its check off
@@ -16,10 +18,14 @@ itself as well (`rows.fits`).
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from sim.checkers.rows import is_same_value
-from sim.checkers.types import is_exact_widening
+from msgspec.structs import replace
+
+from sim.checkers.spec_oracle import breach
+from sim.checkers.spec_tuples import NOTHING, Access, State
+from sim.checkers.types import read
 from sim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
@@ -35,116 +41,173 @@ from sim.model.ddl import (
     SimpleChange,
     ZoneAltered,
 )
-from sim.model.schema import Column
+from sim.model.schema import Column, ColumnType, Index
 
 
 class Ruling(NamedTuple):
-    """Whether a change is forward-compatible, the clause that decided, and why."""
+    """Whether a change is forward-compatible, the clause that speaks of it, and why.
+
+    `requirement` is the one of the three that an incompatible change breaks.
+    """
 
     compatible: bool
     clause: str
     reason: str
+    requirement: str | None = None
 
 
 class NoRuleError(AssertionError):
     """A change that no rule judges: a programming error, never "compatible"."""
 
 
-def _yes(clause: str, reason: str) -> Ruling:
-    return Ruling(compatible=True, clause=clause, reason=reason)
+class Aspect(NamedTuple):
+    """One thing that a change does: the clause it comes under, and its object before and after."""
+
+    clause: str
+    before: State
+    after: State
 
 
-def _no(clause: str, reason: str) -> Ruling:
-    return Ruling(compatible=False, clause=clause, reason=reason)
+KEY: Final = Column(-1, "key", ColumnType("BIGINT"), nullable=False)
+"""The key of the least table; its id is no column's."""
+NAME: Final = "t"
 
 
-_BY_KIND: Final[dict[type, Ruling]] = {
-    ObjectCreated: _yes("110.table.create", "nobody used it before it was created"),
-    ObjectDropped: _no("110.table.drop", "it does not exist in the commit schema"),
-    ObjectRenamed: _no("110.table.rename", "its name does not exist in the commit schema"),
-    ColumnDropped: _no("110.column.drop", "an upgraded tuple holds less than the one written"),
-    ColumnRenamed: _yes("110.column.rename", "columns are known by their ids"),
-    ConstraintAdded: _no("110.ours.constraint.add", "an old tuple may break the new constraint"),
-    ConstraintDropped: _yes("110.constraint.drop", "what obeyed it may exist without it"),
-    IndexDropped: _yes("110.ours.index.drop", "an index holds nothing that the table does not"),
-    ZoneAltered: _yes("110.zone", "it affects no tuple"),
-}
-"""The rules that ask for nothing but the kind of the change."""
+def rulings(change: SimpleChange, kind: str = "table") -> list[Ruling]:
+    """What the oracle says of each aspect of a simple change, in the document's order."""
+    found: list[Ruling] = []
+    for aspect in aspects(change, kind):
+        broken = breach(aspect.before, aspect.after)
+        if broken is None:
+            reason = "no tuple is refused, loses anything or shows where it is from"
+            found.append(Ruling(compatible=True, clause=aspect.clause, reason=reason))
+        else:
+            reason = f"{broken.reason} [{broken.requirement}]"
+            ruling = Ruling(compatible=False, clause=aspect.clause, reason=reason)
+            found.append(ruling._replace(requirement=broken.requirement))
+    return found
 
 
-def rulings(change: SimpleChange) -> list[Ruling]:
-    """Every rule that a simple change matches, in the document's order [110.mixed]."""
-    found = _BY_KIND.get(type(change))
-    if found is not None:
-        return [found]
-    if isinstance(change, ColumnAdded):
-        return [_added(change.column)]
-    if isinstance(change, IndexCreated):
-        return [_indexed(change)]
-    if isinstance(change, ColumnAltered):
-        altered = _altered(change.before, change.after)
-        if altered:
-            return altered
-    raise NoRuleError(f"no rule judges {change!r}")
+_remembered = lru_cache(maxsize=65536)(rulings)
+"""The same; the same change is asked about for every transaction that crosses it."""
 
 
-def judged(change: SimpleChange) -> Ruling:
-    """The rule that decides a simple change: the first "no", else the last "yes"."""
-    return _decisive(rulings(change))
+def judged(change: SimpleChange, kind: str = "table") -> Ruling:
+    """The ruling that decides a simple change: the first "no", else the last "yes"."""
+    return judged_step([change], kind)
 
 
-def forward_compatible(change: SimpleChange) -> bool:
+def forward_compatible(change: SimpleChange, kind: str = "table") -> bool:
     """Whether a simple change is forward-compatible."""
-    return judged(change).compatible
+    return judged(change, kind).compatible
 
 
-def judged_step(changes: Iterable[SimpleChange]) -> Ruling:
-    """The rule that decides a compound change: its simple changes in order, one "no" decides."""
-    found = [ruling for change in changes for ruling in rulings(change)]
+def judged_step(changes: Iterable[SimpleChange], kind: str = "table") -> Ruling:
+    """The ruling that decides a compound change: its simple changes in order, one "no" decides."""
+    found = [ruling for change in changes for ruling in _remembered(change, kind)]
     if not found:
         raise NoRuleError("a step without changes")
-    return _decisive(found)
-
-
-def _decisive(found: list[Ruling]) -> Ruling:
     return next((ruling for ruling in found if not ruling.compatible), found[-1])
 
 
-def _added(column: Column) -> Ruling:
-    if column.nullable or column.default is not None:
-        return _yes("110.column.add", "the absence of a value is nullable or has a default")
-    return _no("110.column.add", f"{column.name} is NOT NULL and has no default")
+# --- what a change does to the least object that can undergo it ----------------------------------
 
 
-def _indexed(change: IndexCreated) -> Ruling:
-    if change.index.unique:
-        return _no("110.ours.index.unique", "old tuples may break the uniqueness")
-    return _yes("110.ours.index.create", "it is only registered, and no reader uses it yet")
+def aspects(change: SimpleChange, kind: str = "table") -> list[Aspect]:
+    """What a simple change does, one thing at a time, in the document's order [110.mixed]."""
+    if isinstance(change, ZoneAltered) or kind == "zone":
+        zone = State(NAME, has_tuples=False)
+        return [Aspect("110.zone", zone, zone)]
+    if isinstance(change, ObjectCreated | ObjectDropped | ObjectRenamed):
+        return [_of_object(change, kind)]
+    if isinstance(change, ColumnAltered):
+        return _altered(change.before, change.after)
+    if isinstance(change, ColumnAdded):
+        return [Aspect("110.column.add", _table(), _table(change.column))]
+    if isinstance(change, ColumnDropped):
+        return [Aspect("110.column.drop", _table(change.column), _table())]
+    if isinstance(change, ColumnRenamed):
+        return [_renamed(change.column_id, change.old_name, change.new_name)]
+    return [_of_rules(change)]
 
 
-def _altered(before: Column, after: Column) -> list[Ruling]:
-    """The rules on type, nullability and default, each where it matches [110.mixed]."""
-    found: list[Ruling] = []
+def _table(*columns: Column, name: str = NAME) -> State:
+    return State(name, (KEY, *columns), (KEY.id,))
+
+
+def _of_object(change: ObjectCreated | ObjectDropped | ObjectRenamed, kind: str) -> Aspect:
+    """A table or view that comes, goes, or is called otherwise."""
+    if isinstance(change, ObjectCreated):
+        clause, before, after = "create", NOTHING, _table()
+    elif isinstance(change, ObjectDropped):
+        clause, before, after = "drop", _table(), NOTHING
+    else:
+        clause, before = "rename", _table(name=change.old_name)
+        after = _table(name=change.new_name)
+    return Aspect("110.view" if kind == "view" else f"110.table.{clause}", before, after)
+
+
+def _renamed(column_id: int, old: str, new: str) -> Aspect:
+    before, after = (Column(column_id, name, KEY.type) for name in (old, new))
+    return Aspect("110.column.rename", _table(before), _table(after))
+
+
+def _of_rules(change: SimpleChange) -> Aspect:
+    """What comes or goes: constraints [110.ours.constraint.add], indexes [110.ours.index.drop].
+
+    A unique index [110.ours.index.unique] is on trial from its registration on.
+    """
+    if isinstance(change, ConstraintAdded | ConstraintDropped):
+        bare = _table()
+        bound = bare._replace(constraints=(change.constraint.id,))
+        if isinstance(change, ConstraintAdded):
+            return Aspect("110.ours.constraint.add", bare, bound)
+        return Aspect("110.constraint.drop", bound, bare)
+    if isinstance(change, IndexCreated):
+        clause = "110.ours.index.unique" if change.index.unique else "110.ours.index.create"
+        bare, registered = _indexed(change.index, built=False)
+        return Aspect(clause, bare, registered)
+    if isinstance(change, IndexDropped):
+        bare, built = _indexed(change.index, built=True)
+        return Aspect("110.ours.index.drop", built, bare)
+    raise NoRuleError(f"no rule judges {change!r}")
+
+
+def _indexed(index: Index, *, built: bool) -> tuple[State, State]:
+    """The least table without and with an index over columns that are no key."""
+    bare = _table(*(Column(id_, f"column {id_}", KEY.type) for id_ in index.columns))
+    access = Access(index.id, index.columns, index.unique, built)
+    return bare, bare._replace(accesses=(access,))
+
+
+def _altered(before: Column, after: Column) -> list[Aspect]:
+    """Name, nullability, default and type of a column, each on a column with nothing else."""
+    found: list[Aspect] = []
+    bare = Column(before.id, before.name, before.type)
     if before.name != after.name:
-        found.append(_BY_KIND[ColumnRenamed])
-    if before.nullable and not after.nullable:
-        found.append(_no("110.column.nullable", "an old tuple may hold a NULL"))
-    if after.nullable and not before.nullable:
-        found.append(_yes("110.column.nullable", "a value that is there may be nullable"))
+        found.append(_renamed(before.id, before.name, after.name))
+    if before.nullable != after.nullable:
+        states = (_table(replace(bare, nullable=one.nullable)) for one in (before, after))
+        found.append(Aspect("110.column.nullable", *states))
     if not _same_default(before, after):
-        found.append(_no("110.column.default", "a reader could tell which default was meant"))
+        states = (
+            _table(replace(bare, type=after.type, default=one.default)) for one in (before, after)
+        )
+        found.append(Aspect("110.column.default", *states))
     if before.type != after.type:
-        sentence = f"{before.type} to {after.type}"
-        if is_exact_widening(before.type, after.type):
-            found.append(_yes("110.column.type", f"{sentence} keeps each value exactly"))
-        else:
-            found.append(_no("110.column.type", f"{sentence} is no exact widening"))
+        retyped = replace(bare, type=after.type)
+        found.append(Aspect("110.column.type", _table(bare), _table(retyped)))
+    if not found:
+        raise NoRuleError(f"nothing changes from {before!r} to {after!r}")
     return found
 
 
 def _same_default(before: Column, after: Column) -> bool:
-    """Whether the default is the value that it was, if told under another type."""
-    return is_same_value(before.default, before.type, after.default)
+    """Whether the default is as it was written, or told anew because the type is another."""
+    old, new = before.default, after.default
+    if old is new or (type(old) is type(new) and old == new):
+        return True
+    return before.type != after.type and read(old, after.type) == read(new, after.type)
 
 
 # --- backward compatibility ----------------------------------------------------------------------

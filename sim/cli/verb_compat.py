@@ -6,7 +6,7 @@ from pathlib import Path
 from sim import sql
 from sim.cli import documents
 from sim.cli.problems import InputError, note
-from sim.world import compat
+from sim.world import abort_share, compat
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -14,7 +14,9 @@ def execute(options: argparse.Namespace) -> int:
     _check(options)
     report = lint(options)
     if options.ddl_rate is not None:
-        report = compat.with_rates(report, ddl_rate=options.ddl_rate, tx_length=options.tx_length)
+        report = abort_share.with_rates(
+            report, ddl_rate=options.ddl_rate, tx_length=options.tx_length
+        )
     for statement in report["statements"]:
         if statement["error"] is not None:
             message = statement["error"]["message"]
@@ -25,7 +27,8 @@ def execute(options: argparse.Namespace) -> int:
         from sim.cli import view_compat
         from sim.cli.words import console
 
-        view_compat.show(report, migration_of(options), console())
+        from_scratch = options.from_scratch is not None
+        view_compat.show(report, migration_of(options), console(), from_scratch=from_scratch)
     return compat.exit_code(report)
 
 

@@ -11,7 +11,8 @@ with, whatever its default is today.
 
 The default of a column keeps the form in which it was written when the column's type changes; it is
 shown in the type of the day (`rows.py`). Otherwise every INT DEFAULT 5 -> VARCHAR would look like a
-manipulation of the default, which it is not.
+manipulation of the default, which it is not. A default that is set to what it already means, in
+other words, stays as it was written too: nothing is manipulated.
 
 A key column identifies rows that exist: it cannot be dropped, retyped or made nullable. A column
 that an index covers cannot be dropped before the index. Constraints are kept as text, so nothing
@@ -42,7 +43,7 @@ from sim.model.ddl import (
 )
 from sim.model.reasons import Reason
 from sim.model.schema import Column, ColumnType, Constraint, Table
-from sim.protocol.column_types import Misfit, convertible, fit
+from sim.protocol.column_types import Misfit, convertible, fit, same_default
 from sim.protocol.ddl_answers import NoOp, Refused, evolve, no_such_column, refuse, repeated
 
 IMPLICIT_KEY: Final = "__p_key"
@@ -197,8 +198,9 @@ def _alter_column(table: Table, action: AlterColumn, _: int) -> Change:
     default = fit(action.default if action.sets_default else column.default, new_type)
     if isinstance(default, Misfit):
         return refuse(f"column {column.name!r}: default {default.message}")
-    kept = default if action.sets_default else column.default
-    after = evolve(column, type=new_type, nullable=nullable, default=kept)
+    after = evolve(column, type=new_type, nullable=nullable, default=default)
+    if not action.sets_default or same_default(column, after):
+        after = evolve(after, default=column.default)
     if after == column and type(after.default) is type(column.default):
         return NoOp(f"column {column.name!r} is so already")
     return _replace(table, after), ColumnAltered(column, after)

@@ -35,6 +35,7 @@ from sim.model.schema import (
     FLOAT_TYPES,
     INTEGER_TYPES,
     TEMPORAL_TYPES,
+    Column,
     ColumnType,
     Value,
 )
@@ -156,6 +157,25 @@ def fit(value: Value, column_type: ColumnType) -> Value | Misfit:
     return value if isinstance(value, str) else misfit
 
 
+def same_default(before: Column, after: Column) -> bool:
+    """Whether a column's default means what it did: INT DEFAULT 5 and VARCHAR DEFAULT '5' do."""
+    if before.default is None or after.default is None:
+        return before.default is after.default
+    old, new = fit(before.default, after.type), fit(after.default, after.type)
+    if isinstance(old, Misfit) or isinstance(new, Misfit):
+        return type(before.default) is type(after.default) and before.default == after.default
+    return _plain(old, after.type) == _plain(new, after.type)
+
+
+def _plain(value: Value, column_type: ColumnType) -> Value:
+    """A constant without what it may be spelled with or without."""
+    if not isinstance(value, str):
+        return value
+    if column_type.name in TEMPORAL_TYPES and "." in value:
+        return value.removesuffix("Z").rstrip("0").removesuffix(".")
+    return value.lower() if column_type.name == "UUID" else value
+
+
 def _number(value: Value, name: str, misfit: Misfit) -> Value | Misfit:
     """An integer or floating-point constant within the bounds of its type."""
     if isinstance(value, (bool, str)) or value is None:
@@ -179,7 +199,7 @@ def _decimal(value: Value, column_type: ColumnType) -> str | None:
         return None
     digits, exponent = number.normalize().as_tuple()[1:]
     assert isinstance(exponent, int), exponent
-    whole = len(digits) + exponent if number else 0
-    if -exponent > scale or whole > precision_of(column_type) - scale:
+    room = precision_of(column_type) - scale
+    if -exponent > scale or (number and len(digits) + exponent > room):
         return None
     return f"{number:.{scale}f}"

@@ -46,7 +46,7 @@ from sim.model.ddl import (
     ZoneAltered,
 )
 from sim.model.schema import TEMPORAL_TYPES
-from sim.protocol.column_types import fits_as_text, longest_text, widens
+from sim.protocol.column_types import fits_as_text, longest_text, same_default, widens
 
 
 class RuleVerdict(NamedTuple):
@@ -147,8 +147,10 @@ def _default(change: SimpleChange, _: str) -> RuleVerdict | None:
     """Any manipulation of a default [110.column.default]."""
     if not isinstance(change, ColumnAltered):
         return None
-    before, after = change.before.default, change.after.default
-    if before == after and type(before) is type(after):
+    before, after = change.before, change.after
+    if before.type != after.type and same_default(before, after):
+        return None
+    if before.default == after.default and type(before.default) is type(after.default):
         return None
     reason = "a reader could tell which default a tuple was written with"
     return RuleVerdict(
@@ -201,7 +203,10 @@ def _constraint(change: SimpleChange, _: str) -> RuleVerdict | None:
 
 
 def _index(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """Indexes, which the text leaves out [110.ours.index.create] [110.ours.index.drop]."""
+    """Indexes, which the text leaves out.
+
+    [110.ours.index.create] [110.ours.index.unique] [110.ours.index.drop]
+    """
     match change:
         case IndexCreated(index=index) if index.unique:
             reason = "the transaction may have written what the index forbids"

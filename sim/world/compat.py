@@ -4,7 +4,8 @@ The statements are built one after the other upon the schema, just as a node bui
 simple change is judged by the rules of a baseline [110.valid.1]. Two questions are answered.
 
 *Per statement:* does a transaction that has enlisted the object survive it? The verdict names every
-rule that matched, in the rules' order, with the column it is about.
+rule that matched, in the rules' order, with the column it is about. `objects` are names that the
+statement knows, `tables` those of the tables below that it concerns.
 
 *Per table of the schema:* does a transaction survive that has enlisted the table before the first
 statement and commits after the last? Tables are followed by their ids, so that renames and drops,
@@ -15,7 +16,6 @@ A statement that the catalog refuses is bad input, as unreadable SQL is: it gets
 verdict is null, and what follows is judged as if it did not stand there.
 """
 
-from math import exp
 from typing import Any, Final
 
 from sim import sql
@@ -76,42 +76,6 @@ def exit_code(report: Report) -> int:
     return 0 if all(verdicts) else 1
 
 
-def expected_abort_share(
-    *, ddl_rate: float, tx_length: float, incompatible_share: float, working_share: float
-) -> float:
-    """The share of transactions that a Poisson stream of DDL on one of their tables aborts.
-
-    `ddl_rate` is the number of statements on the table in the unit of time in which `tx_length`,
-    from enlistment to commit, is measured; `incompatible_share` of them are not forward-compatible.
-    During `working_share` of its length the transaction still operates and dies of any statement
-    [110.valid.2]; in the rest it only waits for its commit and dies of incompatible ones
-    [110.valid.1]. Designs that let it operate on (options 1 and 2 [110.border]) have a working
-    share of nothing; an exact-match commit check has an incompatible share of one.
-    """
-    deadly = working_share + incompatible_share * (1 - working_share)
-    return 1 - exp(-ddl_rate * tx_length * deadly)
-
-
-def with_rates(
-    report: Report, *, ddl_rate: float, tx_length: float, working_share: float = 1.0
-) -> Report:
-    """A report with the expected share of aborted transactions if such statements keep coming.
-
-    Each statement that changes anything counts as one and equally likely; where the last operation
-    lies close to the commit, the working share is one.
-    """
-    verdicts = [one["forward_compatible"] for one in report["statements"] if one["rules"]]
-    share = verdicts.count(False) / len(verdicts) if verdicts else 0.0
-    rates: dict[str, float] = {"ddl_rate": ddl_rate, "tx_length": tx_length}
-    rates |= {"incompatible_share": share, "working_share": working_share}
-    given = {"ddl_rate": ddl_rate, "tx_length": tx_length, "incompatible_share": share}
-    shares = {
-        "option_3": expected_abort_share(**given, working_share=working_share),
-        "options_1_and_2": expected_abort_share(**given, working_share=0.0),
-    }
-    return report | {"expected_abort_share": rates | shares}
-
-
 class _Migration:
     """The catalog while statements are built upon it, and the verdicts so far."""
 
@@ -141,7 +105,7 @@ class _Migration:
     def judge(self, parsed: sql.Parsed) -> None:
         """Build a statement of the migration and note what the rules say."""
         outcome = self._build(parsed)
-        entry: Report = {"sql": parsed.sql, "line": parsed.line, "objects": []}
+        entry: Report = {"sql": parsed.sql, "line": parsed.line, "objects": [], "tables": []}
         entry |= {"forward_compatible": True, "rules": [], "error": None, "no_op": None}
         if isinstance(outcome, Refused):
             entry["forward_compatible"] = None
@@ -150,6 +114,8 @@ class _Migration:
             entry["no_op"] = outcome.reason
         else:
             entry["objects"] = [self._name(change) for change in outcome.objects]
+            used = [one.object_id for one in outcome.objects if one.object_id in self._followed]
+            entry["tables"] = [self._followed[object_id] for object_id in used]
             verdicts = [self._judge_object(change) for change in outcome.objects]
             entry["rules"] = [_rule(verdict) for group in verdicts for verdict in group]
             entry["forward_compatible"] = all(

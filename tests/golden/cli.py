@@ -14,7 +14,7 @@ from sim.checkers.outcome import Outcome
 from sim.cli import documents, junit, view, view_compat
 from sim.cli.report import Report
 from sim.cli.words import console
-from sim.world import compat
+from sim.world import abort_share, compat
 from tests.unit.cli.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
 
 FOLDER = Path(__file__).parent / "cli"
@@ -85,7 +85,7 @@ def printed(tell: Callable[[], Any]) -> str:
 
 def linted() -> str:
     report = compat.lint(SCHEMA, MIGRATION)
-    report = compat.with_rates(report, ddl_rate=0.1, tx_length=2)
+    report = abort_share.with_rates(report, ddl_rate=0.1, tx_length=2)
     return printed(lambda: view_compat.show(report, "migration.sql", console()))
 
 

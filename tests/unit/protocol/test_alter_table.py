@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.checkers.spec import rulings
 from sim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
@@ -154,3 +155,39 @@ def test_some_actions_change_nothing(actions: str) -> None:
 def test_an_action_that_changes_nothing_does_not_stop_the_others() -> None:
     change = change_of(T, "ALTER TABLE t DROP COLUMN IF EXISTS z, ADD COLUMN a INT")
     assert len(change.changes) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "same", "other"),
+    [
+        ("v INT DEFAULT 5", "SET DEFAULT 5", "SET DEFAULT 6"),
+        ("v VARCHAR(9) DEFAULT '5'", "SET DEFAULT '5'", "SET DEFAULT '05'"),
+        ("v DECIMAL(5, 2) DEFAULT 1.5", "SET DEFAULT 1.50", "SET DEFAULT 1.51"),
+        ("v TIME(3) DEFAULT TIME '12:00:00.5'", "SET DEFAULT TIME '12:00:00.500'",
+         "SET DEFAULT TIME '12:00:00.05'"),
+        ("v UUID DEFAULT UUID 'ABCD'", "SET DEFAULT UUID 'abcd'", "SET DEFAULT UUID 'abcde'"),
+        ("v INT", "DROP DEFAULT", "SET DEFAULT 0"),
+    ],
+)  # fmt: skip
+def test_a_default_set_to_what_it_means_changes_nothing(column: str, same: str, other: str) -> None:
+    schema = f"CREATE TABLE t (id INT PRIMARY KEY, {column})"
+    assert isinstance(outcome_of(schema, f"ALTER TABLE t ALTER COLUMN v {same}"), NoOp)
+    assert not isinstance(outcome_of(schema, f"ALTER TABLE t ALTER COLUMN v {other}"), NoOp)
+
+
+@pytest.mark.parametrize(
+    ("retyped", "default", "form"),
+    [("DOUBLE", "1", 1), ("DOUBLE", "1.0", 1), ("VARCHAR(20)", "'1'", 1)],
+)
+def test_a_default_that_is_told_in_the_new_type_keeps_its_form(
+    retyped: str, default: str, form: object
+) -> None:
+    """The judges see no change there either: together with the type, or in a later statement."""
+    schema = "CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 1)"
+    retype = f"ALTER TABLE t ALTER COLUMN v SET DATA TYPE {retyped}"
+    again = f"ALTER TABLE t ALTER COLUMN v SET DEFAULT {default}"
+    (change,) = change_of(schema, f"{retype} SET DEFAULT {default}").changes
+    assert isinstance(change, ColumnAltered)
+    assert (change.after.default, type(change.after.default)) == (form, type(form))
+    assert [ruling.clause for ruling in rulings(change)] == ["110.column.type"]
+    assert isinstance(outcome_of(f"{schema}; {retype}", again), NoOp)

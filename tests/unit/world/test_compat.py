@@ -1,6 +1,5 @@
 """The linter says who survives a migration, statement by statement and table by table."""
 
-from math import exp, isclose
 from typing import Any
 
 import pytest
@@ -10,10 +9,8 @@ from sim.world.compat import (
     RefusedSchemaError,
     Report,
     exit_code,
-    expected_abort_share,
     lint,
     lint_from_scratch,
-    with_rates,
 )
 
 SCHEMA = """CREATE TABLE Accounts (id INT PRIMARY KEY, v INT);
@@ -40,6 +37,7 @@ def test_the_report_has_the_shape_of_the_interface() -> None:
         "sql": "ALTER TABLE accounts DROP COLUMN V",
         "line": 1,
         "objects": ["Accounts"],
+        "tables": ["Accounts"],
         "forward_compatible": False,
         "rules": [
             {
@@ -83,6 +81,7 @@ def test_tables_are_followed_through_renames() -> None:
     report = linted("ALTER TABLE log RENAME TO old", "ALTER TABLE old ADD COLUMN a INT")
     assert tables(report)["log"] == 0
     assert [statement["objects"] for statement in report["statements"]] == [["log"], ["old"]]
+    assert [statement["tables"] for statement in report["statements"]] == [["log"], ["log"]]
 
 
 def test_another_table_under_the_old_name_is_not_the_table_of_the_schema() -> None:
@@ -163,33 +162,3 @@ def test_from_scratch_the_first_harm_to_a_name_stays() -> None:
     assert tables(lint_from_scratch(dropped)) == {"a": 1}
     late = "CREATE TABLE a (id INT); ALTER TABLE a RENAME TO b; CREATE TABLE a (id INT, v INT);"
     assert tables(lint_from_scratch(late + "ALTER TABLE a DROP COLUMN v")) == {"a": 1}
-
-
-def share(**changed: float) -> float:
-    values = {"ddl_rate": 0.5, "tx_length": 2.0, "incompatible_share": 0.25, "working_share": 0.5}
-    return expected_abort_share(**(values | changed))
-
-
-def test_the_expected_share_of_aborts_is_the_closed_form() -> None:
-    assert isclose(share(), 1 - exp(-0.5 * (1.0 + 0.25 * 1.0)))
-    assert isclose(share(working_share=0.0), 1 - exp(-0.5 * 0.25 * 2))
-    assert isclose(share(working_share=1.0), 1 - exp(-0.5 * 2))
-    assert isclose(share(incompatible_share=1.0), 1 - exp(-0.5 * 2))
-    assert share(ddl_rate=0.0) == share(tx_length=0.0) == 0.0
-
-
-def test_rates_count_the_statements_that_change_something() -> None:
-    report = linted(
-        "ALTER TABLE accounts ADD COLUMN a INT",
-        "ALTER TABLE accounts DROP COLUMN a",
-        "DROP TABLE IF EXISTS nothing",
-        "DROP TABLE nothing",
-    )
-    rated = with_rates(report, ddl_rate=0.1, tx_length=3.0)["expected_abort_share"]
-    assert rated["incompatible_share"] == 0.5
-    assert isclose(rated["option_3"], 1 - exp(-0.3))
-    assert isclose(rated["options_1_and_2"], 1 - exp(-0.15))
-    assert (
-        with_rates(linted(""), ddl_rate=1, tx_length=1)["expected_abort_share"]["options_1_and_2"]
-        == 0.0
-    )
