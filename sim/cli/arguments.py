@@ -14,6 +14,7 @@ VERBS: Final = {
     "check": "judge stored histories again",
     "explain": "tell in words why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
+    "verify": "run the regression suite: scenarios, mutants, claims",
     "list": "what there is to choose from",
 }
 LISTS: Final = (
@@ -121,6 +122,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         "check": _check,
         "explain": _explain,
         "compat": _compat,
+        "verify": _verify,
         "list": _list,
     }
     verbs: dict[str, Parser] = {}
@@ -200,6 +202,18 @@ def _compat(parser: Parser) -> None:
     _output(parser, ("text", "json"))
 
 
+def _verify(parser: Parser) -> None:
+    add = parser.add_argument
+    what = "files, folders or shipped names (default: everything that is shipped)"
+    add("scenarios", nargs="*", metavar="SCENARIO", help=what)
+    help_seeds = "so many seeds of each, or every seed from A to B (default: 10)"
+    add("--seeds", type=some_seeds, metavar="N", help=help_seeds)
+    add("--time", type=duration, metavar="T", help="end after 90s, 10m or 1h, wherever it is then")
+    add("--jobs", type=positive, metavar="J", help="processes (default: all cores)")
+    _loading(parser)
+    _output(parser, OUTPUTS)
+
+
 def _list(parser: Parser) -> None:
     parser.add_argument("what", choices=LISTS, metavar="WHAT", help=", ".join(LISTS))
     _loading(parser)
@@ -252,6 +266,19 @@ def seeds(text: str) -> range:
     if begin > end:
         raise argparse.ArgumentTypeError(f"{text} is empty; say {last}..{first}")
     return range(begin, end + 1)
+
+
+def some_seeds(text: str) -> range:
+    """The first N seeds, or a range of seeds."""
+    return seeds(text) if ".." in text else range(positive(text))
+
+
+def duration(text: str) -> float:
+    """A length of wall clock time in seconds: `90s`, `10m`, `1.5h`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if found is None or not float(found.group(1)):
+        raise argparse.ArgumentTypeError(f"expected a time such as 90s, 10m or 1h, not {text!r}")
+    return float(found.group(1)) * {"s": 1, "m": 60, "h": 3600}[found.group(2)]
 
 
 def positive(text: str) -> int:

@@ -18,7 +18,8 @@ class Mutant:
     """One removed or broken rule.
 
     `fields` has one entry at most, and so has `parts`; one of them is empty. `caught_by` names the
-    checker.
+    checker. `survives` says why no run convicts it, where that is known: `ddlsim verify` then lists
+    it among the survivors and does not fail.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Mutant:
     caught_by: str
     fields: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, type] = field(default_factory=dict)
+    survives: str = ""
 
     def __post_init__(self) -> None:
         replaced = len(self.fields) + len(self.parts)
