@@ -87,3 +87,12 @@ def test_every_contract_can_be_broken(skeleton: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     verdicts = dict(re.findall(r"^(.+) (KEPT|BROKEN)$", done.stdout, re.MULTILINE))
     assert verdicts == {str(contract["name"]): "BROKEN" for contract in contracts(ROOT)}
+
+
+def test_only_the_plugin_may_import_pytest(skeleton: Path) -> None:
+    plant(skeleton, {"sim/plugin/pytest_plugin.py": "import pytest"})
+    assert lint(skeleton).returncode == 0
+    plant(skeleton, {"sim/plugin/other.py": "import pytest"})
+    done = lint(skeleton)
+    assert done.returncode == 1
+    assert "The product does not need its tests' tools BROKEN" in done.stdout
