@@ -166,13 +166,13 @@ def _run(parser: Parser) -> None:
 
 def _check(parser: Parser) -> None:
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="a history that --out wrote")
+    add("files", nargs="+", metavar="FILE", help="a history that --out wrote, or a witness log")
     add(
         "--input",
-        choices=("auto", "native"),
+        choices=("auto", "native", "witness"),
         default="auto",
         metavar="KIND",
-        help="what the files are: auto or native (default: auto)",
+        help="what the files are: auto, native or witness (default: auto)",
     )
     _judging(parser)
     _loading(parser)

@@ -8,6 +8,7 @@ from analysis import aggregate
 from sim.checkers.base import Violation
 from sim.checkers.outcome import Outcome, worst
 from sim.cli import documents, junit
+from sim.cli.check_witness import is_witness_log, judged_log
 from sim.history import codec
 from sim.history.history import FORMAT
 from sim.registry import load_file
@@ -30,12 +31,25 @@ MODELS = {
 
 
 class Judged(NamedTuple):
-    """A file and what became of it."""
+    """A file and what became of it.
+
+    `about` says what it is where it is none of ours, `problems` what of it could not be judged.
+    """
 
     file: str
     row: RunRow
     reaches: tuple[str, ...]
     strict: bool
+    input: str = "native"
+    about: str = ""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> str | None:
+        """Which graph it was judged by; None where there is none."""
+        if self.input != "native":
+            return None
+        return "strict" if self.strict else "relaxed"
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -48,7 +62,7 @@ def execute(options: argparse.Namespace) -> int:
         document = {"format": FORMAT, "files": [document_of(one) for one in judged]}
         print(documents.text(document))
     elif options.output == "junit":
-        cases = [junit.of_run(one.row, one.file) for one in judged]
+        cases = [junit_of(one) for one in judged]
         print(junit.text("ddlsim check", "histories", cases))
     else:
         show(judged)
@@ -57,6 +71,8 @@ def execute(options: argparse.Namespace) -> int:
 
 def judge(options: argparse.Namespace, file: str) -> Judged:
     """One file, whatever its scenario says must be reached."""
+    if options.input == "witness" or (options.input == "auto" and is_witness_log(file)):
+        return Judged(file, *judged_log(file))
     history = codec.load(file)
     row = row_of(
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
@@ -65,11 +81,21 @@ def judge(options: argparse.Namespace, file: str) -> Judged:
     return Judged(file, row, history.header.reaches, strict)
 
 
+def junit_of(one: Judged) -> junit.TestCase:
+    """A file as a test, with what of it could not be judged."""
+    test = junit.of_run(one.row, one.file)
+    if not one.problems:
+        return test
+    lines = [line for line in (test.text, *one.problems) if line]
+    return test._replace(message=(test.text and test.message) or lines[0], text="\n".join(lines))
+
+
 def together(judged: list[Judged]) -> list[Judged]:
     """A probe counts as reached when any history of its scenario has reached it."""
     found = list(judged)
-    for scenario in dict.fromkeys(one.row.scenario for one in judged):
-        places = [at for at, one in enumerate(judged) if one.row.scenario == scenario]
+    ours = [(at, one.row.scenario) for at, one in enumerate(judged) if one.input == "native"]
+    for scenario in dict.fromkeys(name for _, name in ours):
+        places = [at for at, name in ours if name == scenario]
         rows = [judged[at].row for at in places]
         total = sum_of(rows, reaches=judged[places[0]].reaches, expect="ok")
         for at, row in zip(places, total.runs, strict=True):
@@ -83,18 +109,17 @@ def together(judged: list[Judged]) -> list[Judged]:
 def document_of(one: Judged) -> dict[str, Any]:
     """One element of `files` in the shape `check` of the interface."""
     row = one.row
+    ours = {"scenario": row.scenario, "seed": row.seed, "fingerprint": row.fingerprint}
     broken = [
         (place, each) for place, each in enumerate(row.violations) if each.status == "violation"
     ]
     return {
         "file": one.file,
-        "input": "native",
-        "scenario": row.scenario,
-        "seed": row.seed,
-        "fingerprint": row.fingerprint,
+        "input": one.input,
+        **(ours if one.input == "native" else {"problems": list(one.problems)}),
         "outcome": row.outcome.word,
         "valid": VALID.get(row.outcome, True),
-        "model": "strict" if one.strict else "relaxed",
+        "model": one.model,
         "anomalies": [_anomaly(each, row.arguments.get(place)) for place, each in broken],
         "violations": [documents.violation(each) for each in row.violations],
         "not": ruled_out(each for _, each in broken),
@@ -141,7 +166,9 @@ def show(judged: list[Judged]) -> None:
         design = row.strategy if row.mutant is None else f"{row.strategy} + {row.mutant}"
         what = f"{row.scenario}, seed {row.seed}, design {design}, fingerprint {row.fingerprint}"
         words.verdict(row.outcome, one.file, to)
-        words.say(what, to, indent=words.INDENT)
+        words.say(one.about or what, to, indent=words.INDENT)
+        for problem in one.problems:
+            words.say(f"not judged: {problem}", to, "yellow", words.INDENT)
     rows = [one.row for one in judged]
     view.findings(aggregate.found(rows), rows, to)
     view.troubles(rows, to)

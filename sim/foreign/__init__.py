@@ -1,0 +1,1 @@
+"""Histories and logs that other programs wrote, read for our judges."""
