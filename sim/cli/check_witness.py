@@ -23,7 +23,11 @@ def is_witness_log(file: str) -> bool:
 
 def judged_log(file: str) -> About:
     """Judge a log; what cannot be judged makes it unknown, unless something is broken anyway."""
-    judgement = judge_file(file)
+    return shown(judge_file(file))
+
+
+def shown(judgement: Judgement) -> About:
+    """A judgement as `check` takes it."""
     nodes = "1 node" if judgement.nodes == 1 else f"{judgement.nodes} nodes"
     about = f"witness log, {judgement.entries} entries of {nodes}; judged for I1, I4 and I8"
     problems = tuple(str(problem) for problem in judgement.problems)

@@ -99,6 +99,7 @@ class _Writer:
         self._log = log
         self._truth = truth
         self._origin_ms = origin_ms
+        self._whole = not log.problems  # of what is missing, any entry may be a rename or a drop
         self._judged: dict[str, int] = {"I1": 0, "I4": 0, "I8": 0}
 
     def _history(self) -> History:
@@ -184,9 +185,9 @@ class _Writer:
     def _resolvable(self, line: Line, entry: SchemaResolved) -> bool:
         if entry.object:
             return self._known(line, entry.object, entry.version)
-        if self._truth.doubtful:
-            self._note(line, "table", f"{entry.table!r} may be one of the objects in doubt")
-        return not self._truth.doubtful
+        if not self._whole:
+            self._note(line, "table", f"{entry.table!r} may be part of what could not be read")
+        return self._whole
 
     def _committable(
         self, line: Line, entry: TransactionCommitted, commits: dict[str, tuple[int, int]]
@@ -222,7 +223,7 @@ class _Writer:
             entry.transaction,
             op,
             entry.purpose,
-            None if self._truth.doubtful else entry.table,
+            entry.table if self._whole else None,
             entry.object,
             hlc(entry.at) or 0,
             entry.version,

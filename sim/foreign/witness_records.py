@@ -182,7 +182,8 @@ def parse(texts: Iterable[bytes], file: str) -> Log:
         raise BadHistory(file, 0, "is empty; a witness log begins with a cluster entry")
     cluster = _decoded(*numbered[0], file)
     if isinstance(cluster, Problem):
-        raise BadHistory(file, cluster.line, str(cluster).partition(": ")[2])
+        what = f"{cluster.key}: {cluster.message}" if cluster.key else cluster.message
+        raise BadHistory(file, cluster.line, what)
     if not isinstance(cluster, Cluster):
         raise BadHistory(file, numbered[0][0], "record: the first entry must be of the cluster")
     if cluster.format != FORMAT:
@@ -235,12 +236,21 @@ def _senseless(entry: AnyEntry) -> Iterator[tuple[str, str]]:
         if value is not None and hlc(value) is None:
             yield key, f'expected a hybrid timestamp, such as "1763700000123+4", not {value!r}'
     if isinstance(entry, SchemaResolved):
-        if entry.purpose not in PURPOSES:
-            yield "purpose", f"is {entry.purpose!r}; known: {', '.join(PURPOSES)}"
-        if (entry.object == 0) != (entry.version == 0):
-            yield "version", "object and version are both 0 (nothing was found) or neither"
-        if entry.object == 0 and entry.table is None:
-            yield "table", "is missing: what was looked for and not found"
+        yield from _senseless_look_up(entry)
+    else:
+        for part in entry.tables if isinstance(entry, TransactionCommitted) else (entry,):
+            for key in ("object", "version"):
+                if getattr(part, key) < 1:
+                    yield key, f"expected a number from 1 up, not {getattr(part, key)}"
+
+
+def _senseless_look_up(entry: SchemaResolved) -> Iterator[tuple[str, str]]:
+    if entry.purpose not in PURPOSES:
+        yield "purpose", f"is {entry.purpose!r}; known: {', '.join(PURPOSES)}"
+    if min(entry.object, entry.version) < 0 or (entry.object == 0) != (entry.version == 0):
+        yield "version", "object and version are both 0 (nothing was found) or neither"
+    if entry.object == 0 and entry.table is None:
+        yield "table", "is missing: what was looked for and not found"
 
 
 def _in_order(log: Log) -> None:

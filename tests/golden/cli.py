@@ -12,15 +12,19 @@ from typing import Any
 
 from analysis.verification import verification
 from sim.checkers.outcome import Outcome
-from sim.cli import documents, junit, view, view_compat, view_verify
+from sim.cli import documents, junit, verb_check, view, view_compat, view_verify
+from sim.cli.check_witness import judged_log, shown
 from sim.cli.report import Report
 from sim.cli.words import console
+from sim.foreign.witness import judge_log
+from sim.foreign.witness_records import parse
 from sim.world import compat
 from sim.world.suite import Trial
 from tests.unit.cli.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
 from tests.unit.world.test_suite import a_case, a_mutant_case
 
 FOLDER = Path(__file__).parent / "cli"
+WITNESS = Path(__file__).parents[2] / "scenarios" / "witness"
 SCHEMA = """CREATE TABLE orders (id INT PRIMARY KEY, v INT, w VARCHAR(10));
 CREATE TABLE c (id INT PRIMARY KEY)"""
 MIGRATION = """ALTER TABLE orders ADD COLUMN note VARCHAR;
@@ -110,6 +114,19 @@ def verified() -> str:
     return printed(lambda: view_verify.show(result, console()))
 
 
+def witness(name: str) -> str:
+    """A shipped witness log, judged."""
+    judged = verb_check.Judged(f"{name}.jsonl", *judged_log(str(WITNESS / f"{name}.jsonl")))
+    return printed(lambda: verb_check.show([judged]))
+
+
+def doubtful() -> str:
+    """A witness log of which parts cannot be judged."""
+    log = parse([*(WITNESS / "clean.jsonl").read_bytes().splitlines()[:-3], b"{"], "cut.jsonl")
+    row = verb_check.Judged("cut.jsonl", *shown(judge_log(log)))
+    return printed(lambda: verb_check.show([row]))
+
+
 def cases() -> str:
     report = troubled()
     return junit.text(
@@ -128,6 +145,11 @@ STORIES: dict[str, Callable[[], str]] = {
     "run_troubled.xml": lambda: cases() + "\n",
     "compat.txt": linted,
     "verify.txt": verified,
+    "witness_clean.txt": lambda: witness("clean"),
+    "witness_atomicity.txt": lambda: witness("atomicity"),
+    "witness_own_ddl.txt": lambda: witness("own_ddl"),
+    "witness_forward_compatible.txt": lambda: witness("forward_compatible"),
+    "witness_doubtful.txt": doubtful,
 }
 
 
