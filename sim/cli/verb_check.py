@@ -93,9 +93,8 @@ def junit_of(one: Judged) -> junit.TestCase:
 def together(judged: list[Judged]) -> list[Judged]:
     """A probe counts as reached when any history of its scenario has reached it."""
     found = list(judged)
-    ours = [(at, one.row.scenario) for at, one in enumerate(judged) if one.input == "native"]
-    for scenario in dict.fromkeys(name for _, name in ours):
-        places = [at for at, name in ours if name == scenario]
+    for scenario in dict.fromkeys(one.row.scenario for one in judged):
+        places = [at for at, one in enumerate(judged) if one.row.scenario == scenario]
         rows = [judged[at].row for at in places]
         total = sum_of(rows, reaches=judged[places[0]].reaches, expect="ok")
         for at, row in zip(places, total.runs, strict=True):

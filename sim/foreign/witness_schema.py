@@ -108,7 +108,7 @@ def _in_order(versions: list[Version]) -> list[Version]:
         object_id = version.entry.object
         latest[object_id] = max(latest.get(object_id, 0), version.activation)
         order[version.key] = latest[object_id]
-    return sorted(versions, key=lambda one: (order[one.key], one.activation, one.key))
+    return sorted(versions, key=lambda one: (order[one.key], one.key))
 
 
 def _change(log: Log, version: Version, snapshot: Snapshot, truth: Truth) -> ObjectChange | None:

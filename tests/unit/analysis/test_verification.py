@@ -84,6 +84,12 @@ def test_guilt_without_the_mutant_is_no_kill() -> None:
     assert any("convicted without the mutant too, by atomicity" in one for one in found.unexpected)
 
 
+def test_who_convicts_the_design_too_does_not_count() -> None:
+    case = a_mutant_case(expect=CONVICTED)
+    found = result(case, a_row(0, a_violation(), a_cycle()), control=[a_row(0, a_cycle())])
+    assert found.mutants[0].killed_by == {"atomicity": 1}
+
+
 def test_a_crash_without_the_mutant_fails_it() -> None:
     case = a_mutant_case(expect=CONVICTED)
     found = result(case, a_row(0, a_violation()), control=[a_crash(0)])

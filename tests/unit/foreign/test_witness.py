@@ -200,6 +200,41 @@ def test_operations_without_a_beginning_say_nothing_of_i4() -> None:
     assert {one.key for one in judged(entries).problems} == {"I4"}
 
 
+def test_nor_do_look_ups_beside_the_primary() -> None:
+    found = judged(changed(of("schema_resolved", purpose="arrival"), purpose="commit"))
+    assert {one.key for one in found.problems} == {"I4"}
+
+
+def test_a_version_that_two_nodes_tell_differently_convicts_nobody() -> None:
+    entries = shipped("forward_compatible")
+    [activated] = [one for one in entries if of("schema_activated", version=3)(one)]
+    torn = {**activated, "node": "n4", "sql": "ALTER TABLE orders ADD COLUMN x INT"}
+    found = judged([*entries, torn])
+    assert found.violations == ()
+    assert any(
+        "no schema_activated entry tells of version 3" in one.message for one in found.problems
+    )
+
+
+def test_a_statement_of_another_object() -> None:
+    other = {
+        **shipped()[1],
+        "node": "n4",
+        "object": 18,
+        "sql": "CREATE TABLE lines (id INT PRIMARY KEY)",
+    }
+    stray = {**other, "version": 2, "sql": "ALTER TABLE orders ADD COLUMN y INT"}
+    [problem] = problems([*shipped(), other, stray])
+    assert problem == "log.jsonl:22: object: is 18, but the statement changes 'orders'"
+    assert problems([*shipped(), other]) == []
+
+
+def test_versions_may_activate_in_another_order_than_they_were_made() -> None:
+    """It is for the judges to say what that leads to (IGNITE-20498)."""
+    entries = changed(of("schema_activated", version=3), activation="1763700000599")
+    assert problems([*entries]) == []
+
+
 @pytest.mark.parametrize(
     ("first", "told"),
     [
