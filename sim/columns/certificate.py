@@ -11,8 +11,9 @@ histories that are strictly serializable all the same. Then `residue` has to loo
 
 import numpy as np
 
-from sim.columns.edges import Edges
+from sim.columns.edges import RW, Edges
 from sim.columns.history import NONE, UNKNOWN, Array, ColumnHistory
+from sim.columns.versions import Versions
 
 FOREVER = np.iinfo(np.int64).max
 
@@ -95,3 +96,33 @@ def back_in_time(order: Order, begin: Array, end: Array) -> tuple[Array, Array]:
     high = highest[before[low] - 1]
     worse = high > low
     return low[worse], high[worse]
+
+
+def snapshots_hold(
+    history: ColumnHistory, versions: Versions, blocks: list[Edges], level: int
+) -> bool:
+    """Whether every transaction read the snapshot of its read_ts, and no two writers overlapped.
+
+    That is snapshot isolation by its definition: what was read had committed by then, the next
+    version had not, and the writer of the version before had (NOCONFLICT). Only of data (level 0).
+    """
+    counts = np.ones(history.transactions, np.bool_) if versions.node is None else versions.node
+    known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~_writes(history, versions))
+    if level or not bool(known[counts].all()):
+        return False
+    commit = np.append(history.commit_ts, np.asarray([FOREVER, NONE]))
+    read = np.append(history.read_ts, np.asarray([FOREVER, NONE]))
+    for block in blocks:
+        others = block.source != block.target
+        anti = (block.kind & RW) != 0
+        came = np.where(anti, read[block.source], commit[block.source])
+        went = np.where(anti, commit[block.target] - 1, read[block.target])
+        if bool((others & (came > went)).any()):
+            return False
+    return True
+
+
+def _writes(history: ColumnHistory, versions: Versions) -> Array:
+    writes = np.zeros(history.transactions, np.bool_)
+    writes[history.tx[versions.write]] = True
+    return writes
