@@ -57,7 +57,7 @@ def recover(lists: Lists, appends: Appends) -> Recovered:
     length = np.diff(lists.offset)
     keys = 1 + max(int(lists.key.max(initial=-1)), int(appends.key.max(initial=-1)))
     longest = _longest(lists.key, length, keys)
-    size = np.where(longest >= 0, length[longest], 0)
+    size = np.append(length, 0)[longest]
     base = np.append(0, np.cumsum(size))
     owner = np.repeat(np.arange(keys), size)
     place = np.arange(int(base[-1])) - base[:-1][owner]
@@ -68,21 +68,25 @@ def recover(lists: Lists, appends: Appends) -> Recovered:
     odd = np.unique(of[differs])
     incompatible = np.stack([odd, longest[lists.key[odd]]], axis=1)
     packed = _packed(owner, order, lists, appends)
-    sorted_at = np.argsort(packed, kind="stable")
     wanted = _packed(appends.key, appends.element, lists, appends)
-    found = np.searchsorted(packed[sorted_at], wanted)
-    there = sorted_at[np.minimum(found, max(len(packed) - 1, 0))] if len(packed) else found
-    shown = np.zeros(len(wanted), np.bool_)
-    if len(packed):
-        shown = packed[there] == wanted
     again = _again(wanted)
-    version = np.where(shown, place[there] + 1, NONE) if len(packed) else np.full(len(wanted), NONE)
+    shown = _found(packed, wanted)
+    version = np.where(shown >= 0, np.append(place, NONE)[shown] + 1, NONE)
     version[again] = NONE
     _unseen(version, appends, size, again)
     garbage = np.isin(_packed(lists.key[of], _elements(lists), lists, appends), wanted, invert=True)
     return Recovered(
         length, version, _duplicates(lists, of), incompatible, np.unique(of[garbage]), again
     )
+
+
+def _found(among: Array, wanted: Array) -> Array:
+    """Where each wanted number stands first; -1 where it does not."""
+    order = np.argsort(among, kind="stable")
+    padded = np.append(among[order], np.iinfo(np.int64).max)
+    at = np.searchsorted(padded[:-1], wanted)
+    found: Array = np.where(padded[at] == wanted, np.append(order, NONE)[at], NONE)
+    return found
 
 
 def _elements(lists: Lists) -> Array:

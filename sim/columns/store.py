@@ -110,8 +110,15 @@ def _plain(path: Path, column: Any, name: str) -> Array:
     chunk = column.chunk(0) if column.num_chunks else pa.array([], column.type)
     if chunk.null_count:
         raise HistoryError(f"{path}: column {name}: a value is missing")
+    _typed(path, chunk, name)
     found: Array = chunk.to_numpy(zero_copy_only=False)
     return found
+
+
+def _typed(path: Path, values: Any, name: str) -> None:
+    wanted = pa.from_numpy_dtype(DTYPES[name])
+    if values.type != wanted:
+        raise HistoryError(f"{path}: column {name}: holds {values.type}, not {wanted}")
 
 
 def _operations(path: Path, batch: Any, done: int, parts: dict[str, list[Array]]) -> None:
@@ -121,7 +128,10 @@ def _operations(path: Path, batch: Any, done: int, parts: dict[str, list[Array]]
         if not lists.num_chunks:
             continue
         chunk = lists.chunk(0)
+        if not pa.types.is_list(chunk.type):
+            raise HistoryError(f"{path}: column {name}: holds {chunk.type}, not lists")
         values = chunk.flatten()
+        _typed(path, values, name)
         if chunk.null_count or values.null_count:
             raise HistoryError(f"{path}: column {name}: a value is missing")
         parts[name].append(values.to_numpy(zero_copy_only=False))
