@@ -20,9 +20,9 @@ from sim.columns.models import DEFAULT, Model, model_of
 from sim.columns.residue import Span, tangles
 from sim.columns.search import LEVELS, RULES, Component, Link, Rule, Spent
 
-BUDGET: Final = 100_000
+BUDGET: Final = 50_000
 """Edges looked at in one component, over all searches for its shortest cycles."""
-EACH: Final = 2_000
+EACH: Final = 1_000
 """Of these, for one search in a component that is too large to be searched in full."""
 MOST_BUDGETS: Final = 3
 """So many budgets, or one look at each edge, are spent on all components; the smallest first."""
@@ -196,7 +196,7 @@ class _Part:
         self._model = model
         self._best: dict[str, Cycle] = {}
         self._told = np.zeros(len(part.edges), np.bool_)
-        self._small = 4 * len(part.edges) ** 2 <= budget
+        self._small = 2 * len(part.edges) ** 2 <= budget
         self._budget = budget
         self._left = 0
 
@@ -216,7 +216,8 @@ class _Part:
 
     def _round(self, rule: Rule, level: int, allowance: int) -> None:
         part = self._part
-        starts = part.starts(rule, level)
+        starts, count = part.starts(rule, level)
+        self._left += count - len(starts)
         starts = starts[~self._told[starts]]
         for at, edge in enumerate(starts.tolist()):
             each = allowance if self._small else min(EACH, allowance)

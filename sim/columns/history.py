@@ -152,6 +152,14 @@ def check(history: ColumnHistory) -> None:
         lengths = {name: len(getattr(history, name)) for name in group}
         if len(set(lengths.values())) > 1:
             raise HistoryError(f"columns of different lengths: {lengths}")
+    early = (history.end >= 0) & (history.end < history.begin)
+    if early.any():
+        at = int(np.argmax(early))
+        ended, began = int(history.end[at]), int(history.begin[at])
+        raise HistoryError(f"transaction {at}: it ended at {ended}, before it began at {began}")
+    if history.transactions and int(history.status.max()) > UNKNOWN:
+        at = int(np.argmax(history.status))
+        raise HistoryError(f"transaction {at}: a status is 0, 1 or 2, not {history.status[at]}")
     if not history.operations:
         return
     tx, n = history.tx, history.transactions
@@ -161,9 +169,6 @@ def check(history: ColumnHistory) -> None:
     _refuse(history, history.kind >= len(KINDS), f"a kind is one of 0 to {len(KINDS) - 1}")
     _refuse(history, history.version < NONE, "a version is -1 (none), 0 (initial) or higher")
     _refuse(history, is_write(history.kind) & (history.version == 0), "nobody writes version 0")
-    if history.transactions and int(history.status.max()) > UNKNOWN:
-        at = int(np.argmax(history.status))
-        raise HistoryError(f"transaction {at}: a status is 0, 1 or 2, not {history.status[at]}")
 
 
 def _refuse(history: ColumnHistory, wrong: Array, why: str) -> None:

@@ -34,11 +34,19 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(history: ColumnHistory) -> Pairs:
-    """Every two successive operations of a transaction on the same key."""
-    tx, key = history.tx, history.key
+    """Every two successive operations of a transaction on the same key that tell a version."""
+    tells = (history.kind != PRECEDES) & (history.version >= 0)
+    if not tells.all():
+        ops = np.flatnonzero(tells)
+        found = _pairs(history.tx[ops], history.key[ops])
+        return Pairs(ops[found.earlier], ops[found.later])
+    return _pairs(history.tx, history.key)
+
+
+def _pairs(tx: Array, key: Array) -> Pairs:
     longest = int(np.bincount(tx).max()) if len(tx) else 0
     if longest > SHORT:
-        order = np.argsort(tx.astype(np.int64) * history.keys + key, kind="stable")
+        order = np.argsort(tx.astype(np.int64) * (int(key.max()) + 1) + key, kind="stable")
         same = (tx[order[1:]] == tx[order[:-1]]) & (key[order[1:]] == key[order[:-1]])
         return Pairs(order[:-1][same], order[1:][same])
     earlier: list[Array] = []
@@ -78,10 +86,8 @@ def _internal(history: ColumnHistory, versions: Versions, pairs: Pairs) -> list[
     """A read after an own operation on the key must tell the version of that operation."""
     if not len(pairs.later):
         return []
-    plain = (history.kind[pairs.later] < PRECEDES) & (history.kind[pairs.earlier] < PRECEDES)
-    reads = ~versions.write[pairs.later] & (history.version[pairs.later] >= 0) & plain
+    reads = ~versions.write[pairs.later]
     reads &= (history.status == COMMITTED)[history.tx[pairs.later]]
-    reads &= history.version[pairs.earlier] >= 0
     wrong = reads & (history.version[pairs.later] != history.version[pairs.earlier])
     return [
         Finding("internal", int(history.tx[op]), -1, int(op)) for op in np.sort(pairs.later[wrong])

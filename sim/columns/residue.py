@@ -68,16 +68,19 @@ def chain_of(span: Span) -> Chain:
 
 
 def labels_of(nodes: int, source: Array, target: Array) -> Array:
-    """The strongly connected component of each node."""
+    """The strongly connected component of each node.
+
+    Edges that stand twice are taken once: with them scipy's search need not end.
+    """
     packed = source.astype(np.int64)
     packed <<= 32
-    packed |= target.astype(np.int64)
+    packed |= target
     packed.sort()
-    indptr = np.zeros(nodes + 1, np.int32)
-    np.cumsum(np.bincount(source, minlength=nodes), out=indptr[1:])
-    indices = (packed & 0xFFFFFFFF).astype(np.int32)
-    del packed
-    graph = csr_array((np.ones(len(indices)), indices, indptr), shape=(nodes, nodes))
+    if len(packed):
+        packed = packed[np.append(True, packed[1:] != packed[:-1])]
+    indptr = np.searchsorted(packed, np.arange(nodes + 1, dtype=np.int64) << 32).astype(np.int32)
+    packed &= 0xFFFFFFFF
+    graph = csr_array((np.ones(len(packed)), packed.astype(np.int32), indptr), shape=(nodes, nodes))
     found: Any = connected_components(graph, directed=True, connection="strong")
     labels: Array = found[1]
     return labels

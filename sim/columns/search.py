@@ -7,6 +7,7 @@ walked once. Ties go to data before real time, and to the smaller node.
 """
 
 from bisect import bisect_right
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -53,6 +54,8 @@ LEVELS: Final = (0, PROCESS, PROCESS | REALTIME)
 
 FEW: Final = 64
 """Edges of a component in which the order of searches does not matter."""
+MOST: Final = 1_000
+"""Edges from which a large component is searched, at each rule."""
 
 
 class Spent(Exception):  # noqa: N818 - no error: the budget's end
@@ -63,7 +66,8 @@ class Component:
     """One component: its edges by their source, and its nodes by when they began."""
 
     def __init__(self, nodes: int, block: Edges, span: Span | None, place: Array) -> None:
-        order = np.lexsort((block.kind, block.target, block.source))
+        packed = block.source.astype(np.int64) * nodes + block.target
+        order = np.argsort(packed * 256 + block.kind, kind="stable")
         self.edges = block.take(order)
         self.nodes = nodes
         self.first = np.searchsorted(self.edges.source, np.arange(nodes + 1))
@@ -90,15 +94,12 @@ class Component:
     def may_close(self, rule: Rule, level: int) -> bool:
         """Whether there is an edge to begin with, and not every step goes forward in the order."""
         kind = self.edges.kind
-        allowed = (kind & (rule.through | rule.steps | (LEVELS[level] & PROCESS))) != 0
-        if not bool(((kind & rule.through) != 0).any()):
+        if not bool(((kind & rule.through) != 0).any()) or (level and not self._adds(level)):
             return False
-        if level and not self._adds(level):
-            return False
-        source, target = self.edges.source[allowed], self.edges.target[allowed]
-        if bool((self._place[source] > self._place[target]).any()):
+        steps = rule.through | rule.steps | (LEVELS[level] & PROCESS)
+        if bool(((kind[self._back] & steps) != 0).any()):
             return True
-        return bool(LEVELS[level] & REALTIME) and self._time_goes_back()
+        return bool(LEVELS[level] & REALTIME) and self._time_goes_back
 
     def _adds(self, level: int) -> bool:
         """Whether a level has steps that the one below it has not."""
@@ -106,26 +107,57 @@ class Component:
             return self.span is not None
         return bool((self.edges.kind & PROCESS).any())
 
+    @cached_property
+    def _back(self) -> Array:
+        """The edges that go back in the order of places; few, if that is a good one."""
+        return np.flatnonzero(self._place[self.edges.source] > self._place[self.edges.target])
+
+    @cached_property
     def _time_goes_back(self) -> bool:
         assert self.span is not None
         return not in_real_time(Order(self._place), self.span.begin, self.span.end)
 
-    def starts(self, rule: Rule, level: int) -> Array:
-        """The edges that a rule begins with, those first whose way back is probably short."""
-        kind, one = self.edges.kind, self.edges
-        starts = np.flatnonzero((kind & rule.through) != 0)
-        if len(one) < FEW:
-            return starts
-        source, target = one.source[starts].astype(np.int64), one.target[starts].astype(np.int64)
-        steps = (kind & rule.steps) != 0
-        there = np.sort(one.source[steps].astype(np.int64) * self.nodes + one.target[steps])
-        back = target * self.nodes + source
-        at = np.minimum(np.searchsorted(there, back), len(there) - 1)
-        closes = there[at] == back
+    @cached_property
+    def _stretch(self) -> Array:
+        """How many places lie between the ends of each edge."""
+        source, target = self._place[self.edges.source], self._place[self.edges.target]
+        found: Array = np.abs(source.astype(np.int64) - target)
+        return found
+
+    @cached_property
+    def _closed_by_data(self) -> Array:
+        """The edges with one the other way; of such two, one goes back in the order of places."""
+        packed = self.edges.source.astype(np.int64) * self.nodes + self.edges.target
+        back = self._back
+        wanted = self.edges.target[back].astype(np.int64) * self.nodes + self.edges.source[back]
+        at = np.minimum(np.searchsorted(packed, wanted), len(packed) - 1)
+        there = packed[at] == wanted
+        closed = np.zeros(len(packed), np.bool_)
+        closed[back[there]] = True
+        closed[at[there]] = True
+        return closed
+
+    @cached_property
+    def _closed_by_time(self) -> Array:
+        return self.before_in_time(self.edges.target, self.edges.source)
+
+    def starts(self, rule: Rule, level: int) -> tuple[Array, int]:
+        """Edges that a rule begins with, short ways back first; how many there are in all."""
+        starts = np.flatnonzero((self.edges.kind & rule.through) != 0)
+        if len(self.edges) < FEW:
+            return starts, len(starts)
+        closes = self._closed_by_data[starts]
         if LEVELS[level] & REALTIME:
-            closes |= self.before_in_time(target, source)
-        span = np.abs(self._place[source].astype(np.int64) - self._place[target])
-        return starts[np.lexsort((starts, span, ~closes))]
+            closes = closes | self._closed_by_time[starts]
+        first, rest = self._nearest(starts[closes]), self._nearest(starts[~closes])
+        return np.concatenate([first, rest]), len(starts)
+
+    def _nearest(self, starts: Array) -> Array:
+        """Those over the shortest stretches, at most `MOST`."""
+        if len(starts) > MOST:
+            starts = np.sort(starts[np.argpartition(self._stretch[starts], MOST)[:MOST]])
+        found: Array = starts[np.argsort(self._stretch[starts], kind="stable")]
+        return found
 
     def link(self, edge: int) -> Link:
         """One of the edges, by its number."""
