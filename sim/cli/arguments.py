@@ -8,10 +8,12 @@ from typing import Final, NoReturn
 from sim import __version__
 from sim.cli import environment
 from sim.cli.problems import InputError, near
+from sim.columns.models import MODELS
+from sim.foreign.inputs import INPUTS
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
-    "check": "judge stored histories again",
+    "check": "judge stored histories again, or those of others",
     "explain": "tell in words why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
     "list": "what there is to choose from",
@@ -26,6 +28,7 @@ LISTS: Final = (
     "clauses",
     "reasons",
 )
+INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")
 TOP_FLAGS: Final = ("-h", "--help", "--version")
 MOST: Final = 2**63 - 1
@@ -164,13 +167,20 @@ def _run(parser: Parser) -> None:
 
 def _check(parser: Parser) -> None:
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="a history that --out wrote")
+    add("files", nargs="+", metavar="FILE", help="a history that --out wrote, or one of others")
     add(
         "--input",
-        choices=("auto", "native"),
+        choices=INPUT_KINDS,
         default="auto",
         metavar="KIND",
-        help="what the files are: auto or native (default: auto)",
+        help=f"what the files are: {', '.join(INPUT_KINDS)} (default: auto)",
+    )
+    add(
+        "--model",
+        choices=tuple(MODELS),
+        metavar="M",
+        help="what a history of others should keep to: strict-serializable (default), "
+        "serializable, snapshot-isolation, read-committed, ...",
     )
     _judging(parser)
     _loading(parser)

@@ -266,9 +266,7 @@ def _shape(keys: list[bytes]) -> re.Pattern[bytes] | None:
     """The expression for lines with these keys in this order."""
     if not {b"type", b"process", b"value"} <= set(keys):
         return None
-    each = [
-        rb":%b[ ]%b" % (re.escape(key), WANTED.get(key, rb"(?:%b)" % ATOM)) for key in keys
-    ]
+    each = [rb":%b[ ]%b" % (re.escape(key), WANTED.get(key, rb"(?:%b)" % ATOM)) for key in keys]
     missing = b"" if b"index" in keys else rb"(?P<index>)"
     return re.compile(rb"%b\{%b%b\}\s*+$" % (TAG, rb"[ ,]++".join(each), missing))
 

@@ -51,7 +51,9 @@ class Entries:
         kind = TYPES.get(str(type_).removeprefix(":"))
         if kind is None:
             known = ", ".join(TYPES)
-            what = f"an entry of type {type_!r}; known: {known}" if type_ else "an entry has no type"
+            what = (
+                f"an entry of type {type_!r}; known: {known}" if type_ else "an entry has no type"
+            )
             self.troubles.append(Trouble(line, what))
             return
         if not isinstance(process, int) or isinstance(process, bool):

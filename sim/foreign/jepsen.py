@@ -15,13 +15,13 @@ from sim.columns.cycles import Cycle, Search, find_cycles
 from sim.columns.edges import Edges
 from sim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
 from sim.columns.models import Model, model_of, ruled_out
-from sim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Answer, Verdict
+from sim.columns.verdict import KEPT_OF_A_KIND, Answer, Verdict
 from sim.foreign import completion, edn, json_lines, lists, registers
-from sim.foreign.inference import Finding, Inferred, session_edges
-from sim.foreign.problems import ForeignError, Trouble, told
-from sim.foreign.transactions import APPEND, WRITE, Transactions, transactions_of
+from sim.foreign.inference import Inferred, session_edges
+from sim.foreign.problems import ForeignError, told
+from sim.foreign.transactions import Transactions, transactions_of
 from sim.foreign.words import Words
-from sim.foreign.workloads import LIST, REGISTER, workload_of
+from sim.foreign.workloads import LIST, workload_of
 
 HEAD: Final = 4096
 
@@ -136,13 +136,15 @@ def _verdict(
     doubts = list(inferred.open)
     findings = inferred.findings
     if history.cut and any(one.type == "garbage-read" for one in findings):
-        doubts.append("values that nobody wrote were read; entries that are lost may have written them")
+        doubts.append(
+            "values that nobody wrote were read; entries that are lost may have written them"
+        )
         findings = [one for one in findings if one.type != "garbage-read"]
     if history.untimed and model.level:
         doubts.append("indices stand there twice, so the order in time is not certain")
     if model.level > 1 and bool((history.begin[inferred.node] < 0).any()):
         doubts.append("some transactions have no invocation, so it is not known when they began")
-    doubts += [f"not all of the history could be read or understood"] if history.troubles else []
+    doubts += ["not all of the history could be read or understood"] if history.troubles else []
     cycles = _with_other_names(history, search)
     counts: dict[str, int] = {}
     for one in [*findings, *cycles]:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sim.columns.history import ABORTED, COMMITTED, Array
-from sim.foreign.inference import Finding, Inferred, by_transaction, first_of_key, last_writes, ranges
+from sim.foreign.inference import (
+    Finding,
+    Inferred,
+    by_transaction,
+    first_of_key,
+    last_writes,
+    ranges,
+)
 from sim.foreign.transactions import APPEND, READ, brief
 
 if TYPE_CHECKING:

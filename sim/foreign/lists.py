@@ -13,7 +13,7 @@ import numpy as np
 from sim.columns.edges import RW, WR, WW, Edges, edges, joined
 from sim.columns.history import ABORTED, COMMITTED, NONE, Array
 from sim.foreign import list_findings
-from sim.foreign.inference import Inferred, Writes, crossed, last_writes, ranges
+from sim.foreign.inference import Inferred, Writes, crossed, ranges
 from sim.foreign.transactions import APPEND, READ, Transactions, brief, interned, whole
 
 CHUNK: Final = 4_000_000
@@ -195,7 +195,9 @@ class _Slots:
         place = np.searchsorted(self._key, key, side="right")
         last = np.maximum(place - 1, 0)
         has = (place > 0) & (self._key[last] == key)
-        return edges(self._writer[last[has]], history_tx(self._history, append[has]), WW, append[has])
+        return edges(
+            self._writer[last[has]], history_tx(self._history, append[has]), WW, append[has]
+        )
 
     def _after_readers(self, append: Array) -> Edges:
         lists, history = self._lists, self._history

@@ -135,7 +135,9 @@ VALUES: Final[dict[str, tuple[Planted, ...]]] = {
 PLANTS: Final = {APPENDS: LISTS, REGISTERS: VALUES}
 
 
-def plant(entries: Sequence[Entry], workload: str, type_: str, at: int | None = None) -> list[Entry]:
+def plant(
+    entries: Sequence[Entry], workload: str, type_: str, at: int | None = None
+) -> list[Entry]:
     """A history with a plant put in, on keys and processes of its own, at a place of it."""
     middle = len(entries) // 2 if at is None else at
     keys = 1 + max((key for one in entries for _, key, _ in one.value), default=-1)

@@ -250,4 +250,3 @@ def _initial(registers: Registers, known: list[Pairs]) -> Pairs:
     older = nil[registers.of_key[roots]]
     roots, older = roots[older >= 0], older[older >= 0]
     return Pairs(older, roots, np.zeros(len(roots), np.int64))
-

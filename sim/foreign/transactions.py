@@ -135,9 +135,7 @@ def _paired(entries: Entries, place: Array, troubles: list[Trouble]) -> tuple[Ar
     return first, last
 
 
-def _told(
-    entries: Entries, first: Array, last: Array, how: Array
-) -> tuple[list[int], list[Any]]:
+def _told(entries: Entries, first: Array, last: Array, how: Array) -> tuple[list[int], list[Any]]:
     """The entry that names each transaction, and its operations, read.
 
     What was answered tells what was done; what was not, or failed, only what was asked for.
@@ -214,7 +212,9 @@ def _wrong(value: Any) -> str:
     if value is None:
         return "an entry does not tell its operations"
     if not isinstance(value, list):
-        return f"{brief(value)} is no transaction; expected a list such as [[:append 1 2] [:r 3 nil]]"
+        return (
+            f"{brief(value)} is no transaction; expected a list such as [[:append 1 2] [:r 3 nil]]"
+        )
     for one in value:
         if not isinstance(one, list) or len(one) != 3 or not isinstance(one[0], str):
             return f"{brief(one)} is no operation; expected one such as [:append 1 2]"
