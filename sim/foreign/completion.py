@@ -110,7 +110,7 @@ class _Row:
             heapq.heappush(self._ready, (self._rank[node], node))
 
     def _next(self) -> int:
-        """The first that may be laid; if all overwrite what is still to be read, the first of them."""
+        """The first that may be laid; else the first of all that overwrite too early."""
         while self._ready:
             _, node = heapq.heappop(self._ready)
             if self._place[node] >= 0:

@@ -133,21 +133,14 @@ class _Reader:
                 what = "an entry is cut off, or its brackets do not match"
                 self._entries.troubles.append(Trouble(number, what))
             else:
-                found = self._other_shape(form)
-                if found is None:
-                    self._form(form, number)
-                    continue
-                type_, process, value, index = found.group(*NAMES)
-                read_value = None if value == b"nil" else value
-                self._entries.add(
-                    _CODES[type_], int(process), read_value, int(index or b"-1"), number
-                )
+                self._form(form, number)
 
     def _form(self, form: bytes, line: int) -> None:
         """One entry of a look that is new, or of none."""
         try:
             parts = _apart(form)
-            fields = {name: _field(name, parts[name]) for name in NAMES if name.encode() in parts}
+            known = {name: parts[name.encode()] for name in NAMES if name.encode() in parts}
+            fields = {name: _field(name, part) for name, part in known.items()}
         except ValueError as error:
             why = f"unreadable entry ({error})"
             self._entries.troubles.append(Trouble(line, f"{why}: {shown(form)}"))
@@ -159,21 +152,12 @@ class _Reader:
                 self._shapes.append(shape)
 
 
-class _Parts(dict[bytes, bytes]):
-    """The fields of a map, unread; by text too."""
-
-    def __missing__(self, name: Any) -> bytes:
-        if isinstance(name, bytes):
-            raise KeyError(name)
-        return self[name.encode()]
-
-
-def _apart(form: bytes) -> _Parts:
+def _apart(form: bytes) -> dict[bytes, bytes]:
     """A map of keywords, its values still bytes; `ValueError` if it is none."""
     opened = _OPEN.match(form)
     if opened is None:
         raise ValueError("it is no map")
-    parts = _Parts()
+    parts: dict[bytes, bytes] = {}
     at = opened.end()
     while not _CLOSE.match(form, at):
         key = _KEY.match(form, at)
@@ -234,7 +218,7 @@ def _field(name: str, part: bytes) -> Any:
 
 
 def _parsed(part: bytes) -> Any:
-    import edn_format
+    import edn_format  # type: ignore[import-untyped]  # edn_format ships no types
 
     try:
         return edn_format.loads(part.decode("utf-8"))

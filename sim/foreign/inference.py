@@ -125,7 +125,8 @@ def ranges(first: Array, count: Array) -> Array:
     """first[0], first[0] + 1, ... count[0] of them, then those of first[1], and so on."""
     total = int(count.sum())
     ends = np.cumsum(count)
-    return np.arange(total) + np.repeat(first - (ends - count), count)
+    found: Array = np.arange(total) + np.repeat(first - (ends - count), count)
+    return found
 
 
 def crossed(

@@ -124,10 +124,11 @@ def _open_orders(known: registers.Known, model: Model) -> list[str]:
     rank = np.where(place >= 0, place, len(history))
     if not search_of(history, whole, model, rank).components:
         return []
-    return [
+    why = (
         "the order of the versions of registers does not follow from what was read, and the one "
         "that was tried does not explain the history; a valid one may exist or not"
-    ]
+    )
+    return [why]
 
 
 def _verdict(
@@ -147,8 +148,8 @@ def _verdict(
     doubts += ["not all of the history could be read or understood"] if history.troubles else []
     cycles = _with_other_names(history, search)
     counts: dict[str, int] = {}
-    for one in [*findings, *cycles]:
-        counts[one.type] = counts.get(one.type, 0) + 1
+    for type_ in [*(one.type for one in findings), *(one.type for one in cycles)]:
+        counts[type_] = counts.get(type_, 0) + 1
     anomalies = [words.finding(one) for one in _first(findings)]
     anomalies += [words.cycle(one) for one in _first(cycles)]
     valid: Answer = not any(model.forbids_type(type_) for type_ in counts)

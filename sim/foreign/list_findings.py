@@ -81,7 +81,7 @@ def _duplicates(lists: Lists) -> list[Finding]:
     read, element, _ = _slots_seen(lists)
     order = np.lexsort((element, read))
     same = (read[order][1:] == read[order][:-1]) & (element[order][1:] == element[order][:-1])
-    found = []
+    found: list[Finding] = []
     told: set[tuple[int, int]] = set()
     for at in order[1:][same].tolist():
         op = int(lists.read[read[at]])
@@ -104,7 +104,7 @@ def _strange(lists: Lists) -> list[Finding]:
     writer = np.where(write >= 0, history.tx[np.maximum(write, 0)], -1)
     op = lists.read[read]
     aborted = (writer >= 0) & (history.status[np.maximum(writer, 0)] == ABORTED)
-    found = []
+    found: list[Finding] = []
     told: set[tuple[str, int, int]] = set()
     for at in np.flatnonzero((writer < 0) | aborted)[: 4 * MOST].tolist():
         type_ = "garbage-read" if writer[at] < 0 else "G1a"
@@ -155,8 +155,8 @@ def _dirty_update(lists: Lists) -> list[Finding]:
         key = lists.key_name(int(lists.slot_key[at]))
         said = (
             f"{history.name(other)} appended {lists.element_name(int(lists.slot[at + 1]))} to key "
-            f"{key} behind {lists.element_name(int(lists.slot[at]))}, which {history.name(aborted)} "
-            "appended and failed"
+            f"{key} behind {lists.element_name(int(lists.slot[at]))}, which "
+            f"{history.name(aborted)} appended and failed"
         )
         found.append(Finding("dirty-update", tuple(sorted((aborted, other))), said))
     return found

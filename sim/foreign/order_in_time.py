@@ -39,23 +39,18 @@ def _of_key(
 ) -> None:
     """The pairs of one key; versions come by `begins`."""
     count = len(versions)
-    least = [(FOREVER, NONE)] * (count + 1)
-    second = [FOREVER] * (count + 1)
+    least: list[list[tuple[int, int]]] = [[(FOREVER, NONE)] * 3] * (count + 1)
     for at in range(count - 1, -1, -1):
-        least[at], second[at] = least[at + 1], second[at + 1]
-        if ends[at] < least[at][0]:
-            least[at], second[at] = (ends[at], at), least[at][0]
-        elif ends[at] < second[at]:
-            second[at] = ends[at]
+        below = least[at + 1]
+        one = (ends[at], at)
+        least[at] = below if one >= below[2] else sorted([*below, one])[:3]
     for at, end in enumerate(ends):
-        if end == FOREVER:
-            continue
-        low = bisect_right(begins, end)
-        until, whose = least[low]
-        if whose == at:
-            until = second[low]
-        high = bisect_right(begins, until, low)
-        for other in range(low, min(high, low + MOST_NEXT)):
-            if other != at:
+        low = count if end == FOREVER else bisect_right(begins, end)
+        early = least[low]
+        for other in range(low, min(count, low + MOST_NEXT)):
+            if begins[other] > early[2][0]:
+                break
+            until = next(when for when, whose in early if whose not in {at, other})
+            if other != at and begins[other] <= until:
                 older.append(versions[at])
                 newer.append(versions[other])

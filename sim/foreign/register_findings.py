@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -71,7 +72,8 @@ def _updates(registers: Registers) -> list[Finding]:
         one, other = int(history.tx[reads[at]]), int(history.tx[reads[at + 1]])
         said = (
             f"{history.name(one)} and {history.name(other)} both read "
-            f"{_what(registers, int(reads[at]))}, and both wrote that key: one did not see the other"
+            f"{_what(registers, int(reads[at]))}, and both wrote that key: one did not see "
+            "the other"
         )
         found.append(Finding("lost-update", (one, other), said, int(reads[at])))
     write = registers.write[version]
@@ -91,7 +93,7 @@ def _internal(registers: Registers) -> list[Finding]:
     history = registers.history
     found = []
     for ops in by_transaction(history):
-        for before, op in zip(ops, ops[1:], strict=False):
+        for before, op in pairwise(ops):
             if history.kind[op] != READ or registers.version[op] == registers.version[before]:
                 continue
             tx = int(history.tx[op])

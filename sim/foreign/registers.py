@@ -173,6 +173,8 @@ def infer(history: Transactions, model: Model) -> Known:
 
 def _pairs(registers: Registers, model: Model) -> Pairs:
     found = [_within(registers)] if model.name != "read-uncommitted" else []
+    if model.forbids_type("G-single"):
+        found.append(_in_reads(registers))
     if model.level:
         found.append(_in_sessions(registers))
     if model.level > 1:
@@ -204,6 +206,37 @@ def _within(registers: Registers) -> Pairs:
     reads, writes = updates(registers)
     older, newer = registers.version[reads], registers.version[writes]
     return Pairs(older, newer, np.zeros(len(older), np.int64))
+
+
+def _in_reads(registers: Registers) -> Pairs:
+    """Who saw a transaction saw all of it: what else it wrote is older than what was read there.
+
+    That holds where no fractured read is allowed, from snapshot isolation upwards.
+    """
+    history = registers.history
+    tx_of, key_of = history.tx.tolist(), registers.of_key.tolist()
+    by = np.full(len(registers.write), NONE)
+    by[registers.installed] = registers.writer(np.flatnonzero(registers.installed))
+    writes: dict[int, list[int]] = {}
+    for version in np.flatnonzero(registers.installed).tolist():
+        writes.setdefault(int(by[version]), []).append(version)
+    reads: dict[int, dict[int, int]] = {}
+    for op in registers.read[registers.node[history.tx[registers.read]]].tolist():
+        version = int(registers.version[op])
+        reads.setdefault(tx_of[op], {}).setdefault(key_of[version], version)
+    older, newer = [], []
+    for reader, seen in reads.items():
+        if len(seen) < 2:
+            continue
+        for version in seen.values():
+            writer = int(by[version])
+            for other in writes.get(writer, ()) if writer != reader else ():
+                there = seen.get(key_of[other], other)
+                if there != other:
+                    older.append(other)
+                    newer.append(there)
+    marks = np.zeros(len(older), np.int64)
+    return Pairs(np.asarray(older, np.int64), np.asarray(newer, np.int64), marks)
 
 
 def _in_sessions(registers: Registers) -> Pairs:
