@@ -25,9 +25,9 @@ GAP: Final = rb"[\s,]*+"
 TAG: Final = rb"(?:#jepsen\.history\.Op\s*+)?"
 WANTED: Final = {
     b"type": rb":(?P<type>invoke|ok|fail|info)",
-    b"process": rb"(?P<process>\d++)",
+    b"process": rb"(?P<process>\d{1,18}+)",
     b"value": rb"(?P<value>%b)" % VALUE,
-    b"index": rb"(?P<index>\d++)",
+    b"index": rb"(?P<index>\d{1,18}+)",
 }
 MOST_SHAPES: Final = 12
 NAMES: Final = ("type", "process", "value", "index")

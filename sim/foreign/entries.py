@@ -15,6 +15,8 @@ FAIL: Final = 2
 INFO: Final = 3
 TYPES: Final = {"invoke": INVOKE, "ok": OK, "fail": FAIL, "info": INFO}
 
+LARGEST: Final = 10**18
+
 
 @dataclass(slots=True)
 class Entries:
@@ -56,10 +58,10 @@ class Entries:
             )
             self.troubles.append(Trouble(line, what))
             return
-        if not isinstance(process, int) or isinstance(process, bool):
+        if type(process) is not int or abs(process) > LARGEST:
             self.troubles.append(Trouble(line, f"an entry of no process, but {process!r}"))
             return
         index = fields.get("index")
-        if not isinstance(index, int) or index < 0:
+        if type(index) is not int or not 0 <= index <= LARGEST:
             index = -1
         self.add(kind, process, fields.get("value"), index, line)

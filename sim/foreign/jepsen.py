@@ -74,7 +74,7 @@ def parse(data: bytes, path: str = "history") -> Transactions:
             "[[:append 5 1]], :process 0} was expected, or the same as JSON",
         )  # fmt: skip
     history = transactions_of(entries)
-    if not len(history.tx):
+    if not len(history) or (history.troubles and not len(history.tx)):
         line = history.troubles[0].line if history.troubles else 0
         why = f"; the first entry that cannot be used: {history.troubles[0].what}" if line else ""
         raise ForeignError(path, line, f"holds no transaction of lists or registers{why}")
