@@ -1,1 +1,4 @@
-"""Histories and logs that other programs wrote, read for our judges."""
+"""Histories of others: read, their version orders recovered, judged by `sim.columns`.
+
+One input format is one `Input` in `inputs`; `ddlsim check --input` offers what stands there.
+"""

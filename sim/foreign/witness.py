@@ -45,7 +45,7 @@ class Judgement(NamedTuple):
 
 
 def judge_file(file: str) -> Judgement:
-    """Judge a log; `BadHistory` if it is none."""
+    """Judge a log; `ForeignError` if it is none."""
     return judge_log(load(file))
 
 

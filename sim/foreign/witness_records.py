@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sim.history.codec import BadHistory
+from sim.foreign.problems import ForeignError
 from sim.units import LOGICAL_BITS, LOGICAL_MASK
 
 FORMAT: Final = 1
@@ -158,18 +158,19 @@ def hlc(value: int | str) -> int | None:
 
 
 def load(path: str) -> Log:
-    """Read a file; `BadHistory` if it is no witness log at all."""
+    """Read a file; `ForeignError` if it is no witness log at all."""
     try:
         texts = Path(path).read_bytes().splitlines()
     except OSError as error:
-        raise BadHistory(path, 0, f"cannot be read ({error.strerror}); give a file") from error
+        raise ForeignError(path, 0, f"cannot be read ({error.strerror}); give a file") from error
     return parse(texts, path)
 
 
-def looks_like_one(text: bytes) -> bool:
-    """Whether a first line is that of a witness log."""
+def recognises(head: bytes) -> bool:
+    """Whether a file that begins so is a witness log: its first line is an entry."""
+    first = next((line for line in head.splitlines() if line.strip()), b"")
     try:
-        found = msgspec.json.decode(text)
+        found = msgspec.json.decode(first)
     except msgspec.DecodeError:
         return False
     return isinstance(found, dict) and "record" in found
@@ -179,18 +180,18 @@ def parse(texts: Iterable[bytes], file: str) -> Log:
     """The entries of a log; the first must be the `cluster` entry."""
     numbered = [(number, text) for number, text in enumerate(texts, 1) if text.strip()]
     if not numbered:
-        raise BadHistory(file, 0, "is empty; a witness log begins with a cluster entry")
+        raise ForeignError(file, 0, "is empty; a witness log begins with a cluster entry")
     cluster = _decoded(*numbered[0], file)
     if isinstance(cluster, Problem):
         what = f"{cluster.key}: {cluster.message}" if cluster.key else cluster.message
-        raise BadHistory(file, cluster.line, what)
+        raise ForeignError(file, cluster.line, what)
     if not isinstance(cluster, Cluster):
-        raise BadHistory(file, numbered[0][0], "record: the first entry must be of the cluster")
+        raise ForeignError(file, numbered[0][0], "record: the first entry must be of the cluster")
     if cluster.format != FORMAT:
         what = f"format: is {cluster.format}, this program reads {FORMAT}"
-        raise BadHistory(file, numbered[0][0], what)
+        raise ForeignError(file, numbered[0][0], what)
     if not cluster.clock_error_ms >= 0:
-        raise BadHistory(file, numbered[0][0], "clock_error_ms: must not be negative")
+        raise ForeignError(file, numbered[0][0], "clock_error_ms: must not be negative")
     log = Log(file, cluster.clock_error_ms, [], [])
     for number, text in numbered[1:]:
         entry = _decoded(number, text, file)

@@ -12,12 +12,13 @@ from typing import Any
 
 from analysis.verification import verification
 from sim.checkers.outcome import Outcome
-from sim.cli import documents, junit, verb_check, view, view_compat, view_verify
-from sim.cli.check_witness import judged_log, shown
+from sim.cli import check_foreign, documents, junit, view, view_compat, view_verify
+from sim.cli.check_foreign import Foreign
 from sim.cli.report import Report
 from sim.cli.words import console
 from sim.foreign.witness import judge_log
-from sim.foreign.witness_records import parse
+from sim.foreign.witness_records import Log, load, parse
+from sim.foreign.witness_report import report
 from sim.world import compat
 from sim.world.suite import Trial
 from tests.unit.cli.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
@@ -116,15 +117,18 @@ def verified() -> str:
 
 def witness(name: str) -> str:
     """A shipped witness log, judged."""
-    judged = verb_check.Judged(f"{name}.jsonl", *judged_log(str(WITNESS / f"{name}.jsonl")))
-    return printed(lambda: verb_check.show([judged]))
+    return _witness(f"{name}.jsonl", load(str(WITNESS / f"{name}.jsonl")))
+
+
+def _witness(file: str, log: Log) -> str:
+    judged = Foreign(file, "witness", report(judge_log(log)))
+    return printed(lambda: check_foreign.show(judged, console()))
 
 
 def doubtful() -> str:
     """A witness log of which parts cannot be judged."""
     log = parse([*(WITNESS / "clean.jsonl").read_bytes().splitlines()[:-3], b"{"], "cut.jsonl")
-    row = verb_check.Judged("cut.jsonl", *shown(judge_log(log)))
-    return printed(lambda: verb_check.show([row]))
+    return _witness("cut.jsonl", log)
 
 
 def cases() -> str:

@@ -61,7 +61,7 @@ def test_junit_tells_what_could_not_be_judged(tmp_path: Path) -> None:
     suite = ElementTree.fromstring(ddlsim("check", cut(tmp_path), "--output", "junit").out)[0]
     assert suite.get("errors") == "1"
     [error] = suite[0]
-    assert "is not JSON" in (error.get("message") or "")
+    assert "is not JSON" in (error.text or "")
 
 
 def test_beside_a_history_of_ours(tmp_path: Path) -> None:
@@ -83,6 +83,9 @@ def test_bad_input_is_exit_2(tmp_path: Path) -> None:
     done = ddlsim("check", str(path))
     assert (done.code, done.out) == (2, "")
     assert done.err == f"ddlsim: {path}:1: object: is missing\n"
+    done = ddlsim("check", CLEAN, "--model", "serializable")
+    assert done.code == 2
+    assert "a witness log is judged for I1, I4 and I8" in done.err
     done = ddlsim("check", "--input", "witness", str(tmp_path / "nowhere.jsonl"))
     assert done.code == 2
     assert "cannot be read (No such file or directory)" in done.err

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sim.checkers.base import CHECKERS
 from sim.checkers.case import Case
 from sim.foreign import witness
+from sim.foreign.problems import ForeignError
 from sim.foreign.witness_records import hlc
-from sim.history.codec import BadHistory
 from sim.world.plan import plan
 from sim.world.run import run
 from sim.world.shipped import load
@@ -246,7 +246,7 @@ def test_versions_may_activate_in_another_order_than_they_were_made() -> None:
     ],
 )
 def test_what_is_no_witness_log_is_bad_input(first: list[Entry | str], told: str) -> None:
-    with pytest.raises(BadHistory, match=r"^log\.jsonl") as caught:
+    with pytest.raises(ForeignError, match=r"^log\.jsonl") as caught:
         judged(first)
     assert told in str(caught.value)
 
