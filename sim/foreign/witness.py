@@ -100,6 +100,7 @@ class _Writer:
         self._truth = truth
         self._origin_ms = origin_ms
         self._whole = not log.problems  # of what is missing, any entry may be a rename or a drop
+        self._noted: dict[Problem, None] = {}
         self._judged: dict[str, int] = {"I1": 0, "I4": 0, "I8": 0}
 
     def _history(self) -> History:
@@ -179,7 +180,8 @@ class _Writer:
 
     def _note(self, line: Line, key: str, message: str) -> None:
         problem = Problem(self._log.file, line.number, key, message)
-        if problem not in self._log.problems:
+        if problem not in self._noted:
+            self._noted[problem] = None
             self._log.problems.append(problem)
 
     def _resolvable(self, line: Line, entry: SchemaResolved) -> bool:

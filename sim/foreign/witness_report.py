@@ -9,7 +9,7 @@ from sim.checkers.explain import timeline
 from sim.checkers.outcome import Outcome
 from sim.columns.models import DEFAULT
 from sim.foreign.inputs import Report
-from sim.foreign.problems import ForeignError
+from sim.foreign.problems import MOST, ForeignError
 from sim.foreign.witness import Judgement, judge_file
 
 VALID: Final = {Outcome.OK: True, Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
@@ -42,8 +42,10 @@ def report(judgement: Judgement) -> Report:
         (f"{one.invariant} {one.checker}: {one.kind}", _argument(one))
         for one in judgement.violations
     )
-    notes = tuple(f"not judged: {problem}" for problem in problems)
-    return Report(outcome, fields, facts, found, notes)
+    notes = [f"not judged: {problem}" for problem in problems[:MOST]]
+    if len(problems) > MOST:
+        notes.append(f"... and {len(problems) - MOST:,} more; --output json has them all")
+    return Report(outcome, fields, facts, found, tuple(notes))
 
 
 def _anomaly(found: Violation) -> dict[str, Any]:

@@ -45,6 +45,8 @@ class Truth(NamedTuple):
     updates: dict[tuple[int, int], UpdateLogged]
     statements: dict[tuple[int, int], str]
     doubtful: dict[int, None]
+    latest: dict[int, int]
+    """The last version of each object that is known so far."""
 
     def knows(self, object_id: int, version: int) -> bool:
         """Whether a version is part of the log and not in doubt."""
@@ -54,7 +56,7 @@ class Truth(NamedTuple):
 def truth_of(log: Log, origin_ms: float) -> Truth:
     """What the log says of every object; problems are noted in it."""
     versions = _versions(log)
-    truth = Truth({}, {}, {})
+    truth = Truth({}, {}, {}, {})
     snapshot = Snapshot()
     for number, version in enumerate(_in_order(versions), 1):
         entry = version.entry
@@ -65,6 +67,7 @@ def truth_of(log: Log, origin_ms: float) -> Truth:
         activation_ts = Timestamp(version.activation)
         snapshot = snapshot.after(number, activation_ts, activation_ts, (change,))
         truth.statements[version.key] = entry.sql
+        truth.latest[entry.object] = entry.version
         truth.updates[version.key] = UpdateLogged(
             at_us=round((entry.wall_ms - origin_ms) * 1000),
             node=entry.node,
@@ -116,15 +119,15 @@ def _change(log: Log, version: Version, snapshot: Snapshot, truth: Truth) -> Obj
     entry, line = version.entry, version.line
     if entry.object in truth.doubtful:
         return None
-    known = [number for object_id, number in truth.updates if object_id == entry.object]
-    if known and entry.version != known[-1] + 1:
-        what = f"follows version {known[-1]} of object {entry.object}: what is between is missing"
+    known = truth.latest.get(entry.object)
+    if known is not None and entry.version != known + 1:
+        what = f"follows version {known} of object {entry.object}: what is between is missing"
         log.problem(line, "version", f"{entry.version} {what}")
         return None
     statement = _statement(log, version)
     if statement is None:
         return None
-    next_id = PARTS_FROM + len(truth.updates) * 1000 if known else entry.object
+    next_id = PARTS_FROM + len(truth.updates) * 1000 if known is not None else entry.object
     outcome = build(statement, snapshot, next_id)
     if not isinstance(outcome, Built):
         log.problem(line, "sql", f"cannot follow what is known: {outcome[-1]}")
@@ -133,7 +136,7 @@ def _change(log: Log, version: Version, snapshot: Snapshot, truth: Truth) -> Obj
     if change.object_id != entry.object:
         log.problem(line, "object", f"is {entry.object}, but the statement changes {change.name!r}")
         return None
-    if known:
+    if known is not None:
         return change
     definition = change.definition
     assert definition is not None, "a CREATE has a definition"

@@ -57,6 +57,14 @@ def test_what_is_broken_all_the_same_is_violated(tmp_path: Path) -> None:
     assert "not judged:" in ddlsim("check", str(path)).out
 
 
+def test_many_problems_are_cut_short_for_people(tmp_path: Path) -> None:
+    path = tmp_path / "torn.jsonl"
+    path.write_bytes(Path(CLEAN).read_bytes() + b"{\n" * 30)
+    assert "... and 22 more; --output json has them all" in ddlsim("check", str(path)).out
+    [file] = json.loads(ddlsim("check", str(path), "--output", "json").out)["files"]
+    assert len(file["problems"]) == 30
+
+
 def test_junit_tells_what_could_not_be_judged(tmp_path: Path) -> None:
     suite = ElementTree.fromstring(ddlsim("check", cut(tmp_path), "--output", "junit").out)[0]
     assert suite.get("errors") == "1"
