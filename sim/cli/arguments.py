@@ -8,12 +8,16 @@ from typing import Final, NoReturn
 from sim import __version__
 from sim.cli import environment
 from sim.cli.problems import InputError, near
+from sim.cli.values import duration, positive, rate, seed, seeds, some_seeds
+from sim.columns.models import MODELS
+from sim.foreign.inputs import INPUTS
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
-    "check": "judge stored histories again",
+    "check": "judge stored histories again, or those of others",
     "explain": "tell in words why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
+    "verify": "run the regression suite: scenarios, mutants, claims",
     "list": "what there is to choose from",
 }
 LISTS: Final = (
@@ -26,9 +30,9 @@ LISTS: Final = (
     "clauses",
     "reasons",
 )
+INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")
 TOP_FLAGS: Final = ("-h", "--help", "--version")
-MOST: Final = 2**63 - 1
 EPILOG: Final = """\
 exit codes:
   0 ok   1 a claim is broken   2 bad input, nothing was run   3 stuck
@@ -121,6 +125,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         "check": _check,
         "explain": _explain,
         "compat": _compat,
+        "verify": _verify,
         "list": _list,
     }
     verbs: dict[str, Parser] = {}
@@ -164,13 +169,20 @@ def _run(parser: Parser) -> None:
 
 def _check(parser: Parser) -> None:
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="a history that --out wrote")
+    add("files", nargs="+", metavar="FILE", help="a history that --out wrote, or one of others")
     add(
         "--input",
-        choices=("auto", "native"),
+        choices=INPUT_KINDS,
         default="auto",
         metavar="KIND",
-        help="what the files are: auto or native (default: auto)",
+        help=f"what the files are: {', '.join(INPUT_KINDS)} (default: auto)",
+    )
+    add(
+        "--model",
+        choices=tuple(MODELS),
+        metavar="M",
+        help="what a history of others should keep to: strict-serializable (default), "
+        "serializable, snapshot-isolation, read-committed, ...",
     )
     _judging(parser)
     _loading(parser)
@@ -200,6 +212,18 @@ def _compat(parser: Parser) -> None:
     _output(parser, ("text", "json"))
 
 
+def _verify(parser: Parser) -> None:
+    add = parser.add_argument
+    what = "files, folders or shipped names (default: everything that is shipped)"
+    add("scenarios", nargs="*", metavar="SCENARIO", help=what)
+    help_seeds = "so many seeds of each, or every seed from A to B (default: 10)"
+    add("--seeds", type=some_seeds, metavar="N", help=help_seeds)
+    add("--time", type=duration, metavar="T", help="end after 90s, 10m or 1h, wherever it is then")
+    add("--jobs", type=positive, metavar="J", help="processes (default: all cores)")
+    _loading(parser)
+    _output(parser, OUTPUTS)
+
+
 def _list(parser: Parser) -> None:
     parser.add_argument("what", choices=LISTS, metavar="WHAT", help=", ".join(LISTS))
     _loading(parser)
@@ -226,48 +250,3 @@ def _output(parser: Parser, kinds: tuple[str, ...]) -> None:
         metavar="KIND",
         help=f"{', '.join(kinds[:-1])} or {kinds[-1]} (default: text)",
     )
-
-
-# --- values --------------------------------------------------------------------------------------
-
-
-def seed(text: str) -> int:
-    """A seed: a whole number, decimal or 0x…"""
-    try:
-        value = int(text, 16) if text.lower().startswith("0x") else int(text, 10)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}") from None
-    if not 0 <= value <= MOST:
-        what = "from 0 up" if value < 0 else f"up to {MOST}"
-        raise argparse.ArgumentTypeError(f"expected a number {what}, not {text}")
-    return value
-
-
-def seeds(text: str) -> range:
-    """A range of seeds, both ends included."""
-    first, dots, last = text.partition("..")
-    if not dots:
-        raise argparse.ArgumentTypeError(f"expected A..B, such as 0..99, not {text!r}")
-    begin, end = seed(first), seed(last)
-    if begin > end:
-        raise argparse.ArgumentTypeError(f"{text} is empty; say {last}..{first}")
-    return range(begin, end + 1)
-
-
-def positive(text: str) -> int:
-    """A whole number from 1 up."""
-    value = seed(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1 up")
-    return value
-
-
-def rate(text: str) -> float:
-    """A number that is not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number from 0 up, not {text!r}")
-    return value

@@ -24,13 +24,14 @@ def is_bad_input(error: Exception) -> bool:
     """Whether an exception says that the input cannot be used, as against a defect of ours."""
     if isinstance(error, InputError):
         return True
+    from sim.foreign.problems import ForeignError
     from sim.history.codec import BadHistory
     from sim.registry import BadPluginError, UnknownPluginError
     from sim.world.problems import ScenarioError
     from sim.world.run import BadDesignError
 
-    kinds = (ScenarioError, BadDesignError, BadHistory, BadPluginError, UnknownPluginError)
-    return isinstance(error, kinds)
+    bad_files = (ScenarioError, BadHistory, ForeignError)
+    return isinstance(error, (*bad_files, BadDesignError, BadPluginError, UnknownPluginError))
 
 
 def note(text: str) -> None:

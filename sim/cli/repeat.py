@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+from collections.abc import Sequence
 
 from sim.history.history import Header
 from sim.world import swarm
@@ -38,3 +39,14 @@ def of_header(header: Header) -> str:
         if path in given:
             words += [flag, str(given.pop(path))]
     return shlex.join(words + repeat_options(given))
+
+
+def of_scenario(
+    name: str, seed: int, *, strategy: str | None = None, loads: Sequence[str] = ()
+) -> str:
+    """The command that runs one seed of a scenario as its file says, perhaps by another design."""
+    words = ["ddlsim", "run", name, "--seed", str(seed)]
+    words += [] if strategy is None else ["--strategy", strategy]
+    for file in loads:
+        words += ["--load", file]
+    return shlex.join([*words, "--expect"])

@@ -79,3 +79,8 @@ def block(text: str, to: Console, style: str = "") -> None:
     """A text of several lines, indented, each of its lines wrapped below its own beginning."""
     for line in text.splitlines():
         say(line.strip(), to, style, INDENT + " " * (len(line) - len(line.lstrip())))
+
+
+def counted(number: int, what: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

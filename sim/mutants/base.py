@@ -20,6 +20,8 @@ class Mutant:
     `fields` has one entry at most, and so has `parts`; one of them is empty. `caught_by` names the
     checker. `also` are other clauses that do not hold either where the one that it `breaks` does
     not: definitions, requirements and purposes that the rule serves.
+    `survives` says why no run convicts it, where that is known: `ddlsim verify` then lists it among
+    the survivors and does not fail.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Mutant:
     also: tuple[str, ...] = ()
     fields: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, type] = field(default_factory=dict)
+    survives: str = ""
 
     def __post_init__(self) -> None:
         replaced = len(self.fields) + len(self.parts)

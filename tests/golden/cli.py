@@ -10,14 +10,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from analysis.verification import verification
 from sim.checkers.outcome import Outcome
-from sim.cli import documents, junit, view, view_compat
+from sim.cli import check_foreign, documents, junit, view, view_compat, view_verify
+from sim.cli.check_foreign import Foreign
 from sim.cli.report import Report
 from sim.cli.words import console
+from sim.foreign.witness import judge_log
+from sim.foreign.witness_records import Log, load, parse
+from sim.foreign.witness_report import report
 from sim.world import abort_share, compat
+from sim.world.suite import Trial
 from tests.unit.cli.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
+from tests.unit.world.test_suite import a_case, a_mutant_case
 
 FOLDER = Path(__file__).parent / "cli"
+WITNESS = Path(__file__).parents[2] / "scenarios" / "witness"
 SCHEMA = """CREATE TABLE orders (id INT PRIMARY KEY, v INT, w VARCHAR(10));
 CREATE TABLE c (id INT PRIMARY KEY)"""
 MIGRATION = """ALTER TABLE orders ADD COLUMN note VARCHAR;
@@ -89,6 +97,40 @@ def linted() -> str:
     return printed(lambda: view_compat.show(report, "migration.sql", console()))
 
 
+def verified() -> str:
+    """A kill, a survivor, broken claims with and without an excuse, a scenario without luck."""
+    guilty = [Trial(a_row(seed, *[a_violation()][: seed % 2]), a_row(seed)) for seed in range(6)]
+    suite = [
+        (a_mutant_case(expect={"violated": ["I1"]}), guilty),
+        (
+            a_mutant_case(mutant="decides_again", judge="forward_compatible"),
+            [Trial(a_row(0, a_cycle("accepted")), a_row(0))],
+        ),
+        (a_case(reaches=("leader-changed",)), [Trial(a_row(0)), Trial(a_row(1, a_cycle()))]),
+        (a_case(kind="claims", strategy="iep_literal"), [Trial(a_row(0, a_cycle()))]),
+        (a_case(kind="claims", strategy="a5_safetime"), []),
+    ]
+    cases, trials = zip(*suite, strict=True)
+    result = verification(cases, trials, range(6), every_mutant=False)
+    return printed(lambda: view_verify.show(result, console()))
+
+
+def witness(name: str) -> str:
+    """A shipped witness log, judged."""
+    return _witness(f"{name}.jsonl", load(str(WITNESS / f"{name}.jsonl")))
+
+
+def _witness(file: str, log: Log) -> str:
+    judged = Foreign(file, "witness", report(judge_log(log)))
+    return printed(lambda: check_foreign.show(judged, console()))
+
+
+def doubtful() -> str:
+    """A witness log of which parts cannot be judged."""
+    log = parse([*(WITNESS / "clean.jsonl").read_bytes().splitlines()[:-3], b"{"], "cut.jsonl")
+    return _witness("cut.jsonl", log)
+
+
 def cases() -> str:
     report = troubled()
     return junit.text(
@@ -106,6 +148,12 @@ STORIES: dict[str, Callable[[], str]] = {
     "run_violated.json": lambda: documents.text(documents.run(violated())) + "\n",
     "run_troubled.xml": lambda: cases() + "\n",
     "compat.txt": linted,
+    "verify.txt": verified,
+    "witness_clean.txt": lambda: witness("clean"),
+    "witness_atomicity.txt": lambda: witness("atomicity"),
+    "witness_own_ddl.txt": lambda: witness("own_ddl"),
+    "witness_forward_compatible.txt": lambda: witness("forward_compatible"),
+    "witness_doubtful.txt": doubtful,
 }
 
 

@@ -76,6 +76,8 @@ def test_every_contract_can_be_broken(skeleton: Path) -> None:
             "sim/protocol/pure.py": "import numpy",
             "sim/model/timeless.py": "def late():\n    import time",
             "sim/checkers/judges.py": "import sim.protocol",
+            "sim/columns/columns.py": "import sim.history",
+            "sim/foreign/foreign.py": "import sim.kernel",
             "sim/world/kernel.py": "import simpy",
             "sim/cli/sql.py": "from sqlglot import parse",
             "sim/kernel/graphs.py": "import networkx as nx",
@@ -87,3 +89,12 @@ def test_every_contract_can_be_broken(skeleton: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     verdicts = dict(re.findall(r"^(.+) (KEPT|BROKEN)$", done.stdout, re.MULTILINE))
     assert verdicts == {str(contract["name"]): "BROKEN" for contract in contracts(ROOT)}
+
+
+def test_only_the_plugin_may_import_pytest(skeleton: Path) -> None:
+    plant(skeleton, {"sim/plugin/pytest_plugin.py": "import pytest"})
+    assert lint(skeleton).returncode == 0
+    plant(skeleton, {"sim/plugin/other.py": "import pytest"})
+    done = lint(skeleton)
+    assert done.returncode == 1
+    assert "The product does not need its tests' tools BROKEN" in done.stdout

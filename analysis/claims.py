@@ -1,0 +1,131 @@
+"""Whether designs keep what they claim, over many runs: a row for each design and invariant.
+
+Only runs without a mutant count, those of negative scenarios without theirs too.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal
+
+from sim.checkers.base import in_order
+from sim.checkers.outcome import Outcome
+from sim.model.records import Record
+from sim.strategies.base import STRATEGIES
+from sim.world.campaign import RunRow
+from sim.world.suite import Case, Trial
+
+KNOWN_BREACHES: Final[dict[str, str]] = {
+    "iep_literal": "the text alone has none of the x clauses, which its own proofs need",
+}
+"""Designs that are known not to keep all that they claim, and why that is no surprise."""
+VARIED: Final = "*"
+"""Stands after the name of a design of which a scenario has set fields."""
+
+Word = Literal["kept", "broken", "not claimed", "not judged"]
+Expected = tuple[RunRow, frozenset[str]]
+"""A run, and the invariants and checkers that its scenario expects to be broken."""
+
+
+class ClaimRow(Record, frozen=True):
+    """One invariant under one design: in how many runs what was found.
+
+    `breaches` are runs in which the claim was broken under its assumptions, or something was
+    stuck; `foretold` are those of them whose scenario expects just that. `findings` are runs with a
+    breach that a known finding explains, by its id. `example` is the first breach that no scenario
+    expects, as (scenario, seed, words); `excuse` is why such a breach surprises nobody.
+    """
+
+    strategy: str
+    invariant: str
+    claimed: bool
+    assumes: tuple[str, ...]
+    runs: int
+    breaches: int
+    foretold: int
+    out_of_assumption: int
+    accepted: int
+    unjudged: int
+    findings: dict[str, int]
+    example: tuple[str, int, str] | None = None
+    excuse: str = ""
+
+    @property
+    def word(self) -> Word:
+        """What became of the claim."""
+        if self.breaches:
+            return "broken"
+        if not self.claimed:
+            return "not claimed"
+        return "kept" if self.runs > self.unjudged else "not judged"
+
+
+def rows_of(pairs: Iterable[tuple[Case, Sequence[Trial]]]) -> Iterator[ClaimRow]:
+    """A row for each design that was run and each invariant, in their order."""
+    runs: dict[str, list[Expected]] = {}
+    for case, done in pairs:
+        label = f"{case.strategy}{VARIED}" if case.varied else case.strategy
+        rows = [one.row if case.mutant is None else one.control for one in done]
+        due = expected_of(case)
+        runs.setdefault(label, []).extend(
+            (row, due) for row in rows if row is not None and row.outcome is not Outcome.CRASHED
+        )
+    invariants = list(dict.fromkeys(checker.invariant for checker in in_order()))
+    for label in sorted(runs):
+        if runs[label]:
+            yield from (_row(label, invariant, runs[label]) for invariant in invariants)
+
+
+def expected_of(case: Case) -> frozenset[str]:
+    """The invariants and checkers that a scenario without a mutant expects to be broken."""
+    if case.mutant is not None or case.kind == "claims":
+        return frozenset()
+    if isinstance(case.expect, str):
+        return frozenset({"liveness"} if case.expect == "stuck" else ())
+    return frozenset(case.expect.get("violated", ()))
+
+
+def _row(label: str, invariant: str, runs: Sequence[Expected]) -> ClaimRow:
+    name = label.removesuffix(VARIED)
+    header = STRATEGIES.get(name).header
+    claim = next((one for one in header.claims if one.invariant == invariant), None)
+    statuses: Counter[str] = Counter()
+    example = None
+    for row, due in runs:
+        found = [one for one in row.violations if one.invariant == invariant]
+        grave = [one for one in found if one.status in ("violation", "stuck")]
+        statuses.update({one.status for one in found} - {"stuck", "violation"})
+        sudden = [one for one in grave if not {one.invariant, one.checker} & due]
+        statuses["breach"] += bool(grave)
+        statuses["foretold"] += bool(grave) and not sudden
+        if sudden and example is None:
+            example = (row.scenario, row.seed, f"{sudden[0].kind}: {sudden[0].summary}")
+    broken = statuses["breach"]
+    return ClaimRow(
+        strategy=label,
+        invariant=invariant,
+        claimed=claim is not None,
+        assumes=() if claim is None else claim.assumes,
+        runs=len(runs),
+        breaches=broken,
+        foretold=statuses["foretold"],
+        out_of_assumption=statuses["out_of_assumption"],
+        accepted=statuses["accepted"],
+        unjudged=sum(invariant in row.unjudged for row, _ in runs),
+        findings={
+            status.partition(":")[2]: times
+            for status, times in sorted(statuses.items())
+            if status.startswith("finding:")
+        },
+        example=example,
+        excuse="" if example is None else KNOWN_BREACHES.get(name, ""),
+    )
+
+
+def wrong(rows: Iterable[ClaimRow]) -> Iterator[str]:
+    """The claims that are broken though nothing says why they should be."""
+    for row in rows:
+        if row.example is not None and not row.excuse:
+            scenario, seed, words = row.example
+            times = row.breaches - row.foretold
+            where = f"{times} of {row.runs} runs, first {scenario} seed {seed}"
+            yield f"{row.strategy} breaks its claim of {row.invariant} in {where}: {words}"

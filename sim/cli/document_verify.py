@@ -1,0 +1,129 @@
+"""The result of `verify` as one JSON document, and as tests for JUnit."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from analysis.claims import ClaimRow
+from analysis.kills import MutantRow, Survivor
+from analysis.verification import ScenarioRow, Verification
+from sim.cli.junit import TestCase
+from sim.cli.repeat import of_scenario
+from sim.history.history import FORMAT
+
+
+def document(result: Verification) -> dict[str, Any]:
+    """The shape `verify`, described in the README."""
+    return {
+        "format": FORMAT,
+        "as_expected": result.as_expected,
+        "unexpected": list(result.unexpected),
+        "open": list(result.open),
+        "seeds": {"most": result.seeds, "least_run": result.least_run},
+        "cases": result.cases,
+        "runs": result.runs,
+        "mutation_score": result.score,
+        "mutants": [_mutant(row) for row in result.mutants],
+        "survivors": [_survivor(one) for one in result.survivors],
+        "scenarios": [_scenario(row) for row in result.scenarios if row.kind != "claims"],
+        "claims": [_claim(row) for row in result.claims],
+        "vacuous": [row.scenario for row in result.vacuous],
+        "not_run": list(result.not_run),
+        "never_reached": list(result.never_reached),
+    }
+
+
+def _mutant(row: MutantRow) -> dict[str, Any]:
+    return {
+        "mutant": row.mutant,
+        "scenario": row.scenario,
+        "breaks": row.breaks,
+        "judge": row.judge,
+        "killed": row.killed,
+        "runs": row.runs,
+        "seeds_to_conviction": {"median": row.median_seeds, "blocks": list(row.blocks)},
+        "killed_by": {
+            checker: {"runs": runs, "first_seed": row.first_seed[checker]}
+            for checker, runs in row.killed_by.items()
+        },
+    }
+
+
+def _survivor(one: Survivor) -> dict[str, Any]:
+    return {
+        "mutant": one.mutant,
+        "judge": one.judge,
+        "runs": one.runs,
+        "reason": one.reason or None,
+    }
+
+
+def _scenario(row: ScenarioRow) -> dict[str, Any]:
+    return {
+        "scenario": row.scenario,
+        "strategy": row.strategy,
+        "mutant": row.mutant,
+        "runs": row.runs,
+        "complete": row.complete,
+        "outcome": row.outcome if row.runs else None,
+        "expected": row.expected,
+        "as_expected": bool(row.runs) and not row.wrong,
+        "unexpected": list(row.wrong),
+        "never_reached": list(row.never_reached),
+        "argument": row.argument if row.wrong else None,
+        "command": command(row),
+    }
+
+
+def _claim(row: ClaimRow) -> dict[str, Any]:
+    example = None
+    if row.example is not None:
+        scenario, seed, words = row.example
+        example = {"scenario": scenario, "seed": seed, "summary": words}
+    return {
+        "strategy": row.strategy,
+        "invariant": row.invariant,
+        "claim": row.word,
+        "assumes": list(row.assumes),
+        "runs": row.runs,
+        "breaches": row.breaches,
+        "foretold": row.foretold,
+        "out_of_assumption": row.out_of_assumption,
+        "accepted": row.accepted,
+        "unjudged": row.unjudged,
+        "findings": row.findings,
+        "example": example,
+        "excuse": row.excuse or None,
+    }
+
+
+def command(row: ScenarioRow) -> str:
+    """What repeats the first run of a scenario that failed, or its first run."""
+    design = row.strategy if row.kind == "claims" else None
+    return of_scenario(row.scenario, row.seed, strategy=design, loads=row.loads)
+
+
+def tests(result: Verification) -> Iterator[TestCase]:
+    """A test for each scenario, each mutant and each claim, and one for what was left open."""
+    for row in result.scenarios:
+        if row.kind != "claims":
+            wrong = () if row.undecided else row.wrong
+            text = "\n".join((*row.wrong, row.argument, f"repeat: {command(row)}"))
+            yield _test(f"scenario {row.scenario}", wrong, text)
+    for name in sorted({row.mutant for row in result.mutants if row.killed}):
+        yield TestCase(f"mutant {name}")
+    for one in result.survivors:
+        known = one.reason or result.undecided(one.mutant)
+        lines = () if known else (f"survived {one.runs} runs; {one.judge} is silent",)
+        yield _test(f"mutant {one.mutant}", lines, "")
+    for claim in result.claims:
+        if claim.claimed:
+            lines = () if claim.example is None or claim.excuse else (claim.example[2],)
+            where = "" if claim.example is None else f"{claim.example[0]}, seed {claim.example[1]}"
+            yield _test(f"claim {claim.strategy} {claim.invariant}", lines, where)
+    yield _test("every case was decided", result.open, "\n".join(result.open))
+
+
+def _test(name: str, wrong: tuple[str, ...], text: str) -> TestCase:
+    if not wrong:
+        return TestCase(name)
+    return TestCase(name, "failure", "unexpected", wrong[0], text)

@@ -1,0 +1,66 @@
+"""How far the regression suite has come: a bar on a terminal, nothing elsewhere; on stderr."""
+
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from sim.world.suite import Case, Schedule, Trial, convicts
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+
+class SuiteProgress:
+    """Counts trials and convicted mutants as they come in; by the clock where time is bounded."""
+
+    def __init__(self, cases: Sequence[Case], seeds: Sequence[int], time_s: float | None) -> None:
+        self._total = float(Schedule(cases, seeds).planned) if time_s is None else time_s
+        self._timed = time_s is not None
+        self._began = time.monotonic()
+        self._convicted: dict[str | None, None] = {}
+        self.done = 0
+        self._bar: Bar | None = None
+
+    def __enter__(self) -> "SuiteProgress":
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(
+                BarColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+                console=Console(file=sys.stderr),
+                transient=True,
+            )
+            self._bar.add_task("", total=self._total)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def watch(self, case: Case, trial: Trial) -> None:
+        """Another trial is there."""
+        self.done += 1
+        if case.kind == "mutant" and convicts(case, trial):
+            self._convicted[case.mutant] = None
+        if self._bar is not None:
+            at = time.monotonic() - self._began if self._timed else self.done
+            self._bar.update(self._bar.task_ids[0], completed=at, description=self._counts())
+
+    def told(self) -> str:
+        """What was done, in words."""
+        return f"{self._counts()}, in {time.monotonic() - self._began:.1f} s"
+
+    def _counts(self) -> str:
+        return f"{self.done} trials, {len(self._convicted)} mutants convicted"

@@ -1,0 +1,51 @@
+"""`ddlsim verify`: the regression suite, with a verdict for CI."""
+
+import argparse
+from typing import Final
+
+from analysis.verification import Verification, verification
+from sim.cli import document_verify, documents, junit
+from sim.cli.problems import note
+from sim.cli.progress_suite import SuiteProgress
+from sim.registry import load_file
+from sim.world.suite import cases_of, names_of
+from sim.world.suite_parallel import run_suite
+
+SEEDS: Final = range(10)
+UNTIL_TIME_IS_UP: Final = range(2**31)
+AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Run the suite, print, and tell whether everything is as expected."""
+    for file in options.load:
+        load_file(file)
+    whole = not options.scenarios
+    cases = cases_of(names_of(options.scenarios), options.load, every_design=whole)
+    seeds = options.seeds or (SEEDS if options.time is None else UNTIL_TIME_IS_UP)
+    with SuiteProgress(cases, seeds, options.time) as progress:
+        trials = run_suite(
+            cases, seeds, time_s=options.time, jobs=options.jobs, watch=progress.watch
+        )
+        note(progress.told())
+    result = verification(
+        cases,
+        trials,
+        seeds,
+        every_mutant=whole,
+        bounded=options.time is not None and seeds is UNTIL_TIME_IS_UP,
+    )
+    show(options, result)
+    return AS_EXPECTED if result.as_expected else NOT_AS_EXPECTED
+
+
+def show(options: argparse.Namespace, result: Verification) -> None:
+    """Print the result in the form that was asked for."""
+    if options.output == "json":
+        print(documents.text(document_verify.document(result)))
+    elif options.output == "junit":
+        print(junit.text("ddlsim verify", "verify", document_verify.tests(result)))
+    else:
+        from sim.cli import view_verify, words
+
+        view_verify.show(result, words.console())

@@ -1,0 +1,138 @@
+"""The regression suite for people: mutants, claims, what disappoints, what was left out."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from analysis.claims import ClaimRow
+from analysis.kills import MutantRow
+from analysis.verification import ScenarioRow, Verification
+from sim.cli.document_verify import command as repeat
+from sim.cli.words import INDENT, block, command, counted, labelled, say
+
+MUTANT_WIDTH = 31
+SCENARIO_FOLDER = "negative/"
+
+
+def show(result: Verification, to: Console) -> None:
+    """The whole result."""
+    _headline(result, to)
+    _mutants(result.mutants, to)
+    _survivors(result, to)
+    _claims(result.claims, to)
+    _wrong(result, to)
+    _left_out(result, to)
+
+
+def _headline(result: Verification, to: Console) -> None:
+    word, style = ("AS EXPECTED", "bold green")
+    if result.unexpected:
+        word, style = ("NOT AS EXPECTED", "bold red")
+    elif result.open:
+        word, style = ("NOT DECIDED", "bold yellow")
+    to.print(Text.assemble((word, style), f"  {result.cases} cases, {result.runs} runs"))
+    if result.score is not None:
+        of = result.killed + len(result.survivors)
+        say(f"mutation score {result.score:.1%}: {result.killed} of {of} mutants killed", to)
+    designs = {row.strategy for row in result.claims}
+    broken = sum(bool(row.breaches) for row in result.claims)
+    kept = sum(row.word == "kept" for row in result.claims)
+    say(f"{kept} claims of {len(designs)} designs kept, {broken} broken", to)
+
+
+def _mutants(rows: Sequence[MutantRow], to: Console) -> None:
+    """One line each: the clause, how many seeds a conviction takes, and by whom."""
+    if not rows:
+        return
+    to.print()
+    to.print(Text(f"{'mutant':{MUTANT_WIDTH}} {'breaks':19} seeds  killed by", "bold"))
+    for row in sorted(rows, key=lambda one: (one.mutant, one.scenario)):
+        seeds = f"{row.median_seeds:g}" if row.median_seeds is not None else "-"
+        others = [checker for checker in row.killed_by if checker != row.judge]
+        by = row.judge if row.killed else "survived"
+        style = "" if row.killed else "bold red"
+        line = f"{row.mutant:{MUTANT_WIDTH}} {row.breaks:19} {seeds:>5}  {by}"
+        to.print(Text(line, style), soft_wrap=True)
+        if row.scenario.removeprefix(SCENARIO_FOLDER) != row.mutant:
+            say(f"in {row.scenario}", to, "dim", INDENT)
+        if others:
+            say(f"also by {', '.join(others)}", to, "dim", INDENT)
+    say("seeds: median over disjoint blocks until its own judge convicts it", to, "dim")
+
+
+def _survivors(result: Verification, to: Console) -> None:
+    for one in result.survivors:
+        why = one.reason or "no reason is given"
+        to.print()
+        labelled("SURVIVED", f"{one.mutant}, {counted(one.runs, 'run')}: {why}", to, "bold yellow")
+
+
+def _claims(rows: Iterable[ClaimRow], to: Console) -> None:
+    """What each design kept in a line, and a line for each claim with something to tell."""
+    for strategy in dict.fromkeys(row.strategy for row in rows):
+        own = [row for row in rows if row.strategy == strategy]
+        to.print()
+        kept = [row.invariant for row in own if row.word == "kept"]
+        star = " (fields set by scenarios)" if strategy.endswith("*") else ""
+        labelled(
+            strategy,
+            f"{counted(own[0].runs, 'run')}{star}; kept: {' '.join(kept) or 'nothing'}",
+            to,
+        )
+        for row in own:
+            if told := _told(row):
+                style = "bold red" if row.example is not None and not row.excuse else ""
+                say(f"{row.invariant} {told}", to, style, INDENT)
+
+
+def _told(row: ClaimRow) -> str:
+    """What is worth a line: breaches of any kind; nothing of an invariant that nobody broke."""
+    parts = []
+    if row.breaches:
+        why = f" (known: {row.excuse})" if row.excuse else ""
+        why = " (as scenarios expect)" if row.example is None else why
+        parts.append(f"BROKEN in {counted(row.breaches, 'run')}{why}")
+    counts = {
+        "out of assumption": row.out_of_assumption,
+        "accepted": row.accepted,
+        "not judged": row.unjudged,
+        **{f"explained by {finding}": times for finding, times in row.findings.items()},
+    }
+    parts += [f"{what} in {times}" for what, times in counts.items() if times]
+    return ", ".join(parts)
+
+
+def _wrong(result: Verification, to: Console) -> None:
+    if result.unexpected:
+        to.print()
+        to.print(Text("not as expected", "bold red"))
+        for line in result.unexpected:
+            say(line, to, indent=INDENT)
+    for row in result.scenarios:
+        if row.wrong and not row.undecided and not row.excused:
+            _in_full(row, to)
+
+
+def _in_full(row: ScenarioRow, to: Console) -> None:
+    """A judge's words on a scenario that disappoints, and the command that repeats it."""
+    to.print()
+    under = f" under {row.strategy}" if row.kind == "claims" else ""
+    to.print(Text(f"{row.scenario}{under}, seed {row.seed}", "bold"), soft_wrap=True)
+    block(row.argument, to)
+    command(repeat(row), to)
+
+
+def _left_out(result: Verification, to: Console) -> None:
+    to.print()
+    if result.open:
+        to.print(Text("not decided when the time was up; give it more", "bold yellow"))
+        for line in result.open:
+            say(line, to, indent=INDENT)
+    if result.bounded:
+        least, most = result.least_run, result.most_run
+        say(f"the time was enough for {least} to {most} seeds of each case", to)
+    if vacuous := result.vacuous:
+        labelled("vacuous", ", ".join(row.scenario for row in vacuous), to, "bold yellow")
+    if result.never_reached:
+        labelled("never reached", ", ".join(result.never_reached), to)

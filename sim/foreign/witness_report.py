@@ -1,0 +1,62 @@
+"""A witness log's verdict as the command line and its JSON want it."""
+
+from typing import Any, Final
+
+import msgspec
+
+from sim.checkers.base import Violation
+from sim.checkers.explain import timeline
+from sim.checkers.outcome import Outcome
+from sim.columns.models import DEFAULT
+from sim.foreign.inputs import Report
+from sim.foreign.problems import MOST, ForeignError
+from sim.foreign.witness import Judgement, judge_file
+
+VALID: Final = {Outcome.OK: True, Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
+
+
+def judge(path: str, model: str) -> Report:
+    """Read and judge a file; `ForeignError` if it is no witness log."""
+    if model != DEFAULT:
+        what = "--model is for histories of operations; a witness log is judged for I1, I4 and I8"
+        raise ForeignError(path, 0, what)
+    return report(judge_file(path))
+
+
+def report(judgement: Judgement) -> Report:
+    """A judgement as a report; what cannot be judged makes it unknown, but hides no breach."""
+    outcome = Outcome.UNKNOWN if judgement.problems else Outcome.OK
+    outcome = Outcome.VIOLATED if judgement.violations else outcome
+    problems = tuple(str(problem) for problem in judgement.problems)
+    fields: dict[str, Any] = {
+        "valid": VALID[outcome],
+        "model": None,
+        "anomalies": [_anomaly(one) for one in judgement.violations],
+        "violations": msgspec.to_builtins(judgement.violations),
+        "not": [],
+        "problems": list(problems),
+    }
+    nodes = "1 node" if judgement.nodes == 1 else f"{judgement.nodes} nodes"
+    facts = f"witness log, {judgement.entries} entries of {nodes}; judged for I1, I4 and I8"
+    found = tuple(
+        (f"{one.invariant} {one.checker}: {one.kind}", _argument(one))
+        for one in judgement.violations
+    )
+    notes = [f"not judged: {problem}" for problem in problems[:MOST]]
+    if len(problems) > MOST:
+        notes.append(f"... and {len(problems) - MOST:,} more; --output json has them all")
+    return Report(outcome, fields, facts, found, tuple(notes))
+
+
+def _anomaly(found: Violation) -> dict[str, Any]:
+    seen = [getattr(event, "tx", None) for event in found.witness]
+    return {
+        "type": found.kind,
+        "txns": list(dict.fromkeys(tx for tx in seen if tx is not None)),
+        "steps": [],
+        "explanation": _argument(found),
+    }
+
+
+def _argument(found: Violation) -> str:
+    return "\n".join((found.summary, *timeline(found.witness)))

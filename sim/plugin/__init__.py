@@ -1,0 +1,1 @@
+"""What other programs load of ddlsim: the plugin for pytest."""

@@ -1,0 +1,195 @@
+"""`pytest --ddlsim scenarios/`: a team's own scenarios as tests in its own repository.
+
+Every TOML file that has a key of a scenario is collected, as one item, or as one for each block of
+seeds (`--ddlsim-block`). An item runs its seeds as `ddlsim run --expect` does and fails with the
+judge's words and the command that repeats the run.
+
+pytest loads this module into every suite of an environment in which ddlsim is installed. So without
+`--ddlsim` it does nothing and imports nothing; with it, ddlsim's own imports and runs are kept from
+a suite's warning filters. It is the one module of ddlsim that may import pytest.
+"""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from sim.world.expectation import Sum
+    from sim.world.scenario import Scenario
+
+DEFAULT_SEEDS: Final = 10
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The flags."""
+    group = parser.getgroup("ddlsim", "scenarios of online schema changes")
+    group.addoption("--ddlsim", action="store_true", help="collect scenario files (.toml)")
+    group.addoption(
+        "--ddlsim-seeds",
+        type=_positive,
+        default=DEFAULT_SEEDS,
+        metavar="N",
+        help=f"seeds of each scenario that leaves something to dice (default: {DEFAULT_SEEDS})",
+    )
+    group.addoption(
+        "--ddlsim-block",
+        type=_positive,
+        default=None,
+        metavar="N",
+        help="seeds of one item; what a scenario must reach, each block must (default: all)",
+    )
+    group.addoption(
+        "--ddlsim-load",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="a file with more strategies, workloads, faults or checkers",
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """A line that tells how many seeds there are."""
+    if not config.getoption("ddlsim"):
+        return None
+    return f"ddlsim: {config.getoption('ddlsim_seeds')} seeds of each scenario"
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "ScenarioFile | None":
+    """A scenario file, if scenarios are asked for."""
+    if not parent.config.getoption("ddlsim") or file_path.suffix != ".toml":
+        return None
+    named = any(Path(one) == file_path for one in _arguments(parent.config))
+    if not named and not is_scenario(file_path):
+        return None
+    found: ScenarioFile = ScenarioFile.from_parent(parent, path=file_path)
+    return found
+
+
+def _arguments(config: pytest.Config) -> Iterator[Path]:
+    for argument in config.args:
+        yield (config.invocation_params.dir / argument.partition("::")[0]).absolute()
+
+
+def is_scenario(path: Path) -> bool:
+    """Whether a TOML file has a key that scenarios have; what is not TOML is for its reader."""
+    import tomllib
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from msgspec.structs import fields
+
+        from sim.world.tables import ScenarioTable
+    try:
+        keys = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError):
+        return True
+    return any(field.encode_name in keys for field in fields(ScenarioTable))
+
+
+class ScenarioFile(pytest.File):
+    """A scenario file: an item for each block of seeds."""
+
+    def collect(self) -> Iterable["SeedsItem"]:
+        """Read the file; what is wrong with it is told with its line."""
+        scenario = self._scenario()
+        seeds = range(self.config.getoption("ddlsim_seeds"))
+        size = self.config.getoption("ddlsim_block") or len(seeds)
+        if scenario.scripted:
+            seeds = seeds[:1]
+        for at in range(0, len(seeds), size):
+            block = seeds[at : at + size]
+            name = f"seed {block[0]}" if len(block) == 1 else f"seeds {block[0]}..{block[-1]}"
+            item: SeedsItem = SeedsItem.from_parent(self, name=name, scenario=scenario, seeds=block)
+            yield item
+
+    def _scenario(self) -> "Scenario":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from sim.registry import BadPluginError, load_file
+            from sim.world.campaign import BAD_INPUT
+            from sim.world.plan import plan
+            from sim.world.run import design
+            from sim.world.shipped import load
+
+            bad: tuple[type[Exception], ...] = (*BAD_INPUT, BadPluginError)
+            try:
+                for file in self.config.getoption("ddlsim_load"):
+                    load_file(file)
+                scenario = load(self._relative())
+                design(plan(scenario, 0))
+            except bad as error:
+                raise self.CollectError(str(error)) from None
+        return scenario
+
+    def _relative(self) -> str:
+        """The path as a user would type it."""
+        here = self.config.invocation_params.dir
+        return str(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path)
+
+
+class NotAsExpectedError(Exception):
+    """A scenario did not end as it expects; the message is for people, in full."""
+
+
+class SeedsItem(pytest.Item):
+    """Some seeds of a scenario, compared with what it expects."""
+
+    def __init__(self, *, scenario: "Scenario", seeds: range, **more: Any) -> None:
+        super().__init__(**more)
+        self._scenario = scenario
+        self._seeds = seeds
+
+    def runtest(self) -> None:
+        """Run every seed, then compare."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from sim.world.campaign import Job, Runner
+            from sim.world.expectation import sum_of
+
+            scenario = self._scenario
+            runner = Runner(Job(scenario.name, scenario.text, scenario.overrides))
+            rows = [runner.row(seed) for seed in self._seeds]
+            total = sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
+            if not total.as_expected:
+                loads = self.config.getoption("ddlsim_load")
+                raise NotAsExpectedError(told(scenario.name, total, loads))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *more: Any) -> Any:
+        """The message alone where a scenario disappoints; where ddlsim fails, everything."""
+        if isinstance(excinfo.value, NotAsExpectedError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, *more)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where the item comes from."""
+        return self.path, None, f"{self._scenario.name} {self.name}"
+
+
+def told(name: str, total: "Sum", loads: list[str]) -> str:
+    """What is not as expected, the judge's words on the first run that failed, how to repeat it."""
+    from sim.cli.repeat import of_scenario
+
+    first = total.first_failed or total.runs[0]
+    lines = [f"not as the scenario expects: {line}" for line in total.unexpected]
+    if total.never_reached:
+        lines.append(f"never reached: {', '.join(total.never_reached)}")
+    grave = [
+        (place, one)
+        for place, one in enumerate(first.violations)
+        if one.status in ("violation", "stuck")
+    ]
+    for place, one in grave[:1]:
+        lines += ["", f"{one.invariant} {one.checker}: {one.summary}"]
+        lines += [first.arguments[place]] if place in first.arguments else []
+    lines += [line for line in (*first.stuck, first.crash) if line]
+    return "\n".join([*lines, "", f"repeat: {of_scenario(name, first.seed, loads=loads)}"])

@@ -1,0 +1,319 @@
+"""Witness logs: each invariant has its example, nothing else is accused, doubt is never "ok"."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.checkers.base import CHECKERS
+from sim.checkers.case import Case
+from sim.foreign import witness
+from sim.foreign.problems import ForeignError
+from sim.foreign.witness_records import hlc
+from sim.world.plan import plan
+from sim.world.run import run
+from sim.world.shipped import load
+from tests.unit.foreign.witness_logs import (
+    Entry,
+    changed,
+    judged,
+    of,
+    shipped,
+    without,
+    written,
+)
+
+RESOLVED = {"transaction": "T2", "purpose": "arrival"}
+ACKNOWLEDGED = of("ddl_acknowledged", version=2)
+
+
+def kinds(entries: list[Entry]) -> list[str]:
+    return [one.kind for one in judged(entries).violations]
+
+
+def problems(entries: list[Entry | str]) -> list[str]:
+    """What could not be judged, of the entries themselves."""
+    return [str(one) for one in judged(entries).problems if one.line]
+
+
+# --- what is broken ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["atomicity", "own_ddl", "forward_compatible"])
+def test_an_example_for_each_invariant(name: str) -> None:
+    found = judged(shipped(name))
+    assert {one.checker for one in found.violations} == {name}
+    assert found.problems == ()
+
+
+def test_the_clean_example_is_clean() -> None:
+    assert judged(shipped()) == witness.Judgement((), (), 19, 3)
+
+
+def test_each_judge_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its judge, an example is innocent."""
+    for name in ("atomicity", "own_ddl", "forward_compatible"):
+        silent = type("Silent", (type(CHECKERS.get(name)),), {"check": lambda self, case: ()})
+        monkeypatch.setitem(CHECKERS._items, name, silent())
+        assert judged(shipped(name)).violations == ()
+
+
+def test_an_update_that_comes_after_an_answer_that_it_changes() -> None:
+    late = [entry for entry in shipped() if of("schema_applied", node="n3", version=2)(entry)]
+    rest = without(of("schema_applied", node="n3", version=2))
+    last = max(at for at, entry in enumerate(rest) if entry.get("node") == "n3")
+    late[0]["hlc"] = rest[last]["hlc"]
+    assert kinds([*rest[: last + 1], *late, *rest[last + 1 :]]) == ["late-update"]
+
+
+def test_nothing_was_found_though_the_table_was_there() -> None:
+    none = {"object": 0, "version": 0, "table": "orders"}
+    assert kinds(changed(of("schema_resolved", **RESOLVED), **none)) == ["wrong-version"]
+    other = {**none, "table": "others"}
+    assert kinds(changed(of("schema_resolved", **RESOLVED), **other)) == []
+
+
+# --- before and after on several clocks ----------------------------------------------------------
+
+
+def own_ddl(**keys: object) -> list[str]:
+    """The example of I4, its look-up asked for at another time or on another clock."""
+    at = of("schema_resolved", transaction="T2")
+    return kinds([{**entry, **keys} if at(entry) else entry for entry in shipped("own_ddl")])
+
+
+def test_on_one_clock_any_time_later_is_later() -> None:
+    [ack] = [entry for entry in shipped("own_ddl") if ACKNOWLEDGED(entry)]
+    assert own_ddl(started_ms=ack["wall_ms"] + 0.001) == ["resolved-too-early"]
+    assert own_ddl(started_ms=ack["wall_ms"]) == []
+
+
+def test_on_two_clocks_only_what_is_further_apart_than_their_error() -> None:
+    [ack] = [entry for entry in shipped("own_ddl") if ACKNOWLEDGED(entry)]
+    assert own_ddl(clock="app-2", started_ms=ack["wall_ms"] + 7) == []
+    assert own_ddl(clock="app-2", started_ms=ack["wall_ms"] + 7.5) == ["resolved-too-early"]
+
+
+def test_read_only_transactions_may_read_the_past() -> None:
+    assert own_ddl(read_only=True) == []
+
+
+# --- what cannot be judged -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entries", "told"),
+    [
+        (["}{"], "log.jsonl:21: is not JSON"),
+        (['{"record": "schema_app'], "log.jsonl:21: is not JSON"),
+        (["[]"], "log.jsonl:21: record: Expected `object`, got `array`"),
+        (['{"record": "nonsense"}'], "log.jsonl:21: record: no entry is called so; known: cluster"),
+        (['{"node": "n1"}'], "log.jsonl:21: record: is missing"),
+        ([shipped()[0]], "log.jsonl:21: record: a second cluster entry"),
+    ],
+)
+def test_an_unreadable_line_is_named(entries: list[Entry | str], told: str) -> None:
+    [problem] = problems([*shipped(), *entries])
+    assert problem.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("record", "keys", "told"),
+    [
+        ("schema_applied", {"version": "2"}, "version: Expected `int`, got `str`"),
+        ("schema_applied", {"object": 0}, "object: expected a number from 1 up, not 0"),
+        ("schema_applied", {"verzion": 2}, "verzion: is not known here"),
+        ("schema_applied", {"version": 9}, "version: no schema_activated entry tells of version 9"),
+        ("schema_applied", {"hlc": "12:30"}, "hlc: expected a hybrid timestamp"),
+        ("schema_applied", {"hlc": "5+70000"}, "hlc: expected a hybrid timestamp"),
+        ("schema_applied", {"hlc": -1}, "hlc: expected a hybrid timestamp"),
+        ("schema_resolved", {"purpose": "fun"}, "purpose: is 'fun'; known: enlist"),
+        ("schema_resolved", {"object": 0}, "version: object and version are both 0"),
+        ("schema_resolved", {"version": 7}, "version: no schema_activated entry tells of"),
+        ("ddl_acknowledged", {"object": 3}, "version: no schema_activated entry tells of"),
+        ("transaction_committed", {"tables": [{"object": 17}]}, "tables[0].version: is missing"),
+        ("transaction_committed", {"tables": [{"object": 9, "version": 1}]}, "version: no schema"),
+        ("transaction_committed", {"commit": "x"}, "commit: expected a hybrid timestamp"),
+        ("schema_activated", {"sql": "SELECT 1"}, "sql: "),
+        ("schema_activated", {"sql": "ALTER TABLE x DROP COLUMN y"}, "sql: cannot follow what is"),
+    ],
+)
+def test_what_is_wrong_with_an_entry_is_named(record: str, keys: Entry, told: str) -> None:
+    """The last entry of its kind, whose other lines are as they were."""
+    entries: list[Entry | str] = [*shipped()]
+    at = max(place for place, entry in enumerate(shipped()) if entry["record"] == record)
+    entries[at] = {**shipped()[at], **keys}
+    found = problems(entries)
+    assert any(one.startswith(f"log.jsonl:{at + 1}: {told}") for one in found), found
+
+
+def test_a_node_goes_back() -> None:
+    entries = shipped()
+    entries.append({**entries[3]})
+    [problem] = problems([*entries])
+    assert problem.startswith("log.jsonl:21: hlc: is lower than in the entry of n2 before it, line")
+
+
+def test_two_entries_that_contradict_each_other() -> None:
+    [last] = [one for one in shipped() if of("transaction_committed", transaction="T2")(one)]
+    other = {**last, "node": "n4", "commit": "1763700000999"}
+    assert "commit: of T2 is another one in line 19" in problems([*shipped(), other])[0]
+    [activated] = [one for one in shipped() if of("schema_activated", version=3)(one)]
+    torn = {**activated, "node": "n4", "activation": "1763700000901"}
+    found = problems([*shipped(), torn])
+    assert found[0].startswith("log.jsonl:")
+    assert any("activation: version 3 of object 17 is" in one for one in found)
+    same = {**activated, "node": "n4", "activation": 1763700000900 << 16}
+    assert problems([*shipped(), same]) == []
+
+
+def test_what_lies_in_doubt_is_not_judged() -> None:
+    """A version is missing: whoever used the table is neither right nor wrong."""
+    broken = [one for one in shipped("atomicity") if not of("schema_activated", version=2)(one)]
+    found = judged(broken)
+    assert found.violations == ()
+    assert any("3 follows version 1 of object 17" in str(one) for one in found.problems)
+    assert any("object: object 17 is in doubt" in str(one) for one in found.problems)
+
+
+def test_a_drop_that_cannot_be_read_accuses_nobody() -> None:
+    none = {"object": 0, "version": 0, "table": "orders"}
+    entries = [*changed(of("schema_resolved", **RESOLVED), **none), "{"]
+    found = judged(entries)
+    assert found.violations == ()
+    assert any("may be part of what could not be read" in str(one) for one in found.problems)
+
+
+@pytest.mark.parametrize(
+    ("record", "invariant"),
+    [("schema_resolved", "I1"), ("ddl_acknowledged", "I4"), ("transaction_committed", "I8")],
+)
+def test_an_invariant_without_entries_was_not_judged(record: str, invariant: str) -> None:
+    found = judged(without(of(record)))
+    assert invariant in {one.key for one in found.problems}
+
+
+def test_operations_without_a_beginning_say_nothing_of_i4() -> None:
+    entries = [{key: entry[key] for key in entry if key != "started_ms"} for entry in shipped()]
+    assert {one.key for one in judged(entries).problems} == {"I4"}
+
+
+def test_nor_do_look_ups_beside_the_primary() -> None:
+    found = judged(changed(of("schema_resolved", purpose="arrival"), purpose="commit"))
+    assert {one.key for one in found.problems} == {"I4"}
+
+
+def test_a_version_that_two_nodes_tell_differently_convicts_nobody() -> None:
+    entries = shipped("forward_compatible")
+    [activated] = [one for one in entries if of("schema_activated", version=3)(one)]
+    torn = {**activated, "node": "n4", "sql": "ALTER TABLE orders ADD COLUMN x INT"}
+    found = judged([*entries, torn])
+    assert found.violations == ()
+    assert any(
+        "no schema_activated entry tells of version 3" in one.message for one in found.problems
+    )
+
+
+def test_a_statement_of_another_object() -> None:
+    other = {
+        **shipped()[1],
+        "node": "n4",
+        "object": 18,
+        "sql": "CREATE TABLE lines (id INT PRIMARY KEY)",
+    }
+    stray = {**other, "version": 2, "sql": "ALTER TABLE orders ADD COLUMN y INT"}
+    [problem] = problems([*shipped(), other, stray])
+    assert problem == "log.jsonl:22: object: is 18, but the statement changes 'orders'"
+    assert problems([*shipped(), other]) == []
+
+
+def test_versions_may_activate_in_another_order_than_they_were_made() -> None:
+    """It is for the judges to say what that leads to (IGNITE-20498)."""
+    entries = changed(of("schema_activated", version=3), activation="1763700000599")
+    assert problems([*entries]) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [
+        ([], "is empty"),
+        (["nonsense"], "is not JSON"),
+        ([shipped()[1]], "the first entry must be of the cluster"),
+        ([{**shipped()[0], "format": 2}], "format: is 2, this program reads 1"),
+        ([{**shipped()[0], "clock_error_ms": -1}], "clock_error_ms: must not be negative"),
+    ],
+)
+def test_what_is_no_witness_log_is_bad_input(first: list[Entry | str], told: str) -> None:
+    with pytest.raises(ForeignError, match=r"^log\.jsonl") as caught:
+        judged(first)
+    assert told in str(caught.value)
+
+
+def test_hybrid_timestamps() -> None:
+    assert hlc("1763700000123+4") == (1763700000123 << 16) + 4
+    assert hlc("12") == 12 << 16
+    assert hlc(77) == 77
+    assert [hlc(bad) for bad in (-1, "", "+1", "1+", "1+65536", "1.5")] == [None] * 6
+
+
+# --- laws ----------------------------------------------------------------------------------------
+
+
+@given(st.sets(st.integers(1, len(shipped()) - 1)), st.sets(st.integers(1, len(shipped()) - 1)))
+def test_what_is_missing_or_torn_accuses_nobody(lost: set[int], torn: set[int]) -> None:
+    """Whatever is lost of a clean log; and it is told, unless nothing was torn."""
+    entries: list[Entry | str] = [
+        "{" if at in torn else entry for at, entry in enumerate(shipped()) if at not in lost
+    ]
+    found = judged(entries)
+    assert found.violations == ()
+    assert bool(found.problems) or not torn - lost
+
+
+@given(st.sampled_from(["clean", *witness.JUDGES]), st.randoms(use_true_random=False))
+def test_however_the_logs_of_nodes_are_mixed_the_verdict_is_the_same(
+    name: str, dice: random.Random
+) -> None:
+    entries = shipped(name)
+    queues: dict[str, list[Entry]] = {}
+    for entry in entries[1:]:
+        queues.setdefault(entry["node"], []).append(entry)
+    turns = [node for node, queue in queues.items() for _ in queue]
+    dice.shuffle(turns)
+    mixed = [entries[0], *(queues[node].pop(0) for node in turns)]
+    assert kinds(mixed) == kinds(entries)
+    assert judged(mixed).problems == ()
+
+
+# --- simulated runs, written down as a cluster would ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "checker"),
+    [
+        ("negative/no_completeness_wait", "atomicity"),
+        ("negative/looks_up_in_the_past", "atomicity"),
+        ("negative/acknowledges_at_once", "own_ddl"),
+        ("negative/validates_at_enlistment", "forward_compatible"),
+        ("generated/ddl_storm", None),
+        ("iep110/views", None),
+    ],
+)
+def test_it_says_what_the_judges_say_of_the_run(name: str, checker: str | None) -> None:
+    """The same operations and transactions are accused; rows, which logs have not, aside."""
+    scenario = load(name)
+    for seed in range(3):
+        history = run(plan(scenario, seed))
+        entries = written(history, scenario)
+        found = judged(entries)
+        assert [str(one) for one in found.problems if one.line] == []
+        for judge in witness.JUDGES:
+            due = Counter(one.kind for one in CHECKERS.get(judge).check(Case(history)))
+            del due["ddl-not-seen"]
+            told = Counter(one.kind for one in found.violations if one.checker == judge)
+            kept = {kind: min(times, witness.KEPT_OF_A_KIND) for kind, times in due.items()}
+            assert told == kept, (judge, seed)
+        if checker is None:
+            assert found.violations == ()
