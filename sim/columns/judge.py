@@ -14,7 +14,7 @@ import numpy as np
 from sim.columns.certificate import Order, in_real_time, rank_of, snapshots_hold, spans_of
 from sim.columns.classify import other_names
 from sim.columns.cycles import Cycle, Search, find_cycles
-from sim.columns.edges import Edges, data_edges, process_edges
+from sim.columns.edges import Edges, compact, data_edges, process_edges
 from sim.columns.history import ColumnHistory, check
 from sim.columns.models import DEFAULT, Model, model_of, ruled_out
 from sim.columns.reads import Finding, dirty, lost_updates, pairs_of
@@ -44,6 +44,8 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
     if certificate:
         found = [words.finding(one) for one in _first(findings)]
         return _verdict(wanted, found, _counts(one.type for one in findings), certificate, ())
+    for at, block in enumerate(blocks):
+        blocks[at] = compact(block, history.transactions)
     begin, end = spans_of(history, versions.node)
     search = find_cycles(
         history.transactions, blocks, begin, end, rank=rank_of(history), ddl=history.ddl,
