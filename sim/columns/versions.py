@@ -92,8 +92,8 @@ def _sizes(history: ColumnHistory, write: Array) -> Array:
 
 
 def _refuse_twice(history: ColumnHistory, installs: Array, at: Array, by: Array) -> None:
-    other = by[at] != installs
-    if other.any():
+    if np.count_nonzero(by >= 0) < len(installs):
+        other = by[at] != installs
         one = int(installs[np.argmax(other)])
         raise HistoryError(
             f"operation {one}: version {history.version[one]} of key {history.key[one]} is also "

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.columns.history import READ, SCHEMA, WRITE, ColumnHistory, Names, make
+from sim.columns.history import APPEND, READ, SCHEMA, WRITE, ColumnHistory, Names, make
 from sim.columns.judge import judge
 from sim.columns.models import MODELS, ruled_out, split
 from sim.columns.synthetic import PLANTS, Shape, history, plant
@@ -139,6 +139,18 @@ def unknown(*, seen: bool) -> Verdict:
 def test_an_unknown_transaction_counts_once_its_write_was_seen() -> None:
     assert unknown(seen=True).types == ("G1c-realtime",)
     assert unknown(seen=False).valid is True
+
+
+@pytest.mark.parametrize(("kind", "what"), [(READ, "read"), (WRITE, "write"), (APPEND, "")])
+def test_what_is_not_known_is_not_called_valid(kind: int, what: str) -> None:
+    verdict = judge(
+        make(
+            transactions={"status": [0, 1]},
+            operations={"tx": [0, 1], "key": [0, 0], "kind": [kind] * 2, "version": [-1, -1]},
+        )
+    )
+    assert verdict.valid == ("unknown" if what else True)
+    assert [note[:20] for note in verdict.notes] == ([f"of 1 committed {what}s"[:20]] * bool(what))
 
 
 def test_models_are_ruled_out_from_the_weakest_on() -> None:
