@@ -142,8 +142,8 @@ def _searched(
         found += [_global(cycle, nodes) for cycle in cycles]
         if left:
             notes.append(
-                f"a component of {len(nodes)} transactions was searched in part: {left} more "
-                "edges may lie on shorter cycles, or on cycles of other types"
+                f"a component of {len(nodes)} transactions was searched in part: {left} searches "
+                "were left out or cut short, so it may hold shorter cycles, or other types"
             )
         total -= part.spent + len(inside)
         if total < 0 and at + 1 < len(parts):
