@@ -121,6 +121,14 @@ def test_what_only_the_strict_graph_has_counts_when_asked() -> None:
     assert judge(strict_only(marked=False)).types == ("schema-G-single-realtime",)
 
 
+def test_at_its_activation_a_ddl_comes_first() -> None:
+    tied = make(
+        transactions={"commit_ts": [5, 5], "ddl": [False, True]},
+        operations={"tx": [0, 1], "key": [0, 0], "kind": [SCHEMA, WRITE], "version": [1, 1]},
+    )
+    assert judge(tied).certificate == "order"
+
+
 def unknown(*, seen: bool) -> Verdict:
     """A transaction of unknown end that was asked for late, and is read by nobody or early."""
     return judge(
