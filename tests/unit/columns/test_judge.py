@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.columns.history import APPEND, READ, SCHEMA, WRITE, ColumnHistory, Names, make
+from sim.columns.history import APPEND, PREDICATE, READ, SCHEMA, WRITE, ColumnHistory, Names, make
 from sim.columns.judge import judge
 from sim.columns.models import MODELS, ruled_out, split
 from sim.columns.synthetic import PLANTS, Shape, history, plant
@@ -159,6 +159,20 @@ def test_what_is_not_known_is_not_called_valid(kind: int, what: str) -> None:
     )
     assert verdict.valid == ("unknown" if what else True)
     assert [note[:20] for note in verdict.notes] == ([f"of 1 committed {what}s"[:20]] * bool(what))
+
+
+def test_which_absence_a_scan_saw_contradicts_no_read() -> None:
+    """A read found no row, a scan later neither: of which deletion is only taken to be so."""
+    scanned = make(
+        transactions={"begin": [0, 2], "end": [1, 3]},
+        operations={
+            "tx": [0, 1, 1],
+            "key": [0, 0, 0],
+            "kind": [WRITE, READ, PREDICATE],
+            "version": [1, 1, 0],
+        },
+    )
+    assert "internal" not in judge(scanned).types
 
 
 def test_models_are_ruled_out_from_the_weakest_on() -> None:
