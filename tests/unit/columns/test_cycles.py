@@ -72,6 +72,14 @@ def test_snapshot_isolation_allows_what_has_two_anti_dependencies_in_a_row() -> 
     assert found(4, apart, model="read-committed") == []
 
 
+@pytest.mark.parametrize("shorter", [[(1, 0, RW)], [(1, 4, RW), (4, 0, WW)]])
+def test_a_shorter_cycle_that_is_allowed_does_not_hide_one_that_is_not(
+    shorter: list[tuple[int, int, int]],
+) -> None:
+    block = graph((0, 1, RW), (1, 2, WR), (2, 3, RW), (3, 0, WW), *shorter)
+    assert found(5, block, model="snapshot-isolation") == [("G-nonadjacent", (0, 1, 2, 3))]
+
+
 def search(size: int, budget: int) -> Search:
     return find_cycles(size, ring(size), budget=budget)
 
