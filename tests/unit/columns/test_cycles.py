@@ -76,8 +76,17 @@ def test_snapshot_isolation_allows_what_has_two_anti_dependencies_in_a_row() -> 
 def test_a_shorter_cycle_that_is_allowed_does_not_hide_one_that_is_not(
     shorter: list[tuple[int, int, int]],
 ) -> None:
-    block = graph((0, 1, RW), (1, 2, WR), (2, 3, RW), (3, 0, WW), *shorter)
-    assert found(5, block, model="snapshot-isolation") == [("G-nonadjacent", (0, 1, 2, 3))]
+    block = graph((0, 1, RW), (1, 2, WR), (2, 3, RW), (3, 0, WW), (3, 1, WW), *shorter)
+    assert found(5, block, model="snapshot-isolation") == [
+        ("G-nonadjacent", (0, 1, 2, 3)),
+        ("G-single", (1, 2, 3)),
+    ]
+
+
+def test_a_way_that_meets_itself_is_no_cycle() -> None:
+    """The detour over 2 would part the two anti-dependencies, at the price of passing 1 twice."""
+    block = graph((0, 1, RW), (1, 2, WR), (2, 1, WW), (1, 3, RW), (3, 0, WW))
+    assert found(4, block) == [("G1c", (1, 2)), ("G2-item", (0, 1, 3))]
 
 
 def search(size: int, budget: int) -> Search:
