@@ -33,6 +33,13 @@ def test_a_planted_anomaly_is_found_and_named_and_no_other(name: str) -> None:
         assert members <= set(range(300, found.transactions))
 
 
+@pytest.mark.parametrize("name", ["internal", "G1b", "lost-update"])
+def test_long_transactions_are_judged_alike(name: str) -> None:
+    clean = history(7, Shape(60, longest=40, keys=16))
+    assert judge(clean).valid is True
+    assert set(judge(plant(clean, name)).types) == {name} | BESIDE.get(name, set())
+
+
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_model_that_allows_an_anomaly_is_kept(name: str) -> None:
     found = plant(CLEAN, name)
