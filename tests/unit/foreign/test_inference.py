@@ -50,3 +50,15 @@ def test_most_valid_registers_are_found_valid(level: str) -> None:
     ]
     assert False not in found
     assert found.count(True) >= 24, found
+
+
+def test_who_saw_a_transaction_saw_all_of_it() -> None:
+    """Each reader saw something of both writers, and they disagree on who was the later one."""
+    text = lines(
+        "0 invoke [[:w 0 1] [:w 1 1]]", "1 invoke [[:w 0 2] [:w 2 1]]",
+        "2 invoke [[:r 2 nil] [:r 0 nil]]", "3 invoke [[:r 1 nil] [:r 0 nil]]",
+        "0 ok [[:w 0 1] [:w 1 1]]", "1 ok [[:w 0 2] [:w 2 1]]",
+        "2 ok [[:r 2 1] [:r 0 1]]", "3 ok [[:r 1 1] [:r 0 2]]",
+    )  # fmt: skip
+    assert verdict_of(text, "snapshot-isolation").valid is False
+    assert verdict_of(text, "read-committed").valid is True
