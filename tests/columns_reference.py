@@ -64,9 +64,10 @@ def _orders(history: ColumnHistory, nodes: set[int]) -> set[tuple[int, int, str]
     found = {
         (a, b, "realtime") for a in known for b in nodes if 0 <= end[a] < begin[b] and begin[b] >= 0
     }
-    by_begin = sorted(known, key=lambda tx: begin[tx])
-    for at, a in enumerate(by_begin):
-        following = [b for b in by_begin[at + 1 :] if process[b] == process[a] >= 0]
+    at = [b if b >= 0 else e for b, e in zip(begin, end, strict=True)]
+    by_begin = sorted((tx for tx in known if at[tx] >= 0), key=at.__getitem__)
+    for number, a in enumerate(by_begin):
+        following = [b for b in by_begin[number + 1 :] if process[b] == process[a] >= 0]
         found |= {(a, following[0], "process")} if following else set()
     return found
 
@@ -85,9 +86,9 @@ def _dirty(
             continue
         if status[tx] != COMMITTED or version < 0 or kind == PRECEDES:
             continue
-        if last.setdefault((tx, key), version) != version:
+        if kind != PREDICATE and last.setdefault((tx, key), version) != version:
             found.add("internal")
-        last[tx, key] = version
+        last |= {(tx, key): version} if kind != PREDICATE else {}
         writer = writers.get((key, version))
         if writer is None:
             found |= {"garbage-read"} if version else set()

@@ -65,7 +65,7 @@ def find_cycles(
     begin: Array | None = None,
     end: Array | None = None,
     *,
-    rank: Array | None = None,
+    rank: Array | Order | None = None,
     ddl: Array | None = None,
     model: str = DEFAULT,
     budget: int = BUDGET,
@@ -84,9 +84,9 @@ def find_cycles(
     if wanted.level > 1 and begin is not None and end is not None:
         span = Span(begin, np.where(end < 0, FOREVER, end))
         span = Span(begin, np.where((begin >= 0) & (span.end < begin), FOREVER, span.end))
-    order = Order(np.arange(n) if rank is None else rank)
+    order = rank if isinstance(rank, Order) else Order(np.arange(n) if rank is None else rank)
     parts = tangles(order, blocks, span, apart=_apart(wanted))
-    return _searched(n, joined(blocks), span, order, parts, wanted, budget)
+    return _searched(n, blocks, span, order, parts, wanted, budget)
 
 
 def _listed(edges: Edges | list[Edges]) -> list[Edges]:
@@ -123,7 +123,7 @@ def _marked(block: Edges, ddl: Array | None) -> Edges:
 
 def _searched(
     n: int,
-    block: Edges,
+    blocks: list[Edges],
     span: Span | None,
     order: Order,
     parts: list[Array],
@@ -133,8 +133,8 @@ def _searched(
     found: list[Cycle] = []
     notes: list[str] = []
     parts = sorted(parts, key=lambda nodes: (len(nodes), int(nodes[0])))
-    total = max(MOST_BUDGETS * budget, len(block))
-    for at, (nodes, inside) in enumerate(zip(parts, _by_part(n, block, parts), strict=True)):
+    total = max(MOST_BUDGETS * budget, sum(map(len, blocks)))
+    for at, (nodes, inside) in enumerate(zip(parts, _by_part(n, blocks, parts), strict=True)):
         part = Component(
             len(nodes), inside, None if span is None else span.take(nodes), order.place[nodes]
         )
@@ -142,8 +142,8 @@ def _searched(
         found += [_global(cycle, nodes) for cycle in cycles]
         if left:
             notes.append(
-                f"a component of {len(nodes)} transactions was searched in part: {left} more "
-                "edges may lie on shorter cycles, or on cycles of other types"
+                f"a component of {len(nodes)} transactions was searched in part: {left} searches "
+                "were left out or cut short, so it may hold shorter cycles, or other types"
             )
         total -= part.spent + len(inside)
         if total < 0 and at + 1 < len(parts):
@@ -156,7 +156,7 @@ def _searched(
     return Search(tuple(found), tuple(parts), tuple(notes))
 
 
-def _by_part(n: int, block: Edges, parts: list[Array]) -> list[Edges]:
+def _by_part(n: int, blocks: list[Edges], parts: list[Array]) -> list[Edges]:
     """The edges inside each component, its nodes renumbered from 0."""
     if not parts:
         return []
@@ -165,18 +165,19 @@ def _by_part(n: int, block: Edges, parts: list[Array]) -> list[Edges]:
     for number, nodes in enumerate(parts):
         label[nodes] = number
         local[nodes] = np.arange(len(nodes))
-    chosen = np.flatnonzero(
-        (label[block.source] >= 0) & (label[block.source] == label[block.target])
-    )
-    part = label[block.source[chosen]]
+    inside = [label[block.source] for block in blocks]
+    chosen = [
+        (of >= 0) & (of == label[block.target]) for of, block in zip(inside, blocks, strict=True)
+    ]
+    kept = joined([block.take(one) for block, one in zip(blocks, chosen, strict=True)])
+    part = label[kept.source]
     order = np.argsort(part, kind="stable")
-    chosen, part = chosen[order], part[order]
+    kept, part = kept.take(order), part[order]
     cuts = np.searchsorted(part, np.arange(1, len(parts)))
-    kept = block.take(chosen)
     source, target = local[kept.source], local[kept.target]
     return [
         Edges(source[one], target[one], kept.kind[one], kept.why[one])
-        for one in map(slice, [0, *cuts], [*cuts, len(chosen)])
+        for one in map(slice, [0, *cuts], [*cuts, len(part)])
     ]
 
 

@@ -129,12 +129,18 @@ def _ww(versions: Versions) -> Edges:
 
 
 def process_edges(history: ColumnHistory, versions: Versions) -> Edges:
-    """From each transaction to the next one of its process, by begin; unknown ones left out."""
-    chosen = history.process >= 0
+    """From each transaction to the next one of its process, by begin; unknown ones left out.
+
+    Where the begin does not count, the end tells the place: a process does one thing at a time.
+    Who has neither has no place.
+    """
+    chosen = (history.process >= 0) & ((history.begin >= 0) | (history.end >= 0))
     if versions.node is not None:
         chosen = chosen & versions.node & (history.status != UNKNOWN)
     members = np.flatnonzero(chosen).astype(np.int32)
     begin = history.begin[members]
+    if len(begin) and int(begin.min()) < 0:
+        begin = np.where(begin < 0, history.end[members], begin)
     if len(begin) and bool((begin[1:] < begin[:-1]).any()):
         members = members[np.argsort(begin, kind="stable")]
     process = history.process[members]

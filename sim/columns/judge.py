@@ -14,10 +14,11 @@ import numpy as np
 from sim.columns.certificate import Order, in_real_time, rank_of, snapshots_hold, spans_of
 from sim.columns.classify import other_names
 from sim.columns.cycles import Cycle, Search, find_cycles
-from sim.columns.edges import Edges, data_edges, process_edges
-from sim.columns.history import ColumnHistory, check
+from sim.columns.edges import Edges, compact, data_edges, process_edges
+from sim.columns.history import APPEND, COMMITTED, ColumnHistory, check, is_write
 from sim.columns.models import DEFAULT, Model, model_of, ruled_out
 from sim.columns.reads import Finding, dirty, lost_updates, pairs_of
+from sim.columns.residue import Span
 from sim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Verdict
 from sim.columns.versions import Versions, versions_of
 from sim.columns.words import Words
@@ -40,15 +41,24 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
     if wanted.level:
         blocks.append(process_edges(history, versions))
     words = Words(history)
-    certificate = _certificate(history, versions, blocks, wanted)
+    order = Order(rank_of(history))
+    span = Span(*spans_of(history, versions.node))
+    certificate = _certificate(history, versions, blocks, wanted, order, span)
     if certificate:
         found = [words.finding(one) for one in _first(findings)]
-        return _verdict(wanted, found, _counts(one.type for one in findings), certificate, ())
-    begin, end = spans_of(history, versions.node)
+        return _verdict(
+            wanted, found, _counts(one.type for one in findings), certificate, (), _open(history)
+        )
+    for at, block in enumerate(blocks):
+        blocks[at] = compact(block, history.transactions)
     search = find_cycles(
-        history.transactions, blocks, begin, end, rank=rank_of(history), ddl=history.ddl,
+        history.transactions,
+        blocks,
+        *span,
+        rank=order,
+        ddl=history.ddl,
         model=model,
-    )  # fmt: skip
+    )
     if search.components and "lost-update" in wanted.forbids:
         inside = np.zeros(history.transactions, np.bool_)
         inside[np.concatenate(search.components)] = True
@@ -57,17 +67,19 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
     types = [one.type for one in findings] + [one.type for one in cycles]
     anomalies = [words.finding(one) for one in _first(findings)]
     anomalies += [words.cycle(one) for one in _first(cycles)]
-    return _verdict(wanted, anomalies, _counts(types), "components", search.notes)
+    return _verdict(wanted, anomalies, _counts(types), "components", search.notes, _open(history))
 
 
 def _certificate(
-    history: ColumnHistory, versions: Versions, blocks: list[Edges], model: Model
+    history: ColumnHistory,
+    versions: Versions,
+    blocks: list[Edges],
+    model: Model,
+    order: Order,
+    span: Span,
 ) -> str:
     """What shows at once that there is no cycle; empty if nothing does."""
-    order = Order(rank_of(history))
-    if order.forward(blocks) and (
-        model.level < 2 or in_real_time(order, *spans_of(history, versions.node))
-    ):
+    if order.forward(blocks) and (model.level < 2 or in_real_time(order, *span)):
         return "order"
     if "G2-item" not in model.forbids and snapshots_hold(history, versions, blocks, model.level):
         return "snapshots"
@@ -108,14 +120,33 @@ def _verdict(
     counts: dict[str, int],
     certificate: str,
     notes: tuple[str, ...],
+    open_: tuple[str, ...],
 ) -> Verdict:
     valid = not any(model.forbids_type(type_) for type_ in counts)
     return Verdict(
         model.name,
-        valid,
+        "unknown" if valid and open_ else valid,
         tuple(anomalies),
         tuple(counts.items()),
         ruled_out(counts),
-        certificate if valid else "",
-        notes,
+        certificate if valid and not open_ else "",
+        (*notes, *open_),
+    )
+
+
+def _open(history: ColumnHistory) -> tuple[str, ...]:
+    """What is not known of committed reads and writes, and could hide an anomaly.
+
+    An append that no list shows hides none: all that came after it would show it.
+    """
+    said = (history.version < 0) & (history.kind != APPEND)
+    if not said.any():
+        return ()
+    said &= (history.status == COMMITTED)[history.tx]
+    written = is_write(history.kind[said])
+    found = {"read": int((~written).sum()), "write": int(written.sum())}
+    return tuple(
+        f"of {count} committed {what}s the version is not known: what they would show is open"
+        for what, count in found.items()
+        if count
     )

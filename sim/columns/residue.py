@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import (  # type: ignore[import-untyped]  # scipy ship
 )
 
 from sim.columns.certificate import FOREVER, Order, back_in_time
-from sim.columns.edges import RW, Edges, joined
+from sim.columns.edges import RW, Edges
 from sim.columns.history import NONE, Array
 
 WORTH_CUTTING: Final = 0.5
@@ -67,55 +67,69 @@ def chain_of(span: Span) -> Chain:
     return Chain(by_end[in_use], ended_at[in_use], number[ended_before] - 1, beginners, instants)
 
 
-def labels_of(nodes: int, source: Array, target: Array) -> Array:
-    """The strongly connected component of each node.
-
-    Edges that stand twice are taken once: with them scipy's search need not end.
-    """
+def pack(source: Array, target: Array) -> Array:
+    """Edges as single numbers that sort by source, then by target."""
     packed = source.astype(np.int64)
     packed <<= 32
     packed |= target
+    return packed
+
+
+def labels_of(nodes: int, packed: Array) -> Array:
+    """The strongly connected component of each node; `packed` edges are sorted in place.
+
+    Edges that stand twice are taken once: with them scipy's search need not end.
+    """
     packed.sort()
     if len(packed):
         packed = packed[np.append(True, packed[1:] != packed[:-1])]
     indptr = np.searchsorted(packed, np.arange(nodes + 1, dtype=np.int64) << 32).astype(np.int32)
-    packed &= 0xFFFFFFFF
-    graph = csr_array((np.ones(len(packed)), packed.astype(np.int32), indptr), shape=(nodes, nodes))
+    indices = packed.astype(np.int32)  # the lower half, which is the target
+    del packed
+    weight = np.broadcast_to(np.float64(1), indices.shape)
+    graph = csr_array((weight, indices, indptr), shape=(nodes, nodes))
     found: Any = connected_components(graph, directed=True, connection="strong")
     labels: Array = found[1]
     return labels
 
 
 def components_of(
-    nodes: int, block: Edges, span: Span | None, *, apart: bool = False
+    nodes: int, blocks: list[Edges], span: Span | None, *, apart: bool = False
 ) -> list[Array]:
     """The components with more than one of the nodes, each sorted, by their smallest node.
 
     With `apart`, only those with a cycle on which no two anti-dependencies follow each other: a
     node is taken twice there, as reached by an anti-dependency and as reached otherwise.
     """
-    source, target = block.source.astype(np.int64), block.target.astype(np.int64)
-    copies = 2 if apart else 1
-    if apart:
-        anti = (block.kind & RW) != 0
-        plain = ~anti
-        source, target = (
-            np.concatenate([source[plain], source[plain] + nodes, source[anti]]),
-            np.concatenate([target[plain], target[plain], target[anti] + nodes]),
-        )
-    total = copies * nodes
+    total = (2 if apart else 1) * nodes
+    packed: list[Array] = []
+    for block in blocks:
+        packed += _twice(block, nodes) if apart else [pack(block.source, block.target)]
     if span is not None:
         chain = chain_of(span)
-        ended, ended_at = chain.ended, chain.ended_at + total
-        steps = np.arange(total, total + chain.instants - 1)
-        also = [ended + nodes] if apart else []
-        source = np.concatenate([source, ended, *also, steps, chain.begun_at + total])
-        target = np.concatenate(
-            [target, ended_at, *([ended_at] if apart else []), steps + 1, chain.begun]
-        )
-        total += max(chain.instants, 0)
-    labels = labels_of(total, source, target)[: copies * nodes]
-    return _grouped(labels, nodes)
+        steps = np.arange(total, total + max(chain.instants - 1, 0), dtype=np.int64)
+        packed += [
+            pack(chain.ended, chain.ended_at + total),
+            pack(steps, steps + 1),
+            pack(chain.begun_at + total, chain.begun),
+        ]
+        packed += [pack(chain.ended + nodes, chain.ended_at + total)] if apart else []
+        total += chain.instants
+        del chain, steps
+    whole = np.concatenate([*packed, np.zeros(0, np.int64)])
+    packed.clear()
+    return _grouped(labels_of(total, whole)[: (2 if apart else 1) * nodes], nodes)
+
+
+def _twice(block: Edges, nodes: int) -> list[Array]:
+    """The edges between the two copies of each node, the second one `nodes` higher."""
+    anti = (block.kind & RW) != 0
+    plain = ~anti
+    return [
+        pack(block.source[plain], block.target[plain]),
+        pack(block.source[plain].astype(np.int64) + nodes, block.target[plain]),
+        pack(block.source[anti], block.target[anti].astype(np.int64) + nodes),
+    ]
 
 
 def _grouped(labels: Array, nodes: int) -> list[Array]:
@@ -164,21 +178,18 @@ def tangles(
         return []
     n = len(order.place)
     inside = np.flatnonzero(stretch != NONE)
-    whole = joined(blocks)
     if len(inside) > WORTH_CUTTING * n:
-        return components_of(n, whole, span, apart=apart)
+        return components_of(n, blocks, span, apart=apart)
     nodes = np.sort(order.at[inside])
-    _, cut = within(n, nodes, whole, stretch[order.place])
+    local = np.full(n, NONE, np.int32)
+    local[nodes] = np.arange(len(nodes), dtype=np.int32)
+    cut = [_within(local, block, stretch[order.place]) for block in blocks]
     parts = components_of(len(nodes), cut, None if span is None else span.take(nodes), apart=apart)
     return [nodes[part] for part in parts]
 
 
-def within(n: int, nodes: Array, block: Edges, group: Array | None = None) -> tuple[Array, Edges]:
-    """The edges among some nodes, renumbered from 0; with `group`, only inside of one."""
-    local = np.full(n, NONE, np.int32)
-    local[nodes] = np.arange(len(nodes), dtype=np.int32)
-    chosen = (local[block.source] >= 0) & (local[block.target] >= 0)
-    if group is not None:
-        chosen &= group[block.source] == group[block.target]
+def _within(local: Array, block: Edges, stretch: Array) -> Edges:
+    """The edges inside of one stretch, their ends renumbered."""
+    chosen = (local[block.source] >= 0) & (stretch[block.source] == stretch[block.target])
     kept = block.take(chosen)
-    return local, Edges(local[kept.source], local[kept.target], kept.kind, kept.why)
+    return Edges(local[kept.source], local[kept.target], kept.kind, kept.why)

@@ -5,15 +5,18 @@ find out whether any order of versions works is NP-complete; to try a good one i
 transactions are laid in a row, each after those that are known to precede it, by their ends, and a
 value is not overwritten while somebody who read it is still to come. If versions in the order of
 that row give a graph without forbidden cycles, the history is valid and the row is the witness. If
-not, the answer is "unknown".
+not, what the cycles guessed is turned round and the row laid again, a few times; then the answer is
+"unknown".
 """
 
 import heapq
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
-from sim.columns.edges import Edges, compact, joined
+from sim.columns.cycles import Cycle
+from sim.columns.edges import RW, WW, Edges, compact, edges, joined
 from sim.columns.history import NONE, Array
 from sim.columns.models import Model
 from sim.foreign.inference import Inferred, session_edges
@@ -22,14 +25,38 @@ from sim.foreign.registers import Pairs, Registers
 FOREVER: Final = int(np.iinfo(np.int64).max)
 
 
-def order_of(registers: Registers, inferred: Inferred, model: Model) -> Array:
-    """The place of each node in the row; -1 for what is no node."""
+def order_of(
+    registers: Registers, inferred: Inferred, model: Model, turned: Iterable[tuple[int, int]] = ()
+) -> Array:
+    """The place of each node in the row; -1 for what is no node.
+
+    `turned` are pairs of transactions, the first to stand before the second if that can be.
+    """
     history = registers.history
     blocks = list(inferred.blocks)
+    columns = np.asarray(list(turned), np.int64).reshape(-1, 2)
+    blocks.append(edges(columns[:, 0], columns[:, 1], WW))
     if model.level:
         blocks.append(session_edges(history, inferred.node))
     row = _Row(registers, joined([compact(one, len(history)) for one in blocks]))
     return row.laid(in_time=model.level > 1)
+
+
+def to_turn(
+    registers: Registers, inferred: Inferred, cycles: Iterable[Cycle]
+) -> set[tuple[int, int]]:
+    """Writers whose order was guessed where these cycles need it, the other way round."""
+    count = len(registers.history)
+    known = [block.source.astype(np.int64) * count + block.target for block in inferred.blocks]
+    sure = set(np.concatenate(known).tolist())
+    found: set[tuple[int, int]] = set()
+    for link in (link for cycle in cycles for link in cycle.links):
+        if not link.kind & RW or link.source * count + link.target in sure:
+            continue
+        seen = int(registers.version[link.why])
+        if registers.installed[seen]:
+            found.add((link.target, int(registers.history.tx[registers.write[seen]])))
+    return {pair for pair in found if pair[0] != pair[1]}
 
 
 def all_pairs(registers: Registers, place: Array) -> Pairs:

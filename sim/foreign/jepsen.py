@@ -24,6 +24,8 @@ from sim.foreign.words import Words
 from sim.foreign.workloads import LIST, workload_of
 
 HEAD: Final = 4096
+MOST_TRIES: Final = 8
+"""Orders of the versions of registers that are tried before the answer is "unknown"."""
 
 
 class Judged(NamedTuple):
@@ -117,13 +119,19 @@ def search_of(
 def _open_orders(known: registers.Known, model: Model) -> list[str]:
     """Why registers may hide anomalies: no order of their versions that was tried explains all."""
     history, inferred = known.registers.history, known.inferred
-    place = completion.order_of(known.registers, inferred, model)
-    pairs = completion.all_pairs(known.registers, place)
-    blocks = [known.registers.wr(), *known.registers.from_pairs(pairs)]
-    whole = Inferred(inferred.node, blocks)
-    rank = np.where(place >= 0, place, len(history))
-    if not search_of(history, whole, model, rank).components:
-        return []
+    turned: set[tuple[int, int]] = set()
+    for _ in range(MOST_TRIES):
+        place = completion.order_of(known.registers, inferred, model, turned)
+        pairs = completion.all_pairs(known.registers, place)
+        blocks = [known.registers.wr(), *known.registers.from_pairs(pairs)]
+        rank = np.where(place >= 0, place, len(history))
+        search = search_of(history, Inferred(inferred.node, blocks), model, rank)
+        if not search.components:
+            return []
+        more = completion.to_turn(known.registers, inferred, search.cycles)
+        if more <= turned:
+            break
+        turned |= more
     why = (
         "the order of the versions of registers does not follow from what was read, and the one "
         "that was tried does not explain the history; a valid one may exist or not"
