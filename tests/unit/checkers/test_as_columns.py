@@ -12,7 +12,7 @@ from sim.checkers.cycles import find
 from sim.checkers.dirty_reads import dirty_reads
 from sim.checkers.graph import graph_of
 from sim.checkers.writes import writes_of
-from sim.columns.history import PRECEDES, SCHEMA, ColumnHistory
+from sim.columns.history import PRECEDES, PREDICATE, SCHEMA, ColumnHistory
 from sim.columns.judge import judge
 from sim.model import ddl
 from sim.model.schema import Column
@@ -89,6 +89,20 @@ def test_what_a_transaction_may_not_be_taken_to_have_seen_is_kept() -> None:
     ]
     assert of_schema == [(SCHEMA, 1, True), (PRECEDES, 2, False)]
     assert judge(columns).types == ("schema-G-single-realtime",)
+
+
+def test_a_scan_takes_the_last_deletion_for_what_it_saw() -> None:
+    story = Story()
+    table = story.table()
+    for number, (tx, row) in enumerate({"A": {}, "B": {"row": None}}.items()):
+        story.begin(tx, 10 + 10 * number)
+        story.write(tx, table, 1, 11 + 10 * number, **row)
+        story.commit(tx, 15 + 10 * number, told=16 + 10 * number)
+    story.begin("S", 40)
+    story.scan("S", table, 41, {})
+    story.commit("S", 45, told=46)
+    columns = compare(Case(story.history()))
+    assert columns.version[columns.kind == PREDICATE].tolist() == [2]
 
 
 @pytest.mark.parametrize(("session", "valid"), [(False, True), (True, False)])
