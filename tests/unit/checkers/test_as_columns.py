@@ -12,11 +12,14 @@ from sim.checkers.cycles import find
 from sim.checkers.dirty_reads import dirty_reads
 from sim.checkers.graph import graph_of
 from sim.checkers.writes import writes_of
-from sim.columns.history import ColumnHistory
+from sim.columns.history import PRECEDES, PREDICATE, SCHEMA, ColumnHistory
 from sim.columns.judge import judge
+from sim.model import ddl
+from sim.model.schema import Column
 from sim.world.plan import plan
 from sim.world.run import run
 from sim.world.scenario import read
+from tests.helpers_history import INT, Story, add_column
 from tests.house.tree import ROOT
 from tests.unit.checkers.random_histories import CHAOS, STEPS, chaos, serial
 
@@ -64,6 +67,58 @@ def test_the_schemas_of_a_table_are_a_key() -> None:
     assert "schema:t" in list(columns.names.keys or ())
     assert columns.ddl.sum() == 2
     assert "t[1]" in list(columns.names.keys or ())
+
+
+def test_what_a_transaction_may_not_be_taken_to_have_seen_is_kept() -> None:
+    """One step is compatible and dropped by the relaxed graph, the next one is not."""
+    story = Story()
+    table = story.table()
+    story.ddl("D1", table, add_column(11, "a"), tu=20, submit=19, ack=21)
+    dropped = ddl.ColumnDropped(Column(11, "a", INT))
+    story.ddl("D2", table, dropped, tu=30, submit=29, ack=31)
+    story.begin("T", 50)
+    story.write("T", table, 1, 51)
+    story.commit("T", 60, commit_ts=60, told=61)
+    columns = compare(Case(story.history()))
+    of_schema = [
+        (int(kind), int(version), bool(only))
+        for kind, version, only in zip(
+            columns.kind, columns.version, columns.strict_only, strict=True
+        )
+        if kind in {SCHEMA, PRECEDES}
+    ]
+    assert of_schema == [(SCHEMA, 1, True), (PRECEDES, 2, False)]
+    assert judge(columns).types == ("schema-G-single-realtime",)
+
+
+def test_a_scan_takes_the_last_deletion_for_what_it_saw() -> None:
+    story = Story()
+    table = story.table()
+    for number, (tx, row) in enumerate({"A": {}, "B": {"row": None}}.items()):
+        story.begin(tx, 10 + 10 * number)
+        story.write(tx, table, 1, 11 + 10 * number, **row)
+        story.commit(tx, 15 + 10 * number, told=16 + 10 * number)
+    story.begin("S", 40)
+    story.scan("S", table, 41, {})
+    story.commit("S", 45, told=46)
+    columns = compare(Case(story.history()))
+    assert columns.version[columns.kind == PREDICATE].tolist() == [2]
+
+
+@pytest.mark.parametrize(("session", "valid"), [(False, True), (True, False)])
+def test_a_session_that_reads_the_past_finds_what_it_was_told_of(
+    *, session: bool, valid: bool
+) -> None:
+    story = Story()
+    table = story.table()
+    story.begin("A", 10, client="c")
+    story.write("A", table, 1, 11, client="c")
+    story.commit("A", 20, commit_ts=20, told=21, client="c")
+    story.begin("R", 40, client="c", read_at=15, session=session)
+    story.read("R", table, 1, 41, None, client="c")
+    story.commit("R", 45, told=46, client="c")
+    columns = compare(Case(story.history()))
+    assert judge(columns).valid is valid
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def test_values_twice_and_values_of_nobody_are_told() -> None:
     assert found.duplicates.tolist() == [0]
     assert found.garbage.tolist() == [1]
     assert found.again.tolist() == [1]
+    assert found.append_version.tolist() == [1, -1, 2]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=30))
