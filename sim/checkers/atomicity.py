@@ -20,8 +20,13 @@ class Atomicity:
 
     def check(self, case: Case) -> Iterator[Anomaly]:
         """I1: wrong answers; then I1': updates applied after an answer that they change."""
+        log = case.schemas
         for _, resolved in case.of(SchemaResolved):
-            yield from _wrong_answer(case, resolved)
+            due = log.effective(resolved.object_id, resolved.ts)
+            if due is None or due.version != resolved.version or due.definition is None:
+                yield from _wrong_answer(case, resolved)
+            elif resolved.name is not None and due.name != resolved.name:
+                yield from _wrong_answer(case, resolved)
         yield from _late_updates(case)
 
 

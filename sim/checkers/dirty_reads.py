@@ -21,7 +21,8 @@ def dirty_reads(case: Case, writes: Writes) -> Iterator[Anomaly]:
         for position, read in tx.reads:
             for row in read.rows:
                 item = (read.object_id, row.key)
-                own = _before(writes.of.get((tx.name, item), []), position)
+                written = writes.of.get((tx.name, item)) if tx.writes else None
+                own = _before(written, position) if written else []
                 if own or row.writer == tx.name:
                     yield from _own(tx, own, read, row)
                     continue
@@ -61,20 +62,26 @@ def _of_another(
     item = (read.object_id, row.key)
     candidates = writes.of.get((row.writer, item), [])
     earlier = _before(candidates, position)
-    where = f"{read.tx} read {row.key!r} as written by {row.writer}"
     if not earlier:
+        where = _where(read, row)
         yield Anomaly("garbage-read", f"{where}, who had not written it", (read,))
         return
     writer = case.transactions[row.writer]
     last = earlier[-1].event
     if writer.committed is None:
+        where = _where(read, row)
         ended = "is not committed" if writer.aborted is None else "was aborted"
         witness: tuple[AnyEvent, ...] = (last, read)
         if writer.aborted is not None:
             witness = (*witness, writer.aborted)
         yield Anomaly("G1a", f"{where}, which {ended}", witness)
     elif len(earlier) < len(candidates) or _is_intermediate(writes, earlier, read, row):
+        where = _where(read, row)
         yield Anomaly("G1b", f"{where}, but that was not the last it wrote there", (last, read))
+
+
+def _where(read: ReadExecuted, row: RowRead) -> str:
+    return f"{read.tx} read {row.key!r} as written by {row.writer}"
 
 
 def _is_intermediate(
@@ -98,4 +105,7 @@ def _is_row_of(writes: Writes, write: Write, read: ReadExecuted, row: RowRead) -
 
 
 def _before(writes: list[Write], position: int) -> list[Write]:
+    """A transaction's writes of a key before a position; they are in order."""
+    if not writes or writes[-1].position < position:
+        return writes
     return [write for write in writes if write.position < position]

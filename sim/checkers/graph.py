@@ -260,7 +260,8 @@ def _rank(node: Node) -> tuple[int, int, int]:
 
 
 def _wrote_before(writes: Writes, tx: Transaction, item: Item, position: int) -> bool:
-    return any(write.position < position for write in writes.of.get((tx.name, item), ()))
+    own = writes.of.get((tx.name, item))
+    return own is not None and own[0].position < position
 
 
 def _last_deletion(versions: list[Version], position: int, read_ts: int | None) -> int:
