@@ -58,6 +58,10 @@ class Case:
         """The events of one kind with their positions, in order."""
         return self._grouped.get(kind, [])
 
+    def count(self, name: str) -> int:
+        """How many events there are of a kind by its name."""
+        return sum(len(placed) for kind, placed in self._grouped.items() if kind.__name__ == name)
+
     @cached_property
     def schemas(self) -> SchemaLog:
         """The complete log of schema updates."""

@@ -171,11 +171,12 @@ class Graph:
         self, number: int, read: ReadExecuted, item: Item, row: RowRead | None, place: int
     ) -> None:
         """rw to the writer of the version after the one that was read."""
-        versions = self._writes.versions.get(item, [])
-        if place + 1 < len(versions):
+        versions = self._writes.versions.get(item)
+        if versions is not None and place + 1 < len(versions):
             target = self._ranks[item][place + 1]
-            reason = ReadThenOverwritten(read, item, row, versions[place + 1].write)
-            self._add(Edge(number, target, RW, reason))
+            if target != number:
+                reason = ReadThenOverwritten(read, item, row, versions[place + 1].write)
+                self.edges.append(Edge(number, target, RW, reason))
 
     def _not_found(self, number: int, tx: Transaction, position: int, read: ReadExecuted) -> None:
         """Keys of the partition that a scan did not mention: it read their absence.

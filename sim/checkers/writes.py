@@ -3,8 +3,8 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
+from sim.checkers import rows
 from sim.checkers.case import Case
-from sim.checkers.rows import differences, is_identical, upgraded
 from sim.history.event import Cells
 from sim.history.events import WriteExecuted
 from sim.model.schema import Table, Value
@@ -96,7 +96,7 @@ class Writes:
             target = self.table(write.event.object_id, version)
             if source is None or target is None:
                 return None
-            shown = None if write.meant is None else upgraded(write.meant, source, target)
+            shown = None if write.meant is None else rows.upgraded(write.meant, source, target)
             found = self._due[place] = (shown, source, target)
         return found
 
@@ -120,9 +120,9 @@ def differing(writes: Writes, write: Write, version: int, row: Cells | None) -> 
     if found is None:
         return []
     due, source, target = found
-    if due is not None and row is not None and is_identical(due, row):
+    if due is not None and row is not None and rows.is_identical(due, row):
         return []
-    return differences(write.meant, source, row, target)
+    return rows.differences(write.meant, source, row, target)
 
 
 def the_row(case: Case, object_id: int, key: object, version: int) -> str:
