@@ -22,10 +22,9 @@ class Atomicity:
         """I1: wrong answers; then I1': updates applied after an answer that they change."""
         log = case.schemas
         for _, resolved in case.of(SchemaResolved):
-            due = log.effective(resolved.object_id, resolved.ts)
-            if due is None or due.version != resolved.version or due.definition is None:
-                yield from _wrong_answer(case, resolved)
-            elif resolved.name is not None and due.name != resolved.name:
+            due = log.existing(resolved.object_id, resolved.ts)
+            right = due is not None and due.version == resolved.version
+            if not right or (due is not None and resolved.name not in (None, due.name)):
                 yield from _wrong_answer(case, resolved)
         yield from _late_updates(case)
 

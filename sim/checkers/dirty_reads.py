@@ -1,8 +1,9 @@
 """Reads that no order of transactions can explain, checked one by one.
 
 G1a: the writer was aborted, or never committed. G1b: the version read was not the writer's last of
-that key. A read of what nobody wrote. And within one transaction: it reads its own last write, and
-without one of its own it finds the same version each time.
+that key. A read of what nobody wrote. A dirty update: who had read from a writer that is not
+committed then wrote that key, and committed. And within one transaction: it reads its own last
+write, and without one of its own it finds the same version each time.
 """
 
 from collections.abc import Iterator
@@ -75,6 +76,10 @@ def _of_another(
         if writer.aborted is not None:
             witness = (*witness, writer.aborted)
         yield Anomaly("G1a", f"{where}, which {ended}", witness)
+        built = _after(writes.of.get((read.tx, item)), position)
+        if built is not None:
+            what = f"{where}, which {ended}, and then wrote the row itself and committed"
+            yield Anomaly("dirty-update", what, (*witness, built.event))
     elif len(earlier) < len(candidates) or _is_intermediate(writes, earlier, read, row):
         where = _where(read, row)
         yield Anomaly("G1b", f"{where}, but that was not the last it wrote there", (last, read))
@@ -102,6 +107,11 @@ def _is_row_of(writes: Writes, write: Write, read: ReadExecuted, row: RowRead) -
     if source is None or target is None:
         return False
     return not differences(write.meant, source, row.row, target)
+
+
+def _after(writes: list[Write] | None, position: int) -> Write | None:
+    """A transaction's first write of a key after a position."""
+    return next((write for write in writes or () if write.position > position), None)
 
 
 def _before(writes: list[Write], position: int) -> list[Write]:

@@ -25,6 +25,7 @@ WW: Final = "ww"
 WR: Final = "wr"
 RW: Final = "rw"
 RT: Final = "rt"
+PROCESS: Final = "process"
 LONGEST_VALUE: Final = 60
 
 
@@ -112,7 +113,10 @@ class ReadThenOverwritten(NamedTuple):
 
 
 class BeforeInRealTime(NamedTuple):
-    """rt: the one had ended for its client before the other was invoked."""
+    """rt: the one had ended for its client before the other was invoked.
+
+    process: and both were invoked by the same client.
+    """
 
     ended_at: int
     begins_at: int
@@ -153,7 +157,7 @@ def name_of(edge: Edge) -> str:
     if isinstance(reason, InstalledThenUsed | InstalledThenReplaced):
         return f"{edge.kind}-schema"
     if isinstance(reason, BeforeInRealTime):
-        return RT
+        return edge.kind
     return "rw-predicate" if edge.is_predicate else f"{edge.kind}-row"
 
 
@@ -197,7 +201,7 @@ class Words:
             case ReadThenOverwritten():
                 return self._anti(source, target, edge.reason)
             case BeforeInRealTime(ended_at, begins_at):
-                return self._real_time(source, target, ended_at, begins_at)
+                return self._real_time(edge, ended_at, begins_at)
 
     def _used(self, tx: str, use: SchemaUse) -> str:
         table = self._case.schemas.describe(use.object_id, use.version)
@@ -234,11 +238,18 @@ class Words:
             f"{target} wrote the next one"
         )
 
-    def _real_time(self, source: str, target: str, ended_at: int, begins_at: int) -> str:
+    def _real_time(self, edge: Edge, ended_at: int, begins_at: int) -> str:
+        source, target = self._nodes[edge.source].label, self._nodes[edge.target].label
         events = self._case.history.events
+        ended_ms, begins_ms = events[ended_at].at_us / 1000, events[begins_at].at_us / 1000
+        if edge.kind == PROCESS:
+            return (
+                f"the client of {source} had its answer at {ended_ms:g} ms, and then invoked "
+                f"{target} itself at {begins_ms:g} ms"
+            )
         return (
-            f"the client of {source} had its answer at {events[ended_at].at_us / 1000:g} ms, "
-            f"before {target} was invoked at {events[begins_at].at_us / 1000:g} ms"
+            f"the client of {source} had its answer at {ended_ms:g} ms, "
+            f"before {target} was invoked at {begins_ms:g} ms"
         )
 
 

@@ -39,7 +39,7 @@ from sim.checkers.edges import (
 )
 from sim.checkers.late import is_late
 from sim.checkers.schemas import SchemaVersion
-from sim.checkers.sessions import session_edges
+from sim.checkers.sessions import client_of, session_edges
 from sim.checkers.writes import Item, Version, Writes, writes_of
 from sim.history.events import ReadExecuted, RowRead
 
@@ -86,6 +86,11 @@ class Graph:
         self._reads(len(self.nodes), tx)
         found, self.edges = self.edges, kept
         return found
+
+    @cached_property
+    def clients(self) -> list[str | None]:
+        """Whose doing each node is."""
+        return [client_of(self._case, node) for node in self.nodes]
 
     @cached_property
     def after(self) -> dict[int, list[Edge]]:
