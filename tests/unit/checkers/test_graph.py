@@ -218,8 +218,12 @@ def test_ddls_are_ordered_among_themselves_in_real_time() -> None:
     story.ddl("D", t, COMPATIBLE, tu=20, submit=15, ack=40)
     story.ddl("E", t, add_column(3, "x"), tu=30, submit=16, ack=17)
     assert found(story) == []
+    assert kinds(ddls_in_reverse()) == ["schema-G0-realtime"]
+
+
+def ddls_in_reverse() -> Story:
     story = Story()
     t = story.table()
     story.ddl("D", t, COMPATIBLE, tu=20, submit=18, ack=40)
     story.ddl("E", t, add_column(3, "x"), tu=30, submit=5, ack=10)
-    assert kinds(story) == ["schema-G0-realtime"]
+    return story

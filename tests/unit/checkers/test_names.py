@@ -7,8 +7,7 @@ import pytest
 from sim.checkers import cycles, names
 from sim.checkers.findings import signature
 from tests.helpers_history import Story, add_column
-from tests.unit.checkers.judging import found, kinds
-from tests.unit.checkers.test_planted_faults import circle_of_reads, write_skew
+from tests.unit.checkers.judging import circle_of_reads, found, kinds, write_skew
 
 
 def read_two(story: Story, t: int, tx: str, at: float, x: Any, y: Any) -> None:
