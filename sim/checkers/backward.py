@@ -46,7 +46,7 @@ class Backward:
         """Why `tx`, which ran under `version`, cannot be taken to have run after `step`."""
         ruling = self.ruling(step)
         if not ruling.compatible:
-            return Hold(ruling.clause, f"not forward-compatible: {ruling.reason}")
+            return Hold(ruling.clause, f"not forward-compatible: {ruling.reason} [{ruling.clause}]")
         return self.noticed(tx, step.object_id, version)
 
     def noticed(self, tx: Transaction, object_id: int, version: int) -> Hold | None:
@@ -62,7 +62,7 @@ class Backward:
                     return Hold(
                         "newer-row",
                         f"{tx.name} read {row.key!r} as written under version "
-                        f"{row.row_version}, which the rule {self._rule} does not allow",
+                        f"{row.row_version}, which the rule {self._rule} does not allow [110.back]",
                         read,
                     )
         return None

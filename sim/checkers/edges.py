@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from sim.checkers.backward import Hold
 from sim.checkers.case import Case, Transaction, Use
 from sim.checkers.schemas import SchemaVersion
+from sim.checkers.spec import judged_step
 from sim.checkers.writes import Item, Write
 from sim.history.events import (
     AnyEvent,
@@ -181,10 +182,10 @@ class Words:
             case InstalledThenUsed(use):
                 return f"{self._used(target, use)}, which {source} had installed"
             case UsedThenReplaced(use, step, hold):
-                more = "" if hold is None else f" ({hold.why})"
+                more = _passed_over(step) if hold is None else hold.why
                 return (
                     f"{self._used(source, use)}, and {target} replaced it by version "
-                    f"{step.version} at {show(Timestamp(step.activation_ts))}{more}"
+                    f"{step.version} at {show(Timestamp(step.activation_ts))} ({more})"
                 )
             case InstalledThenReplaced(before, after):
                 return (
@@ -251,6 +252,14 @@ class Words:
             f"the client of {source} had its answer at {ended_ms:g} ms, "
             f"before {target} was invoked at {begins_ms:g} ms"
         )
+
+
+def _passed_over(step: SchemaVersion) -> str:
+    """Why the relaxed graph does not have an edge to a DDL."""
+    ruling = judged_step(step.changes)
+    return (
+        f"forward-compatible, so only the strict graph counts it: {ruling.reason} [{ruling.clause}]"
+    )
 
 
 def _on(read: ReadExecuted) -> str:
