@@ -24,7 +24,8 @@ td{padding:.15em .7em .15em 0;vertical-align:top}td.at{white-space:nowrap;text-a
 svg{max-width:100%;height:auto}button{font:inherit}
 #timeline{border:1px solid #999;width:100%;touch-action:none;cursor:grab}
 #timeline text{font:11px 'DejaVu Sans',Verdana,Arial,sans-serif}
-#timeline .label{font-weight:bold}#timeline .time{fill:#444}
+#timeline .label{font-weight:bold;paint-order:stroke;stroke:#fff;stroke-width:3px}\
+#timeline .time{fill:#444}
 #timeline .odd{fill:#fff}#timeline .even{fill:#f3f3f3}
 #timeline .done{fill:#bbb}#timeline .failed{fill:#fff;stroke:#888}
 #timeline .ddl{fill:#888}#timeline .dark{fill:#111}

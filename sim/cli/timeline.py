@@ -80,7 +80,7 @@ def window_of(case: Case, argument: Argument) -> Window:
     if not instants:
         return Window(0, max(case.history.end_us, 1))
     margin = max((max(instants) - min(instants)) * 0.12, 2 * US_PER_MS)
-    return Window(int(min(instants) - margin), int(max(instants) + margin))
+    return Window(int(max(0, min(instants) - margin)), int(max(instants) + margin))
 
 
 # --- what there is -------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def execute(options: argparse.Namespace) -> int:
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
     )
     case = Case(history)
-    found = aggregate.found([row])
+    found = sorted(aggregate.found([row]), key=_simplest)
     arguments = [argue(case, one.example) for one in found]
     _pictures(options, case, row, found, arguments)
     if options.output == "json":
@@ -40,6 +40,13 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     _show(history, row, found, arguments)
     return 0
+
+
+def _simplest(one: Found) -> tuple[int, bool, int]:
+    """The gravest first; of equally grave ones cycles, and of these those of the fewest steps."""
+    steps = one.example.steps
+    rank = aggregate.BY_WEIGHT.index(one.example.status.partition(":")[0])
+    return (rank, not steps, len(steps))
 
 
 def _title(row: RunRow) -> str:

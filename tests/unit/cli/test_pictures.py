@@ -73,7 +73,7 @@ def arguments(draw: st.DrawFn) -> Argument:
             one.name,
             other.name,
             "T",
-            draw(st.sampled_from(["rw-row", "rt", "ww-row", "rw-schema[110.ours.constraint.add]"])),
+            draw(st.sampled_from(["rw-row", "rt", "ww-row", "rw-schema[a.clause.of.a.long-name]"])),
             draw(WORDS),
         )
         for one, other in zip(parties, parties[1:] + parties[:1], strict=True)
@@ -135,6 +135,18 @@ def test_the_kind_of_an_edge_is_seen_without_colour(kept: Path) -> None:
     assert [path.get("stroke-dasharray") for path in paths] == [None, None, "7 4"]
     assert set(re.findall(r"(?:fill|stroke):(#\w+)", text)) <= {"#000", "#333", "#fff", "#e4e4e4"}
     assert {"D2", "T1", "T2"} <= {text.text for text in root.iter(f"{SVG}text")}
+
+
+def test_the_simplest_cycle_comes_first(kept: Path) -> None:
+    """Of what is equally grave."""
+    told = json.loads(ddlsim("explain", history(kept, "busy"), "--output", "json").out)
+    for status in ("violation", "accepted"):
+        members = [one for one in told["arguments"] if one["status"] == status]
+        lengths = [len(one["steps"]) for one in members]
+        cycles = [length for length in lengths if length]
+        assert lengths == sorted(cycles) + [0] * (len(lengths) - len(cycles))
+    statuses = [one["status"] for one in told["arguments"]]
+    assert statuses == sorted(statuses, key=lambda status: status != "violation")
 
 
 def test_a_history_without_a_cycle_has_none_to_draw(kept: Path, tmp_path: Path) -> None:
