@@ -19,7 +19,7 @@ lost: T then precedes the next DDL on that table that it may *not* be taken to h
 from bisect import bisect_right
 from functools import cached_property
 
-from sim.checkers.backward import Backward
+from sim.checkers.backward import Backward, Hold
 from sim.checkers.case import Case, Transaction
 from sim.checkers.edges import (
     RW,
@@ -135,17 +135,23 @@ class Graph:
     def _replaced(self, number: int, tx: Transaction, use: SchemaUse) -> None:
         """T -> D_{v+1}; where the relaxed graph drops it, the edge that it leaves there."""
         step = self._case.schemas.after(use.object_id, use.version)
-        dropped = False
-        while step is not None:
-            hold = self._backward.hold(tx, use.version, step)
-            if hold is not None or not dropped:
-                target = self._of_version[step.object_id, step.version]
-                reason = UsedThenReplaced(use, step, hold, is_late(self._writes, tx, use, step))
-                self._add(Edge(number, target, RW, reason, strict_only=hold is None))
-            if hold is not None:
-                return
-            dropped = True
-            step = self._case.schemas.after(step.object_id, step.version)
+        if step is None:
+            return
+        hold = self._backward.hold(tx, use.version, step)
+        self._before_ddl(number, tx, use, step, hold)
+        if hold is not None:
+            return
+        step = self._backward.next_incompatible(step)
+        hold = None if step is None else self._backward.hold(tx, use.version, step)
+        if step is not None and hold is not None:
+            self._before_ddl(number, tx, use, step, hold)
+
+    def _before_ddl(
+        self, number: int, tx: Transaction, use: SchemaUse, step: SchemaVersion, hold: Hold | None
+    ) -> None:
+        target = self._of_version[step.object_id, step.version]
+        reason = UsedThenReplaced(use, step, hold, is_late(self._writes, tx, use, step))
+        self._add(Edge(number, target, RW, reason, strict_only=hold is None))
 
     # --- rows ------------------------------------------------------------------------------------
 
