@@ -7,6 +7,7 @@ cycles show none of this.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Final
 
 from sim.checkers.edges import PROCESS, RT, BeforeInRealTime, Edge
@@ -41,13 +42,15 @@ class Chains:
         self.rank: list[int] = []
         self._kinds: list[str] = []
         inside = range(low, high + 1)
+        begins = self._begins(inside)
+        begins_of = self._by_client(begins)
         for of_ddls in (False, True):
             ends = self._ends(inside, of_ddls=of_ddls)
-            begins = self._begins(inside)
             self._chain(ends, begins, RT, of_ddls=of_ddls)
             for client, own in self._by_client(ends).items():
-                theirs = [one for one in begins if graph.clients[one[1]] == client]
-                self._chain(own, theirs, PROCESS, of_ddls=of_ddls)
+                theirs = begins_of.get(client, ())
+                if any(at > own[0][0] for at, _ in theirs):
+                    self._chain(own, theirs, PROCESS, of_ddls=of_ddls)
 
     def _ends(self, inside: range, *, of_ddls: bool) -> list[Placed]:
         nodes = self._graph.nodes
@@ -66,9 +69,9 @@ class Chains:
             if (begins_at := nodes[number].begins_at) is not None
         ]
 
-    def _by_client(self, ends: list[Placed]) -> dict[str, list[Placed]]:
+    def _by_client(self, placed: list[Placed]) -> dict[str, list[Placed]]:
         found: dict[str, list[Placed]] = {}
-        for one in ends:
+        for one in placed:
             client = self._graph.clients[one[1]]
             if client is not None:
                 found.setdefault(client, []).append(one)
@@ -77,7 +80,7 @@ class Chains:
     def _chain(
         self,
         ends: list[Placed],
-        begins: list[Placed],
+        begins: Sequence[Placed],
         kind: str,
         *,
         of_ddls: bool,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import networkx as nx
@@ -191,22 +191,23 @@ def large(transactions: int, *, skew: int) -> Story:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("skew", [0, 30])
+@pytest.mark.parametrize("skew", [0, 30, 5_000])
 def test_ten_thousand_transactions_are_judged_in_seconds(
     skew: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With skewed timestamps the certificate fails, and the search has to tell."""
+    """With skewed timestamps the certificate fails, and the search has to tell; with large skew
+    on one stretch of everything. Each transaction has a client of its own."""
     history = large(10_000, skew=skew).history()
-    began = perf_counter()
+    began = process_time()
     case = Case(history)
     graph = Graph(case, Writes(case))
     found = find(graph, strict=True)
-    took = perf_counter() - began
+    took = process_time() - began
     said = f" {len(graph.edges)} edges, {10_000 / took:,.0f} transactions a second"
     with capsys.disabled():
         print(said, end="")  # noqa: T201 - the throughput
     assert found.cycles == ()
-    assert took < 20
+    assert took < 5
 
 
 def test_a_tangle_too_large_for_the_budget_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,7 +219,7 @@ FAULTS: dict[str, tuple[Patch, Callable[[], list[Any]]]] = {
         graph(lambda: test_names.stale("c1")),
     ),
     "anybody's order is one client's": (
-        put(chains.Chains, "_by_client", lambda _, ends: {"c2": ends}),
+        put(chains.Chains, "_by_client", lambda _, placed: {"c2": placed}),
         graph(lambda: test_names.stale("c2")),
     ),
     "no sessions": (put(graphs, "session_edges", lambda *_: ()), graph(session)),
