@@ -90,6 +90,17 @@ def test_a_scan_that_omits_a_deleted_row_saw_the_deletion() -> None:
     assert found(story, strict=True) == []
 
 
+def test_a_scan_does_not_miss_what_its_own_transaction_had_deleted() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    story.commit("T1", 12)
+    story.write("T2", t, "x", 20, row=None)
+    story.scan("T2", t, 21, {})
+    story.commit("T2", 22)
+    assert found(story, strict=True) == []
+
+
 # --- real time ------------------------------------------------------------------------------------
 
 

@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 
 from sim.checkers import cycles, names
+from sim.checkers.edges import PROCESS, RT, RW, Edge, Node
 from sim.checkers.findings import signature
-from tests.helpers_history import Story, add_column
-from tests.unit.checkers.judging import circle_of_reads, found, kinds, write_skew
+from sim.model import ddl
+from sim.model.schema import Column
+from tests.helpers_history import INT, Story, add_column
+from tests.unit.checkers.judging import circle_of_reads, found, kinds, two_ways, write_skew
+
+DROPPED = ddl.ColumnDropped(Column(1, "v", INT))
 
 
 def read_two(story: Story, t: int, tx: str, at: float, x: Any, y: Any) -> None:
@@ -156,6 +161,46 @@ def test_the_plain_name(kind: str) -> None:
 
 def test_what_has_a_name_of_its_own_is_a_case_of_something() -> None:
     assert [names.plain(kind) for kind in names.GENERAL] == [*names.GENERAL.values()]
+
+
+def test_one_predicate_makes_a_g2_of_them() -> None:
+    """T1 scanned without x; T2 read y before T1 wrote it."""
+    story = Story()
+    t = story.table()
+    story.write("T0", t, "y", 1)
+    story.commit("T0", 2)
+    story.scan("T1", t, 10, {"y": "T0"})
+    story.read("T2", t, "y", 11, "T0")
+    story.write("T1", t, "y", 12)
+    story.write("T2", t, "x", 13)
+    story.commit("T1", 20)
+    story.commit("T2", 21)
+    assert kinds(story) == ["G2-predicate"]
+
+
+@pytest.mark.parametrize(
+    ("edges", "form"),
+    [((RW, RT), "-realtime"), ((RW, PROCESS), "-process"), ((RW, PROCESS, RT), "-realtime")],
+)
+def test_anybodys_time_outweighs_one_clients(edges: tuple[str, ...], form: str) -> None:
+    nodes: Any = [Node(f"T{n}", "T", n, None, None, None, None) for n in range(len(edges))]
+    around: Any = [Edge(at, (at + 1) % len(edges), kind, None) for at, kind in enumerate(edges)]
+    assert names.kind_of_cycle(around, nodes) == f"G-single{form}"
+
+
+def test_the_order_of_one_client_past_its_own_ddl_is_assumed_too() -> None:
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, DROPPED, tu=20, submit=15, ack=25, client="c1")
+    story.write("T", t, "x", 30, client="c1")
+    story.commit("T", 40, client="c1")
+    [anomaly] = found(story)
+    assert anomaly.kind == "schema-G-single-process"
+    assert anomaly.assumes == ("skew<=CSmax",)
+
+
+def test_of_two_ways_the_one_without_two_in_a_row_is_told() -> None:
+    assert "G-nonadjacent" in kinds(two_ways())
 
 
 def test_a_dirty_update() -> None:

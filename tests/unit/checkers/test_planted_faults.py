@@ -23,7 +23,7 @@ from tests.unit.checkers import (
     test_own_ddl,
     test_serializability,
 )
-from tests.unit.checkers.judging import anomalies, circle_of_reads, found, write_skew
+from tests.unit.checkers.judging import anomalies, circle_of_reads, found, two_ways, write_skew
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -147,22 +147,6 @@ def session() -> Story:
     return story
 
 
-def two_ways() -> Story:
-    """Write skew of T1 and T2, which past T3 and T4 is a cycle with no two rw in a row."""
-    story = Story()
-    t = story.table()
-    story.read("T1", t, "y", 10, None)
-    story.read("T2", t, "x", 10, None)
-    story.read("T3", t, "b", 10, None)
-    for at, (tx, key) in enumerate(
-        [("T1", "a"), ("T1", "x"), ("T3", "a"), ("T4", "b"), ("T4", "c"), ("T2", "c"), ("T2", "y")]
-    ):
-        story.write(tx, t, key, 11 + at / 10)
-    for at, tx in enumerate(("T1", "T3", "T4", "T2")):
-        story.commit(tx, 20 + at)
-    return story
-
-
 def without(reason: type) -> Patch:
     """The graph less the edges of one kind of reason."""
 
@@ -219,7 +203,7 @@ FAULTS: dict[str, tuple[Patch, Callable[[], list[Any]]]] = {
         graph(lambda: test_names.stale("c1")),
     ),
     "anybody's order is one client's": (
-        put(chains.Chains, "_by_client", lambda _, placed: {"c2": placed}),
+        put(chains.Chains, "_by_client", lambda _, placed: {"c2": placed} if placed else {}),
         graph(lambda: test_names.stale("c2")),
     ),
     "no sessions": (put(graphs, "session_edges", lambda *_: ()), graph(session)),
