@@ -205,3 +205,18 @@ def test_random_graphs_have_cycles_and_have_none() -> None:
         "schema-",
     )
     assert all(any(form in name for name in names) for form in forms)
+
+
+def test_a_detour_that_keeps_them_apart_is_taken() -> None:
+    """0 -rw-> 1 -rw-> 3 is shorter than past 2, and weaker."""
+    graph: Any = Graph.__new__(Graph)
+    graph.nodes = [Node(f"T{number}", "T", number, None, None, None, None) for number in range(4)]
+    graph.clients = [None] * 4
+    steps = [(3, 0, WW), (0, 1, RW), (1, 3, RW), (1, 2, WW), (2, 3, RW)]
+    graph.edges = [Edge(source, target, kind, None) for source, target, kind in steps]
+    [cycle] = find(graph, strict=False).cycles
+    assert cycle.name == "G-nonadjacent"
+    assert [edge.source for edge in cycle.edges] == [0, 1, 2, 3]
+    graph.edges.pop(3)
+    [cycle] = find(graph, strict=False).cycles
+    assert cycle.name == "G2-item"

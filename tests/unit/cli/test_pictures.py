@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from sim.checkers.argument import Argument, Moment, Party, argue
+from sim.checkers.argument import Argument, Moment, Party, argue, party_of
 from sim.checkers.base import Step, judge
 from sim.checkers.case import Case
 from sim.cli import page, picture, timeline
@@ -230,6 +230,20 @@ def test_a_page_shows_faults_on_their_nodes(kept: Path) -> None:
     text = drawn(kept, "faults", "--html")
     assert 'class="sick"' in text
     assert ">dead<" in text or ">crash<" in text
+
+
+@pytest.mark.parametrize("parties", [0, 2, 12, 60])
+def test_no_words_of_a_timeline_lie_on_others(kept: Path, parties: int) -> None:
+    """However many of one client take part, and close together."""
+    case = Case(codec.load(history(kept, "busy")))
+    names = list(case.transactions)[:parties]
+    argument = Argument("", tuple(party_of(case, name) for name in names), (), ())
+    root = ElementTree.fromstring(timeline.timeline(case, argument).svg)
+    texts = [text for text in root.iter(f"{SVG}text") if text.get("visibility") != "hidden"]
+    assert {text.text for text in texts} >= set(names)
+    boxes = [box_of(text) for text in texts]
+    for at, one in enumerate(boxes):
+        assert not any(one.meets(other) for other in boxes[at + 1 :])
 
 
 def test_a_page_is_capped_and_says_so(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
