@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -109,7 +109,16 @@ def box_of(text: Any) -> Box:
     return Box(x, y - 10, x + width, y + 3)
 
 
+WORDY = Argument(
+    "because",
+    tuple(Party(f"T{at}", False, "word " * 30, "n1", "c1", 1.5, 2.5, {}) for at in range(3)),
+    tuple(Step(f"T{at}", f"T{(at + 1) % 3}", "T", "rw-row", "word " * 60) for at in range(3)),
+    (),
+)
+
+
 @given(arguments())
+@example(WORDY)
 def test_no_words_of_a_cycle_lie_on_others(argument: Argument) -> None:
     """Nor on a box that is not theirs, on the way back, or outside the picture."""
     root = ElementTree.fromstring(picture.svg(argument, "a <title> & more"))
