@@ -47,7 +47,9 @@ class DataMatchesSchema:
                     if row.writer is not None and not _is_as_written(writes, position, read, row):
                         yield from _misread(case, writes, position, read, row)
                     if not past and row.writer != tx.name:
-                        yield from _outdated(case, writes, position, read, row)
+                        due = _outdated(writes, position, read, row)
+                        if due is not None:
+                            yield _lost(case, read, row.writer, due)
                 if read.predicate and tx.read_ts is None:
                     yield from _rows_missed(case, writes, position, read)
             yield from _told(case, tx)
@@ -144,14 +146,14 @@ def _misread(
     )
 
 
-def _outdated(
-    case: Case, writes: Writes, position: int, read: ReadExecuted, row: RowRead
-) -> Iterator[Anomaly]:
-    """A row of another that is older than one that the read may not miss."""
+def _outdated(writes: Writes, position: int, read: ReadExecuted, row: RowRead) -> Version | None:
+    """The version that a read may not miss, where the row of another that it found is older."""
     item = (read.object_id, row.key)
+    versions = writes.versions.get(item)
+    if versions is None or versions[-1].write.tx == row.writer:
+        return None
     due = _due(writes, position, read, item)
-    if due is not None and _is_older(writes, item, row.writer, due):
-        yield _lost(case, read, row.writer, due)
+    return due if due is not None and _is_older(writes, item, row.writer, due) else None
 
 
 def _read(case: Case, read: ReadExecuted, row: RowRead) -> str:
