@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from sim.checkers.backward import Hold
 from sim.checkers.case import Case, Transaction, Use
 from sim.checkers.schemas import SchemaVersion
-from sim.checkers.spec import judged_step
+from sim.checkers.spec import Ruling
 from sim.checkers.writes import Item, Write
 from sim.history.events import (
     AnyEvent,
@@ -71,12 +71,14 @@ class UsedThenReplaced(NamedTuple):
     """rw: a transaction ran under a version that a DDL ended; `hold` tells why that matters.
 
     `late`: it did so even when the new version was in force, which no check at operations allows.
+    `ruling` is what the rules say of the step, where nothing holds.
     """
 
     use: SchemaUse
     step: SchemaVersion
     hold: Hold | None
     late: bool = False
+    ruling: Ruling | None = None
 
 
 class InstalledThenReplaced(NamedTuple):
@@ -181,8 +183,8 @@ class Words:
         match edge.reason:
             case InstalledThenUsed(use):
                 return f"{self._used(target, use)}, which {source} had installed"
-            case UsedThenReplaced(use, step, hold):
-                more = _passed_over(step) if hold is None else hold.why
+            case UsedThenReplaced(use, step, hold, _, ruling):
+                more = _passed_over(ruling) if hold is None else hold.why
                 return (
                     f"{self._used(source, use)}, and {target} replaced it by version "
                     f"{step.version} at {show(Timestamp(step.activation_ts))} ({more})"
@@ -254,12 +256,10 @@ class Words:
         )
 
 
-def _passed_over(step: SchemaVersion) -> str:
+def _passed_over(ruling: Ruling | None) -> str:
     """Why the relaxed graph does not have an edge to a DDL."""
-    ruling = judged_step(step.changes)
-    return (
-        f"forward-compatible, so only the strict graph counts it: {ruling.reason} [{ruling.clause}]"
-    )
+    why = "" if ruling is None else f": {ruling.reason} [{ruling.clause}]"
+    return f"forward-compatible, so only the strict graph counts it{why}"
 
 
 def _on(read: ReadExecuted) -> str:

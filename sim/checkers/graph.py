@@ -150,7 +150,9 @@ class Graph:
         self, number: int, tx: Transaction, use: SchemaUse, step: SchemaVersion, hold: Hold | None
     ) -> None:
         target = self._of_version[step.object_id, step.version]
-        reason = UsedThenReplaced(use, step, hold, is_late(self._writes, tx, use, step))
+        late = is_late(self._writes, tx, use, step)
+        ruling = self._backward.ruling(step) if hold is None else None
+        reason = UsedThenReplaced(use, step, hold, late, ruling)
         self._add(Edge(number, target, RW, reason, strict_only=hold is None))
 
     # --- rows ------------------------------------------------------------------------------------
