@@ -20,8 +20,12 @@ class Atomicity:
 
     def check(self, case: Case) -> Iterator[Anomaly]:
         """I1: wrong answers; then I1': updates applied after an answer that they change."""
+        log = case.schemas
         for _, resolved in case.of(SchemaResolved):
-            yield from _wrong_answer(case, resolved)
+            due = log.existing(resolved.object_id, resolved.ts)
+            right = due is not None and due.version == resolved.version
+            if not right or (due is not None and resolved.name not in (None, due.name)):
+                yield from _wrong_answer(case, resolved)
         yield from _late_updates(case)
 
 

@@ -32,6 +32,7 @@ class Backward:
         self._case = case
         self._writes = writes
         self._rule = case.header.design.backward
+        self._next: dict[tuple[int, int], SchemaVersion | None] = {}
         self._rulings: dict[tuple[int, int], Ruling] = {}
 
     def ruling(self, step: SchemaVersion) -> Ruling:
@@ -42,11 +43,25 @@ class Backward:
             found = self._rulings[key] = judged_step(step.changes, step.kind)
         return found
 
+    def next_incompatible(self, after: SchemaVersion) -> SchemaVersion | None:
+        """The first step behind a compatible one that is not forward-compatible."""
+        passed: list[SchemaVersion] = []
+        step: SchemaVersion | None = after
+        while step is not None and (step.object_id, step.version) not in self._next:
+            passed.append(step)
+            step = self._case.schemas.after(step.object_id, step.version)
+            if step is not None and not self.ruling(step).compatible:
+                break
+        else:
+            step = None if step is None else self._next[step.object_id, step.version]
+        self._next.update({(one.object_id, one.version): step for one in passed})
+        return step
+
     def hold(self, tx: Transaction, version: int, step: SchemaVersion) -> Hold | None:
         """Why `tx`, which ran under `version`, cannot be taken to have run after `step`."""
         ruling = self.ruling(step)
         if not ruling.compatible:
-            return Hold(ruling.clause, f"not forward-compatible: {ruling.reason}")
+            return Hold(ruling.clause, f"not forward-compatible: {ruling.reason} [{ruling.clause}]")
         return self.noticed(tx, step.object_id, version)
 
     def noticed(self, tx: Transaction, object_id: int, version: int) -> Hold | None:
@@ -62,7 +77,7 @@ class Backward:
                     return Hold(
                         "newer-row",
                         f"{tx.name} read {row.key!r} as written under version "
-                        f"{row.row_version}, which the rule {self._rule} does not allow",
+                        f"{row.row_version}, which the rule {self._rule} does not allow [110.back]",
                         read,
                     )
         return None

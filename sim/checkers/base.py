@@ -6,6 +6,7 @@ Whether an anomaly is a *violation* depends on what the design claims and on wha
 independent one (`spec`, `rows`), and all they know of a run is what its history says.
 """
 
+import gc
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Literal, Protocol
@@ -87,6 +88,8 @@ WITHOUT_CLAIM: Final[dict[str, tuple[str, ...]]] = {
     "I12": (LEASES_HOLD,),
 }
 """What an invariant that a design does not claim is taken to assume, under `--all-claims`."""
+COLLECT_AFTER: Final = 50_000
+"""How many new objects make the collector look while a history is judged."""
 KEPT_OF_A_KIND: Final = 20
 """How many anomalies of one kind a verdict keeps in full; the others are counted."""
 
@@ -206,11 +209,23 @@ def judge(
     all_claims: bool = False,
     findings: Iterable[Finding] = (),
 ) -> Verdict:
-    """Judge a history by every checker, under what its design claims and assumes."""
+    """Judge a history by every checker, under what its design claims and assumes.
+
+    The collector looks less often meanwhile: what judges gather is no garbage.
+    """
     case = Case(history)
     bench = Bench(
         case, strict=strict or history.header.strict, all_claims=all_claims, findings=findings
     )
+    before = gc.get_threshold()
+    gc.set_threshold(COLLECT_AFTER, *before[1:])
+    try:
+        return _judged(case, bench)
+    finally:
+        gc.set_threshold(*before)
+
+
+def _judged(case: Case, bench: Bench) -> Verdict:
     violations: list[Violation] = []
     seen: Counter[str] = Counter()
     broken = False
@@ -247,9 +262,7 @@ def judge(
 
 def reach(case: Case, probe: str) -> int:
     """How often a run met a probe: one of the protocol's, or a kind of event by its name."""
-    return case.history.probes[probe] or sum(
-        type(event).__name__ == probe for event in case.history.events
-    )
+    return case.history.probes[probe] or case.count(probe)
 
 
 def overall(verdicts: Iterable[Verdict]) -> Outcome:

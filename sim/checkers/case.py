@@ -5,7 +5,10 @@ the position of each event in the history: the order of positions is the order o
 within one simulated instant.
 """
 
+from collections import defaultdict
+from collections.abc import Callable
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from sim.checkers.doings import Ddl, E, Operation, Placed, Transaction, Use
@@ -46,14 +49,18 @@ class Case:
 
     @cached_property
     def _grouped(self) -> dict[type, list[tuple[int, Any]]]:
-        grouped: dict[type, list[tuple[int, Any]]] = {}
+        grouped: dict[type, list[tuple[int, Any]]] = defaultdict(list)
         for placed in enumerate(self.history.events):
-            grouped.setdefault(type(placed[1]), []).append(placed)
-        return grouped
+            grouped[type(placed[1])].append(placed)
+        return dict(grouped)
 
     def of(self, kind: type[E]) -> list[Placed[E]]:
         """The events of one kind with their positions, in order."""
         return self._grouped.get(kind, [])
+
+    def count(self, name: str) -> int:
+        """How many events there are of a kind by its name."""
+        return sum(len(placed) for kind, placed in self._grouped.items() if kind.__name__ == name)
 
     @cached_property
     def schemas(self) -> SchemaLog:
@@ -82,14 +89,13 @@ class Case:
         for _, began in self.of(TxBegan):
             tx = _named(found, began.tx)
             tx.implicit, tx.read_ts = began.implicit, began.read_ts
-        for kind, field in _DOINGS:
+        for kind, doings in _DOINGS:
             for placed in self.of(kind):
                 event = placed[1]
-                tx = _named(found, event.tx)
-                getattr(tx, field).append(placed)
-                op = getattr(event, "op", None)
-                if op is not None:
-                    tx.ops[op] = None
+                tx = found.get(event.tx) or _named(found, event.tx)
+                doings(tx).append(placed)
+                if kind is not Enlisted and event.op is not None:
+                    tx.ops[event.op] = None
         self._ends(found)
         self._spans(found)
         return found
@@ -224,12 +230,12 @@ class Case:
 
 
 _ENDINGS: tuple[type[Any], ...] = (Ok, Failed, Unknown)
-_DOINGS: tuple[tuple[type[Any], str], ...] = (
-    (ReadExecuted, "reads"),
-    (WriteExecuted, "writes"),
-    (MetadataRead, "metadata"),
-    (Enlisted, "enlisted"),
-    (SchemaResolved, "resolved"),
+_DOINGS: tuple[tuple[type[Any], Callable[[Transaction], list[Any]]], ...] = (
+    (ReadExecuted, attrgetter("reads")),
+    (WriteExecuted, attrgetter("writes")),
+    (MetadataRead, attrgetter("metadata")),
+    (Enlisted, attrgetter("enlisted")),
+    (SchemaResolved, attrgetter("resolved")),
 )
 
 

@@ -39,9 +39,17 @@ class DataMatchesSchema:
         writes = writes_of(case)
         for tx in case.transactions.values():
             yield from _written(case, writes, tx)
+            past = tx.read_ts is not None
             for position, read in tx.reads:
                 for row in read.rows:
-                    yield from _row_read(case, writes, position, read, row)
+                    if row.row is not None and row.decoded_version != row.row_version:
+                        yield _misdecoded(case, read, row)
+                    if row.writer is not None and not _is_as_written(writes, position, read, row):
+                        yield from _misread(case, writes, position, read, row)
+                    if not past and row.writer != tx.name:
+                        due = _outdated(writes, position, read, row)
+                        if due is not None:
+                            yield _lost(case, read, row.writer, due)
                 if read.predicate and tx.read_ts is None:
                     yield from _rows_missed(case, writes, position, read)
             yield from _told(case, tx)
@@ -54,14 +62,13 @@ class DataMatchesSchema:
 def _written(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
     """What the primary wrote is what the client meant, and is legal under its own version."""
     for position, event in tx.writes:
-        yield from _mistaken(case, tx, position, event)
+        yield from _mistaken(case, position, event)
         write = writes.at[position]
         wrong = differing(writes, write, event.version, event.row)
-        where = f"{tx.name} wrote {the_row(case, event.object_id, event.key, event.version)}"
         if wrong:
             yield Anomaly(
                 "misdecoded-write",
-                f"{where} on node {event.node}; its client encoded it under version "
+                f"{_wrote(case, event)} on node {event.node}; its client encoded it under version "
                 f"{write.meant_version}: {'; '.join(wrong)}",
                 (*_encoded(case, write), event),
                 clauses=("110.flow.2",),
@@ -72,17 +79,15 @@ def _written(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
         illegal = is_legal(event.row, table)
         if illegal is not None:
             witness = (event, tx.committed)
+            where = _wrote(case, event)
             yield Anomaly("illegal-row", f"{where}: {illegal}", witness, clauses=("110.fwd.1",))
 
 
-def _mistaken(
-    case: Case, tx: Transaction, position: int, event: WriteExecuted
-) -> Iterator[Anomaly]:
+def _mistaken(case: Case, position: int, event: WriteExecuted) -> Iterator[Anomaly]:
     """A row encoded for another table, or under a newer version: columns are lost unnoticed."""
     encoded = case.encoded(event, position)
     if encoded is None or event.row is None:
         return
-    where = f"{tx.name} wrote {the_row(case, event.object_id, event.key, event.version)}"
     if encoded.object_id != event.object_id:
         kind, what = "foreign-row", f"for table {encoded.object_id}"
     elif encoded.version > event.version:
@@ -91,45 +96,68 @@ def _mistaken(
         return
     yield Anomaly(
         kind,
-        f"{where} on node {event.node}, but its client encoded it {what}",
+        f"{_wrote(case, event)} on node {event.node}, but its client encoded it {what}",
         (encoded, event),
         clauses=("110.flow.2",),
     )
 
 
+def _wrote(case: Case, event: WriteExecuted) -> str:
+    return f"{event.tx} wrote {the_row(case, event.object_id, event.key, event.version)}"
+
+
 # --- reads ---------------------------------------------------------------------------------------
 
 
-def _row_read(
+def _is_as_written(writes: Writes, position: int, read: ReadExecuted, row: RowRead) -> bool:
+    """Whether a row shows what its writer's client meant, in one of the writes before the read."""
+    candidates = writes.of.get((row.writer or "", (read.object_id, row.key)), ())
+    none_before = True
+    for write in reversed(candidates):
+        if write.position < position:
+            if not differing(writes, write, read.version, row.row):
+                return True
+            none_before = False
+    return none_before
+
+
+def _misdecoded(case: Case, read: ReadExecuted, row: RowRead) -> Anomaly:
+    return Anomaly(
+        "wrong-version-decoded",
+        f"{_read(case, read, row)} on node {read.node}: the row of {row.writer} was written under "
+        f"version {row.row_version} and decoded with version {row.decoded_version}",
+        (read,),
+        clauses=("110.flow.5",),
+    )
+
+
+def _misread(
     case: Case, writes: Writes, position: int, read: ReadExecuted, row: RowRead
 ) -> Iterator[Anomaly]:
-    """One key as a read showed it: the right row, decoded rightly, and not an outdated one."""
-    where = f"{read.tx} read {the_row(case, read.object_id, row.key, read.version)}"
-    if row.row is not None and row.decoded_version != row.row_version:
-        yield Anomaly(
-            "wrong-version-decoded",
-            f"{where} on node {read.node}: the row of {row.writer} was written under version "
-            f"{row.row_version} and decoded with version {row.decoded_version}",
-            (read,),
-            clauses=("110.flow.5",),
-        )
+    candidates = writes.of.get((row.writer or "", (read.object_id, row.key)), [])
+    last = [write for write in candidates if write.position < position][-1]
+    wrong = differing(writes, last, read.version, row.row)
+    yield Anomaly(
+        "misread-row",
+        f"{_read(case, read, row)} on node {read.node}, written by {row.writer} under version "
+        f"{row.row_version}: {'; '.join(wrong)}",
+        (*_encoded(case, last), last.event, read),
+        clauses=("110.fwd.2",),
+    )
+
+
+def _outdated(writes: Writes, position: int, read: ReadExecuted, row: RowRead) -> Version | None:
+    """The version that a read may not miss, where the row of another that it found is older."""
     item = (read.object_id, row.key)
-    if row.writer is not None:
-        candidates = writes.of.get((row.writer, item), [])
-        earlier = [write for write in candidates if write.position < position]
-        wrong = [differing(writes, write, read.version, row.row) for write in earlier]
-        if wrong and all(wrong):
-            yield Anomaly(
-                "misread-row",
-                f"{where} on node {read.node}, written by {row.writer} under version "
-                f"{row.row_version}: {'; '.join(wrong[-1])}",
-                (*_encoded(case, earlier[-1]), earlier[-1].event, read),
-                clauses=("110.fwd.2",),
-            )
-    past = case.transactions[read.tx].read_ts is not None
-    due = None if past else _due(writes, position, read, item)
-    if due is not None and row.writer != read.tx and _is_older(writes, item, row.writer, due):
-        yield _lost(case, read, row.writer, due)
+    versions = writes.versions.get(item)
+    if versions is None or versions[-1].write.tx == row.writer:
+        return None
+    due = _due(writes, position, read, item)
+    return due if due is not None and _is_older(writes, item, row.writer, due) else None
+
+
+def _read(case: Case, read: ReadExecuted, row: RowRead) -> str:
+    return f"{read.tx} read {the_row(case, read.object_id, row.key, read.version)}"
 
 
 def _rows_missed(
@@ -156,6 +184,8 @@ def _is_older(writes: Writes, item: Item, writer: str | None, due: Version) -> b
     """Whether what a read found is an older committed version than the one it may not miss."""
     if writer is None:
         return True
+    if writer == due.write.tx:
+        return False
     found = writes.order.get((writer, item))
     return found is not None and found < writes.order[due.write.tx, item]
 

@@ -1,8 +1,9 @@
 """Reads that no order of transactions can explain, checked one by one.
 
 G1a: the writer was aborted, or never committed. G1b: the version read was not the writer's last of
-that key. A read of what nobody wrote. And within one transaction: it reads its own last write, and
-without one of its own it finds the same version each time.
+that key. A read of what nobody wrote. A dirty update: who had read from a writer that is not
+committed then wrote that key, and committed. And within one transaction: it reads its own last
+write, and without one of its own it finds the same version each time.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ def dirty_reads(case: Case, writes: Writes) -> Iterator[Anomaly]:
         for position, read in tx.reads:
             for row in read.rows:
                 item = (read.object_id, row.key)
-                own = _before(writes.of.get((tx.name, item), []), position)
+                written = writes.of.get((tx.name, item)) if tx.writes else None
+                own = _before(written, position) if written else []
                 if own or row.writer == tx.name:
                     yield from _own(tx, own, read, row)
                     continue
@@ -61,20 +63,30 @@ def _of_another(
     item = (read.object_id, row.key)
     candidates = writes.of.get((row.writer, item), [])
     earlier = _before(candidates, position)
-    where = f"{read.tx} read {row.key!r} as written by {row.writer}"
     if not earlier:
+        where = _where(read, row)
         yield Anomaly("garbage-read", f"{where}, who had not written it", (read,))
         return
     writer = case.transactions[row.writer]
     last = earlier[-1].event
     if writer.committed is None:
+        where = _where(read, row)
         ended = "is not committed" if writer.aborted is None else "was aborted"
         witness: tuple[AnyEvent, ...] = (last, read)
         if writer.aborted is not None:
             witness = (*witness, writer.aborted)
         yield Anomaly("G1a", f"{where}, which {ended}", witness)
+        built = _after(writes.of.get((read.tx, item)), position)
+        if built is not None:
+            what = f"{where}, which {ended}, and then wrote the row itself and committed"
+            yield Anomaly("dirty-update", what, (*witness, built.event))
     elif len(earlier) < len(candidates) or _is_intermediate(writes, earlier, read, row):
+        where = _where(read, row)
         yield Anomaly("G1b", f"{where}, but that was not the last it wrote there", (last, read))
+
+
+def _where(read: ReadExecuted, row: RowRead) -> str:
+    return f"{read.tx} read {row.key!r} as written by {row.writer}"
 
 
 def _is_intermediate(
@@ -97,5 +109,13 @@ def _is_row_of(writes: Writes, write: Write, read: ReadExecuted, row: RowRead) -
     return not differences(write.meant, source, row.row, target)
 
 
+def _after(writes: list[Write] | None, position: int) -> Write | None:
+    """A transaction's first write of a key after a position."""
+    return next((write for write in writes or () if write.position > position), None)
+
+
 def _before(writes: list[Write], position: int) -> list[Write]:
+    """A transaction's writes of a key before a position; they are in order."""
+    if not writes or writes[-1].position < position:
+        return writes
     return [write for write in writes if write.position < position]

@@ -56,6 +56,7 @@ class Transaction:
     """One transaction: what it did, in the order of the history, and how it ended."""
 
     __slots__ = (
+        "_uses",
         "aborted",
         "aborted_at",
         "begins_at",
@@ -97,6 +98,7 @@ class Transaction:
         """Where a client first asked for anything of it."""
         self.ends_at: int | None = None
         """Where its client learned that it is committed; None if it never did."""
+        self._uses: list[Use] | None = None
 
     @property
     def stamp(self) -> int:
@@ -110,12 +112,20 @@ class Transaction:
         return [*(event for _, event in self.reads), *(event for _, event in self.writes)]
 
     def uses(self) -> list[Use]:
-        """Each use of a schema version by an operation or a metadata query, in order."""
-        found = [Use(e.object_id, e.version, at, e) for at, e in self.reads]
-        found += [Use(e.object_id, e.version, at, e) for at, e in self.writes]
-        found += [Use(e.object_id, e.version, at, e) for at, e in self.metadata]
-        found.sort(key=lambda use: use.position)
-        return found
+        """Each use of a schema version by an operation or a metadata query, in order.
+
+        Gathered once, when first asked for: by then it is known what the transaction did.
+        """
+        if self._uses is None:
+            found: list[Placed[ReadExecuted | WriteExecuted | MetadataRead]]
+            found = [*self.reads, *self.writes, *self.metadata]
+            found.sort(key=_by_position)
+            self._uses = [Use(e.object_id, e.version, at, e) for at, e in found]
+        return self._uses
+
+
+def _by_position(placed: tuple[int, object]) -> int:
+    return placed[0]
 
 
 class Ddl:

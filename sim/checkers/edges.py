@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from sim.checkers.backward import Hold
 from sim.checkers.case import Case, Transaction, Use
 from sim.checkers.schemas import SchemaVersion
+from sim.checkers.spec import Ruling
 from sim.checkers.writes import Item, Write
 from sim.history.events import (
     AnyEvent,
@@ -25,6 +26,7 @@ WW: Final = "ww"
 WR: Final = "wr"
 RW: Final = "rw"
 RT: Final = "rt"
+PROCESS: Final = "process"
 LONGEST_VALUE: Final = 60
 
 
@@ -69,12 +71,14 @@ class UsedThenReplaced(NamedTuple):
     """rw: a transaction ran under a version that a DDL ended; `hold` tells why that matters.
 
     `late`: it did so even when the new version was in force, which no check at operations allows.
+    `ruling` is what the rules say of the step, where nothing holds.
     """
 
     use: SchemaUse
     step: SchemaVersion
     hold: Hold | None
     late: bool = False
+    ruling: Ruling | None = None
 
 
 class InstalledThenReplaced(NamedTuple):
@@ -112,7 +116,10 @@ class ReadThenOverwritten(NamedTuple):
 
 
 class BeforeInRealTime(NamedTuple):
-    """rt: the one had ended for its client before the other was invoked."""
+    """rt: the one had ended for its client before the other was invoked.
+
+    process: and both were invoked by the same client.
+    """
 
     ended_at: int
     begins_at: int
@@ -153,7 +160,7 @@ def name_of(edge: Edge) -> str:
     if isinstance(reason, InstalledThenUsed | InstalledThenReplaced):
         return f"{edge.kind}-schema"
     if isinstance(reason, BeforeInRealTime):
-        return RT
+        return edge.kind
     return "rw-predicate" if edge.is_predicate else f"{edge.kind}-row"
 
 
@@ -176,11 +183,11 @@ class Words:
         match edge.reason:
             case InstalledThenUsed(use):
                 return f"{self._used(target, use)}, which {source} had installed"
-            case UsedThenReplaced(use, step, hold):
-                more = "" if hold is None else f" ({hold.why})"
+            case UsedThenReplaced(use, step, hold, _, ruling):
+                more = _passed_over(ruling) if hold is None else hold.why
                 return (
                     f"{self._used(source, use)}, and {target} replaced it by version "
-                    f"{step.version} at {show(Timestamp(step.activation_ts))}{more}"
+                    f"{step.version} at {show(Timestamp(step.activation_ts))} ({more})"
                 )
             case InstalledThenReplaced(before, after):
                 return (
@@ -197,7 +204,7 @@ class Words:
             case ReadThenOverwritten():
                 return self._anti(source, target, edge.reason)
             case BeforeInRealTime(ended_at, begins_at):
-                return self._real_time(source, target, ended_at, begins_at)
+                return self._real_time(edge, ended_at, begins_at)
 
     def _used(self, tx: str, use: SchemaUse) -> str:
         table = self._case.schemas.describe(use.object_id, use.version)
@@ -234,12 +241,25 @@ class Words:
             f"{target} wrote the next one"
         )
 
-    def _real_time(self, source: str, target: str, ended_at: int, begins_at: int) -> str:
+    def _real_time(self, edge: Edge, ended_at: int, begins_at: int) -> str:
+        source, target = self._nodes[edge.source].label, self._nodes[edge.target].label
         events = self._case.history.events
+        ended_ms, begins_ms = events[ended_at].at_us / 1000, events[begins_at].at_us / 1000
+        if edge.kind == PROCESS:
+            return (
+                f"the client of {source} had its answer at {ended_ms:g} ms, and then invoked "
+                f"{target} itself at {begins_ms:g} ms"
+            )
         return (
-            f"the client of {source} had its answer at {events[ended_at].at_us / 1000:g} ms, "
-            f"before {target} was invoked at {events[begins_at].at_us / 1000:g} ms"
+            f"the client of {source} had its answer at {ended_ms:g} ms, "
+            f"before {target} was invoked at {begins_ms:g} ms"
         )
+
+
+def _passed_over(ruling: Ruling | None) -> str:
+    """Why the relaxed graph does not have an edge to a DDL."""
+    why = "" if ruling is None else f": {ruling.reason} [{ruling.clause}]"
+    return f"forward-compatible, so only the strict graph counts it{why}"
 
 
 def _on(read: ReadExecuted) -> str:

@@ -4,6 +4,7 @@ A finding is recognised by its structure alone: for a cycle, the kinds of nodes 
 turned so that equal cycles read equally wherever they were entered; for anything else, its kind
 and the clauses that it breaks. What matches no known finding is a violation.
 
+The order of one client's doings (`process`) counts as real time, which it is a part of.
 A way from one transaction to another past no DDL counts as one edge, `via(…)`, which names the
 kinds of its edges: how many transactions lie on it says nothing about the DDL. Changes of one
 object in a row, each joined to the next because that replaced it, count as one change with all
@@ -23,6 +24,7 @@ Signature = tuple[str, ...]
 Pair = tuple[str, str]
 REPLACED: Final = "ww-schema"
 """What joins a change to the next one of the same object."""
+AS_REAL_TIME: Final = {"process": "rt"}
 
 
 class Finding(Record, frozen=True):
@@ -45,7 +47,9 @@ def signature(anomaly: "Anomaly") -> Signature:
     """The structure of an anomaly: equal for what is the same but for names and times."""
     if not anomaly.steps:
         return (anomaly.kind, *anomaly.clauses)
-    pairs = _contracted([(step.kind, step.edge) for step in anomaly.steps])
+    pairs = _contracted(
+        [(step.kind, AS_REAL_TIME.get(step.edge, step.edge)) for step in anomaly.steps]
+    )
     turns = [pairs[at:] + pairs[:at] for at in range(len(pairs))]
     return tuple(word for pair in min(turns) for word in pair)
 

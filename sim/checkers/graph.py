@@ -19,7 +19,7 @@ lost: T then precedes the next DDL on that table that it may *not* be taken to h
 from bisect import bisect_right
 from functools import cached_property
 
-from sim.checkers.backward import Backward
+from sim.checkers.backward import Backward, Hold
 from sim.checkers.case import Case, Transaction
 from sim.checkers.edges import (
     RW,
@@ -39,7 +39,7 @@ from sim.checkers.edges import (
 )
 from sim.checkers.late import is_late
 from sim.checkers.schemas import SchemaVersion
-from sim.checkers.sessions import session_edges
+from sim.checkers.sessions import client_of, session_edges
 from sim.checkers.writes import Item, Version, Writes, writes_of
 from sim.history.events import ReadExecuted, RowRead
 
@@ -88,6 +88,11 @@ class Graph:
         return found
 
     @cached_property
+    def clients(self) -> list[str | None]:
+        """Whose doing each node is."""
+        return [client_of(self._case, node) for node in self.nodes]
+
+    @cached_property
     def after(self) -> dict[int, list[Edge]]:
         """The edges out of each node, less those that only the strict graph has."""
         found: dict[int, list[Edge]] = {}
@@ -130,17 +135,25 @@ class Graph:
     def _replaced(self, number: int, tx: Transaction, use: SchemaUse) -> None:
         """T -> D_{v+1}; where the relaxed graph drops it, the edge that it leaves there."""
         step = self._case.schemas.after(use.object_id, use.version)
-        dropped = False
-        while step is not None:
-            hold = self._backward.hold(tx, use.version, step)
-            if hold is not None or not dropped:
-                target = self._of_version[step.object_id, step.version]
-                reason = UsedThenReplaced(use, step, hold, is_late(self._writes, tx, use, step))
-                self._add(Edge(number, target, RW, reason, strict_only=hold is None))
-            if hold is not None:
-                return
-            dropped = True
-            step = self._case.schemas.after(step.object_id, step.version)
+        if step is None:
+            return
+        hold = self._backward.hold(tx, use.version, step)
+        self._before_ddl(number, tx, use, step, hold)
+        if hold is not None:
+            return
+        step = self._backward.next_incompatible(step)
+        hold = None if step is None else self._backward.hold(tx, use.version, step)
+        if step is not None and hold is not None:
+            self._before_ddl(number, tx, use, step, hold)
+
+    def _before_ddl(
+        self, number: int, tx: Transaction, use: SchemaUse, step: SchemaVersion, hold: Hold | None
+    ) -> None:
+        target = self._of_version[step.object_id, step.version]
+        late = is_late(self._writes, tx, use, step)
+        ruling = self._backward.ruling(step) if hold is None else None
+        reason = UsedThenReplaced(use, step, hold, late, ruling)
+        self._add(Edge(number, target, RW, reason, strict_only=hold is None))
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -171,11 +184,12 @@ class Graph:
         self, number: int, read: ReadExecuted, item: Item, row: RowRead | None, place: int
     ) -> None:
         """rw to the writer of the version after the one that was read."""
-        versions = self._writes.versions.get(item, [])
-        if place + 1 < len(versions):
+        versions = self._writes.versions.get(item)
+        if versions is not None and place + 1 < len(versions):
             target = self._ranks[item][place + 1]
-            reason = ReadThenOverwritten(read, item, row, versions[place + 1].write)
-            self._add(Edge(number, target, RW, reason))
+            if target != number:
+                reason = ReadThenOverwritten(read, item, row, versions[place + 1].write)
+                self.edges.append(Edge(number, target, RW, reason))
 
     def _not_found(self, number: int, tx: Transaction, position: int, read: ReadExecuted) -> None:
         """Keys of the partition that a scan did not mention: it read their absence.
@@ -262,7 +276,8 @@ def _rank(node: Node) -> tuple[int, int, int]:
 
 def wrote_before(writes: Writes, tx: Transaction, item: Item, position: int) -> bool:
     """Whether a transaction had written a row itself before a position."""
-    return any(write.position < position for write in writes.of.get((tx.name, item), ()))
+    own = writes.of.get((tx.name, item))
+    return own is not None and own[0].position < position
 
 
 def last_deletion(versions: list[Version], position: int, read_ts: int | None) -> int:

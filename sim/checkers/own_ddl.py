@@ -62,7 +62,9 @@ class OwnDdl:
             before = bisect_right(positions, operation.invoked_at)
             if before and operation.name not in past:
                 promise = promises[before - 1]
-                yield from _too_early(case, operation, promise, resolved.get(operation.name, []))
+                looked_up = resolved.get(operation.name, [])
+                if any(event.ts < promise.activation_ts for event in looked_up):
+                    yield from _too_early(case, operation, promise, looked_up)
                 yield from _unseen(case, operation, promise)
 
 

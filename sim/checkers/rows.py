@@ -50,6 +50,16 @@ def differences(
     return found + [f"column {id_} does not belong to it" for id_ in cells if id_ not in names]
 
 
+def is_identical(due: Cells, shown: Cells) -> bool:
+    """Whether rows agree cell by cell in order, value and type: what most of them do."""
+    if len(due) != len(shown):
+        return False
+    for (id_, value), (shown_id, shown_value) in zip(due, shown, strict=True):
+        if id_ != shown_id or type(value) is not type(shown_value) or value != shown_value:
+            return False
+    return True
+
+
 def is_same_value(value: Value, source: ColumnType, shown: Value) -> bool:
     """Whether what is shown, under whatever type, is the value that was given under `source`."""
     if value is None or shown is None:

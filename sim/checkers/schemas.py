@@ -28,6 +28,10 @@ class SchemaVersion(NamedTuple):
     position: int
 
 
+def _number(one: SchemaVersion) -> int:
+    return one.version
+
+
 class SchemaLog:
     """Every version of every object, looked up by version, by time and by name."""
 
@@ -93,13 +97,16 @@ class SchemaLog:
 
     def after(self, object_id: int, version: int) -> SchemaVersion | None:
         """The version that ended this one: the next by number, which is the order of the log."""
-        for one in self._versions.get(object_id, ()):
-            if one.version > version:
-                return one
-        return None
+        versions = self._versions.get(object_id)
+        if versions is None:
+            return None
+        at = bisect_right(versions, version, key=_number)
+        return versions[at] if at < len(versions) else None
 
     def steps(self, object_id: int, after: int, upto: int) -> list[SchemaVersion]:
         """The steps that lead from version `after` to version `upto`, in order."""
+        if after >= upto:
+            return []
         return [one for one in self._versions.get(object_id, ()) if after < one.version <= upto]
 
     def newest(self, object_id: int) -> SchemaVersion | None:

@@ -60,7 +60,7 @@ def _anomaly(case: Case, graph: Graph, cycle: Cycle) -> Anomaly:
             witness[id(event)] = event
     labels = [step.source for step in steps]
     return Anomaly(
-        cycle.kind(),
+        cycle.name,
         f"a cycle: {' < '.join([*labels, labels[0]])}",
         tuple(witness.values()),
         steps,

@@ -7,7 +7,7 @@ client does: what that client was told of, it must find again.
 from collections.abc import Iterator
 
 from sim.checkers.case import Case
-from sim.checkers.edges import RT, BeforeInRealTime, Edge, Node
+from sim.checkers.edges import PROCESS, BeforeInRealTime, Edge, Node
 
 
 def session_edges(case: Case, nodes: list[Node]) -> Iterator[Edge]:
@@ -37,7 +37,7 @@ def session_edges(case: Case, nodes: list[Node]) -> Iterator[Edge]:
             if ends_at < tx.begins_at:
                 latest[_reads_the_past(nodes[earlier])] = (ends_at, earlier)
         for ends_at, earlier in latest.values():
-            yield Edge(earlier, number, RT, BeforeInRealTime(ends_at, tx.begins_at))
+            yield Edge(earlier, number, PROCESS, BeforeInRealTime(ends_at, tx.begins_at))
 
 
 def client_of(case: Case, node: Node) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sim.checkers.case import Case, Placed, Transaction
-from sim.checkers.edges import RT, Edge, Node
+from sim.checkers.edges import PROCESS, RT, Edge, Node
 from sim.checkers.graph import Graph
 from sim.history.events import ReadExecuted
 from sim.history.world_events import LeaseBegan, NodeCrashed
@@ -99,7 +99,7 @@ def _search(
             return [*_way(node, came, targets), sources[node]]
         for edge in graph.after.get(node, ()):
             target = edge.target
-            if edge.kind == RT or not low <= target <= high or target in came:
+            if edge.kind in (RT, PROCESS) or not low <= target <= high or target in came:
                 continue
             if past_ddl or graph.nodes[target].update is None:
                 came[target] = edge

@@ -3,8 +3,8 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
+from sim.checkers import rows
 from sim.checkers.case import Case
-from sim.checkers.rows import differences
 from sim.history.event import Cells
 from sim.history.events import WriteExecuted
 from sim.model.schema import Table, Value
@@ -51,6 +51,7 @@ class Writes:
         """The place of a transaction's version among those of a row."""
         self.partitions: dict[tuple[int, int], dict[Key, None]] = {}
         """The keys of a table's partition for which anything was ever committed."""
+        self._due: dict[tuple[int, int], tuple[Cells | None, Table, Table]] = {}
         for tx in case.transactions.values():
             for position, event in tx.writes:
                 self._add(tx.name, position, event)
@@ -77,9 +78,27 @@ class Writes:
 
     def newest_at(self, item: Item, ts: int) -> Version | None:
         """The committed version of a row with the largest commit_ts <= ts."""
-        versions = self.versions.get(item, [])
+        versions = self.versions.get(item)
+        if versions is None or versions[-1].commit_ts <= ts:
+            return versions[-1] if versions else None
         at = bisect_right(versions, ts, key=lambda version: version.commit_ts)
         return versions[at - 1] if at else None
+
+    def due(self, write: Write, version: int) -> tuple[Cells | None, Table, Table] | None:
+        """What its client meant by a write, as a version of the table shows it, and both tables.
+
+        None where the history does not tell one of the two.
+        """
+        place = (write.position, version)
+        found = self._due.get(place)
+        if found is None:
+            source = self.table(write.event.object_id, write.meant_version)
+            target = self.table(write.event.object_id, version)
+            if source is None or target is None:
+                return None
+            shown = None if write.meant is None else rows.upgraded(write.meant, source, target)
+            found = self._due[place] = (shown, source, target)
+        return found
 
     def table(self, object_id: int, version: int) -> Table | None:
         """A table at one of its versions."""
@@ -97,11 +116,13 @@ def writes_of(case: Case) -> Writes:
 
 def differing(writes: Writes, write: Write, version: int, row: Cells | None) -> list[str]:
     """Where a row under a version is not what its client meant."""
-    source = writes.table(write.event.object_id, write.meant_version)
-    target = writes.table(write.event.object_id, version)
-    if source is None or target is None:
+    found = writes.due(write, version)
+    if found is None:
         return []
-    return differences(write.meant, source, row, target)
+    due, source, target = found
+    if due is not None and row is not None and rows.is_identical(due, row):
+        return []
+    return rows.differences(write.meant, source, row, target)
 
 
 def the_row(case: Case, object_id: int, key: object, version: int) -> str:

@@ -15,7 +15,7 @@ from sim.foreign.inputs import INPUTS
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
     "check": "judge stored histories again, or those of others",
-    "explain": "tell in words why a history is judged as it is",
+    "explain": "tell in words and pictures why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
     "verify": "run the regression suite: scenarios, mutants, claims",
     "list": "what there is to choose from",
@@ -190,9 +190,14 @@ def _check(parser: Parser) -> None:
 
 
 def _explain(parser: Parser) -> None:
-    parser.add_argument("history", metavar="HISTORY", help="a history that --out wrote")
+    add = parser.add_argument
+    add("history", metavar="HISTORY", help="a history that --out wrote")
+    add("--svg", metavar="F", help="draw the gravest cycle as a small graph")
+    add("--html", metavar="F", help="one page: arguments, cycles, and a timeline")
+    add("--trace-out", metavar="perfetto:F", help="the run as Chrome trace JSON, for Perfetto")
     _judging(parser)
     _loading(parser)
+    _output(parser, ("text", "json"))
 
 
 def _compat(parser: Parser) -> None:

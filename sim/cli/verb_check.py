@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from analysis import aggregate
+from sim.checkers import names
 from sim.checkers.base import Violation
 from sim.checkers.outcome import Outcome, worst
 from sim.cli import check_foreign, documents, junit
@@ -27,10 +28,13 @@ MODELS = {
     "G1b": "read-committed",
     "G1c": "read-committed",
     "G-single": "snapshot-isolation",
+    "G-nonadjacent": "snapshot-isolation",
     "G2-item": "repeatable-read",
-    "G2": "serializable",
+    "G2-predicate": "serializable",
 }
 """The weakest model that each anomaly rules out (Adya); with real time, only its strict form."""
+TIMED = {"-realtime": "strict-serializable", "-process": "strong-session-serializable"}
+"""What an anomaly rules out that closes only in real time, or by the order of one client."""
 
 
 class Judged(NamedTuple):
@@ -148,9 +152,10 @@ def ruled_out(broken: Iterable[Violation]) -> list[str]:
     """The weakest models that a history cannot have, by the names of its anomalies."""
     models: dict[str, None] = {}
     for found in broken:
-        plain, timed = found.kind.removesuffix("-realtime"), found.kind.endswith("-realtime")
-        if plain in MODELS:
-            models["strict-serializable" if timed else MODELS[plain]] = None
+        name = names.plain(found.kind)
+        timed = next((model for form, model in TIMED.items() if found.kind.endswith(form)), None)
+        if name in MODELS:
+            models[timed or MODELS[name]] = None
     return sorted(models)
 
 

@@ -1,14 +1,26 @@
-"""`ddlsim explain`: the arguments against a history in words, each in full."""
+"""`ddlsim explain`: the arguments against a history in full, in words, as data, as pictures."""
 
 import argparse
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import structs
 
 from analysis import aggregate
-from sim.cli import repeat, view, view_figures
+from analysis.aggregate import Found
+from sim.checkers.argument import Argument, argue, prose
+from sim.checkers.case import Case
+from sim.cli import documents, page, picture, repeat, trace, view, view_figures
+from sim.cli.problems import InputError
 from sim.cli.words import command, console, say, verdict
 from sim.history import codec
+from sim.history.history import FORMAT, History
 from sim.registry import load_file
 from sim.world import findings
-from sim.world.campaign import row_of
+from sim.world.campaign import RunRow, row_of
+
+PERFETTO: Final = "perfetto:"
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -16,22 +28,125 @@ def execute(options: argparse.Namespace) -> int:
     for file in options.load:
         load_file(file)
     history = codec.load(options.history)
-    header = history.header
     row = row_of(
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
     )
+    case = Case(history)
+    found = sorted(aggregate.found([row]), key=_simplest)
+    arguments = [argue(case, one.example) for one in found]
+    _pictures(options, case, row, found, arguments)
+    if options.output == "json":
+        print(documents.text(_document(options.history, history, row, found, arguments)))
+        return 0
+    _show(history, row, found, arguments)
+    return 0
+
+
+def _simplest(one: Found) -> tuple[int, bool, int]:
+    """The gravest first; of equally grave ones cycles, and of these those of the fewest steps."""
+    steps = one.example.steps
+    rank = aggregate.BY_WEIGHT.index(one.example.status.partition(":")[0])
+    return (rank, not steps, len(steps))
+
+
+def _title(row: RunRow) -> str:
+    design = row.strategy if row.mutant is None else f"{row.strategy} + {row.mutant}"
+    return f"{row.scenario}, seed {row.seed}, design {design}: {row.outcome.word}"
+
+
+# --- as text -------------------------------------------------------------------------------------
+
+
+def _show(history: History, row: RunRow, found: list[Found], arguments: list[Argument]) -> None:
     to = console()
+    header = history.header
     design = row.strategy if row.mutant is None else f"{row.strategy} + {row.mutant}"
     verdict(row.outcome, f"{row.scenario}, seed {row.seed}", to)
     say(f"design {design}, fingerprint {row.fingerprint}", to)
     if row.figures is not None:
         to.print()
         view_figures.show(row.figures, to)
-    view.findings(aggregate.found([row]), [row], to, all_in_full=True)
+    told = [
+        structs.replace(one, argument="\n".join(prose(argument)))
+        for one, argument in zip(found, arguments, strict=True)
+    ]
+    view.findings(told, [row], to, all_in_full=True)
     view.troubles([row], to)
     if unmet := [probe for probe in header.reaches if not row.reached[probe]]:
         to.print()
         say(f"never reached {', '.join(unmet)}", to)
     to.print()
     command(repeat.of_header(header), to)
-    return 0
+
+
+# --- as JSON -------------------------------------------------------------------------------------
+
+
+def _document(
+    file: str, history: History, row: RunRow, found: list[Found], arguments: list[Argument]
+) -> dict[str, Any]:
+    """The shape `explain`: what `run` tells of a seed, and each argument as data."""
+    return {
+        "format": FORMAT,
+        "file": file,
+        "scenario": row.scenario,
+        "strategy": row.strategy,
+        "mutant": row.mutant,
+        "seed": row.seed,
+        "outcome": row.outcome.word,
+        "fingerprint": row.fingerprint,
+        "command": repeat.of_header(history.header),
+        "arguments": [
+            {
+                **documents.violation(one.example),
+                "times": one.times,
+                **msgspec.to_builtins(argument),
+            }
+            for one, argument in zip(found, arguments, strict=True)
+        ],
+        "omitted": row.omitted,
+        "stuck": list(row.stuck),
+        "unjudged": list(row.unjudged),
+        "never_reached": [probe for probe in history.header.reaches if not row.reached[probe]],
+        "figures": msgspec.to_builtins(row.figures),
+    }
+
+
+# --- as pictures ---------------------------------------------------------------------------------
+
+
+def _pictures(
+    options: argparse.Namespace,
+    case: Case,
+    row: RunRow,
+    found: list[Found],
+    arguments: list[Argument],
+) -> None:
+    """Every file that was asked for."""
+    title = _title(row)
+    if options.svg is not None:
+        cycle = next((one for one in arguments if one.steps), None)
+        if cycle is None:
+            raise InputError(
+                f"--svg {options.svg}: this history has no cycle to draw; --html shows its timeline"
+            )
+        _write("--svg", options.svg, picture.svg(cycle, title))
+    if options.html is not None:
+        told = [
+            page.Told(one.example, argument) for one, argument in zip(found, arguments, strict=True)
+        ]
+        again = repeat.of_header(case.header)
+        _write("--html", options.html, page.html(case, title, told, again))
+    if options.trace_out is not None:
+        kind, _, file = options.trace_out.partition(":")
+        if f"{kind}:" != PERFETTO or not file:
+            raise InputError(f"--trace-out {options.trace_out}: expected perfetto:FILE")
+        _write("--trace-out", file, trace.perfetto(case))
+
+
+def _write(flag: str, file: str, text: str) -> None:
+    try:
+        Path(file).write_text(text, "utf-8")
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise InputError(f"{flag} {file}: {why}; name a file in a directory that exists") from None

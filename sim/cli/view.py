@@ -1,6 +1,7 @@
 """A result for people: the verdict, the figures, the arguments, what was reached, how to repeat."""
 
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import Final
 
 from rich.console import Console
@@ -100,13 +101,13 @@ def findings(
     for (status, _, _), members in kinds.items():
         if all_in_full or status == "violation" or status.startswith("finding"):
             to.print()
-            to.print(_headline(members, rows), soft_wrap=True)
+            to.print(_headline(members, rows, to.width), soft_wrap=True)
             _members(members, to, all_in_full=all_in_full)
             continue
         if not calm:
             to.print()
         calm = True
-        to.print(_headline(members, rows), soft_wrap=True)
+        to.print(_headline(members, rows, to.width), soft_wrap=True)
         say(members[0].example.because, to, "dim", INDENT)
 
 
@@ -126,7 +127,7 @@ def _members(members: Sequence[Found], to: Console, *, all_in_full: bool) -> Non
         say(f"... and {len(members) - told - ALSO} other shapes", to, indent=INDENT)
 
 
-def _headline(members: Sequence[Found], rows: Sequence[RunRow]) -> Text:
+def _headline(members: Sequence[Found], rows: Sequence[RunRow], width: int) -> Text:
     """What it counts as, what it is, and how often it was seen."""
     example = members[0].example
     kind, _, number = example.status.partition(":")
@@ -139,7 +140,16 @@ def _headline(members: Sequence[Found], rows: Sequence[RunRow]) -> Text:
         often = f"in {len(seeds)} of {len(rows)} runs, first in seed {seeds[0]}"
     strict = ", strict graph only" if example.strict_only else ""
     what = f" {example.invariant} {example.checker}: {example.kind}{strict}; {often}"
-    return Text.assemble((status, colour), what)
+    lines = wrap(
+        status + what,
+        width,
+        subsequent_indent=INDENT * 2,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    told = Text("\n".join(lines))
+    told.stylize(colour, 0, len(status))
+    return told
 
 
 def troubles(rows: Iterable[RunRow], to: Console) -> None:

@@ -44,7 +44,7 @@ def violated() -> Report:
 
 def many() -> Report:
     """Several seeds: what is the same is told once."""
-    other = a_cycle(kind="G2", summary="another cycle")
+    other = a_cycle(kind="G2-predicate", summary="another cycle")
     clean = [a_row(seed) for seed in range(20, 40)]
     return a_report(
         a_row(3, a_violation(), a_violation(summary="the same of T2"), a_cycle()),

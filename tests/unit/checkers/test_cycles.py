@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import networkx as nx
@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from sim.checkers import cycles
 from sim.checkers.base import CHECKERS
 from sim.checkers.case import Case
-from sim.checkers.cycles import find
-from sim.checkers.edges import RT, RW, Edge
+from sim.checkers.cycles import Cycle, find
+from sim.checkers.edges import PROCESS, RT, RW, Edge
 from sim.checkers.graph import Graph
+from sim.checkers.names import PAST_A_DDL
 from sim.checkers.writes import Writes
 from tests.helpers_history import Story, add_column
 from tests.unit.checkers.random_histories import CHAOS, STEPS, chaos, graph_of, serial
@@ -89,17 +90,27 @@ def test_the_strongest_argument_is_found(transactions: Any, ddls: Any) -> None:
     _, graph = graph_of(chaos(transactions, ddls))
     found = find(graph, strict=False).cycles
     timeless = has_cycle(naive(graph, strict=False, rt=False))
-    assert timeless == any(all(edge.kind != RT for edge in cycle.edges) for cycle in found)
+    assert timeless == any(
+        all(edge.kind not in (RT, PROCESS) for edge in cycle.edges) for cycle in found
+    )
     unassuming = has_cycle(naive(graph, strict=False, ddl_rt=False))
     assert unassuming == any(not cycle.needs_ddl_time for cycle in found)
     direct = nx.DiGraph([(e.source, e.target) for e in graph.edges if e.kind != RW])
-    assert has_cycle(direct) == any(cycle.kind() in {"G0", "G1c"} for cycle in found)
+    assert has_cycle(direct) == any(_base(cycle.name) in {"G0", "G1c"} for cycle in found)
+
+
+def in_time(cycle: Cycle) -> bool:
+    return any(edge.kind in (RT, PROCESS) for edge in cycle.edges)
+
+
+def _base(name: str) -> str:
+    return name.removeprefix(PAST_A_DDL)
 
 
 def assert_is_cycle(graph: Graph, edges: tuple[Edge, ...]) -> None:
     for edge, following in zip(edges, edges[1:] + edges[:1], strict=True):
         assert edge.target == following.source
-        if edge.kind == RT:
+        if edge.kind in (RT, PROCESS):
             ends, begins = graph.nodes[edge.source].ends_at, graph.nodes[edge.target].begins_at
             assert ends is not None
             assert begins is not None
@@ -180,22 +191,23 @@ def large(transactions: int, *, skew: int) -> Story:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("skew", [0, 30])
+@pytest.mark.parametrize("skew", [0, 30, 5_000])
 def test_ten_thousand_transactions_are_judged_in_seconds(
     skew: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With skewed timestamps the certificate fails, and the search has to tell."""
+    """With skewed timestamps the certificate fails, and the search has to tell; with large skew
+    on one stretch of everything. Each transaction has a client of its own."""
     history = large(10_000, skew=skew).history()
-    began = perf_counter()
+    began = process_time()
     case = Case(history)
     graph = Graph(case, Writes(case))
     found = find(graph, strict=True)
-    took = perf_counter() - began
+    took = process_time() - began
     said = f" {len(graph.edges)} edges, {10_000 / took:,.0f} transactions a second"
     with capsys.disabled():
         print(said, end="")  # noqa: T201 - the throughput
     assert found.cycles == ()
-    assert took < 20
+    assert took < 5
 
 
 def test_a_tangle_too_large_for_the_budget_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from sim.checkers import cycles, data_matches_schema, own_ddl, rows, schemas, spec
+from sim.checkers import chains, cycles, data_matches_schema, names, own_ddl, rows, schemas, spec
+from sim.checkers import graph as graphs
 from sim.checkers.backward import Backward, Hold
+from sim.checkers.edges import InstalledThenUsed
 from sim.checkers.graph import Graph
 from sim.model import ddl
 from tests.helpers_history import Story, add_column
@@ -16,10 +18,11 @@ from tests.unit.checkers import (
     test_data_matches_schema,
     test_forward_compatible,
     test_graph,
+    test_names,
     test_own_ddl,
     test_serializability,
 )
-from tests.unit.checkers.judging import anomalies, found
+from tests.unit.checkers.judging import anomalies, circle_of_reads, found, two_ways, write_skew
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -32,18 +35,6 @@ def put(place: Any, name: str, value: Any) -> Patch:
     return lambda monkeypatch: monkeypatch.setattr(place, name, value)
 
 
-def write_skew() -> Story:
-    story = Story()
-    t = story.table()
-    story.read("T1", t, "x", 10, None)
-    story.read("T2", t, "y", 11, None)
-    story.write("T1", t, "y", 12)
-    story.write("T2", t, "x", 13)
-    story.commit("T1", 20)
-    story.commit("T2", 21)
-    return story
-
-
 def missed_insert() -> Story:
     story = Story()
     t = story.table()
@@ -51,18 +42,6 @@ def missed_insert() -> Story:
     story.commit("T1", 12)
     story.scan("T2", t, 20, {})
     story.commit("T2", 22)
-    return story
-
-
-def circle_of_reads() -> Story:
-    story = Story()
-    t = story.table()
-    story.write("T1", t, "x", 10)
-    story.write("T2", t, "y", 10)
-    story.read("T1", t, "y", 12, "T2")
-    story.read("T2", t, "x", 12, "T1")
-    story.commit("T1", 20)
-    story.commit("T2", 21)
     return story
 
 
@@ -125,6 +104,63 @@ def unmoved(self: Any, number: int, tx: Any, use: Any) -> None:
         _replaced(self, number, tx, use)
 
 
+def free_ddl_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing but a DDL's time is asked for, it is as light as an edge on data."""
+    monkeypatch.setattr(chains, "TIME", dict.fromkeys(chains.TIME, 0))
+    monkeypatch.setattr(chains, "DDL_TIME", -1)
+
+
+def lost_update() -> Story:
+    story = Story()
+    t = story.table()
+    for tx, at in (("T1", 10), ("T2", 11)):
+        story.read(tx, t, "x", at, None)
+        story.write(tx, t, "x", at + 2)
+    story.commit("T1", 20)
+    story.commit("T2", 21)
+    return story
+
+
+def schema_only() -> Story:
+    """T used the new version, ended, and U then ran under the old one."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, test_serializability.INCOMPATIBLE, tu=20)
+    story.write("T", t, "x", 30, version=2)
+    story.commit("T", 31)
+    story.write("U", t, "z", 40)
+    story.commit("U", 41)
+    return story
+
+
+def session() -> Story:
+    """A read of the past, with a token, that misses what its own client had written."""
+    story = Story()
+    t = story.table()
+    story.begin("T", 9, client="c", session=True)
+    story.write("T", t, "x", 10, client="c")
+    story.commit("T", 12, client="c")
+    story.begin("R", 20, client="c", read_at=5, session=True)
+    story.read("R", t, "x", 21, None, client="c")
+    story.commit("R", 22, client="c")
+    return story
+
+
+def without(reason: type) -> Patch:
+    """The graph less the edges of one kind of reason."""
+
+    def add(self: Any, edge: Any) -> None:
+        if not isinstance(edge.reason, reason):
+            _add(self, edge)
+
+    return put(Graph, "_add", add)
+
+
+def next_but_one(self: Any, number: int, read: Any, item: Any, row: Any, place: int) -> None:
+    _next(self, number, read, item, row, place + 1)
+
+
+_add, _next = Graph._add, Graph._next
 _replaced = Graph._replaced
 
 
@@ -162,14 +198,32 @@ FAULTS: dict[str, tuple[Patch, Callable[[], list[Any]]]] = {
     "no rw on rows": (put(Graph, "_next", nothing), graph(write_skew)),
     "no wr on rows": (put(Graph, "_reads", nothing), graph(circle_of_reads)),
     "no rw to DDLs": (put(Graph, "_replaced", nothing), graph(either_way)),
+    "no ww on rows": (put(Graph, "_row_versions", nothing), graph(lost_update)),
+    "no ww of DDLs": (put(Graph, "_schema_versions", nothing), graph(test_graph.ddls_in_reverse)),
+    "no wr from DDLs": (without(InstalledThenUsed), graph(schema_only)),
+    "the next writer but one": (put(Graph, "_next", next_but_one), graph(write_skew)),
+    "no order of one client": (
+        put(chains.Chains, "_by_client", lambda *_: {}),
+        graph(lambda: test_names.stale("c1")),
+    ),
+    "anybody's order is one client's": (
+        put(chains.Chains, "_by_client", lambda _, placed: {"c2": placed} if placed else {}),
+        graph(lambda: test_names.stale("c2")),
+    ),
+    "no sessions": (put(graphs, "session_edges", lambda *_: ()), graph(session)),
+    "two in a row are apart": (
+        put(names, "is_adjacent", lambda _: False),
+        graph(write_skew),
+    ),
+    "gaps are not looked for": (put(cycles, "is_adjacent", lambda _: False), graph(two_ways)),
     "no predicates": (put(Graph, "_not_found", nothing), graph(missed_insert)),
-    "no chain of instants": (put(cycles._Chains, "_chain", nothing), graph(test_graph.stale)),
+    "no chain of instants": (put(chains.Chains, "_chain", nothing), graph(test_graph.stale)),
     "no real time in the certificate": (
         put(Graph, "back_in_time", lambda _: []),
         graph(lambda: test_graph.stale(commit_ts=30)),
     ),
     "the real time of DDLs costs nothing": (
-        put(cycles, "DDL_REAL_TIME", -1),
+        free_ddl_time,
         graph(either_way),
     ),
     "every step is passed over": (put(Backward, "hold", lenient), graph(either_way)),

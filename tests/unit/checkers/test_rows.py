@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.rows import differences, fits, is_legal, is_same_value, upgraded
+from sim.checkers.rows import differences, fits, is_identical, is_legal, is_same_value, upgraded
 from sim.model.schema import Column, ColumnType, Table
 from tests.helpers_history import BIGINT, INT, text
 
@@ -123,3 +123,12 @@ def test_a_newer_row_fits_the_older_schema_or_not(
 
 def test_a_deletion_fits_any_schema() -> None:
     assert fits(None, WIDER, ONE)
+
+
+def test_identical_rows_agree_in_type_too() -> None:
+    """What differs there only is left to the rules for values."""
+    assert is_identical(((0, 1), (1, None)), ((0, 1), (1, None)))
+    assert not is_identical(((0, 1),), ((0, True),))
+    assert not is_identical(((0, 1),), ((0, 1.0),))
+    assert not is_identical(((0, 1),), ((1, 1),))
+    assert not is_identical(((0, 1),), ((0, 1), (1, 2)))

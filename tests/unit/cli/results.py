@@ -57,7 +57,7 @@ def a_cycle(status: str = "violation", **changes: Any) -> Violation:
     fields: dict[str, Any] = {
         "invariant": "I3",
         "checker": "serializability",
-        "kind": "G-single",
+        "kind": "schema-G-single",
         "status": status,
         "summary": "a cycle: D3 < T2 < T1 < D3",
         "steps": steps,

@@ -86,7 +86,7 @@ def test_the_help_of_a_verb_names_the_variable_of_each_flag(verb: str) -> None:
 
 def test_no_flag_of_a_later_day_is_offered() -> None:
     told = "".join(ddlsim_help(verb) for verb in VERBS)
-    for flag in ("--html", "--svg", "--trace-out", "--likelihood", "--depth"):
+    for flag in ("--likelihood", "--depth"):
         assert flag not in told
 
 

@@ -1,0 +1,151 @@
+"""A history as Chrome trace JSON, which ui.perfetto.dev and chrome://tracing open.
+
+Clients are threads of one process, with their operations as slices and their transactions above
+them; nodes are threads of another, with faults, deaths, what they applied, and messages where the
+run recorded them. A counter follows the catalog's version; activations are instants at Tu.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from sim.checkers.case import Case
+from sim.history.events import UpdateApplied
+from sim.history.world_events import (
+    FaultBegan,
+    FaultHealed,
+    MessageDelivered,
+    MessageSent,
+    NodeCrashed,
+    NodeRestarted,
+)
+from sim.units import US_PER_MS, Timestamp, physical_ms, show
+
+CLIENTS: Final = 1
+CLUSTER: Final = 2
+Record = dict[str, Any]
+
+
+def perfetto(case: Case) -> str:
+    """The whole trace."""
+    return json.dumps({"traceEvents": list(_records(case)), "displayTimeUnit": "ms"})
+
+
+def _records(case: Case) -> Iterator[Record]:
+    clients = _threads({one.invoked.client for one in case.operations.values() if one.invoked})
+    nodes = _threads({node for node in case.header.settings if node})
+    for pid, name in ((CLIENTS, "clients"), (CLUSTER, "cluster")):
+        yield {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}
+    for pid, threads in ((CLIENTS, clients), (CLUSTER, nodes)):
+        for name, tid in threads.items():
+            args = {"name": name}
+            yield {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": args}
+    yield from _operations(case, clients)
+    yield from _transactions(case, clients)
+    yield from _schema(case, nodes)
+    yield from _faults(case, nodes)
+    yield from _messages(case, nodes)
+
+
+def _threads(names: set[str]) -> dict[str, int]:
+    return {name: tid for tid, name in enumerate(sorted(names), 1)}
+
+
+def _operations(case: Case, clients: dict[str, int]) -> Iterator[Record]:
+    """Asynchronous slices: a client may have asked for several things at once."""
+    for operation in case.operations.values():
+        asked, ended = operation.invoked, operation.ended
+        if asked is None:
+            continue
+        until_us = case.history.end_us if ended is None else ended.at_us
+        args = {"node": asked.node, "tx": asked.tx, "table": asked.table, "sql": asked.sql}
+        args["end"] = "none" if ended is None else type(ended).__name__
+        known = {name: value for name, value in args.items() if value is not None}
+        yield from _slice(
+            "operation",
+            operation.name,
+            asked.kind,
+            (asked.at_us, until_us),
+            CLIENTS,
+            clients[asked.client],
+            known,
+        )
+
+
+def _transactions(case: Case, clients: dict[str, int]) -> Iterator[Record]:
+    events = case.history.events
+    for tx in case.transactions.values():
+        if tx.begins_at is None or tx.client is None:
+            continue
+        from_us = events[tx.begins_at].at_us
+        ends = [event.at_us for event in (tx.committed, tx.aborted) if event is not None]
+        ends += [events[tx.ends_at].at_us] if tx.ends_at is not None else []
+        args: Record = {"reads": len(tx.reads), "writes": len(tx.writes)}
+        if tx.committed is not None:
+            args["commit_ts"] = show(Timestamp(tx.committed.commit_ts))
+        if tx.aborted is not None:
+            args["aborted"] = tx.aborted.reason
+        span = (from_us, max([from_us, *ends]))
+        yield from _slice("transaction", tx.name, tx.name, span, CLIENTS, clients[tx.client], args)
+
+
+def _slice(
+    cat: str, id_: str, name: str, span: tuple[int, int], pid: int, tid: int, args: Record
+) -> Iterator[Record]:
+    common = {"cat": cat, "id": f"{cat}:{id_}", "name": name, "pid": pid, "tid": tid}
+    yield {"ph": "b", "ts": span[0], **common, "args": args}
+    yield {"ph": "e", "ts": span[1], **common}
+
+
+def _schema(case: Case, nodes: dict[str, int]) -> Iterator[Record]:
+    for _, update in case.schemas.updates:
+        if update.op is None:
+            continue
+        value = {"v": update.catalog_version}
+        yield {"ph": "C", "pid": CLUSTER, "ts": update.at_us, "name": "version", "args": value}
+        at_us = physical_ms(Timestamp(update.activation_ts)) * US_PER_MS
+        name = f"D{update.catalog_version} active: {case.statement(update.op)}"
+        yield {"ph": "i", "s": "g", "pid": CLUSTER, "tid": 0, "ts": at_us, "name": name}
+    for _, applied in case.of(UpdateApplied):
+        if applied.node in nodes:
+            yield _instant(
+                f"D{applied.catalog_version} applied", applied.at_us, nodes[applied.node]
+            )
+
+
+def _instant(name: str, at_us: int, tid: int) -> Record:
+    return {"ph": "i", "s": "t", "pid": CLUSTER, "tid": tid, "ts": at_us, "name": name}
+
+
+def _faults(case: Case, nodes: dict[str, int]) -> Iterator[Record]:
+    """A fault that names no node stands beside them, on a thread of its own."""
+    for event in sorted(case.sick, key=lambda one: one.at_us):
+        begins = isinstance(event, FaultBegan | NodeCrashed)
+        crash = isinstance(event, NodeCrashed | NodeRestarted)
+        why = event.fault if isinstance(event, FaultBegan | FaultHealed) else "dead"
+        touched = () if crash else getattr(event, "nodes", ())
+        for node in touched or (event.node,):
+            yield {
+                "ph": "b" if begins else "e",
+                "cat": "fault",
+                "id": f"fault:{why}:{node}",
+                "name": why,
+                "pid": CLUSTER,
+                "tid": nodes.get(node or "", 0),
+                "ts": event.at_us,
+            }
+
+
+def _messages(case: Case, nodes: dict[str, int]) -> Iterator[Record]:
+    """An arrow from slice to slice, where messages were recorded (`--trace`)."""
+    for kind, ph in ((MessageSent, "s"), (MessageDelivered, "f")):
+        for _, event in case.of(kind):
+            assert isinstance(event, MessageSent | MessageDelivered), event
+            node = event.sender if ph == "s" else event.to
+            if event.sender not in nodes or event.to not in nodes:
+                continue
+            common = {"pid": CLUSTER, "tid": nodes[node], "ts": event.at_us}
+            id_ = f"{event.sender}>{event.to}:{event.kind}:{event.label}"
+            end = {"bp": "e"} if ph == "f" else {}
+            yield {"ph": "X", "dur": 1, "cat": "net", "name": event.kind, **common}
+            yield {"ph": ph, "id": id_, "cat": "net", "name": "message", **common, **end}
