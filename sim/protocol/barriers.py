@@ -13,22 +13,29 @@ A node that does not answer is asked again, for ever or until a limit.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, Protocol
 
 from sim.model.ports import NO_REPLY, Future, Node
 from sim.model.records import Record
 from sim.protocol.patience import patience
 from sim.protocol.tasks import begun
-from sim.units import Micros, Timestamp
+from sim.units import US_PER_MS, Micros, Timestamp
+
+LOOK_AGAIN: Final = Micros(10 * US_PER_MS)
 
 
 class Prepare(Record, frozen=True):
-    """A change of these objects is coming; `closes` asks to stop until `Switch`."""
+    """A change of these objects is coming.
+
+    `closes` asks to stop until `Switch`, `once_unused` to answer only when no open transaction of
+    this node uses them.
+    """
 
     sent_ts: Timestamp
     op: str
     object_ids: tuple[int, ...]
     closes: bool
+    once_unused: bool = False
 
 
 class Switch(Record, frozen=True):
@@ -45,6 +52,13 @@ class Agreed(Record, frozen=True):
     sent_ts: Timestamp
 
 
+class Users(Protocol):
+    """The open transactions of a node, by what they have enlisted."""
+
+    def uses(self, object_ids: tuple[int, ...]) -> bool: ...
+    def abort_users(self, object_ids: tuple[int, ...]) -> None: ...
+
+
 class Barriers:
     """One node's part in what all nodes agree on."""
 
@@ -53,12 +67,12 @@ class Barriers:
         node: Node,
         members: tuple[str, ...],
         knows: Callable[[int], Any],
-        abort_users: Callable[[tuple[int, ...]], None],
+        users: Users,
     ) -> None:
         self.node = node
         self._members = members
         self._knows = knows
-        self._abort_users = abort_users
+        self._users = users
         self._closed: dict[str, None] = {}
         self._waiting: list[Future[Any]] = []
         node.on(Prepare, self._on_prepare)
@@ -77,12 +91,18 @@ class Barriers:
             await opened
 
     async def all_prepared(
-        self, op: str, object_ids: tuple[int, ...], *, closes: bool, limit_us: Micros | None = None
+        self,
+        op: str,
+        object_ids: tuple[int, ...],
+        *,
+        closes: bool,
+        once_unused: bool = False,
+        limit_us: Micros | None = None,
     ) -> bool:
         """Ask every node, and wait for all of them, or for no longer than the limit."""
 
         def ask() -> Prepare:
-            return Prepare(self.node.clock.now(), op, object_ids, closes)
+            return Prepare(self.node.clock.now(), op, object_ids, closes, once_unused)
 
         return await self._all(ask, limit_us)
 
@@ -111,12 +131,15 @@ class Barriers:
                 return False
             tries += 1
 
-    def _on_prepare(self, sender: str, request: Prepare) -> Agreed:
+    async def _on_prepare(self, sender: str, request: Prepare) -> Agreed:
         del sender
         self.node.clock.update(request.sent_ts)
+        while request.once_unused and self._users.uses(request.object_ids):
+            self.node.probe("ddl-waits-for-users")
+            await self.node.sleep(LOOK_AGAIN)
         if request.closes:
             self._closed[request.op] = None
-            self._abort_users(request.object_ids)
+            self._users.abort_users(request.object_ids)
         return Agreed(self.node.clock.now())
 
     async def _on_switch(self, sender: str, request: Switch) -> Agreed:

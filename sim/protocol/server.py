@@ -130,9 +130,7 @@ class Server:
         self.metastorage.on_activation(self.driver.look_soon)
         self._serve_partitions(strategy, parts)
         self.metastorage.on_activation(self.coordinator.watch)
-        barriers = Barriers(
-            node, config.nodes, self.metastorage.catalog_reaches, self.coordinator.abort_users
-        )
+        barriers = Barriers(node, config.nodes, self.metastorage.catalog_reaches, self.coordinator)
         self.sync.barriers = self.schema_change.barriers = barriers
 
     def _serve_partitions(self, strategy: Strategy, parts: Parts) -> None:

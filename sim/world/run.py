@@ -22,7 +22,16 @@ from sim.kernel.envelope import TracedEnvelope
 from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault, touched
 from sim.nemesis.roles import NobodyError
-from sim.protocol import as_shipped, closing, failure_rules, flows, lag_policies, time_rules
+from sim.protocol import (
+    agreed_installs,
+    as_shipped,
+    border_rules,
+    closing,
+    failure_rules,
+    flows,
+    lag_policies,
+    time_rules,
+)
 from sim.protocol import strategy as joints
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
@@ -42,7 +51,17 @@ SLICE_US: Final = 50_000
 """How often, in simulated time, the drain looks whether everything has ended."""
 
 
-_RULES = (joints, time_rules, failure_rules, flows, as_shipped, closing, lag_policies)
+_RULES = (
+    joints,
+    time_rules,
+    failure_rules,
+    flows,
+    as_shipped,
+    closing,
+    lag_policies,
+    border_rules,
+    agreed_installs,
+)
 """Where the rules are that a scenario can name."""
 
 
