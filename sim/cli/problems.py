@@ -26,8 +26,8 @@ def is_bad_input(error: Exception) -> bool:
         return True
     from sim.history.codec import BadHistory
     from sim.registry import BadPluginError, UnknownPluginError
+    from sim.world.designs import BadDesignError
     from sim.world.problems import ScenarioError
-    from sim.world.run import BadDesignError
 
     kinds = (ScenarioError, BadDesignError, BadHistory, BadPluginError, UnknownPluginError)
     return isinstance(error, kinds)
