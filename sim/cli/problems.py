@@ -27,8 +27,8 @@ def is_bad_input(error: Exception) -> bool:
     from sim.foreign.problems import ForeignError
     from sim.history.codec import BadHistory
     from sim.registry import BadPluginError, UnknownPluginError
+    from sim.world.designs import BadDesignError
     from sim.world.problems import ScenarioError
-    from sim.world.run import BadDesignError
 
     bad_files = (ScenarioError, BadHistory, ForeignError)
     return isinstance(error, (*bad_files, BadDesignError, BadPluginError, UnknownPluginError))

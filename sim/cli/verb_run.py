@@ -15,11 +15,11 @@ from sim.cli.report import Report
 from sim.registry import load_file
 from sim.world import swarm
 from sim.world.campaign import Job, RunRow
+from sim.world.designs import design
 from sim.world.expectation import Sum, sum_of
 from sim.world.overrides import read_setting
 from sim.world.parallel import run_seeds
 from sim.world.plan import plan
-from sim.world.run import design
 from sim.world.scenario import Scenario, with_migration
 from sim.world.shipped import load
 

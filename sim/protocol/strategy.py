@@ -210,6 +210,7 @@ class Strategy:
     check_exists: Callable[[int], Reason | None] = must_exist
     check_commit: Callable[[Steps], Reason | None] = each_step_forward_compatible
     check_tuple: Callable[[int, int], Reason | None] = not_newer_than_initial
+    excuses_tuple: Callable[[Steps, Any], bool] | None = None
     judges_commit: Callable[..., bool] = judge_every_commit
     refuses_change: Callable[[SimpleChange], str | None] = allow_every_conversion
     # flows

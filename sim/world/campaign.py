@@ -24,9 +24,10 @@ from sim.history.world_events import StepMissed
 from sim.model.records import Record
 from sim.registry import UnknownPluginError, load_file
 from sim.world import findings, swarm
+from sim.world.designs import BadDesignError
 from sim.world.plan import plan
 from sim.world.problems import ScenarioError
-from sim.world.run import BadDesignError, run
+from sim.world.run import run
 from sim.world.scenario import Scenario, read
 
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)

@@ -5,8 +5,7 @@ simulated time and decides nothing.
 """
 
 import gc
-from dataclasses import fields, replace
-from typing import Any, Final
+from typing import Final
 
 import sim
 from sim.history.history import FORMAT, Header, History
@@ -19,18 +18,14 @@ from sim.history.world_events import (
     NeverCompleted,
 )
 from sim.kernel.envelope import TracedEnvelope
-from sim.mutants.base import MUTANTS, Mutant
 from sim.nemesis.base import FAULTS, Fault, touched
 from sim.nemesis.roles import NobodyError
-from sim.protocol import as_shipped, closing, failure_rules, flows, lag_policies, time_rules
-from sim.protocol import strategy as joints
-from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
-from sim.strategies.base import STRATEGIES
 from sim.units import US_PER_MS
 from sim.world.adapters import Recorder
 from sim.world.clients import ClientHost, ProgramRunner
 from sim.world.cluster import Cluster
+from sim.world.designs import design
 from sim.world.levers import ClusterLevers
 from sim.world.plan_records import ClockStep, FaultPlan, Plan
 from sim.world.rest import alive, at_rest, read_back
@@ -42,39 +37,9 @@ SLICE_US: Final = 50_000
 """How often, in simulated time, the drain looks whether everything has ended."""
 
 
-_RULES = (joints, time_rules, failure_rules, flows, as_shipped, closing, lag_policies)
-"""Where the rules are that a scenario can name."""
-
-
-class BadDesignError(ValueError):
-    """A strategy, a field of one, or a mutant that does not exist or does not fit."""
-
-
 def run(plan: Plan) -> History:
     """Carry out a plan; the history of everything that happened."""
     return Run(plan).carry_out()
-
-
-def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
-    """The strategy with the plan's fields set and its mutant applied, and the machinery."""
-    chosen = with_fields(STRATEGIES.get(plan.strategy), plan.strategy_fields)
-    if plan.mutant is None:
-        return chosen, Parts(), None
-    mutant = MUTANTS.get(plan.mutant)
-    return mutant.applied_to(chosen), mutant.parts_of(Parts()), mutant
-
-
-def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
-    """A strategy with fields of its record set by the names of their functions."""
-    known = [field.name for field in fields(Strategy) if field.name != "header"]
-    for name, value in settings.items():
-        if name not in known:
-            raise BadDesignError(f"strategy.{name}: no such field; known: {', '.join(known)}")
-        function = next((vars(rules)[value] for rules in _RULES if value in vars(rules)), None)
-        if function is None or str(value).startswith("_"):
-            raise BadDesignError(f"strategy.{name}: no rule of the protocol is called {value!r}")
-        chosen = replace(chosen, **{name: function})
-    return chosen
 
 
 def promises(plan: Plan) -> dict[str, int]:
@@ -266,6 +231,7 @@ class Run:
             reaches=plan.reaches,
             settings=settings,
             strict=plan.strict,
+            all_claims=plan.all_claims,
         )
 
     def _trace(self, what: str, at_us: int, envelope: TracedEnvelope) -> None:

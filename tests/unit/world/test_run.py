@@ -21,8 +21,8 @@ from sim.protocol.time_rules import at_message, never_waits
 from sim.strategies.base import STRATEGIES
 from sim.strategies.iep import IEP
 from sim.units import Micros, ms
+from sim.world.designs import BadDesignError, design, with_fields
 from sim.world.plan_records import ClockStep, FaultPlan, HoldPlan, TickPlan
-from sim.world.run import BadDesignError, design, with_fields
 from tests.unit.world.worlds import planned, program, ran, transaction
 
 PUT = Put("t", 1, {"v": 5})

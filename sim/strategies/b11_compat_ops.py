@@ -1,0 +1,50 @@
+"""IEP-110's postponed relaxation: operations go on after a compatible DDL [110.later.1].
+
+The client's schema is fixed, so only a question about the schema itself could show the change.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import Claim, DesignHeader
+from sim.protocol import border_rules
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+CLAIMS = tuple(
+    Claim(claim.invariant, claim.assumes, (*claim.less, "ddl-not-seen"))
+    if claim.invariant == "I4"
+    else claim
+    for claim in FULL_CLAIMS
+)
+"""That a transaction in flight does not see a compatible DDL is what it is for."""
+
+
+def _header(name: str, summary: str, backward: str = "forbid_all") -> DesignHeader:
+    return DesignHeader(
+        name,
+        summary,
+        "IEP-110, postponed: operations after a compatible DDL",
+        "ignite",
+        CLAIMS,
+        backward=backward,
+    )
+
+
+B11_COMPAT_OPS = strategy(
+    replace(
+        IEP,
+        header=_header("b11_compat_ops", "operations go on under I after compatible changes"),
+        check_operation=border_rules.go_on_if_compatible,
+    )
+)
+
+B11_DOWNGRADING = strategy(
+    replace(
+        IEP,
+        header=_header(
+            "b11_downgrading", "b11_compat_ops that reads rows of newer schemas, downgraded", "off"
+        ),
+        check_operation=border_rules.go_on_if_compatible,
+        excuses_tuple=border_rules.any_newer_row,
+    )
+)

@@ -1,0 +1,28 @@
+"""IEP-110 without its optimisation: no commit across any change of an enlisted table.
+
+"This optimization might be postponed" (IEP-110). It aborts a little more, and no transaction is
+weird any longer.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol import border_rules
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+CLAIMS = tuple(claim for claim in FULL_CLAIMS if claim.invariant != "I11")
+"""It aborts what IEP-110 would let pass."""
+
+
+def _header(name: str, summary: str) -> DesignHeader:
+    return DesignHeader(name, summary, "IEP-110, the postponed optimisation", "ignite", CLAIMS)
+
+
+B15_EXACT = strategy(
+    replace(
+        IEP,
+        header=_header("b15_exact", "no commit across any change of an enlisted table"),
+        check_commit=border_rules.exact_match,
+    )
+)

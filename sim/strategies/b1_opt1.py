@@ -1,0 +1,27 @@
+"""IEP-110's option 1: a transaction that crosses a compatible DDL goes on under the new schema.
+
+Its rows then obey two schemas at one commit timestamp, which is why the document does not choose it
+(Weirdness and DDL linearization wrt DML).
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol import border_rules
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+
+def _header(name: str, summary: str) -> DesignHeader:
+    return DesignHeader(name, summary, "IEP-110, option 1", "ignite", FULL_CLAIMS)
+
+
+B1_OPT1 = strategy(
+    replace(
+        IEP,
+        header=_header(
+            "b1_opt1", "operations run under the schema of their time, if that is compatible"
+        ),
+        enlist=border_rules.enlist_what_is_current,
+    )
+)

@@ -1,0 +1,52 @@
+"""Backward compatibility, which IEP-110 forbids altogether and postpones refining [110.back].
+
+A row of a newer schema may be read after changes that nobody can notice (`b7_type`), if its own
+values fit (`b7_tuple`), or always (`b7_off`, which is wrong). The operation check on arrival alone
+lets such rows be met at all.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol import border_rules
+from sim.protocol.strategy import ARRIVAL_ONLY
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+
+def _header(name: str, summary: str, backward: str = "forbid_all") -> DesignHeader:
+    return DesignHeader(
+        name, summary, "IEP-110, Backward compatibility", "ignite", FULL_CLAIMS, backward=backward
+    )
+
+
+B7_TYPE = strategy(
+    replace(
+        IEP,
+        header=_header(
+            "b7_type", "rows of newer schemas after changes that nobody notices", "by_change_type"
+        ),
+        excuses_tuple=border_rules.by_change_type,
+        check_operation_when=ARRIVAL_ONLY,
+    )
+)
+
+B7_TUPLE = strategy(
+    replace(
+        IEP,
+        header=_header(
+            "b7_tuple", "rows of newer schemas whose values fit the older one", "by_tuple"
+        ),
+        excuses_tuple=border_rules.by_tuple,
+        check_operation_when=ARRIVAL_ONLY,
+    )
+)
+
+B7_OFF = strategy(
+    replace(
+        IEP,
+        header=_header("b7_off", "every row of a newer schema, silently downgraded", "off"),
+        excuses_tuple=border_rules.any_newer_row,
+        check_operation_when=ARRIVAL_ONLY,
+    )
+)

@@ -1,0 +1,92 @@
+"""Family B of the catalogue of designs: every schedule, its verdict, and its control."""
+
+import pytest
+
+from sim.world.shipped import load, shipped
+from tests.scenarios.runs import compared, runner_of
+
+FOLDER = "strategies/"
+MUST_FIND = {
+    "B0-T1": "I7",
+    "B0-T2": "I5",
+    "B1-T1": "I5",
+    "B2-T1": "I4",
+    "B2-T2": "I3",
+    "B3-T1": "I3",
+    "B3-T2": "I8",
+    "B3-T3": "I8",
+    "B3-T4": "I8",
+    "B4-T1": "I11",
+    "B5-T2": "I4",
+    "B5-T4": "I8",
+    "B6-T1": "I8",
+    "B6-T2": "I8",
+    "B7-T0": "I3",
+    "B7-T1": "I3",
+    "B9-T2": "I3",
+    "B10-T1-at-once": "I11",
+    "B11-T1-strict": "I3",
+    "B11-T2": "I3",
+    "B11-T3-current": "I5",
+}
+"""What the design of a schedule breaks."""
+EXPLAINED = {"B7-T3": "F-1"}
+"""What is broken as a recorded finding is."""
+CONTROLLED = ("B4-T2", "B5-T1", "B7-T3", "B15-T1", "B16-T1")
+"""What is right, beside a control that differs in its steps."""
+ALONE = (
+    "B0-T3", "B3-C0", "B6-T3", "B6-T3-ends", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1",
+    "B8-T2", "B8-T3", "B9-T1", "B10-T1", "B11-T1", "B11-T3",
+)  # fmt: skip
+"""What the steps alone decide."""
+
+
+def test_every_schedule_has_its_file() -> None:
+    """And every file of the family is one of them."""
+    controlled = [*MUST_FIND, *CONTROLLED]
+    wanted = {*controlled, *(f"{name}-control" for name in controlled), *ALONE}
+    found = {name.removeprefix(FOLDER) for name in shipped() if name.startswith(f"{FOLDER}B")}
+    assert found == wanted
+
+
+def statuses(name: str) -> dict[str, set[str]]:
+    """The statuses of what the judges found, by invariant; nothing but what the file expects."""
+    scenario = load(f"{FOLDER}{name}")
+    row = runner_of(scenario).row(1)
+    assert row.crash is None
+    found = compared(scenario, [row])
+    assert found.unexpected == ()
+    assert found.never_reached == ()
+    statuses: dict[str, set[str]] = {}
+    for violation in row.violations:
+        statuses.setdefault(violation.invariant, set()).add(violation.status)
+    return statuses
+
+
+@pytest.mark.parametrize("name", MUST_FIND)
+def test_what_must_be_found_is_and_the_control_accuses_nobody(name: str) -> None:
+    assert "violation" in statuses(name)[MUST_FIND[name]]
+    assert all("violation" not in given for given in statuses(f"{name}-control").values())
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_what_a_finding_explains(name: str) -> None:
+    assert f"finding:{EXPLAINED[name]}" in statuses(name)["I3"]
+
+
+CALM = [*CONTROLLED, *(f"{name}-control" for name in CONTROLLED), *ALONE]
+
+
+@pytest.mark.parametrize("name", CALM)
+def test_what_is_right_accuses_nobody(name: str) -> None:
+    assert all("violation" not in given for given in statuses(name).values())
+
+
+def test_a_cycle_alone_is_not_made_of_a_ddl_that_is_not_seen() -> None:
+    """Option 2: T1 began before the DDL, so the graph has nothing to say [B2-T1]."""
+    assert "violation" not in statuses("B2-T1").get("I3", ())
+
+
+def test_the_strict_graph_alone_tells_of_a_harmless_row() -> None:
+    """[B7-T2]"""
+    assert statuses("B7-T2") == {"I3": {"accepted"}}
