@@ -117,8 +117,8 @@ class ScenarioFile(pytest.File):
             warnings.simplefilter("ignore")
             from sim.registry import BadPluginError, load_file
             from sim.world.campaign import BAD_INPUT
+            from sim.world.designs import design
             from sim.world.plan import plan
-            from sim.world.run import design
             from sim.world.shipped import load
 
             bad: tuple[type[Exception], ...] = (*BAD_INPUT, BadPluginError)
