@@ -6,7 +6,6 @@ both whole make whole values.
 """
 
 import re
-from math import exp, log
 from typing import Any, Final
 
 from sim.model.records import Record
@@ -42,7 +41,7 @@ class Interval(Record, frozen=True):
             return min(int(low + share * (high - low + 1)), int(high))
         if not self.logarithmic:
             return low + share * (high - low)
-        value = min(max(exp(log(low) + share * (log(high) - log(low))), low), high)
+        value = min(max(low * float((high / low) ** share), low), high)
         return round(value) if self.whole else value
 
 

@@ -27,6 +27,10 @@ PARTIAL: Final = ".tmp"
 TALLY: Final = b"tally"
 
 
+class DamagedPartError(ValueError):
+    """A chunk's file that was harmed after it was written; the message ends in the remedy."""
+
+
 class Round(Record, frozen=True):
     """Some cells with some seeds more, cut into chunks of `size` runs, cell by cell."""
 
@@ -130,7 +134,11 @@ def write_table(rows: object, target: Path) -> None:
 
 def tally_of(file: Path) -> Tally:
     """What a chunk's file says of its rows, without reading them."""
-    return Tally(*json.loads(pq.read_metadata(file).metadata[TALLY]))
+    try:
+        return Tally(*json.loads(pq.read_metadata(file).metadata[TALLY]))
+    except (OSError, ValueError, KeyError, TypeError) as error:  # ArrowInvalid is a ValueError
+        what = str(error).partition("\n")[0]
+        raise DamagedPartError(f"{file}: {what}; delete it and say --resume") from None
 
 
 def parts(directory: str) -> Iterator[Path]:

@@ -27,6 +27,10 @@ def run_on_processes(
     work: Work, whole: Round, chunks: Sequence[ChunkId], processes: int, watch: Watch
 ) -> None:
     """Run these chunks; their files are there when it returns."""
+    if processes == 1:
+        for chunk in chunks:
+            watch(run_chunk(work, whole, chunk))
+        return
     left = deque(chunks)
     tried: dict[ChunkId, int] = {}
     workers = [_Worker(work, whole) for _ in range(min(processes, len(chunks)))]
