@@ -1,0 +1,47 @@
+"""What the tables need of a history beside its figures: waits per operation, metadata writes.
+
+*operation wait*: how long one operation or commit of a client waited for schemas, all its look-ups
+together; what the closed forms of the schema wait speak of, since the second look-up of an
+operation seldom waits again.
+*metadata commands* are all entries of the meta storage's log, *metadata writes* those that are no
+idle safe-time commands: catalog updates, prolonged leases, and updates that found another version
+(every node meets those, so what all met is divided by their number). Their rate is the mu of the
+closed forms.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from sim.history.events import SchemaResolved, UpdateLogged
+from sim.history.history import History
+from sim.history.world_events import CommandLogged, LeaseBegan
+from sim.model.records import Record
+
+META: Final = "meta"
+"""The meta storage's group."""
+
+
+class Metadata(Record, frozen=True):
+    """How often the meta storage was written to in a run."""
+
+    commands: int
+    writes: int
+    schema_updates: int
+
+
+def operation_waits(history: History) -> Iterator[int]:
+    """The schema wait of every operation and commit in microseconds, zeros included."""
+    waits: dict[tuple[str, str], int] = {}
+    for event in history.of(SchemaResolved):
+        of = (event.tx, event.purpose if event.op is None else event.op)
+        waits[of] = waits.get(of, 0) + event.waited_us
+    return iter(waits.values())
+
+
+def metadata(history: History) -> Metadata:
+    """Entries of the meta storage's log, by what they are."""
+    indices = {event.index for event in history.of(CommandLogged) if event.group == META}
+    updates = {event.index for event in history.of(UpdateLogged) if event.op is not None}
+    leases = {event.at_us for event in history.of(LeaseBegan) if event.at_us}
+    lost = round(history.probes["catalog-cas-lost"] / max(len(history.header.settings) - 1, 1))
+    return Metadata(len(indices), len(updates) + lost + len(leases), len(updates))
