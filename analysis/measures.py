@@ -1,8 +1,9 @@
 """What the tables need of a history beside its figures: waits per operation, metadata writes.
 
 *operation wait*: how long one operation or commit of a client waited for schemas, all its look-ups
-together; what the closed forms of the schema wait speak of, since the second look-up of an
-operation seldom waits again.
+together: what its client feels. The second look-up of an operation seldom waits again.
+*first wait*: that of a transaction's look-up of a table at its coordinator. Nothing was waited for
+just before, so it comes at any time, as the look-ups of which the closed forms speak.
 *metadata commands* are all entries of the meta storage's log, *metadata writes* those that are no
 idle safe-time commands: catalog updates, prolonged leases, and updates that found another version
 (every node meets those, so what all met is divided by their number). Their rate is the mu of the
@@ -36,6 +37,12 @@ def operation_waits(history: History) -> Iterator[int]:
         of = (event.tx, event.purpose if event.op is None else event.op)
         waits[of] = waits.get(of, 0) + event.waited_us
     return iter(waits.values())
+
+
+def first_waits(history: History) -> Iterator[int]:
+    """The schema wait of every enlistment in microseconds, zeros included."""
+    looked = history.of(SchemaResolved)
+    return (event.waited_us for event in looked if event.purpose == "enlist")
 
 
 def metadata(history: History) -> Metadata:

@@ -15,7 +15,8 @@ Columns:
   `schema_aborts`, `unknown`, `attempts`, `simulated_us`, `events`, `meta_commands`, `meta_writes`,
   `schema_updates` (analysis/measures.py), `after_heal_ms`, `blocked_behind`, `needless_aborts`;
 * *histograms* in microseconds (analysis/histogram.py): `dml_latency_us`, `ddl_latency_us`,
-  `schema_wait_us` (per look-up), `operation_wait_us` (per operation or commit).
+  `schema_wait_us` (per look-up), `operation_wait_us` (per operation or commit), `first_wait_us`
+  (per enlistment).
 """
 
 import json
@@ -85,7 +86,13 @@ NUMBERS: Final = (
     "schema_updates",
     "blocked_behind",
 )
-HISTOGRAMS: Final = ("dml_latency_us", "ddl_latency_us", "schema_wait_us", "operation_wait_us")
+HISTOGRAMS: Final = (
+    "dml_latency_us",
+    "ddl_latency_us",
+    "schema_wait_us",
+    "operation_wait_us",
+    "first_wait_us",
+)
 FIGURES: Final = (
     *(pa.field(name, pa.int64()) for name in NUMBERS),
     pa.field("after_heal_ms", pa.float64()),
@@ -193,6 +200,7 @@ def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
         "ddl_latency_us": histogram.cell(judged.pools["ddl_latency_ms"]),
         "schema_wait_us": histogram.cell(judged.pools["schema_wait_ms"]),
         "operation_wait_us": histogram.cell(waits),
+        "first_wait_us": histogram.cell(histogram.of(measures.first_waits(history))),
     }
 
 
