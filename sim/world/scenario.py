@@ -22,6 +22,7 @@ from sim.world.overrides import (
 )
 from sim.world.positions import Path
 from sim.world.problems import Origin, ScenarioError, convert
+from sim.world.samples import SamplesByFile, read_samples
 from sim.world.scripted import check_script
 from sim.world.sqltext import SqlLine
 from sim.world.steps import StepReader, names_of
@@ -63,6 +64,7 @@ class Scenario(Record, frozen=True):
     numbers: dict[str, int]
     node_protocols: dict[str, config.NodeProtocol]
     node_clocks: dict[str, config.NodeClock]
+    samples: SamplesByFile
     schema: tuple[SqlLine, ...]
     migrations: tuple[MigrationEntry, ...]
     workloads: tuple[WorkloadEntry, ...]
@@ -211,6 +213,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         numbers=numbers,
         node_protocols=protocols,
         node_clocks=clocks,
+        samples=read_samples(table.clocks, table.network, nodes, origin, files),
         schema=schema,
         migrations=migrations,
         workloads=workloads,
