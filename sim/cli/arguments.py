@@ -222,6 +222,7 @@ def _sweep(parser: Parser) -> None:
         metavar="TARGET",
         help='more seeds until the intervals are narrow: "schema_abort_rate ci=0.002"',
     )
+    add("--aggregates", action="store_true", help="per_cell and per_seed tables too (by Spark)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     _loading(parser)
     _output(parser, ("text", "json"))
