@@ -172,9 +172,9 @@ def _cell_intervals(table: Any, level: float) -> Any:
     bound = float(statistics.none_seen(table.num_rows, level)) if not violated else None
     done = table.filter(table["attempts"].is_valid())
     if done.num_rows > 1:
-        schema, attempts = (_numbers(done[name]) for name in ("schema_aborts", "attempts"))
+        schema, attempts = (numbers(done[name]) for name in ("schema_aborts", "attempts"))
         found["schema_abort_rate"] = _ratio(schema, attempts, level)
-        writes, span = (_numbers(done[name]) for name in ("meta_writes", "simulated_us"))
+        writes, span = (numbers(done[name]) for name in ("meta_writes", "simulated_us"))
         found["meta_writes_per_s"] = _ratio(writes * 1e6, span, level)
         for kind in kinds():
             found |= _of_histograms(kind, done[f"{kind}_us"].combine_chunks(), level)
@@ -199,7 +199,7 @@ def _of_histograms(kind: str, column: Any, level: float) -> dict[str, tuple[floa
         return {}
     sizes = counts.sum(axis=1)
     waited = sizes - (counts[:, 0] if values[0] == 0 else 0)
-    totals = _numbers(column.field("total_us"))
+    totals = numbers(column.field("total_us"))
     found = {
         f"{kind}_waited": _ratio(waited, sizes, level),
         f"{kind}_mean_us": _ratio(totals, sizes, level),
@@ -232,66 +232,13 @@ def _ratio(above: Any, below: Any, level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _numbers(column: Any) -> Any:
+def numbers(column: Any) -> Any:
     return column.to_numpy(zero_copy_only=False).astype(np.float64)
 
 
 def _finite(found: dict[str, tuple[float, float]], name: str, place: int) -> float | None:
     value = found.get(name, (np.nan, np.nan))[place]
     return value if np.isfinite(value) else None
-
-
-# --- paired differences ---------------------------------------------------------------------------
-
-
-def paired(
-    seeds: "DataFrame",
-    cells: "DataFrame",
-    factor: str,
-    base: Any,
-    figure: str,
-    level: float = statistics.LEVEL,
-) -> "DataFrame":
-    """How a figure differs from that of the cell with `base` in place of its own `factor`.
-
-    `seeds` is the table per seed, `cells` that of cells. Runs are paired by seed: they saw the same
-    weather, so the interval is far narrower than what two intervals could say. One row per cell
-    that has such a partner: `cell`, `base_cell`, `seeds`, `difference`, `low`, `high`.
-    """
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-
-    same = [name for name in cells.columns if name not in ("cell", factor)]
-    partners = cells.where(F.col(factor).eqNullSafe(F.lit(base)))
-    partners = partners.select(F.col("cell").alias("base_cell"), *(F.col(n) for n in same))
-    others = cells.where(~F.col(factor).eqNullSafe(F.lit(base)))
-    alike = [F.col(f"o.{name}").eqNullSafe(F.col(f"p.{name}")) for name in same]
-    matched = others.alias("o").join(partners.alias("p"), alike).select("o.cell", "base_cell")
-    value = seeds.select("cell", "seed", F.col(figure).alias("value")).where("value is not null")
-    base_value = value.select(
-        F.col("cell").alias("base_cell"), "seed", F.col("value").alias("base_value")
-    )
-    pairs = value.join(matched, "cell").join(base_value, ["base_cell", "seed"])
-    return pairs.groupBy("cell", "base_cell").applyInArrow(
-        lambda table: _difference(table, level),
-        "cell int, base_cell int, seeds long, difference double, low double, high double",
-    )
-
-
-def _difference(table: Any, level: float) -> Any:
-    table = table.sort_by("seed")
-    one, other = (_numbers(table[name]) for name in ("value", "base_value"))
-    low, high = (float(end) for end in statistics.paired_difference(one, other, level))
-    ends = [end if np.isfinite(end) else None for end in (low, high)]
-    return pa.table(
-        {
-            "cell": table["cell"].slice(0, 1),
-            "base_cell": table["base_cell"].slice(0, 1),
-            "seeds": pa.array([table.num_rows], pa.int64()),
-            "difference": pa.array([float((one - other).mean())], pa.float64()),
-            "low": pa.array(ends[:1], pa.float64()),
-            "high": pa.array(ends[1:], pa.float64()),
-        }
-    )
 
 
 # --- as tables ------------------------------------------------------------------------------------

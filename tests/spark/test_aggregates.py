@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from analysis import aggregates, grid, histogram, provenance, statistics, store, until
+from analysis import aggregates, grid, histogram, pairs, provenance, statistics, store, until
 from analysis.chunks import Round, write_table
 from analysis.rows import Job, Row, failed_row, run_job, table
 from analysis.sweep_file import load_sweep
@@ -126,7 +126,7 @@ def test_a_pair_is_compared_seed_by_seed(
     seeds = aggregates.per_seed(aggregates.rows(spark, rows[0]))
     cells = spark.read.parquet(str(Path(rows[0], "cells.parquet")))
     figure = "dml_latency_mean_us"
-    found = aggregates.paired(seeds, cells, "dd", 0, figure).toArrow().sort_by("cell").to_pylist()
+    found = pairs.paired(seeds, cells, "dd", 0, figure).toArrow().sort_by("cell").to_pylist()
     assert [(one["cell"], one["base_cell"]) for one in found] == [(1, 0), (2, 0)]
     values = {(one["cell"], one["seed"]): one[figure] for one in tables[0]}
     both = [seed for seed in range(SEEDS) if seed != 1]
