@@ -166,7 +166,7 @@ def _run(parser: Parser) -> None:
 
 def _check(parser: Parser) -> None:
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="a history that --out wrote")
+    add("files", nargs="+", metavar="FILE", help="a history that --out wrote, or a directory")
     add(
         "--input",
         choices=("auto", "native"),
@@ -174,6 +174,7 @@ def _check(parser: Parser) -> None:
         metavar="KIND",
         help="what the files are: auto or native (default: auto)",
     )
+    add("--master", metavar="URL", help="judge on Spark, a task for each file (default: none)")
     _judging(parser)
     _loading(parser)
     _output(parser, OUTPUTS)
