@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from analysis import large_frames
 from sim.columns import judge as in_memory
@@ -69,7 +68,7 @@ def judge(
     Raises `HistoryError` for a file that is no history, `ValueError` for an unknown model.
     """
     wanted = model_of(model)
-    names = _names(Path(path))
+    names = store.names(Path(path))
     txs = large_frames.transactions(spark, path)
     ops = large_frames.operations(txs)
     told = large_frames.versions(ops).persist()
@@ -95,14 +94,6 @@ def judge(
         counts[type_] = counts.get(type_, 0) + count
     anomalies += [_renumbered(one, cut.numbers) for one in inside]
     return in_memory._verdict(wanted, anomalies, counts, "components", search.notes, open_)
-
-
-def _names(path: Path) -> Names:
-    try:
-        with pq.ParquetFile(path) as file:
-            return store._names(path, file)
-    except (pa.ArrowException, OSError) as wrong:
-        raise HistoryError(f"{path}: cannot be read as a history of columns: {wrong}") from wrong
 
 
 def _refuse_twice(told: "DataFrame") -> None:

@@ -86,9 +86,9 @@ def _dirty(
             continue
         if status[tx] != COMMITTED or version < 0 or kind == PRECEDES:
             continue
-        if last.setdefault((tx, key), version) != version:
+        if kind != PREDICATE and last.setdefault((tx, key), version) != version:
             found.add("internal")
-        last[tx, key] = version
+        last |= {(tx, key): version} if kind != PREDICATE else {}
         writer = writers.get((key, version))
         if writer is None:
             found |= {"garbage-read"} if version else set()

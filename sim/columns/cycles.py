@@ -65,7 +65,7 @@ def find_cycles(
     begin: Array | None = None,
     end: Array | None = None,
     *,
-    rank: Array | None = None,
+    rank: Array | Order | None = None,
     ddl: Array | None = None,
     model: str = DEFAULT,
     budget: int = BUDGET,
@@ -84,7 +84,7 @@ def find_cycles(
     if wanted.level > 1 and begin is not None and end is not None:
         span = Span(begin, np.where(end < 0, FOREVER, end))
         span = Span(begin, np.where((begin >= 0) & (span.end < begin), FOREVER, span.end))
-    order = Order(np.arange(n) if rank is None else rank)
+    order = rank if isinstance(rank, Order) else Order(np.arange(n) if rank is None else rank)
     parts = tangles(order, blocks, span, apart=_apart(wanted))
     return _searched(n, blocks, span, order, parts, wanted, budget)
 

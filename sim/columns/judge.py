@@ -18,6 +18,7 @@ from sim.columns.edges import Edges, compact, data_edges, process_edges
 from sim.columns.history import APPEND, COMMITTED, ColumnHistory, check, is_write
 from sim.columns.models import DEFAULT, Model, model_of, ruled_out
 from sim.columns.reads import Finding, dirty, lost_updates, pairs_of
+from sim.columns.residue import Span
 from sim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Verdict
 from sim.columns.versions import Versions, versions_of
 from sim.columns.words import Words
@@ -40,7 +41,9 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
     if wanted.level:
         blocks.append(process_edges(history, versions))
     words = Words(history)
-    certificate = _certificate(history, versions, blocks, wanted)
+    order = Order(rank_of(history))
+    span = Span(*spans_of(history, versions.node))
+    certificate = _certificate(history, versions, blocks, wanted, order, span)
     if certificate:
         found = [words.finding(one) for one in _first(findings)]
         return _verdict(
@@ -48,11 +51,14 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
         )
     for at, block in enumerate(blocks):
         blocks[at] = compact(block, history.transactions)
-    begin, end = spans_of(history, versions.node)
     search = find_cycles(
-        history.transactions, blocks, begin, end, rank=rank_of(history), ddl=history.ddl,
+        history.transactions,
+        blocks,
+        *span,
+        rank=order,
+        ddl=history.ddl,
         model=model,
-    )  # fmt: skip
+    )
     if search.components and "lost-update" in wanted.forbids:
         inside = np.zeros(history.transactions, np.bool_)
         inside[np.concatenate(search.components)] = True
@@ -65,13 +71,15 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
 
 
 def _certificate(
-    history: ColumnHistory, versions: Versions, blocks: list[Edges], model: Model
+    history: ColumnHistory,
+    versions: Versions,
+    blocks: list[Edges],
+    model: Model,
+    order: Order,
+    span: Span,
 ) -> str:
     """What shows at once that there is no cycle; empty if nothing does."""
-    order = Order(rank_of(history))
-    if order.forward(blocks) and (
-        model.level < 2 or in_real_time(order, *spans_of(history, versions.node))
-    ):
+    if order.forward(blocks) and (model.level < 2 or in_real_time(order, *span)):
         return "order"
     if "G2-item" not in model.forbids and snapshots_hold(history, versions, blocks, model.level):
         return "snapshots"

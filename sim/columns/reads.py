@@ -10,7 +10,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sim.columns.history import ABORTED, COMMITTED, PRECEDES, UNKNOWN, Array, ColumnHistory
+from sim.columns.history import (
+    ABORTED,
+    COMMITTED,
+    PRECEDES,
+    PREDICATE,
+    UNKNOWN,
+    Array,
+    ColumnHistory,
+)
 from sim.columns.versions import Versions
 
 SHORT: Final = 12
@@ -34,8 +42,12 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(history: ColumnHistory) -> Pairs:
-    """Every two successive operations of a transaction on the same key that tell a version."""
-    tells = (history.kind != PRECEDES) & (history.version >= 0)
+    """Every two successive operations of a transaction on the same key that tell a version.
+
+    A predicate does not: which deletion a scan saw, or none, is what the history's maker took it
+    for.
+    """
+    tells = (history.kind != PRECEDES) & (history.kind != PREDICATE) & (history.version >= 0)
     if not tells.all():
         ops = np.flatnonzero(tells)
         found = _pairs(history.tx[ops], history.key[ops])

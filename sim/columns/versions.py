@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from sim.columns.history import (
+    ABORTED,
     COMMITTED,
-    UNKNOWN,
     Array,
     ColumnHistory,
     HistoryError,
@@ -67,7 +67,7 @@ def versions_of(history: ColumnHistory) -> Versions:
     installed_by[at] = installs
     _refuse_twice(history, installs, at, installed_by)
     writer[at] = history.tx[installs]
-    node = _nodes(history, writer)
+    node = _nodes(history)
     node_writer = writer
     if node is not None:
         node_writer = np.where(np.append(node, False)[writer], writer, -1).astype(np.int32)
@@ -101,24 +101,25 @@ def _refuse_twice(history: ColumnHistory, installs: Array, at: Array, by: Array)
         )
 
 
-def _nodes(history: ColumnHistory, writer: Array) -> Array | None:
-    """The transactions that count as committed; None for all."""
-    if history.transactions and int(history.status.max()) == COMMITTED:
+def _nodes(history: ColumnHistory) -> Array | None:
+    """The transactions that count as committed; None for all.
+
+    An unknown one whose writes have no place in any order has no edges but into it.
+    """
+    if not history.transactions or int(history.status.max()) == COMMITTED:
         return None
-    seen = np.zeros(history.transactions + 1, np.bool_)
-    seen[writer] = True
-    node: Array = history.status == COMMITTED
-    node |= (history.status == UNKNOWN) & seen[:-1]
+    node: Array = history.status != ABORTED
     return node
 
 
 def _next(base: Array, node_writer: Array, nobody: int) -> Array:
-    """The writer of the next version in a key's order that a node wrote."""
+    """The writer of the next version in a key's order that a node wrote.
+
+    Nobody wrote the initial version of the next key, so that a key's last version has none.
+    """
     following = np.append(node_writer[1:], np.int32(-1))
-    first = base[:-1]
-    following[first[1:] - 1] = -1
     gaps = node_writer < 0
-    gaps[first] = False
+    gaps[base[:-1]] = False
     if not gaps.any():
         following[following < 0] = nobody
         return following

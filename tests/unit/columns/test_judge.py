@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.columns.history import APPEND, READ, SCHEMA, WRITE, ColumnHistory, Names, make
+from sim.columns.history import APPEND, PREDICATE, READ, SCHEMA, WRITE, ColumnHistory, Names, make
 from sim.columns.judge import judge
 from sim.columns.models import MODELS, ruled_out, split
 from sim.columns.synthetic import PLANTS, Shape, history, plant
@@ -31,6 +31,13 @@ def test_a_planted_anomaly_is_found_and_named_and_no_other(name: str) -> None:
         assert set(verdict.types) == {name} | BESIDE.get(name, set())
         members = {tx for one in verdict.anomalies for tx in one.txns}
         assert members <= set(range(300, found.transactions))
+
+
+@pytest.mark.parametrize("name", ["internal", "G1b", "lost-update"])
+def test_long_transactions_are_judged_alike(name: str) -> None:
+    clean = history(7, Shape(60, longest=40, keys=16))
+    assert judge(clean).valid is True
+    assert set(judge(plant(clean, name)).types) == {name} | BESIDE.get(name, set())
 
 
 @pytest.mark.parametrize("name", PLANTS)
@@ -121,6 +128,14 @@ def test_what_only_the_strict_graph_has_counts_when_asked() -> None:
     assert judge(strict_only(marked=False)).types == ("schema-G-single-realtime",)
 
 
+def test_at_its_activation_a_ddl_comes_first() -> None:
+    tied = make(
+        transactions={"commit_ts": [5, 5], "ddl": [False, True]},
+        operations={"tx": [0, 1], "key": [0, 0], "kind": [SCHEMA, WRITE], "version": [1, 1]},
+    )
+    assert judge(tied).certificate == "order"
+
+
 def unknown(*, seen: bool) -> Verdict:
     """A transaction of unknown end that was asked for late, and is read by nobody or early."""
     return judge(
@@ -151,6 +166,20 @@ def test_what_is_not_known_is_not_called_valid(kind: int, what: str) -> None:
     )
     assert verdict.valid == ("unknown" if what else True)
     assert [note[:20] for note in verdict.notes] == ([f"of 1 committed {what}s"[:20]] * bool(what))
+
+
+def test_which_absence_a_scan_saw_contradicts_no_read() -> None:
+    """A read found no row, a scan later neither: of which deletion is only taken to be so."""
+    scanned = make(
+        transactions={"begin": [0, 2], "end": [1, 3]},
+        operations={
+            "tx": [0, 1, 1],
+            "key": [0, 0, 0],
+            "kind": [WRITE, READ, PREDICATE],
+            "version": [1, 1, 0],
+        },
+    )
+    assert "internal" not in judge(scanned).types
 
 
 def test_models_are_ruled_out_from_the_weakest_on() -> None:
