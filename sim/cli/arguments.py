@@ -18,6 +18,7 @@ VERBS: Final = {
     "explain": "tell in words and pictures why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
     "verify": "run the regression suite: scenarios, mutants, claims",
+    "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
     "list": "what there is to choose from",
 }
 LISTS: Final = (
@@ -126,6 +127,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         "explain": _explain,
         "compat": _compat,
         "verify": _verify,
+        "sweep": _sweep,
         "list": _list,
     }
     verbs: dict[str, Parser] = {}
@@ -169,7 +171,7 @@ def _run(parser: Parser) -> None:
 
 def _check(parser: Parser) -> None:
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="a history that --out wrote, or one of others")
+    add("files", nargs="+", metavar="FILE", help="a history of --out or of others, or a directory")
     add(
         "--input",
         choices=INPUT_KINDS,
@@ -184,6 +186,7 @@ def _check(parser: Parser) -> None:
         help="what a history of others should keep to: strict-serializable (default), "
         "serializable, snapshot-isolation, read-committed, ...",
     )
+    add("--master", metavar="URL", help="judge on Spark, a task for each file (default: none)")
     _judging(parser)
     _loading(parser)
     _output(parser, OUTPUTS)
@@ -227,6 +230,32 @@ def _verify(parser: Parser) -> None:
     add("--jobs", type=positive, metavar="J", help="processes (default: all cores)")
     _loading(parser)
     _output(parser, OUTPUTS)
+
+
+def _sweep(parser: Parser) -> None:
+    add = parser.add_argument
+    add("file", metavar="SWEEP.toml", help="what to sweep over; the README shows one")
+    add("--out", required=True, metavar="DIR", help="the directory of its tables, new or empty")
+    add("--resume", action="store_true", help="go on with what DIR holds of this sweep")
+    add(
+        "--master",
+        metavar="URL",
+        help="Spark's: local[*], spark://HOST:PORT, yarn, k8s://...; none runs processes without "
+        "Spark (default: what is quicker here)",
+    )
+    add("--jobs", type=positive, metavar="N", help="so many processes, without Spark")
+    add("--seeds", type=seeds, metavar="A..B", help="other seeds than the file's")
+    add(
+        "--until",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help='more seeds until the intervals are narrow: "schema_abort_rate ci=0.002"',
+    )
+    add("--aggregates", action="store_true", help="per_cell and per_seed tables too (by Spark)")
+    add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    _loading(parser)
+    _output(parser, ("text", "json"))
 
 
 def _list(parser: Parser) -> None:

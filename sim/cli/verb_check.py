@@ -8,7 +8,7 @@ from analysis import aggregate
 from sim.checkers import names
 from sim.checkers.base import Violation
 from sim.checkers.outcome import Outcome, worst
-from sim.cli import check_foreign, documents, junit
+from sim.cli import check_foreign, check_spread, documents, junit
 from sim.cli.check_foreign import Foreign
 from sim.cli.problems import InputError
 from sim.columns.models import DEFAULT
@@ -50,7 +50,7 @@ def execute(options: argparse.Namespace) -> int:
     """Judge every file, then print; the exit code is that of the worst."""
     for file in options.load:
         load_file(file)
-    judged = together([judge(options, file) for file in options.files])
+    judged = together(check_spread.judged(judge, options))
     if options.output == "json":
         document = {"format": FORMAT, "files": [document_of(one) for one in judged]}
         print(documents.text(document))

@@ -75,6 +75,21 @@ def _as_batch(one: ColumnHistory, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def names(path: Path) -> Names:
+    """What transactions and keys of a stored history are called; `HistoryError` as of `read`."""
+    try:
+        with pq.ParquetFile(path) as file:
+            return _names(path, file)
+    except (pa.ArrowException, OSError) as wrong:
+        raise HistoryError(f"{path}: cannot be read as a history of columns: {wrong}") from wrong
+
+
+def size(path: Path) -> int:
+    """How many transactions a stored history has."""
+    rows: int = pq.read_metadata(path).num_rows
+    return rows
+
+
 def read(path: Path) -> ColumnHistory:
     """A stored history. Raises `HistoryError` for a file that is not one, or is damaged."""
     try:

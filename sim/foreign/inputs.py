@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.checkers.outcome import Outcome
+from sim.columns.verdict import Answer
 
 HEAD: Final = 4096
 """How much of a file tells what it is, in bytes."""
@@ -37,6 +38,13 @@ class Input(NamedTuple):
     judge: Callable[[str, str], Report]
 
 
+OUTCOMES: Final[dict[Answer, Outcome]] = {
+    True: Outcome.OK,
+    False: Outcome.VIOLATED,
+    "unknown": Outcome.UNKNOWN,
+}
+
+
 def _is_jepsen(head: bytes) -> bool:
     from sim.foreign import jepsen
 
@@ -61,9 +69,23 @@ def _witness(path: str, model: str) -> Report:
     return witness_report.judge(path, model)
 
 
+def _is_columns(head: bytes) -> bool:
+    from sim.foreign import columns_report
+
+    return columns_report.recognises(head)
+
+
+def _columns(path: str, model: str) -> Report:
+    from sim.foreign import columns_report
+
+    return columns_report.judge(path, model)
+
+
+COLUMNS: Final = "columns"
 _KNOWN: Final = (
     Input("witness", _is_witness, _witness),
     Input("jepsen", _is_jepsen, _jepsen),
+    Input(COLUMNS, _is_columns, _columns),
 )
 INPUTS: Final = {one.name: one for one in _KNOWN}
 """Every format by its name; `auto` asks them in this order."""

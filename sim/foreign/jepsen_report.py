@@ -1,18 +1,9 @@
 """A Jepsen history's verdict as the command line and its JSON want it."""
 
 import gc
-from typing import Final
 
-from sim.checkers.outcome import Outcome
-from sim.columns.verdict import Answer
 from sim.foreign import jepsen
-from sim.foreign.inputs import Report
-
-OUTCOMES: Final[dict[Answer, Outcome]] = {
-    True: Outcome.OK,
-    False: Outcome.VIOLATED,
-    "unknown": Outcome.UNKNOWN,
-}
+from sim.foreign.inputs import OUTCOMES, Report
 
 
 def judge(path: str, model: str) -> Report:

@@ -155,7 +155,22 @@ class Exponential:
             raise ValueError(f"exponential: min must not be negative, but is {self.min:g}")
 
 
-Distribution = Constant | Uniform | Normal | Lognormal | Exponential
+@dataclass(frozen=True, slots=True)
+class Empirical:
+    """What was measured, in ascending order; nothing between two values, nothing beyond them."""
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError("empirical: there is no measurement")
+        if not all(map(isfinite, self.values)):
+            raise ValueError("empirical: every measurement must be a finite number")
+        if any(a > b for a, b in pairwise(self.values)):
+            raise ValueError("empirical: the measurements must ascend")
+
+
+Distribution = Constant | Uniform | Normal | Lognormal | Exponential | Empirical
 
 
 def _inverse(distribution: Distribution) -> Callable[[float], float]:
@@ -173,6 +188,8 @@ def _inverse(distribution: Distribution) -> Callable[[float], float]:
             return lambda u: median * float(_EXACT.exp(Decimal(sigma * _NORMAL.inv_cdf(u))))
         case Exponential(least, mean):
             return lambda u: least - (mean - least) * float(_EXACT.ln(Decimal(1 - u)))
+        case Empirical(values):
+            return lambda u: values[int(u * len(values))]
 
 
 @lru_cache(maxsize=256)

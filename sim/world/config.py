@@ -65,6 +65,16 @@ class Exponential(TableRecord, frozen=True, tag_field="distribution", tag="expon
     mean: Ms
 
 
+class Empirical(TableRecord, frozen=True, tag_field="distribution", tag="empirical"):
+    """What was measured, from a file (`sim.world.measured`).
+
+    A file that names links or nodes gives each its own values; `pooled` gives all to everybody.
+    """
+
+    file: Text
+    pooled: bool = False
+
+
 Spread = Constant | Uniform | Normal | Lognormal | Exponential
 """A table that says `distribution = "…"`."""
 
@@ -174,7 +184,7 @@ class NodeClock(TableRecord, frozen=True):
 class Clocks(TableRecord, frozen=True):
     """`[clocks]`: each node's offset from true time; `max_skew_ms` bounds their differences."""
 
-    offset_ms: Number | Constant | Uniform | None = None
+    offset_ms: Number | Constant | Uniform | Empirical | None = None
     drift_ppm: Annotated[float, Meta(gt=-1_000_000, le=1_000_000)] | Constant | Uniform = 0
     max_skew_ms: Ms | Spread | None = None
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -186,7 +196,7 @@ class Link(TableRecord, frozen=True):
     sender: str | None = field(default=None, name="from")
     to: str | None = None
     kind: str | None = None
-    latency_ms: Ms | Spread | None = None
+    latency_ms: Ms | Spread | Empirical | None = None
     loss: Probability | None = None
     duplication: Probability | None = None
     reordering: Probability | None = None
@@ -195,8 +205,8 @@ class Link(TableRecord, frozen=True):
 class Network(TableRecord, frozen=True):
     """`[network]`: how long messages take, and what may happen to them."""
 
-    latency_ms: Ms | Spread = 0
-    client_latency_ms: Ms | Spread = 0
+    latency_ms: Ms | Spread | Empirical = 0
+    client_latency_ms: Ms | Spread | Empirical = 0
     loss: Probability = 0
     duplication: Probability = 0
     reordering: Probability = 0

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
+from sim.world.measured import text_of
 from sim.world.overrides import EMBEDDED
 from sim.world.positions import Path
 from sim.world.problems import Origin
@@ -27,7 +28,7 @@ class Files:
                 raise origin.error(path, f"{name} cannot be read: the scenario is not a file")
             file = self._directory / name
             try:
-                self._embedded[name] = file.read_text("utf-8")
+                self._embedded[name] = text_of(file)
             except FileNotFoundError:
                 raise origin.error(path, f"no file {name} beside the scenario") from None
             except (OSError, UnicodeDecodeError) as error:

@@ -4,8 +4,9 @@ from itertools import permutations
 
 from sim.kernel.rng import Streams, pick, quantiles
 from sim.units import US_PER_MS, ms
-from sim.world.config import Link, NodeProtocol, Spread, distribution
+from sim.world.config import Empirical, Link, NodeProtocol, Spread, distribution
 from sim.world.plan_records import LinkPlan, NodePlan
+from sim.world.samples import latency
 from sim.world.scenario import Scenario
 
 
@@ -44,6 +45,9 @@ def _offset_us(scenario: Scenario, node: str, skew_us: int | None, streams: Stre
     """Under a bound S each clock is anywhere in [-S/2, S/2] from true time."""
     if skew_us is None:
         offset = scenario.table.clocks.offset_ms
+        if isinstance(offset, Empirical):
+            measured = quantiles(scenario.samples[offset.file].of(offset, (node,)))
+            return pick(measured, _draw(streams, f"node {node}", "offset"))
         return drawn_us(0 if offset is None else offset, streams, f"node {node}", "offset")
     stream = streams.stream(f"node {node}", "offset")
     return int(stream.integers(0, skew_us, endpoint=True)) - skew_us // 2
@@ -53,8 +57,11 @@ def drawn_us(number: float | Spread, streams: Streams, component: str, purpose: 
     """Milliseconds, given or drawn from a distribution, in whole microseconds."""
     if not isinstance(number, Spread):
         return ms(number)
-    draw = int(streams.stream(component, purpose).integers(0, 1 << 63)) << 1
-    return pick(quantiles(distribution(number)), draw)
+    return pick(quantiles(distribution(number)), _draw(streams, component, purpose))
+
+
+def _draw(streams: Streams, component: str, purpose: str) -> int:
+    return int(streams.stream(component, purpose).integers(0, 1 << 63)) << 1
 
 
 def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
@@ -64,7 +71,7 @@ def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
         sender=None,
         to=None,
         kind=None,
-        latency=distribution(network.client_latency_ms),
+        latency=latency(network.client_latency_ms, scenario.samples, ()),
         loss=0.0,
         duplication=0.0,
         reordering=0.0,
@@ -76,7 +83,7 @@ def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
         reordering=network.reordering,
     )
     between_nodes = [
-        _link(entry, sender, to)
+        _link(entry, sender, to, scenario)
         for entry in (everywhere, *network.links)
         for sender, to in _pairs(entry, names)
     ]
@@ -94,12 +101,13 @@ def _pairs(entry: Link, names: tuple[str, ...]) -> list[tuple[str, str]]:
     ]
 
 
-def _link(entry: Link, sender: str, to: str) -> LinkPlan:
+def _link(entry: Link, sender: str, to: str, scenario: Scenario) -> LinkPlan:
+    own = entry.latency_ms
     return LinkPlan(
         sender=sender,
         to=to,
         kind=entry.kind,
-        latency=None if entry.latency_ms is None else distribution(entry.latency_ms),
+        latency=None if own is None else latency(own, scenario.samples, (sender, to)),
         loss=entry.loss,
         duplication=entry.duplication,
         reordering=entry.reordering,

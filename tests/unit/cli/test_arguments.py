@@ -12,7 +12,10 @@ from tests.unit.cli.command import ddlsim
 
 MISTYPED = [
     ("rnu smoke", "no verb is called 'rnu'; did you mean run?"),
-    ("nonsense", "no verb is called 'nonsense'; known: run, check, explain, compat, verify, list"),
+    (
+        "nonsense",
+        "no verb is called 'nonsense'; known: run, check, explain, compat, verify, sweep, list",
+    ),
     ("--seed 3 run smoke", "--seed: the verb comes first; see ddlsim --help"),
     ("--verbose=1", "--verbose: the verb comes first; see ddlsim --help"),
     ("run", "run: SCENARIO is missing; or say --swarm"),

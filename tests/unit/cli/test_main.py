@@ -13,7 +13,10 @@ import sim
 from sim.cli import verb_list
 from tests.unit.cli.command import ROOT, ddlsim, process
 
-HEAVY = ("numpy", "networkx", "sqlglot", "simpy", "rich", "msgspec", "orjson", "matplotlib")
+HEAVY = (
+    *("numpy", "networkx", "sqlglot", "simpy", "rich", "msgspec", "orjson", "matplotlib"),
+    *("scipy", "pyarrow", "pyspark", "pandas", "jinja2"),
+)
 LOOK = (
     "import sys; from sim.cli import main\n"
     "try: main(sys.argv[1:])\n"

@@ -13,6 +13,7 @@ from sim.kernel.rng import (
     TABLE_SIZE,
     Constant,
     Distribution,
+    Empirical,
     Exponential,
     Lognormal,
     Normal,
@@ -97,6 +98,7 @@ ANALYTIC = [
     (Normal(1, 1), lambda u: max(0, 1 + STANDARD.inv_cdf(u))),
     (Lognormal(1, 8), lambda u: 8 ** (STANDARD.inv_cdf(u) / STANDARD.inv_cdf(0.99))),
     (Exponential(1, 5), lambda u: 1 - 4 * math.log(1 - u)),
+    (Empirical((1.0, 2.0, 7.0)), lambda u: (1.0, 2.0, 7.0)[math.floor(3 * u)]),
 ]  # fmt: skip
 
 
@@ -128,6 +130,7 @@ EXPECTED = {
     "Normal(mean=1, sd=1)": 0x8E0D1023,
     "Lognormal(median=1, p99=8)": 0x25E9679B,
     "Exponential(min=1, mean=5)": 0x1267D156,
+    "Empirical(values=(1.0, 2.0, 7.0))": 0xD2EAEBAE,
 }
 
 
@@ -147,6 +150,9 @@ REFUSED = [
     (lambda: Lognormal(8, 1), "lognormal: median (8) must not exceed p99 (1)"),
     (lambda: Exponential(5, 1), "exponential: min (5) must not exceed mean (1)"),
     (lambda: Exponential(-1, 1), "exponential: min must not be negative, but is -1"),
+    (lambda: Empirical(()), "empirical: there is no measurement"),
+    (lambda: Empirical((2.0, 1.0)), "empirical: the measurements must ascend"),
+    (lambda: Empirical((math.nan,)), "empirical: every measurement must be a finite number"),
 ]
 
 

@@ -1,0 +1,232 @@
+"""How sure one may be: intervals for shares, quantiles, means and differences over seeds.
+
+The seed is the unit of chance. Operations inside one run are no independent observations: all
+that wait in the gap between two safe-time commands wait together, so an interval over operations
+would be far too narrow. Every function takes arrays whose leading axes are cells of a sweep, so
+that a thousand cells cost one call. An interval is (low, high); where the data allow none, its end
+is infinite and never a guess.
+
+Sources: Wilson 1927; Clopper and Pearson 1934; Hanley and Lippman-Hand 1983 (rule of three); David
+and Nagaraja, Order Statistics, 7.1; Efron and Tibshirani, An Introduction to the Bootstrap, 13.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats  # type: ignore[import-untyped]  # scipy ships no types
+
+Array = NDArray[np.float64]
+Ends = tuple[Array, Array]
+"""Lower and upper end, cell by cell."""
+
+LEVEL: Final = 0.95
+RESAMPLES: Final = 2_000
+DICE: Final = 20_261_121
+"""Resampling must give the same interval every time."""
+
+
+# --- shares --------------------------------------------------------------------------------------
+
+
+def wilson(successes: ArrayLike, trials: ArrayLike, level: float = LEVEL) -> Ends:
+    """Wilson's score interval for shares; without trials it is [0, 1]."""
+    k, n = np.broadcast_arrays(_array(successes), _array(trials))
+    if np.any((k < 0) | (k > n)):
+        raise ValueError("a share has from 0 to all successes")
+    z = float(special.ndtri((1 + level) / 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = k / n
+        centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    low = np.where((n == 0) | (k == 0), 0.0, centre - half)
+    high = np.where((n == 0) | (k == n), 1.0, centre + half)
+    return low, high
+
+
+def none_seen(trials: ArrayLike, level: float = LEVEL) -> Array:
+    """What a rate is below, at this level, if it was not seen once in so many runs.
+
+    1 - (1 - level)^(1/n), exact (Clopper-Pearson); at 95 % the rule of three, 3/n, is just above.
+    """
+    n = _array(trials)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(n > 0, -np.expm1(np.log1p(-level) / n), 1.0))
+
+
+def next_is_larger(observed: ArrayLike) -> Array:
+    """The probability that the next of exchangeable observations exceeds all of those seen."""
+    return 1.0 / (_array(observed) + 1.0)
+
+
+# --- quantiles -----------------------------------------------------------------------------------
+
+
+def quantile_ranks(count: int, share: float, level: float = LEVEL) -> tuple[int | None, int | None]:
+    """The places, from 0, of the order statistics that enclose a quantile at this level.
+
+    Each side errs with at most (1 - level) / 2, whatever the distribution. None where the sample is
+    too small for that side: no order statistic is far enough out.
+    """
+    tail = (1 - level) / 2
+    below = stats.binom.cdf(np.arange(count), count, share)  # P(at most i of count lie below)
+    low = int(np.searchsorted(below, tail, side="right")) - 1
+    high = int(np.searchsorted(below, 1 - tail, side="left"))
+    return (low if low >= 0 else None, high if high < count else None)
+
+
+def quantile_interval(values: ArrayLike, share: float, level: float = LEVEL) -> Ends:
+    """The order-statistic interval of a quantile along the last axis."""
+    ordered = np.sort(_array(values), axis=-1)
+    low, high = quantile_ranks(ordered.shape[-1], share, level)
+    shape = ordered.shape[:-1]
+    ends = (
+        np.full(shape, -np.inf) if low is None else ordered[..., low],
+        np.full(shape, np.inf) if high is None else ordered[..., high],
+    )
+    return _array(ends[0]), _array(ends[1])
+
+
+def pooled_quantile(counts: ArrayLike, values: ArrayLike, share: float) -> Array:
+    """The quantile of histograms along the last axis, by nearest rank; NaN where they are empty.
+
+    `values` are what the buckets stand for, in ascending order.
+    """
+    sums = np.cumsum(_array(counts), axis=-1)
+    total = sums[..., -1:]
+    place = np.argmax(sums >= np.maximum(np.ceil(share * total - 1e-9), 1), axis=-1)
+    return np.where(total[..., 0] > 0, _array(values)[place], np.nan)
+
+
+def bootstrap_pooled_quantile(
+    counts: ArrayLike,
+    values: ArrayLike,
+    share: float,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+) -> Ends:
+    """The interval of a pooled quantile, whole seeds resampled: counts are (…, seeds, buckets)."""
+    seeds = _array(counts).shape[-2]
+    weights = seed_weights(seeds, resamples)
+    tail = (1 - level) / 2
+    cells = _array(counts).reshape(-1, seeds, _array(counts).shape[-1])
+    ends = np.array(
+        [
+            np.nanquantile(pooled_quantile(weights @ cell, values, share), [tail, 1 - tail])
+            if cell.any()
+            else (np.nan, np.nan)
+            for cell in cells
+        ]
+    ).reshape(*_array(counts).shape[:-2], 2)
+    return ends[..., 0], ends[..., 1]
+
+
+def seed_weights(seeds: int, resamples: int = RESAMPLES) -> Array:
+    """How often each resample takes each seed; the same for every cell, as common numbers are."""
+    dice = np.random.default_rng(DICE)
+    return dice.multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples).astype(np.float64)
+
+
+# --- means, ratios and differences ---------------------------------------------------------------
+
+
+def bootstrap(
+    values: ArrayLike, statistic: Any = np.mean, level: float = LEVEL, resamples: int = RESAMPLES
+) -> Ends:
+    """The bootstrap interval of a statistic of each cell's seeds, along the last axis.
+
+    Bias-corrected and accelerated; where all seeds agree it is that point.
+    """
+    data = _array(values)
+    flat = data.reshape(-1, data.shape[-1])
+    ends = np.array([_bootstrapped(row, statistic, level, resamples) for row in flat])
+    ends = ends.reshape(*data.shape[:-1], 2)
+    return ends[..., 0], ends[..., 1]
+
+
+def _bootstrapped(row: Array, statistic: Any, level: float, resamples: int) -> tuple[float, float]:
+    if len(row) < 2:
+        return -np.inf, np.inf
+    if np.ptp(row) == 0:
+        point = float(statistic(row))
+        return point, point
+    result = stats.bootstrap(
+        (row,),
+        statistic,
+        axis=-1,
+        confidence_level=level,
+        n_resamples=resamples,
+        method="BCa",
+        rng=np.random.default_rng(DICE),
+    )
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+
+
+def ratio_interval(
+    above: ArrayLike, below: ArrayLike, level: float = LEVEL, resamples: int = RESAMPLES
+) -> Ends:
+    """The interval of sum(above) / sum(below) over seeds, whole seeds resampled; last axis: seeds.
+
+    So a rate per operation gets an interval over seeds. Where nothing was seen at all, resampling
+    zeros would give a false [0, 0]; there the upper end is `none_seen` of everything counted.
+    """
+    a, b = np.broadcast_arrays(_array(above), _array(below))
+    weights = seed_weights(a.shape[-1], resamples)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (a @ weights.T) / (b @ weights.T)
+    tail = (1 - level) / 2
+    ends = np.nanquantile(ratios, [tail, 1 - tail], axis=-1)
+    high = np.where(a.sum(axis=-1) == 0, none_seen(b.sum(axis=-1), level), ends[1])
+    return _array(ends[0]), _array(high)
+
+
+def mean_interval(values: ArrayLike, level: float = LEVEL) -> Ends:
+    """Student's interval of a mean over seeds, along the last axis; infinite for a single seed."""
+    data = _array(values)
+    count = data.shape[-1]
+    mean = data.mean(axis=-1)
+    if count < 2:
+        return mean - np.inf, mean + np.inf
+    half = stats.t.ppf((1 + level) / 2, count - 1) * data.std(axis=-1, ddof=1) / np.sqrt(count)
+    return mean - half, mean + half
+
+
+def paired_difference(one: ArrayLike, other: ArrayLike, level: float = LEVEL) -> Ends:
+    """The interval of the mean of one - other, seed by seed: both saw the same weather.
+
+    Where the two move together it is far narrower than what two intervals could say.
+    """
+    first, second = _array(one), _array(other)
+    if first.shape[-1] != second.shape[-1]:
+        raise ValueError("a paired difference needs the same seeds on both sides")
+    return mean_interval(first - second, level)
+
+
+# --- when to stop --------------------------------------------------------------------------------
+
+
+def level_of_look(look: int, level: float = LEVEL) -> float:
+    """The level of the look-th interval (from 1) such that all looks together keep `level`.
+
+    Error is spent as 1/2, 1/6, 1/12, …: it sums to 1, so one may look as often as one likes.
+    """
+    if look < 1:
+        raise ValueError("looks are counted from 1")
+    return 1 - (1 - level) / (look * (look + 1))
+
+
+def narrow_enough(ends: Ends, width: float, *, relative_to: ArrayLike | None = None) -> Any:
+    """Which cells can stop: half their interval is at most `width`, or that share of a value."""
+    low, high = ends
+    allowed = width if relative_to is None else width * np.abs(_array(relative_to))
+    return (high - low) / 2 <= allowed
+
+
+def decided(ends: Ends, limit: float) -> Any:
+    """Which cells can stop because the limit lies outside of their interval."""
+    low, high = ends
+    return (high <= limit) | (low > limit)
+
+
+def _array(values: ArrayLike) -> Array:
+    return np.asarray(values, dtype=np.float64)

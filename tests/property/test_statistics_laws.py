@@ -1,0 +1,246 @@
+"""For all samples: intervals that enclose, grow with doubt, and agree with what counting says."""
+
+from itertools import permutations
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from analysis.statistics import (
+    bootstrap,
+    bootstrap_pooled_quantile,
+    decided,
+    level_of_look,
+    mean_interval,
+    narrow_enough,
+    next_is_larger,
+    none_seen,
+    paired_difference,
+    pooled_quantile,
+    quantile_interval,
+    quantile_ranks,
+    ratio_interval,
+    wilson,
+)
+
+SHARES = st.floats(0.01, 0.99)
+LEVELS = st.sampled_from((0.5, 0.8, 0.9, 0.95, 0.99))
+
+
+def binomial(n: int, k: int, p: float) -> float:
+    return comb(n, k) * p**k * (1 - p) ** (n - k)
+
+
+@given(st.integers(1, 2_000), st.data(), LEVELS)
+def test_wilson_is_scipys_and_encloses_the_share(n: int, data: st.DataObject, level: float) -> None:
+    k = data.draw(st.integers(0, n))
+    low, high = wilson(k, n, level)
+    known = stats.binomtest(k, n).proportion_ci(confidence_level=level, method="wilson")
+    assert (float(low), float(high)) == pytest.approx((known.low, known.high), abs=1e-12)
+    assert 0 <= low <= k / n <= high <= 1
+
+
+@given(st.integers(1, 500), st.data())
+def test_wilson_of_many_cells_is_that_of_each(n: int, data: st.DataObject) -> None:
+    counts = data.draw(st.lists(st.integers(0, n), min_size=2, max_size=9))
+    low, high = wilson(counts, n)
+    for place, count in enumerate(counts):
+        assert (low[place], high[place]) == wilson(count, n)
+    assert np.all(np.diff(np.array(low)[np.argsort(counts)]) >= 0), "more successes, higher ends"
+    assert np.all(np.diff(np.array(high)[np.argsort(counts)]) >= 0)
+
+
+def test_a_share_of_nothing_is_anything_and_an_impossible_one_is_refused() -> None:
+    assert wilson(0, 0) == (0.0, 1.0)
+    with pytest.raises(ValueError, match="from 0 to all"):
+        wilson(3, 2)
+
+
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.5])
+def test_wilson_covers_about_as_often_as_it_says(p: float) -> None:
+    for n in (25, 80):
+        low, high = wilson(np.arange(n + 1), n, 0.95)
+        inside = (low <= p) & (p <= high)
+        covered = sum(binomial(n, k, p) for k in range(n + 1) if inside[k])
+        assert 0.91 <= covered <= 0.995, (n, p, covered)
+
+
+@given(st.integers(1, 10_000), LEVELS)
+def test_none_seen_is_where_seeing_none_has_just_that_chance(n: int, level: float) -> None:
+    bound = float(none_seen(n, level))
+    assert (1 - bound) ** n == pytest.approx(1 - level)
+    assert none_seen(n + 1, level) < bound
+    if level == 0.95:
+        assert bound < 3 / n, "the rule of three is the larger one"
+
+
+def test_none_seen_in_no_run_says_nothing() -> None:
+    assert none_seen(0) == 1
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+def test_the_next_is_the_largest_as_often_as_ranks_say(n: int) -> None:
+    orders = list(permutations(range(n + 1)))
+    largest_last = sum(order[-1] == n for order in orders)
+    assert next_is_larger(n) == pytest.approx(largest_last / len(orders))
+
+
+@given(st.integers(1, 60), SHARES, LEVELS)
+def test_ranks_err_as_little_as_they_say_and_are_the_innermost(
+    n: int, p: float, level: float
+) -> None:
+    low, high = quantile_ranks(n, p, level)
+    tail = (1 - level) / 2
+
+    def too_high(i: int) -> float:  # P(the i-th from 0 lies above the quantile)
+        return sum(binomial(n, k, p) for k in range(i + 1))
+
+    def too_low(i: int) -> float:  # P(it lies below)
+        return sum(binomial(n, k, p) for k in range(i + 1, n + 1))
+
+    fine_low = [i for i in range(n) if too_high(i) <= tail + 1e-12]
+    fine_high = [i for i in range(n) if too_low(i) <= tail + 1e-12]
+    near = [abs(too_high(i) - tail) < 1e-9 or abs(too_low(i) - tail) < 1e-9 for i in range(n)]
+    assume(not any(near))
+    assert low == max(fine_low, default=None)
+    assert high == min(fine_high, default=None)
+
+
+def test_quantile_intervals_cover_as_often_as_they_say() -> None:
+    sample = np.random.default_rng(1).exponential(size=(4_000, 120))
+    for p in (0.5, 0.9):
+        low, high = quantile_interval(sample, p, 0.9)
+        truth = -np.log(1 - p)
+        covered = np.mean((low <= truth) & (truth <= high))
+        assert covered >= 0.9 - 0.015, "never less"
+        assert covered <= 0.97, "nor idly more"
+
+
+def test_a_sample_too_small_for_a_quantile_has_an_infinite_end() -> None:
+    low, high = quantile_interval(np.arange(100.0), 0.99)
+    assert low < 99
+    assert high == np.inf
+    assert quantile_interval(np.arange(5.0), 0.01)[0] == -np.inf
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4), min_size=1, max_size=6),
+    SHARES,
+)
+def test_a_pooled_quantile_is_that_of_all_values_together(
+    counts: list[list[int]], p: float
+) -> None:
+    values = np.array([0.0, 1.5, 4.0, 9.0])
+    total = np.sum(counts, axis=0)
+    found = pooled_quantile(total, values, p)
+    every = np.repeat(values, total)
+    if not len(every):
+        assert np.isnan(found)
+    else:
+        place = max(int(np.ceil(p * len(every) - 1e-9)), 1) - 1
+        assert found == every[place]
+
+
+def test_seeds_are_resampled_whole() -> None:
+    values = np.array([0.0, 10.0])
+    alike = np.tile([50, 50], (12, 1))  # every seed looks the same inside
+    apart = np.array([[100, 0], [0, 100]] * 6)  # the same pool, all chance between the seeds
+    low, high = bootstrap_pooled_quantile(np.stack([alike, apart]), values, 0.6)
+    assert (low[0], high[0]) == (10.0, 10.0)
+    assert (low[1], high[1]) == (0.0, 10.0)
+
+
+def test_a_cell_without_anything_has_no_quantile() -> None:
+    low, high = bootstrap_pooled_quantile(np.zeros((3, 4)), np.arange(4.0), 0.5)
+    assert np.isnan(low)
+    assert np.isnan(high)
+
+
+@pytest.mark.parametrize("kind", [bootstrap, mean_interval])
+def test_intervals_of_a_mean_cover_as_often_as_they_say(kind: object) -> None:
+    draws = np.random.default_rng(2).gamma(4.0, size=(300, 30))
+    low, high = bootstrap(draws, resamples=300) if kind is bootstrap else mean_interval(draws)
+    covered = np.mean((low <= 4.0) & (high >= 4.0))
+    assert 0.90 <= covered <= 0.985
+
+
+def test_a_bootstrap_repeats_itself_and_knows_its_limits() -> None:
+    seeds = np.random.default_rng(3).normal(size=20)
+    assert bootstrap(seeds) == bootstrap(seeds)
+    assert bootstrap(np.full(9, 2.5)) == (2.5, 2.5)
+    assert bootstrap([1.0]) == (-np.inf, np.inf)
+    assert mean_interval([1.0]) == (-np.inf, np.inf)
+
+
+def test_a_ratio_covers_and_its_seeds_count_as_heavy_as_they_are() -> None:
+    dice = np.random.default_rng(4)
+    trials = dice.integers(50, 400, size=(400, 25))
+    seen = dice.binomial(trials, dice.beta(5, 20, size=trials.shape))  # seeds differ
+    low, high = ratio_interval(seen, trials, resamples=400)
+    covered = np.mean((low <= 0.2) & (high >= 0.2))
+    assert 0.88 <= covered <= 0.985
+    naive_low, naive_high = wilson(seen.sum(axis=-1), trials.sum(axis=-1))
+    naive = np.mean((naive_low <= 0.2) & (naive_high >= 0.2))
+    assert naive < 0.75, "an interval over operations is far too narrow"
+
+
+def test_what_was_never_seen_still_has_an_upper_end() -> None:
+    low, high = ratio_interval(np.zeros(10), np.full(10, 300))
+    assert low == 0
+    assert high == none_seen(3_000)
+
+
+@given(st.floats(-50, 50), st.floats(0.1, 3))
+def test_common_weather_makes_differences_sharp(shift: float, spread: float) -> None:
+    weather = np.random.default_rng(5).normal(scale=100 * spread, size=40)
+    noise = np.random.default_rng(6).normal(scale=0.01, size=40)
+    low, high = paired_difference(weather + shift + noise, weather)
+    assert low <= shift + noise.mean() <= high
+    alone = mean_interval(weather)
+    assert high - low < (alone[1] - alone[0]) / 100
+
+
+def test_a_difference_needs_the_same_seeds() -> None:
+    with pytest.raises(ValueError, match="same seeds"):
+        paired_difference([1.0, 2.0], [1.0])
+
+
+def test_all_looks_together_spend_no_more_than_one() -> None:
+    spent = sum(1 - level_of_look(look, 0.95) for look in range(1, 5_000))
+    assert spent == pytest.approx(0.05, rel=1e-3)
+    assert spent < 0.05
+    with pytest.raises(ValueError, match="from 1"):
+        level_of_look(0)
+
+
+def test_looking_often_errs_no_more_than_promised() -> None:
+    dice = np.random.default_rng(7)
+    draws = dice.normal(size=(1_500, 80))
+    wrong = naive = np.zeros(len(draws), dtype=bool)
+    for look, count in enumerate(range(10, 81, 10), 1):
+        low, high = mean_interval(draws[:, :count], level_of_look(look, 0.9))
+        wrong = wrong | (low > 0) | (high < 0)
+        low, high = mean_interval(draws[:, :count], 0.9)
+        naive = naive | (low > 0) | (high < 0)
+    assert wrong.mean() <= 0.1
+    assert naive.mean() > 0.15, "the same without spending would have erred"
+
+
+def test_a_cell_stops_when_it_knows_enough() -> None:
+    ends = (np.array([0.0, 9.0, 4.0]), np.array([10.0, 11.0, 6.0]))
+    assert list(narrow_enough(ends, 1.0)) == [False, True, True]
+    assert list(narrow_enough(ends, 0.15, relative_to=[5, 10, 5])) == [False, True, False]
+    assert list(decided(ends, 7.0)) == [False, True, True]
+    assert decided((1, 2), 2)
+    assert not decided((1, 2), 1.5)
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=40))
+def test_a_higher_level_is_a_wider_interval(values: list[float]) -> None:
+    narrow, wide = mean_interval(values, 0.8), mean_interval(values, 0.99)
+    assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
+    first, second = (quantile_interval(values, 0.5, level) for level in (0.5, 0.9))
+    assert second[0] <= first[0] <= first[1] <= second[1]

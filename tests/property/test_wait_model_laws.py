@@ -1,0 +1,138 @@
+"""The wait by formula against messages played one by one, and against the one-number formulas."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis import closed_forms as forms
+from analysis.wait_model import Commands, Ends, Grid, Link, commit_time, effective, wait
+
+GRID = Grid(step=0.5, longest=2_048)
+DELAYS = np.exp(np.random.default_rng(1).normal(3.0, 0.9, 4_000))  # median 20 ms, p99 160 ms
+COUNT = 40_000
+
+
+def at_once() -> np.ndarray:
+    return np.ones_like(GRID.times)
+
+
+def played(
+    *, h: float, mu: float, voters: int, fifo: bool, dd: float, skew: float, beat: float | None
+) -> np.ndarray:
+    """The waits of random look-ups at a learner; every message has a delay of its own."""
+    dice = np.random.default_rng(2)
+
+    def drawn(shape: tuple[int, ...]) -> np.ndarray:
+        return dice.choice(DELAYS, shape)
+
+    gaps = np.full(COUNT, h)
+    if mu:
+        gaps = np.minimum(gaps, dice.exponential(1 / mu, COUNT))
+    stamped = np.cumsum(gaps)
+    commit = np.zeros(COUNT)
+    if voters > 1:
+        trips = drawn((COUNT, voters - 1)) + drawn((COUNT, voters - 1))
+        commit = np.sort(trips, axis=1)[:, voters // 2 - 1]
+    notice = stamped + commit
+    if fifo:
+        beats = np.arange(0, stamped[-1], beat) if beat else np.empty(0)
+        sent = np.concatenate([stamped, notice, beats])
+        due = sent + drawn(sent.shape)
+        order = np.argsort(sent, kind="stable")
+        arrived = np.empty_like(due)
+        arrived[order] = np.maximum.accumulate(due[order])
+        known = arrived[COUNT : 2 * COUNT]
+        known = np.maximum(known, arrived[:COUNT])
+    else:
+        known = np.minimum.accumulate((notice + drawn((COUNT,)))[::-1])[::-1]
+    looks = dice.uniform(stamped[50], stamped[-50], 200_000)
+    first = np.searchsorted(stamped, looks + skew - dd)
+    return np.maximum(0, known[first] - looks)
+
+
+CASES = [
+    {"h": 250, "mu": 0.0, "voters": 1, "dd": 280, "skew": 0, "beat": 120},
+    {"h": 250, "mu": 0.004, "voters": 3, "dd": 330, "skew": 15, "beat": 120},
+    {"h": 60, "mu": 0.001, "voters": 5, "dd": 150, "skew": -10, "beat": None},
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['voters']} voters")
+@pytest.mark.parametrize("fifo", [False, True], ids=["unordered", "ordered"])
+def test_both_ends_are_what_is_played(case: dict, fifo: bool) -> None:
+    waits = played(fifo=fifo, **case)
+    delay = GRID.cdf(DELAYS)
+    trips = [GRID.plus(delay, delay)] * (case["voters"] - 1)
+    link = Link(delay, commit_time(GRID, trips) if trips else at_once(), (case["skew"],))
+    found = wait(GRID, [link], Commands(case["h"], case["mu"], case["beat"]))
+    name = "ordered" if fifo else "unordered"
+    dd = case["dd"]
+    close = 0.08 if fifo and case["voters"] == 5 else 0.06
+    share = getattr(found.probability(dd), name)
+    assert share == pytest.approx((waits > 0).mean(), rel=close, abs=0.004)
+    assert getattr(found.mean(dd), name) == pytest.approx(waits.mean(), rel=2 * close, abs=0.3)
+    for p in (0.9, 0.99):
+        quantile = getattr(found.quantile(p, dd), name)
+        assert quantile == pytest.approx(np.quantile(waits, p), rel=close, abs=3)
+
+
+@settings(max_examples=30)
+@given(
+    st.floats(0, 300), st.floats(-40, 40), st.floats(30, 400), st.sampled_from((0.0, 0.003)),
+    st.floats(0, 700),
+)  # fmt: skip
+def test_a_constant_delay_is_the_formula_of_one_number(
+    pd: float, skew: float, h: float, mu: float, dd: float
+) -> None:
+    link = Link(GRID.cdf([pd]), at_once(), (skew,))
+    found = wait(GRID, [link], Commands(h, mu))
+    a = forms.late(pd, skew, dd)
+    for name in ("unordered", "ordered"):
+        mean = getattr(found.mean(dd), name)
+        assert mean == pytest.approx(float(forms.mean_wait(a, h, mu)), abs=1.5)
+        need = getattr(found.quantile(0.9, dd), name)
+        assert need == pytest.approx(float(forms.wait_quantile(0.9, a, h, mu)), abs=2)
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 4), st.floats(0, 800), st.floats(50, 300))
+def test_the_laws_of_the_bracket(nodes: int, dd: float, h: float) -> None:
+    delay = GRID.cdf(DELAYS)
+    links = [Link(delay, at_once(), (5.0 * node,)) for node in range(nodes)]
+    found = wait(GRID, links, Commands(h, 0.0, 120.0))
+    for figure in (found.probability(dd), found.mean(dd), found.quantile(0.99, dd)):
+        assert figure.unordered <= figure.ordered + 1e-6, "order can only delay"
+        assert figure.holds(figure.unordered - 1, figure.unordered)
+        assert not figure.holds(figure.ordered + 0.1, figure.ordered + 1)
+    for name in ("unordered", "ordered"):
+        needed = getattr(found.dd_for(0.99, 2.0), name)
+        assert getattr(found.quantile(0.99, needed), name) <= 2.0 + GRID.step
+        assert getattr(found.mean(dd + 10), name) <= getattr(found.mean(dd), name) + 1e-9
+        if needed > 2 * GRID.step:
+            assert getattr(found.quantile(0.99, needed - 2 * GRID.step), name) > 2.0
+
+
+def test_a_majority_is_counted_over_unlike_links() -> None:
+    dice = np.random.default_rng(5)
+    samples = [dice.exponential(mean, 20_000) for mean in (10.0, 40.0, 5.0, 100.0)]
+    found = commit_time(GRID, [GRID.cdf(sample) for sample in samples])
+    second = np.sort(np.stack(samples), axis=0)[1]  # five voters: the leader and two others
+    assert np.abs(found - GRID.cdf(second)).max() < 0.02
+    alone = commit_time(GRID, [GRID.cdf(samples[0])])  # of two voters both
+    assert np.abs(alone - GRID.cdf(samples[0])).max() < 1e-12
+
+
+def test_the_leader_itself_waits_for_the_majority_alone() -> None:
+    delay = GRID.cdf(DELAYS)
+    commit = commit_time(GRID, [GRID.plus(delay, delay)] * 2)
+    assert effective(GRID, Link(delay, commit, leader=True)) is commit
+    alone = wait(GRID, [Link(delay, at_once(), leader=True)], Commands(250.0, 0.0, 120.0))
+    assert alone.probability(250.5) == Ends(0, 0)
+
+
+def test_nodes_are_mixed_evenly() -> None:
+    near, far = Link(GRID.cdf([1.0]), at_once()), Link(GRID.cdf([200.0]), at_once())
+    both = wait(GRID, [near, far], Commands(100.0))
+    alone = [wait(GRID, [link], Commands(100.0)).probability(150).ordered for link in (near, far)]
+    assert both.probability(150).ordered == pytest.approx(np.mean(alone))

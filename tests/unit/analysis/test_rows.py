@@ -1,0 +1,75 @@
+"""A run is a row, whatever happens to it, and the same row every time."""
+
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from analysis import histogram, measures
+from analysis.rows import SCHEMA, Job, history_file, is_sampled, run_job, table
+from sim.history import codec
+from sim.world import campaign
+from tests.unit.analysis.cells import cell, guilty, history_of
+
+
+def test_a_row_agrees_with_the_campaigns_row() -> None:
+    one = cell(3, protocol__delay_duration_ms=20)
+    row = run_job(Job(one, 5))
+    runner = campaign.Runner(campaign.Job(one.name, one.text, one.overrides))
+    same = runner.row(5)
+    assert same.figures is not None
+    assert (row["cell"], row["seed"], row["outcome"]) == (3, 5, "ok")
+    assert row["parameters"] == '{"protocol.delay_duration_ms": 20}'
+    assert row["fingerprint"] == same.fingerprint
+    assert row["committed"] == same.figures.committed > 0
+    assert row["simulated_us"] == same.figures.simulated_ms * 1000
+    assert histogram.of_cell(row["dml_latency_us"]) == same.pools["dml_latency_ms"]
+
+
+def test_rows_repeat_themselves_and_fill_every_column() -> None:
+    jobs = [Job(cell(number), seed) for number in (1, 0) for seed in (2, 1)]
+    first, again = table(map(run_job, jobs)), table(map(run_job, reversed(jobs)))
+    assert first.equals(again)
+    assert first.schema == SCHEMA
+    keys = list(zip(first["cell"].to_pylist(), first["seed"].to_pylist(), strict=True))
+    assert keys == [(0, 1), (0, 2), (1, 1), (1, 2)]
+
+
+def test_what_cannot_be_run_is_a_row() -> None:
+    impossible = msgspec.structs.replace(cell(), overrides={"cluster.nodes": 0})
+    row = run_job(Job(impossible, 0))
+    assert row["outcome"] == "crashed"
+    assert row["error"].startswith("ScenarioError: tiny.toml: --set cluster.nodes")
+    assert row["committed"] is None
+    assert pa.Table.from_pylist([row], SCHEMA).num_rows == 1
+
+
+def test_a_violation_is_kept_with_its_history(tmp_path: Path) -> None:
+    row = run_job(Job(guilty(), 0, keep=str(tmp_path)))
+    assert row["outcome"] == "violated"
+    assert row["history"] == history_file(0, 0)
+    history = codec.load(tmp_path / row["history"])
+    assert history.fingerprint() == row["fingerprint"]
+    assert {each["status"] for each in row["violations"]} >= {"violation"}
+    calm = run_job(Job(cell(), 0, keep=str(tmp_path)))
+    assert calm["history"] is None
+
+
+def test_a_share_of_the_calm_runs_is_kept() -> None:
+    seeds = range(4_000)
+    taken = sum(is_sampled(1, seed, 0.25) for seed in seeds)
+    assert 900 < taken < 1_100
+    assert not any(is_sampled(1, seed, 0.0) for seed in seeds)
+    assert all(is_sampled(1, seed, 1.0) for seed in seeds)
+    assert any(is_sampled(1, seed, 0.25) != is_sampled(2, seed, 0.25) for seed in seeds)
+
+
+def test_waits_are_summed_per_operation() -> None:
+    history = history_of(cell(protocol__delay_duration_ms=0), 1)
+    waits = list(measures.operation_waits(history))
+    look_ups = list(history.of(measures.SchemaResolved))
+    assert sum(waits) == sum(event.waited_us for event in look_ups) > 0
+    assert 0 < len(waits) < len(look_ups)
+    meta = measures.metadata(history)
+    assert meta.schema_updates == 1
+    assert meta.schema_updates <= meta.writes <= meta.commands
