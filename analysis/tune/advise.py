@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from analysis import closed_forms as forms
+from analysis.rows import Cell
 from analysis.tune import agreement
 from analysis.tune.asked import Asked, coarse
 from analysis.tune.cells import Cells, Setting
@@ -48,6 +49,7 @@ class Advice:
     statements: dict[str, Figures] = field(default_factory=dict)
     skewed: dict[float, Figures] = field(default_factory=dict)
     calm: Figures | None = None
+    cells: tuple[Cell, ...] = ()
 
     @property
     def interval(self) -> tuple[int, int]:
@@ -232,6 +234,7 @@ class Advisor:
         advice.skewed = dict(zip(FACTORS, figures[3:], strict=True))
         advice.looks = dict(self._looks)
         advice.runs = self.runs.count
+        advice.cells = tuple(self._cells.all)
         for goal in asked.latencies:
             self._check_latency(goal, advice)
         if asked.aborts is not None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from sim import __version__
-from sim.cli import environment
+from sim.cli import environment, tune_arguments
 from sim.cli.problems import InputError, near
+from sim.cli.values import positive, rate, seed, seeds
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
@@ -15,6 +16,7 @@ VERBS: Final = {
     "explain": "tell in words why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
+    "tune": "recommend DD, H and CSmax for measured delays and clocks",
     "list": "what there is to choose from",
 }
 LISTS: Final = (
@@ -29,7 +31,6 @@ LISTS: Final = (
 )
 OUTPUTS: Final = ("text", "json", "junit")
 TOP_FLAGS: Final = ("-h", "--help", "--version")
-MOST: Final = 2**63 - 1
 EPILOG: Final = """\
 exit codes:
   0 ok   1 a claim is broken   2 bad input, nothing was run   3 stuck
@@ -123,6 +124,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         "explain": _explain,
         "compat": _compat,
         "sweep": _sweep,
+        "tune": _tune,
         "list": _list,
     }
     verbs: dict[str, Parser] = {}
@@ -227,6 +229,12 @@ def _sweep(parser: Parser) -> None:
     _output(parser, ("text", "json"))
 
 
+def _tune(parser: Parser) -> None:
+    tune_arguments.add_flags(parser.add_argument)
+    _loading(parser)
+    _output(parser, ("text", "json"))
+
+
 def _list(parser: Parser) -> None:
     parser.add_argument("what", choices=LISTS, metavar="WHAT", help=", ".join(LISTS))
     _loading(parser)
@@ -253,48 +261,3 @@ def _output(parser: Parser, kinds: tuple[str, ...]) -> None:
         metavar="KIND",
         help=f"{', '.join(kinds[:-1])} or {kinds[-1]} (default: text)",
     )
-
-
-# --- values --------------------------------------------------------------------------------------
-
-
-def seed(text: str) -> int:
-    """A seed: a whole number, decimal or 0x…"""
-    try:
-        value = int(text, 16) if text.lower().startswith("0x") else int(text, 10)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}") from None
-    if not 0 <= value <= MOST:
-        what = "from 0 up" if value < 0 else f"up to {MOST}"
-        raise argparse.ArgumentTypeError(f"expected a number {what}, not {text}")
-    return value
-
-
-def seeds(text: str) -> range:
-    """A range of seeds, both ends included."""
-    first, dots, last = text.partition("..")
-    if not dots:
-        raise argparse.ArgumentTypeError(f"expected A..B, such as 0..99, not {text!r}")
-    begin, end = seed(first), seed(last)
-    if begin > end:
-        raise argparse.ArgumentTypeError(f"{text} is empty; say {last}..{first}")
-    return range(begin, end + 1)
-
-
-def positive(text: str) -> int:
-    """A whole number from 1 up."""
-    value = seed(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1 up")
-    return value
-
-
-def rate(text: str) -> float:
-    """A number that is not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number from 0 up, not {text!r}")
-    return value
