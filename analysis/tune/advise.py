@@ -18,7 +18,7 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis.rows import Cell
-from analysis.tune import agreement
+from analysis.tune import beside
 from analysis.tune.asked import Asked, coarse
 from analysis.tune.cells import Cells, Setting
 from analysis.tune.goals import Goal, HopelessError, TuneError
@@ -252,7 +252,7 @@ class Advisor:
             )
 
     def _check_aborts(self, goal: Goal, advice: Advice) -> None:
-        rate, _, _ = agreement.abort_rate(self.asked, advice.statements["recommended"])
+        rate, _, _ = beside.abort_rate(self.asked, advice.statements["recommended"])
         if rate > goal.limit:
             most = forms.at_rate(rate, self.asked.ddl_rate, 1.0)  # per statement a second
             allowed = -np.log1p(-goal.limit) / max(-np.log1p(-float(most)), 1e-300)

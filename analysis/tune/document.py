@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis.tune import agreement
+from analysis.tune import beside
 from analysis.tune.advise import Advice
 from analysis.tune.asked import coarse
 from analysis.tune.cells import Setting
@@ -141,7 +141,7 @@ def _goals(advice: Advice, setting: Setting, name: str) -> list[dict[str, Any]]:
             figures = advice.statements[name]
             point, (low, high) = figures.point(goal), figures.interval(goal)
         elif goal.metric == RATE:
-            point, low, high = agreement.abort_rate(asked, advice.statements[name])
+            point, low, high = beside.abort_rate(asked, advice.statements[name])
         else:
             figures = advice.looks[setting]
             point, (low, high) = figures.point(goal), figures.interval(goal)
@@ -183,8 +183,8 @@ def _front(advice: Advice) -> list[dict[str, Any]]:
     """Every setting that was run: wait, latency of DDL, aborts; who is beaten; the knee."""
     asked = advice.asked
     best = advice.statements["recommended"]
-    beside = best.point(DDL_TAIL) - asked.ddl_delay(advice.recommended.dd)
-    aborts = agreement.abort_rate(asked, best)[0]
+    extra = best.point(DDL_TAIL) - asked.ddl_delay(advice.recommended.dd)
+    aborts = beside.abort_rate(asked, best)[0]
     made: list[dict[str, Any]] = []
     for setting, figures in sorted(
         advice.looks.items(), key=lambda item: (item[0].cs_max, item[0].h, item[0].dd)
@@ -200,8 +200,8 @@ def _front(advice: Advice) -> list[dict[str, Any]]:
                 "waiting": _round(share),
                 "waiting_low": _round(share_low),
                 "waiting_high": _round(share_high),
-                "mean_wait": _round(figures.point(agreement.MEAN)),
-                "ddl_latency_p99": _round(asked.ddl_delay(setting.dd, setting.cs_max) + beside),
+                "mean_wait": _round(figures.point(beside.MEAN)),
+                "ddl_latency_p99": _round(asked.ddl_delay(setting.dd, setting.cs_max) + extra),
                 "schema_abort_rate": _round(aborts),
                 "messages_per_s": _messages(advice, setting.h),
             }
@@ -266,11 +266,11 @@ def _agreement(advice: Advice) -> list[dict[str, Any]]:
     found = [
         line
         for setting, figures in sorted(advice.looks.items(), key=lambda item: item[0].dd)
-        for line in agreement.lines(asked, setting, figures)
+        for line in beside.lines(asked, setting, figures)
     ]
     if advice.calm is not None:
         figures = advice.statements["recommended"]
-        found.append(agreement.abort_line(asked, advice.recommended, figures, advice.calm))
+        found.append(beside.abort_line(asked, advice.recommended, figures, advice.calm))
     return [
         {
             **_setting(line.setting),
