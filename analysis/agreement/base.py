@@ -45,11 +45,19 @@ class World:
     files: tuple[tuple[str, str], ...] = ()
 
 
+Maker = Callable[[int], World]
+"""A world of its own for every seed, where its instants are drawn too."""
+
+
 def measured(
-    worlds: Sequence[World], seeds: range, measure: Measure, jobs: int | None = None
+    worlds: Sequence[World | Maker], seeds: range, measure: Measure, jobs: int | None = None
 ) -> list[list[Any]]:
     """What `measure` says of every world's run of every seed; common random numbers throughout."""
-    tasks = [(world, seed, measure) for world in worlds for seed in seeds]
+    tasks = [
+        (world if isinstance(world, World) else world(seed), seed, measure)
+        for world in worlds
+        for seed in seeds
+    ]
     processes = jobs or cores()
     if processes == 1:
         found = [_one(task) for task in tasks]
