@@ -35,6 +35,8 @@ LONGEST_MS: Final = 4_096.0
 FARTHEST: Final = 40
 """Commands, or heartbeats, before or after one that may be in its way; further ones never are."""
 NOTHING: Final = 1e-7
+PHASES: Final = 8
+"""How finely the moment of the last heartbeat is told."""
 ENTRY_AND_NOTICE, ANSWER = 2, 1
 """How many messages a command takes from the leader to a node, and back."""
 
@@ -175,14 +177,19 @@ def behind_others(grid: Grid, delay: Array, commands: Commands, messages: int) -
 
 
 def _heartbeats(grid: Grid, delay: Array, commands: Commands) -> Array:
-    """P(all heartbeats that were sent before have arrived)."""
-    result = np.ones_like(delay)
-    for j in range(FARTHEST if commands.heartbeat is not None else 0):
-        ahead = grid.later(delay, (j + 0.5) * (commands.heartbeat or 0.0))
-        if ahead[0] >= 1:
-            break
-        result *= ahead
-    return result
+    """P(all heartbeats that were sent before have arrived), the last at any moment before."""
+    if commands.heartbeat is None:
+        return np.ones_like(delay)
+    total = np.zeros_like(delay)
+    for phase in (np.arange(PHASES) + 0.5) / PHASES:
+        result = np.ones_like(delay)
+        for j in range(FARTHEST):
+            ahead = grid.later(delay, (j + phase) * commands.heartbeat)
+            if ahead[0] >= 1:
+                break
+            result *= ahead
+        total += result
+    return total / PHASES
 
 
 def ordered(grid: Grid, link: Link, commands: Commands) -> Array:

@@ -162,9 +162,10 @@ def _ways() -> tuple[float, float]:
 def _line(cell: dict[str, float], own: list[Looks], ends: list[float]) -> Line:
     looks = np.array([run.looks for run in own], dtype=np.float64)
     missed = np.array([run.missed for run in own], dtype=np.float64)
-    low, high = statistics.ratio_interval(missed, looks)
+    ends_of = statistics.ratio_interval(missed, looks)
     share = float(missed.sum() / max(looks.sum(), 1))
     unseen = float(statistics.none_seen(len(own)))  # the clocks of a seed are one draw
-    low, high = min(float(low), 1 - unseen), high if missed.any() else unseen
-    return Line(5, dict(cell), "share that misses", share, low, float(high),
+    low = min(float(ends_of[0]), 1 - unseen)
+    high = float(ends_of[1]) if missed.any() else unseen
+    return Line(5, dict(cell), "share that misses", share, low, high,
                 min(ends), max(ends))  # fmt: skip

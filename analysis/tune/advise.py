@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from analysis import closed_forms as forms
+from analysis import statistics
 from analysis.rows import Cell
 from analysis.tune import beside
 from analysis.tune.asked import Asked, coarse
@@ -159,7 +160,8 @@ class Advisor:
             border(result.tried, np.stack([each.resampled(goal) for each in found]), goal.limit)
             for goal in asked.waits
         ]
-        ends = np.quantile(np.max(borders, axis=0), [0.025, 0.975])
+        tail = statistics.resampling_tail(len(asked.seeds))
+        ends = np.quantile(np.max(borders, axis=0), [tail, 1 - tail])
         advice = Advice(
             asked=asked,
             h=h,
