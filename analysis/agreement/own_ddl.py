@@ -27,7 +27,7 @@ STATEMENTS, READERS = 12, 6
 PAUSE_MS: Final = 400
 """Between statements: until then hybrid clocks that were pushed ahead have been overtaken."""
 LEADER: Final = "n1"
-BELLS: Final = 4
+BELLS: Final = 8
 """So many times more seeds where clocks are drawn: a seed is one draw of five clocks."""
 OFFSETS: Final = "clocks.csv"
 ROUNDED_MS: Final = 1.0

@@ -36,14 +36,14 @@ def test_a_formula_with_another_gap_disagrees(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cell = (100, 100, 50, 0)
-    (runs,) = measured([waits.world(*cell)], range(8), waits.looked, jobs=1)
-    assert not off(waits._of_cell(*cell, runs)[:3])
+    (runs,) = measured([waits.world(*cell, waits.LOOKS)], range(8), waits.looked, jobs=1)
+    assert not off(waits.of_looks(*cell, runs))
 
     true_model = waits.model
     monkeypatch.setattr(waits, "model", lambda g, h, p, s, mu: true_model(g, h / 2, p, s, mu))
-    assert len(off(waits._of_cell(*cell, runs)[:3])) == 3, "H forgotten in part"
+    assert len(off(waits.of_looks(*cell, runs))) == 3, "H forgotten in part"
     monkeypatch.setattr(waits, "model", lambda g, h, p, s, mu: true_model(g, h, p, s, 20 * mu))
-    assert off(waits._of_cell(*cell, runs)[:3]), "mu that was not measured"
+    assert off(waits.of_looks(*cell, runs)), "mu that was not measured"
 
 
 @pytest.mark.slow
