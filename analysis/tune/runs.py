@@ -165,7 +165,7 @@ class Figures:
                 self.column("schema_aborts"), self.column("attempts"), level
             )
             return float(ends[0]), float(ends[1])
-        tail = (1 - level) / 2
+        tail = statistics.resampling_tail(len(self.rows), level)
         low, high = np.nanquantile(self.resampled(goal), [tail, 1 - tail])
         return float(low), float(high)
 

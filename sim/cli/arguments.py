@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from sim import __version__
-from sim.cli import environment
+from sim.cli import environment, tune_arguments
 from sim.cli.problems import InputError, near
 from sim.cli.values import duration, positive, rate, seed, seeds, some_seeds
 from sim.columns.models import MODELS
@@ -19,6 +19,7 @@ VERBS: Final = {
     "compat": "lint a migration: which transactions in flight survive it",
     "verify": "run the regression suite: scenarios, mutants, claims",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
+    "tune": "recommend DD, H and CSmax for measured delays and clocks",
     "list": "what there is to choose from",
 }
 LISTS: Final = (
@@ -128,6 +129,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         "compat": _compat,
         "verify": _verify,
         "sweep": _sweep,
+        "tune": _tune,
         "list": _list,
     }
     verbs: dict[str, Parser] = {}
@@ -254,6 +256,12 @@ def _sweep(parser: Parser) -> None:
     )
     add("--aggregates", action="store_true", help="per_cell and per_seed tables too (by Spark)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    _loading(parser)
+    _output(parser, ("text", "json"))
+
+
+def _tune(parser: Parser) -> None:
+    tune_arguments.add_flags(parser.add_argument)
     _loading(parser)
     _output(parser, ("text", "json"))
 

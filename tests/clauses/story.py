@@ -24,6 +24,7 @@ from sim.checkers.base import judge
 from sim.history.events import Failed, Ok
 from sim.history.history import History
 from sim.units import US_PER_MS
+from sim.world import designs
 from sim.world import run as world_run
 from sim.world.plan import plan
 from sim.world.scenario import read
@@ -99,7 +100,7 @@ class Story:
         if mutant is not None:
             named["strategy.mutant"] = mutant
         made = plan(read(self.text, "story.toml", overrides=named))
-        chosen, parts, item = world_run.design(made)
+        chosen, parts, item = designs.design(made)
         design = (replace(chosen, **rules), parts, item)
         with patch.object(world_run, "design", lambda _: design):
             return Told(world_run.run(made))

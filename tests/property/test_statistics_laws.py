@@ -23,6 +23,7 @@ from analysis.statistics import (
     quantile_interval,
     quantile_ranks,
     ratio_interval,
+    resampling_tail,
     wilson,
 )
 
@@ -244,3 +245,22 @@ def test_a_higher_level_is_a_wider_interval(values: list[float]) -> None:
     assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
     first, second = (quantile_interval(values, 0.5, level) for level in (0.5, 0.9))
     assert second[0] <= first[0] <= first[1] <= second[1]
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 40])
+def test_few_seeds_cut_off_less_and_cover_nevertheless(seeds: int) -> None:
+    dice = np.random.default_rng(8)
+    trials = np.full((600, seeds), 200.0)
+    seen = dice.binomial(200, dice.beta(6, 14, size=trials.shape))
+    low, high = ratio_interval(seen, trials, resamples=400)
+    covered = np.mean((low <= 0.3) & (high >= 0.3))
+    assert resampling_tail(seeds) < 0.025
+    assert resampling_tail(seeds) < resampling_tail(seeds + 1)
+    if seeds > 3:  # resamples of three are seldom outside of those three
+        assert covered >= 0.88
+    assert covered > 0.7
+
+
+def test_many_seeds_cut_off_what_the_level_says() -> None:
+    assert resampling_tail(100_000, 0.9) == pytest.approx(0.05, rel=1e-3)
+    assert resampling_tail(1) == 0

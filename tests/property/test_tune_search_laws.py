@@ -65,6 +65,13 @@ def test_the_border_of_waits_is_need_less_limit(
             assert own <= cells[-1]
 
 
+def test_the_border_lies_where_the_line_between_two_cells_meets_the_limit() -> None:
+    assert border([0, 10, 20], np.array([[9.0], [4.0], [0.0]]), 1.0)[0] == pytest.approx(17.5)
+    assert border([0, 10, 20], np.array([[9.0], [1.0], [0.0]]), 1.0)[0] == pytest.approx(10)
+    assert border([5, 10], np.array([[9.0], [7.0]]), 1.0)[0] == pytest.approx(16)
+    assert border([5, 10], np.array([[0.5], [0.0]]), 1.0)[0] == pytest.approx(4.5)
+
+
 def test_one_bad_cell_above_counts() -> None:
     figures = np.array([[9.0], [0.0], [9.0], [0.0]])
     assert 20 < border([0, 10, 20, 30], figures, 1.0)[0] <= 30

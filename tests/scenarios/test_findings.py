@@ -6,7 +6,7 @@ from sim.strategies.base import STRATEGIES
 from sim.strategies.iep_closed import CLOSING
 from sim.world import findings
 from sim.world.campaign import RunRow
-from sim.world.run import with_fields
+from sim.world.designs import with_fields
 from sim.world.scenario import Scenario
 from sim.world.shipped import load
 from tests.scenarios.runs import compared, runner_of

@@ -15,7 +15,7 @@ from sim.mutants.base import MUTANTS
 from sim.protocol import failure_rules, flows, strategy, time_rules
 from sim.protocol.compatibility import IGNITE3, forward_compatible
 from sim.protocol.ddl import NoOp, Refused, build
-from sim.world import run
+from sim.world import designs
 from sim.world.plan import plan
 from sim.world.shipped import load
 from tests.scenarios.runs import (
@@ -220,7 +220,7 @@ def test_it_fails_under_another_rule(
     name: str, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same for rules that nobody breaks by name: another function in one field."""
-    chosen, parts, _ = run.design(plan(load(name)))
+    chosen, parts, _ = designs.design(plan(load(name)))
     monkeypatch.setattr(run, "design", lambda plan: (replace(chosen, **fields), parts, None))
     found = summed(load(name))
     assert found.unexpected

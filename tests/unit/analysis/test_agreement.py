@@ -1,0 +1,75 @@
+"""Closed form and simulation, side by side; and a wrong formula is seen to disagree."""
+
+import pytest
+
+from analysis.agreement import aborts, freeze, own_ddl, waits
+from analysis.agreement.base import Line, measured
+
+
+def off(lines: list[Line]) -> list[str]:
+    return [f"{line.cell} {line.figure}: {line}" for line in lines if not line.agrees]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "agrees"),
+    [(0, 1, False), (0, 2, True), (3, 3.5, True), (4, 9, True), (4.1, 9, False), (0, 9, True)],
+)
+def test_a_figure_agrees_where_interval_and_bracket_meet(
+    low: float, high: float, agrees: bool
+) -> None:
+    assert Line(1, {}, "x", 0.0, low, high, 2.0, 4.0).agrees is agrees
+
+
+@pytest.mark.slow
+def test_experiment_1_waits_and_latency() -> None:
+    lines = waits.lines(range(5), quick=True, jobs=1)
+    assert not off(lines)
+    assert {line.figure for line in lines} == {
+        "share that waits",
+        "mean wait, ms",
+        "p99 wait, ms",
+        "mean DDL latency, ms",
+    }
+
+
+def test_a_formula_with_another_gap_disagrees(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cell = (100, 100, 50, 0)
+    (runs,) = measured([waits.world(*cell, waits.LOOKS)], range(8), waits.looked, jobs=1)
+    assert not off(waits.of_looks(*cell, runs))
+
+    true_model = waits.model
+    monkeypatch.setattr(waits, "model", lambda g, h, p, s, mu: true_model(g, h / 2, p, s, mu))
+    assert len(off(waits.of_looks(*cell, runs))) == 3, "H forgotten in part"
+    monkeypatch.setattr(waits, "model", lambda g, h, p, s, mu: true_model(g, h, p, s, 20 * mu))
+    assert off(waits.of_looks(*cell, runs)), "mu that was not measured"
+
+
+@pytest.mark.slow
+def test_experiment_3_aborts() -> None:
+    lines = aborts.lines(range(5), quick=True, jobs=1)
+    assert not off(lines)
+    assert {line.cell["design"] for line in lines} == {"option 3, enlist", "option 3, begin"}
+
+
+def test_the_options_differ_in_the_formula_as_in_the_text() -> None:
+    tables = ((0, 10, 110, 150), (0, 60, 100, 150))
+    lam, q = 0.002, 0.25
+    found = {name: aborts.expected(name, lam, q, tables) for name in aborts.DESIGNS}
+    assert found["option 2"] < found["option 3, enlist"] < found["option 3, begin"]
+    assert found["option 3, enlist"] < found["exact match"]
+
+
+def test_experiment_5_own_ddl_under_two_clocks() -> None:
+    lines = own_ddl.lines(range(2), quick=True, jobs=1)
+    assert not off(lines)
+    share = {line.cell["skew_over_cs_max"]: line.simulated for line in lines[:2]}
+    assert share == {0.9: 0.0, 1.1: 1.0}, "a step at CSmax + d"
+
+
+def test_experiment_6_freeze() -> None:
+    lines = freeze.lines(range(8), quick=True, jobs=1)
+    assert not off(lines)
+    frozen = {line.cell["outage_ms"]: line.simulated for line in lines[::2]}
+    assert frozen[250] == pytest.approx(250 + 5 - 50 + 50, abs=60)
