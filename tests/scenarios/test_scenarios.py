@@ -15,7 +15,7 @@ from sim.mutants.base import MUTANTS
 from sim.protocol import failure_rules, flows, strategy, time_rules
 from sim.protocol.compatibility import IGNITE3, forward_compatible
 from sim.protocol.ddl import NoOp, Refused, build
-from sim.world import designs
+from sim.world import designs, run
 from sim.world.plan import plan
 from sim.world.shipped import load
 from tests.scenarios.runs import (
