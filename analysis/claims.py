@@ -16,6 +16,18 @@ from sim.world.suite import Case, Trial
 
 KNOWN_BREACHES: Final[dict[str, str]] = {
     "iep_literal": "the text alone has none of the x clauses, which its own proofs need",
+    "a1_unassuming": "a message may take longer than DD, which it claims not to matter",
+    "a3_barrier_impatient": "who did not answer in time is left behind on the old schema",
+    "a4_on_receipt": "being known everywhere does not make an activation atomic",
+    "a7_unmerged": "a new leader with a slow clock stamps below what nodes have answered for",
+    "a7_dd_csmax": "the stamps of a leader that trusts its own clock go back (I12)",
+    "b1_opt1": "IEP-110's option 1: one transaction runs on two schemas",
+    "b2_opt2": "IEP-110's option 2: a DDL that has happened is not seen",
+    "b2_opt2_downgrading": "option 2 that also reads what was written after the DDL",
+    "b3_no_commit_check": "it commits across what it must not cross",
+    "b5_begin": "a table that was created since the begin is missed",
+    "b7_off": "rows of newer schemas are read, downgraded",
+    "b11_downgrading": "rows of newer schemas are read, downgraded",
 }
 """Designs that are known not to keep all that they claim, and why that is no surprise."""
 VARIED: Final = "*"

@@ -103,10 +103,12 @@ def mutants(path: Path) -> Cited:
                 continue
         if "breaks" in given:
             name = next(iter(texts(given["name"])), "") if "name" in given else ""
+            judge = next(iter(texts(given["caught_by"])), "") if "caught_by" in given else ""
+            told = f"{name or path.stem} ({judge})" if judge else name or path.stem
             also = texts(given["also"]) if "also" in given else []
             for broken in [*texts(given["breaks"]), *also]:
                 for each in ids(f"[{broken.strip('[]')}]"):
-                    yield each, "mutants", name or path.stem
+                    yield each, "mutants", told
 
 
 def assignments(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:

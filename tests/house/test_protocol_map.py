@@ -53,7 +53,7 @@ def test_a_small_tree_is_mapped(tmp_path: Path) -> None:
     assert faults(tmp_path) == []
     text = (tmp_path / "PROTOCOL.md").read_text("utf-8")
     assert (
-        "| `98.past.3` (must) | protocol/a.py | clauses/test_a.py | iep98/lag | no_wait |\n"
+        "| `98.past.3` (must) | protocol/a.py | clauses/test_a.py | iep98/lag | no_wait (I1) |\n"
         "| `98.flow.1` | protocol/a.py | clauses/test_a.py | - | - |\n"
         "| `98.flow.2` | protocol/a.py | clauses/test_a.py | - | - |\n"
         "| `110.view` (left out) | - | - | - | - |\n"
