@@ -11,15 +11,18 @@ import pickle
 import signal
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Final, NoReturn
 
-from analysis.rows import TIMEOUT, Job, Row, failed_row, run_job
+from analysis.rows import TIMEOUT, Job, Row, failed_row, prepare, run_job
 from sim.model.records import Record
 
 CAN_FORK: Final = hasattr(os, "fork")
 MIB: Final = 1 << 20
+WORTH_PREPARING: Final = 4
+"""Runs of a cell in one chunk from which it pays to prepare them together."""
 OUT_OF_MEMORY: Final = 77
 """What a child exits with that has no memory left to say so otherwise."""
 
@@ -37,10 +40,24 @@ def rows_of(jobs: Sequence[Job], limits: Limits, run: Run = run_job) -> list[Row
     """A row for every job, in order, whatever the runs do to their process."""
     if not CAN_FORK:
         return [run(job) for job in jobs]
+    _prepare(jobs)
     rows: list[Row] = []
     while len(rows) < len(jobs):
         rows += _in_child(jobs[len(rows) :], limits, run)
     return rows
+
+
+_prepared: set[tuple[str, int]] = set()
+
+
+def _prepare(jobs: Sequence[Job]) -> None:
+    """What children would each do again is done once here, for cells with some runs in a chunk."""
+    for number, count in Counter(job.cell.number for job in jobs).items():
+        first = next(job for job in jobs if job.cell.number == number)
+        known = (first.cell.text, number)
+        if known not in _prepared and (count >= WORTH_PREPARING or not _prepared):
+            _prepared.add(known)
+            prepare(first)
 
 
 def _in_child(jobs: Sequence[Job], limits: Limits, run: Run) -> list[Row]:

@@ -19,6 +19,7 @@ Columns:
   (per enlistment), `using_us` and `tail_us` (per committed transaction and table).
 """
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import Any, Final
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from analysis import histogram, measures
+from sim.checkers.base import in_order
 from sim.checkers.findings import Finding
 from sim.checkers.outcome import Outcome
 from sim.history import codec
@@ -39,7 +41,7 @@ from sim.units import US_PER_MS
 from sim.world import findings
 from sim.world.campaign import RunRow, row_of
 from sim.world.plan import plan
-from sim.world.run import run
+from sim.world.run import Run, run
 from sim.world.scenario import Scenario, read
 
 TIMEOUT: Final = "timeout"
@@ -160,6 +162,18 @@ def _run(job: Job) -> Row:
     history = run(plan(_scenario(job.cell), job.seed))
     judged = row_of(history, strict=job.strict, all_claims=job.all_claims, known=findings.known())
     return row(job, history, judged, _kept(job, history, judged))
+
+
+def prepare(job: Job) -> None:
+    """Do in this process what its children would all do again: modules, tables of quantiles.
+
+    Nothing is run, and nothing that goes wrong matters here: the run will tell.
+    """
+    with contextlib.suppress(Exception):
+        for file in job.loads:
+            load_file(file)
+        Run(plan(_scenario(job.cell), job.seed))
+        in_order()
 
 
 _read: dict[str, tuple[Cell, Scenario]] = {}

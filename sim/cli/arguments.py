@@ -9,10 +9,12 @@ from sim import __version__
 from sim.cli import environment, tune_arguments
 from sim.cli.problems import InputError, near
 from sim.cli.values import positive, rate, seed, seeds
+from sim.columns.models import MODELS
+from sim.foreign.inputs import INPUTS
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
-    "check": "judge stored histories again",
+    "check": "judge stored histories again, or those of others",
     "explain": "tell in words why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
@@ -29,6 +31,7 @@ LISTS: Final = (
     "clauses",
     "reasons",
 )
+INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")
 TOP_FLAGS: Final = ("-h", "--help", "--version")
 EPILOG: Final = """\
@@ -168,14 +171,22 @@ def _run(parser: Parser) -> None:
 
 def _check(parser: Parser) -> None:
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="a history that --out wrote")
+    add("files", nargs="+", metavar="FILE", help="a history of --out or of others, or a directory")
     add(
         "--input",
-        choices=("auto", "native"),
+        choices=INPUT_KINDS,
         default="auto",
         metavar="KIND",
-        help="what the files are: auto or native (default: auto)",
+        help=f"what the files are: {', '.join(INPUT_KINDS)} (default: auto)",
     )
+    add(
+        "--model",
+        choices=tuple(MODELS),
+        metavar="M",
+        help="what a history of others should keep to: strict-serializable (default), "
+        "serializable, snapshot-isolation, read-committed, ...",
+    )
+    add("--master", metavar="URL", help="judge on Spark, a task for each file (default: none)")
     _judging(parser)
     _loading(parser)
     _output(parser, OUTPUTS)
@@ -224,6 +235,7 @@ def _sweep(parser: Parser) -> None:
         metavar="TARGET",
         help='more seeds until the intervals are narrow: "schema_abort_rate ci=0.002"',
     )
+    add("--aggregates", action="store_true", help="per_cell and per_seed tables too (by Spark)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     _loading(parser)
     _output(parser, ("text", "json"))

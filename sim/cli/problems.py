@@ -26,13 +26,14 @@ def is_bad_input(error: Exception) -> bool:
         return True
     if _is_of_the_pipeline(error):
         return True
+    from sim.foreign.problems import ForeignError
     from sim.history.codec import BadHistory
     from sim.registry import BadPluginError, UnknownPluginError
     from sim.world.problems import ScenarioError
     from sim.world.run import BadDesignError
 
-    kinds = (ScenarioError, BadDesignError, BadHistory, BadPluginError, UnknownPluginError)
-    return isinstance(error, kinds)
+    bad_files = (ScenarioError, BadHistory, ForeignError)
+    return isinstance(error, (*bad_files, BadDesignError, BadPluginError, UnknownPluginError))
 
 
 def _is_of_the_pipeline(error: Exception) -> bool:
@@ -44,6 +45,7 @@ def _is_of_the_pipeline(error: Exception) -> bool:
         "analysis.spark": "BadMasterError",
         "analysis.spark_fanout": "NotSharedError",
         "analysis.pool": "WorkersDieError",
+        "analysis.until": "BadTargetError",
     }
     loaded = [getattr(sys.modules[m], k) for m, k in kinds.items() if m in sys.modules]
     return isinstance(error, tuple(loaded))

@@ -1,9 +1,10 @@
-"""What flags take: seeds, counts and rates, each refused in plain words."""
+"""What flags take: seeds, counts and rates; what cannot be one is told in words."""
 
 import argparse
 from typing import Final
 
 MOST: Final = 2**63 - 1
+"""The largest seed."""
 
 
 def seed(text: str) -> int:

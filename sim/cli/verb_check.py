@@ -1,4 +1,4 @@
-"""`ddlsim check`: judges stored histories again, with today's judges."""
+"""`ddlsim check`: judges stored histories again, with today's judges, and those of others."""
 
 import argparse
 from collections.abc import Iterable
@@ -7,7 +7,11 @@ from typing import Any, NamedTuple
 from analysis import aggregate
 from sim.checkers.base import Violation
 from sim.checkers.outcome import Outcome, worst
-from sim.cli import documents, junit
+from sim.cli import check_foreign, check_spread, documents, junit
+from sim.cli.check_foreign import Foreign
+from sim.cli.problems import InputError
+from sim.columns.models import DEFAULT
+from sim.foreign import inputs
 from sim.history import codec
 from sim.history.history import FORMAT
 from sim.registry import load_file
@@ -42,20 +46,40 @@ def execute(options: argparse.Namespace) -> int:
     """Judge every file, then print; the exit code is that of the worst."""
     for file in options.load:
         load_file(file)
-    judged = [judge(options, file) for file in options.files]
-    judged = together(judged)
+    judged = together(check_spread.judged(judge, options))
     if options.output == "json":
         document = {"format": FORMAT, "files": [document_of(one) for one in judged]}
         print(documents.text(document))
     elif options.output == "junit":
-        cases = [junit.of_run(one.row, one.file) for one in judged]
+        cases = [
+            check_foreign.case_of(one)
+            if isinstance(one, Foreign)
+            else junit.of_run(one.row, one.file)
+            for one in judged
+        ]
         print(junit.text("ddlsim check", "histories", cases))
     else:
         show(judged)
-    return worst(one.row.outcome for one in judged).exit_code
+    outcomes = [
+        one.report.outcome if isinstance(one, Foreign) else one.row.outcome for one in judged
+    ]
+    return worst(outcomes).exit_code
 
 
-def judge(options: argparse.Namespace, file: str) -> Judged:
+def judge(options: argparse.Namespace, file: str) -> Judged | Foreign:
+    """One file, by what it is said to be, or looks like."""
+    kind = inputs.kind_of(file) if options.input == "auto" else options.input
+    if kind == "native":
+        if options.model is not None:
+            raise InputError(
+                f"{file}: --model is for histories of others; one of this program is judged by "
+                "the claims of its design"
+            )
+        return judge_native(options, file)
+    return check_foreign.judge(file, kind, options.model or DEFAULT)
+
+
+def judge_native(options: argparse.Namespace, file: str) -> Judged:
     """One file, whatever its scenario says must be reached."""
     history = codec.load(file)
     row = row_of(
@@ -65,23 +89,25 @@ def judge(options: argparse.Namespace, file: str) -> Judged:
     return Judged(file, row, history.header.reaches, strict)
 
 
-def together(judged: list[Judged]) -> list[Judged]:
+def together(judged: list[Judged | Foreign]) -> list[Judged | Foreign]:
     """A probe counts as reached when any history of its scenario has reached it."""
     found = list(judged)
-    for scenario in dict.fromkeys(one.row.scenario for one in judged):
-        places = [at for at, one in enumerate(judged) if one.row.scenario == scenario]
-        rows = [judged[at].row for at in places]
-        total = sum_of(rows, reaches=judged[places[0]].reaches, expect="ok")
-        for at, row in zip(places, total.runs, strict=True):
-            found[at] = judged[at]._replace(row=row)
+    native = [(at, one) for at, one in enumerate(judged) if isinstance(one, Judged)]
+    for scenario in dict.fromkeys(one.row.scenario for _, one in native):
+        runs = [(at, one) for at, one in native if one.row.scenario == scenario]
+        total = sum_of([one.row for _, one in runs], reaches=runs[0][1].reaches, expect="ok")
+        for (at, one), row in zip(runs, total.runs, strict=True):
+            found[at] = one._replace(row=row)
     return found
 
 
 # --- as JSON -------------------------------------------------------------------------------------
 
 
-def document_of(one: Judged) -> dict[str, Any]:
+def document_of(one: Judged | Foreign) -> dict[str, Any]:
     """One element of `files` in the shape `check` of the interface."""
+    if isinstance(one, Foreign):
+        return check_foreign.document_of(one)
     row = one.row
     broken = [
         (place, each) for place, each in enumerate(row.violations) if each.status == "violation"
@@ -131,17 +157,20 @@ def ruled_out(broken: Iterable[Violation]) -> list[str]:
 # --- as text -------------------------------------------------------------------------------------
 
 
-def show(judged: list[Judged]) -> None:
+def show(judged: list[Judged | Foreign]) -> None:
     """A line for each file, then what was found, once for all of them."""
     from sim.cli import view, words
 
     to = words.console()
     for one in judged:
+        if isinstance(one, Foreign):
+            check_foreign.show(one, to)
+            continue
         row = one.row
         design = row.strategy if row.mutant is None else f"{row.strategy} + {row.mutant}"
         what = f"{row.scenario}, seed {row.seed}, design {design}, fingerprint {row.fingerprint}"
         words.verdict(row.outcome, one.file, to)
         words.say(what, to, indent=words.INDENT)
-    rows = [one.row for one in judged]
+    rows = [one.row for one in judged if isinstance(one, Judged)]
     view.findings(aggregate.found(rows), rows, to)
     view.troubles(rows, to)

@@ -1,0 +1,84 @@
+"""Which files `check` judges, and where: here one by one, or on Spark, a task each."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from sim.cli import check_foreign
+from sim.cli.problems import InputError, is_bad_input
+from sim.columns.models import DEFAULT
+from sim.foreign import inputs
+from sim.registry import load_file
+
+HISTORIES: Final = (".jsonl", ".edn", ".columns.parquet")
+"""How histories in a directory end."""
+
+Judge = Callable[[argparse.Namespace, str], Any]
+
+
+def files_of(names: Sequence[str]) -> list[str]:
+    """The files that are meant: a directory means every history in it and below."""
+    files: list[str] = []
+    for name in names:
+        if not Path(name).is_dir():
+            files.append(name)
+            continue
+        below = Path(name).rglob("*")
+        found = sorted(f for f in below if f.name.endswith(HISTORIES) and f.is_file())
+        if not found:
+            raise InputError(f"{name}: no history below it; they end in {' or '.join(HISTORIES)}")
+        files += map(str, found)
+    return files
+
+
+def judged(judge: Judge, options: argparse.Namespace) -> list[Any]:
+    """What a judge makes of every file, in their order; the same wherever it is done."""
+    files = files_of(options.files)
+    if options.master in (None, "none"):
+        return [judge(options, file) for file in files]
+    from analysis import spark
+    from analysis.spread import spread
+
+    with spark.session(options.master) as session:
+        large = {file: _large(session, options, file) for file in files if _is_large(options, file)}
+        small = [file for file in files if file not in large]
+        told = spread(session, partial(_told, judge, options), small)
+    every = {**large, **dict(zip(small, told, strict=True))}
+    results = [every[file] for file in files]
+    for result in results:
+        if isinstance(result, InputError):
+            raise result
+    return results
+
+
+def _is_large(options: argparse.Namespace, file: str) -> bool:
+    """Whether a file is a history of columns, which Spark judges in parts."""
+    kind = inputs.kind_of(file) if options.input == "auto" else options.input
+    return bool(kind == inputs.COLUMNS)
+
+
+def _large(session: Any, options: argparse.Namespace, file: str) -> Any:
+    """What Spark says of one history, partitioned by key."""
+    from analysis import large_history
+    from sim.columns.history import HistoryError
+    from sim.foreign import columns_report
+
+    try:
+        verdict = large_history.judge(session, file, options.model or DEFAULT)
+        return check_foreign.Foreign(file, inputs.COLUMNS, columns_report.report(verdict, file))
+    except HistoryError as wrong:
+        return InputError(str(columns_report.bad(file, wrong)))
+
+
+def _told(judge: Judge, options: argparse.Namespace, file: str) -> Any:
+    """At a worker: what the judge says, or what is wrong with the file, as a value."""
+    for plugin in options.load:
+        load_file(plugin)
+    try:
+        return judge(options, file)
+    except Exception as error:
+        if is_bad_input(error):
+            return InputError(str(error))
+        raise

@@ -1,0 +1,59 @@
+"""A history of columns (sim/columns/store.py) as the command line and its JSON want its verdict."""
+
+from pathlib import Path
+
+from sim.columns import judge as in_memory
+from sim.columns import store
+from sim.columns.history import HistoryError
+from sim.columns.verdict import Verdict
+from sim.foreign.inputs import OUTCOMES, Report
+from sim.foreign.problems import ForeignError
+
+MAGIC = b"PAR1"
+"""How Parquet files begin."""
+
+
+def recognises(head: bytes) -> bool:
+    """Whether a file that begins so may be one."""
+    return head.startswith(MAGIC)
+
+
+def judge(path: str, model: str) -> Report:
+    """Read and judge a file; `ForeignError` if it is none, or its columns make no history."""
+    try:
+        return report(in_memory.judge(store.read(Path(path)), model), path)
+    except HistoryError as wrong:
+        raise bad(path, wrong) from None
+
+
+def bad(path: str, wrong: HistoryError) -> ForeignError:
+    """What is wrong with a file, once with its name."""
+    return ForeignError(path, 0, str(wrong).removeprefix(f"{path}: "))
+
+
+def report(verdict: Verdict, path: str) -> Report:
+    """A verdict as a report; the same for whoever has judged."""
+    names = store.names(Path(path))
+    data = verdict.as_data(names.transaction)
+    fields = {
+        "valid": data["valid"],
+        "model": data["model"],
+        "anomalies": data["anomalies"],
+        "counts": data["counts"],
+        "violations": [],
+        "not": data["not"],
+        "notes": data["notes"],
+    }
+    facts = f"{store.size(Path(path)):,} transactions as columns; model {verdict.model}"
+    if verdict.ruled_out:
+        facts += f"; not {', '.join(verdict.ruled_out)}"
+    many = dict(verdict.counts)
+    found = tuple(
+        (_headline(one.type, many.pop(one.type, 0)), one.explanation) for one in verdict.anomalies
+    )
+    return Report(OUTCOMES[verdict.valid], fields, facts, found, verdict.notes)
+
+
+def _headline(type_: str, count: int) -> str:
+    """What was found; the first of its type tells how often."""
+    return type_ if count < 2 else f"{type_}, {count:,} times"

@@ -1,0 +1,67 @@
+"""The entries of a Jepsen history, whatever they were written in, before they become transactions.
+
+Each is an invocation or a completion (`ok`, `fail`, `info`) of one process. What the nemesis did
+is left out: it belongs to no transaction.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sim.foreign.problems import Trouble
+
+INVOKE: Final = 0
+OK: Final = 1
+FAIL: Final = 2
+INFO: Final = 3
+TYPES: Final = {"invoke": INVOKE, "ok": OK, "fail": FAIL, "info": INFO}
+
+LARGEST: Final = 10**18
+
+
+@dataclass(slots=True)
+class Entries:
+    """Columns of entries, in the order of the file.
+
+    A value is a list of operations `[f, key, value]`, or None, or bytes of EDN that nobody has
+    needed yet. A key or value that was a keyword is a text that begins with a colon. `indices`
+    are -1 where the file has none.
+    """
+
+    types: list[int] = field(default_factory=list)
+    processes: list[int] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    def add(self, type_: int, process: int, value: Any, index: int, line: int) -> None:
+        """One more entry."""
+        self.types.append(type_)
+        self.processes.append(process)
+        self.values.append(value)
+        self.indices.append(index)
+        self.lines.append(line)
+
+    def add_fields(self, fields: dict[str, Any], line: int) -> None:
+        """One more entry as it was read, if it is one of a client; else a trouble, or nothing."""
+        process, type_ = fields.get("process"), fields.get("type")
+        if isinstance(process, str) or (process is None and type_ == "info"):
+            return
+        kind = TYPES.get(str(type_).removeprefix(":"))
+        if kind is None:
+            known = ", ".join(TYPES)
+            what = (
+                f"an entry of type {type_!r}; known: {known}" if type_ else "an entry has no type"
+            )
+            self.troubles.append(Trouble(line, what))
+            return
+        if type(process) is not int or abs(process) > LARGEST:
+            self.troubles.append(Trouble(line, f"an entry of no process, but {process!r}"))
+            return
+        index = fields.get("index")
+        if type(index) is not int or not 0 <= index <= LARGEST:
+            index = -1
+        self.add(kind, process, fields.get("value"), index, line)

@@ -1,0 +1,87 @@
+"""The formats that `ddlsim check --input` knows besides the native one; each is one `Input`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from sim.checkers.outcome import Outcome
+from sim.columns.verdict import Answer
+
+HEAD: Final = 4096
+"""How much of a file tells what it is, in bytes."""
+
+
+class Report(NamedTuple):
+    """What became of a foreign file.
+
+    `fields` is its element of `files` in the document `check` of the interface, without `file`,
+    `input` and `outcome`. `facts` says in a line what was judged; `found` has a headline and an
+    argument for each thing that was found, `notes` what else there is to say.
+    """
+
+    outcome: Outcome
+    fields: dict[str, Any]
+    facts: str
+    found: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Input(NamedTuple):
+    """A format: its name, whether a file that begins so is one, and its judge.
+
+    `judge` takes the path and the name of a model; it raises `ForeignError` for a file in which
+    nothing can be judged.
+    """
+
+    name: str
+    recognises: Callable[[bytes], bool]
+    judge: Callable[[str, str], Report]
+
+
+OUTCOMES: Final[dict[Answer, Outcome]] = {
+    True: Outcome.OK,
+    False: Outcome.VIOLATED,
+    "unknown": Outcome.UNKNOWN,
+}
+
+
+def _is_jepsen(head: bytes) -> bool:
+    from sim.foreign import jepsen
+
+    return jepsen.recognises(head)
+
+
+def _jepsen(path: str, model: str) -> Report:
+    from sim.foreign import jepsen_report
+
+    return jepsen_report.judge(path, model)
+
+
+def _is_columns(head: bytes) -> bool:
+    from sim.foreign import columns_report
+
+    return columns_report.recognises(head)
+
+
+def _columns(path: str, model: str) -> Report:
+    from sim.foreign import columns_report
+
+    return columns_report.judge(path, model)
+
+
+COLUMNS: Final = "columns"
+INPUTS: Final = {
+    one.name: one
+    for one in (Input("jepsen", _is_jepsen, _jepsen), Input(COLUMNS, _is_columns, _columns))
+}
+"""Every format by its name; `auto` asks them in this order."""
+
+
+def kind_of(path: str) -> str:
+    """The format of a file by how it begins; `native` if it is none of these."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(HEAD)
+    except OSError:
+        return "native"
+    return next((one.name for one in INPUTS.values() if one.recognises(head)), "native")

@@ -1,0 +1,105 @@
+"""Anomalies of foreign histories in words: each edge with the operations that show it.
+
+Lists are told by their end (`...[n elements], 7, 8`): histories have lists of a million elements.
+"""
+
+from sim.columns.cycles import Cycle
+from sim.columns.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
+from sim.columns.search import Link
+from sim.columns.verdict import Anomaly, Step
+from sim.columns.words import contradiction
+from sim.foreign.inference import Finding
+from sim.foreign.transactions import READ, Transactions, brief
+from sim.foreign.workloads import LIST
+
+
+class Words:
+    """Makes the sentences for one history."""
+
+    def __init__(self, history: Transactions, workload: str) -> None:
+        self._history = history
+        self._lists = workload == LIST
+
+    def cycle(self, cycle: Cycle) -> Anomaly:
+        """A cycle as an argument that contradicts itself."""
+        name = self._history.name
+        if not cycle.links:
+            return Anomaly(
+                cycle.type, cycle.txns, (),
+                "there is a cycle, but none short enough to be shown was found; it lies in the "
+                f"component of {', '.join(map(name, cycle.txns))}",
+            )  # fmt: skip
+        steps = tuple(self._step(link) for link in cycle.links)
+        said = f"{self._let(cycle.txns)}\n{contradiction(steps, name)}"
+        return Anomaly(cycle.type, cycle.txns, steps, said)
+
+    def finding(self, finding: Finding) -> Anomaly:
+        """What is no cycle."""
+        said = f"{self._let(finding.txns)}\n{finding.said}"
+        return Anomaly(finding.type, finding.txns, (), said)
+
+    def _let(self, txns: tuple[int, ...]) -> str:
+        """What the transactions did, one a line."""
+        return "\n".join(f"{self._history.name(tx)} = {self.transaction(tx)}" for tx in txns)
+
+    def transaction(self, number: int) -> str:
+        """The operations of a transaction, its process and its line."""
+        history = self._history
+        low, high = (int(at) for at in history.tx.searchsorted([number, number + 1]))
+        said = " ".join(self._operation(op) for op in range(low, high))
+        line = history.lines[int(history.entry[number])]
+        return f"[{said}] (process {int(history.process[number])}, line {line})"
+
+    def _operation(self, op: int) -> str:
+        history = self._history
+        name = ":r" if history.kind[op] == READ else ":append" if self._lists else ":w"
+        return f"[{name} {self._key(op)} {brief(history.value[op])}]"
+
+    def _key(self, op: int) -> str:
+        return brief(self._history.keys[int(self._history.key[op])])
+
+    def _step(self, link: Link) -> Step:
+        kind = link.kind & (WW | WR | RW)
+        name = NAMES[kind] if kind else NAMES[link.kind & (PROCESS | REALTIME)]
+        return Step(link.source, link.target, name, self._because(link))
+
+    def _because(self, link: Link) -> str:
+        history = self._history
+        source, target = history.name(link.source), history.name(link.target)
+        if not link.kind & (WW | WR | RW):
+            if link.kind & REALTIME:
+                return f"{source} had completed before {target} was invoked"
+            process = int(history.process[link.source])
+            return f"process {process} did {source} before {target}"
+        key = f"key {self._key(link.why)}"
+        seen = brief(history.value[link.why])
+        if link.kind & WW:
+            return self._followed(link, key)
+        if link.kind & WR:
+            by = self._wrote(link.source, int(history.key[link.why]))
+            return f"{target} read {seen} at {key}, and {source} had {by}"
+        by = self._wrote(link.target, int(history.key[link.why]))
+        return f"{source} read {seen} at {key}, before {target} had {by}{self._inferred(link)}"
+
+    def _followed(self, link: Link, key: str) -> str:
+        history = self._history
+        number = int(history.key[link.why])
+        one, other = self._wrote(link.source, number), self._wrote(link.target, number)
+        source, target = history.name(link.source), history.name(link.target)
+        return f"{source} had {one} at {key}, and {target} {other} after it{self._inferred(link)}"
+
+    def _inferred(self, link: Link) -> str:
+        if link.kind & REALTIME:
+            return ", which real time tells"
+        return ", which the order of a process tells" if link.kind & PROCESS else ""
+
+    def _wrote(self, tx: int, key: int) -> str:
+        """What a transaction wrote to a key."""
+        history = self._history
+        low, high = (int(at) for at in history.tx.searchsorted([tx, tx + 1]))
+        found = [
+            brief(history.value[op])
+            for op in range(low, high)
+            if history.key[op] == key and history.kind[op] != READ
+        ]
+        return f"{'appended' if self._lists else 'written'} {', '.join(found)}"

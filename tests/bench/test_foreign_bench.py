@@ -1,0 +1,69 @@
+"""Histories of others: reading and judging them, as ratios within one process.
+
+The unit is what one needs at the least: orjson reading the same operations as JSON lines. Seconds
+are printed, only ratios are asserted.
+"""
+
+import gc
+import time
+from collections.abc import Callable
+
+import orjson
+import pytest
+
+from sim.columns.models import DEFAULT
+from sim.foreign import edn, jepsen, synthetic
+from sim.foreign.plants import stretched
+from sim.foreign.synthetic import Shape, history
+
+pytestmark = pytest.mark.bench
+
+TRANSACTIONS = 20_000
+ROUNDS = 3
+
+
+def least(work: Callable[[], object]) -> float:
+    """The least CPU time of some rounds, in seconds."""
+    times = []
+    for _ in range(ROUNDS):
+        gc.collect()
+        gc.disable()
+        began = time.process_time()
+        work()
+        times.append(time.process_time() - began)
+        gc.enable()
+    return min(times)
+
+
+def test_a_list_history_is_read_and_judged_at_the_price_of_a_few_plain_readings() -> None:
+    made = history(Shape(TRANSACTIONS, keys=10), seed=1)
+    text, plain = synthetic.edn(made).encode(), synthetic.json_lines(made).encode()
+    bad = synthetic.edn(stretched(made)).encode()
+    unit = least(lambda: [orjson.loads(line) for line in plain.splitlines()])
+    entries = least(lambda: edn.read(text))
+    read = least(lambda: jepsen.parse(text))
+    clean, broken = jepsen.parse(text), jepsen.parse(bad)
+    valid = least(lambda: jepsen.judge(clean, DEFAULT))
+    invalid = least(lambda: jepsen.judge(broken, DEFAULT))
+    assert jepsen.judge(clean, DEFAULT).verdict.valid is True
+    assert jepsen.judge(broken, DEFAULT).verdict.valid is False
+    whole, whole_bad = read + valid, read + invalid
+    print(f"\nreading JSON lines (the unit)   {unit:.3f} s")
+    print(f"lines of EDN apart              {entries / unit:.1f}")
+    print(f"EDN to transactions             {read / unit:.1f} ({TRANSACTIONS / read:,.0f} txn/s)")
+    print(f"judged strict-serializable      {valid / unit:.1f}")
+    print(f"one component of nearly all     {invalid / unit:.1f}")
+    print(f"read and judged                 {whole / unit:.1f} ({TRANSACTIONS / whole:,.0f} txn/s)")
+    assert read < 6 * unit
+    assert whole < 9 * unit
+    assert whole_bad < 3 * whole
+
+
+def test_lines_of_no_ordinary_look_are_what_the_fast_way_saves() -> None:
+    made = history(Shape(40), seed=1)
+    fast = synthetic.edn(made)
+    slow = fast.replace("[:r ", "[:r #_skipped ")
+    assert len(jepsen.parse(fast.encode())) == len(jepsen.parse(slow.encode()))
+    ratio = least(lambda: jepsen.parse(slow.encode())) / least(lambda: jepsen.parse(fast.encode()))
+    print(f"\nthe full parser for every line: {ratio:.0f} times as long")
+    assert ratio > 10

@@ -1,0 +1,95 @@
+"""`ddlsim check` of histories of others."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from sim.foreign import synthetic
+from sim.foreign.plants import plant
+from sim.foreign.synthetic import APPENDS, REGISTERS, Shape, history
+from tests.unit.cli.command import ddlsim as call
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """A valid history, one with an anomaly, and one that is cut off."""
+    clean = synthetic.edn(history(Shape(30), seed=1))
+    bad = synthetic.edn(plant([], APPENDS, "G2-item"))
+    texts = {"valid": clean, "bad": bad, "cut": clean[:-20], "empty": "", "no": "no history"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.edn").write_text(text)
+    return {name: str(tmp_path / f"{name}.edn") for name in texts}
+
+
+@pytest.mark.parametrize(("name", "code"), [("valid", 0), ("bad", 1), ("cut", 6)])
+@pytest.mark.parametrize("kind", ["auto", "jepsen"])
+def test_the_exit_code_tells_the_verdict(
+    files: dict[str, str], name: str, code: int, kind: str
+) -> None:
+    assert call("check", files[name], "--input", kind).code == code
+
+
+@pytest.mark.parametrize("name", ["empty", "no"])
+def test_what_is_no_history_is_bad_input(files: dict[str, str], name: str) -> None:
+    done = call("check", files[name], "--input", "jepsen")
+    assert done.code == 2
+    assert done.err.startswith(f"ddlsim: {files[name]}:")
+    assert "Traceback" not in done.err
+
+
+def test_the_json_is_the_check_document(files: dict[str, str]) -> None:
+    done = call("check", files["valid"], files["bad"], "--output", "json")
+    document = json.loads(done.out)
+    assert done.code == 1
+    assert document["format"] == 1
+    good, bad = document["files"]
+    assert (good["input"], good["outcome"], good["valid"]) == ("jepsen", "ok", True)
+    assert (bad["outcome"], bad["valid"], bad["model"]) == (
+        "violated", False, "strict-serializable",
+    )  # fmt: skip
+    [anomaly] = bad["anomalies"]
+    assert anomaly["type"] == "G2-item"
+    assert [step["edge"] for step in anomaly["steps"]] == ["rw", "rw"]
+    assert anomaly["steps"][0]["from"] == anomaly["steps"][1]["to"] == anomaly["txns"][0]
+    assert "serializable" in bad["not"]
+    assert bad["violations"] == []
+
+
+def test_the_model_is_what_is_asked_for(files: dict[str, str]) -> None:
+    done = call("check", files["bad"], "--model", "snapshot-isolation", "--output", "json")
+    [judged] = json.loads(done.out)["files"]
+    assert done.code == 0
+    assert (judged["valid"], judged["model"]) == (True, "snapshot-isolation")
+    wrong = call("check", files["bad"], "--model", "serialisable")
+    assert wrong.code == 2
+    assert "did you mean" in wrong.err
+
+
+def test_a_model_is_not_for_histories_of_this_program(tmp_path: Path) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text('{"event":"Header"}\n')
+    done = call("check", str(file), "--model", "serializable")
+    assert done.code == 2
+    assert "--model is for histories of others" in done.err
+
+
+def test_junit_has_a_failure_and_an_error(files: dict[str, str]) -> None:
+    done = call("check", files["valid"], files["bad"], files["cut"], "--output", "junit")
+    suite = ElementTree.fromstring(done.out)[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+
+
+def test_people_read_the_argument(files: dict[str, str]) -> None:
+    done = call("check", files["bad"])
+    assert "G2-item" in done.out
+    assert "a contradiction" in done.out
+    assert max(map(len, done.out.splitlines()[1:])) <= 80
+
+
+def test_registers_as_json_lines(tmp_path: Path) -> None:
+    file = tmp_path / "registers.json"
+    file.write_text(synthetic.json_lines(plant([], REGISTERS, "lost-update")))
+    done = call("check", str(file), "--output", "json")
+    assert "lost-update" in json.loads(done.out)["files"][0]["counts"]

@@ -1,0 +1,128 @@
+"""Bad histories: a verdict that is honest, or an error that names the entry; never a traceback."""
+
+import contextlib
+from random import Random
+
+import pytest
+
+from sim.foreign import jepsen, synthetic
+from sim.foreign.plants import plant
+from sim.foreign.problems import ForeignError
+from sim.foreign.synthetic import APPENDS, REGISTERS, Shape, history
+from tests.unit.foreign.cases import lines, verdict_of
+
+GOOD = synthetic.edn(history(Shape(60), seed=2))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        (" \n\n", "is empty"),
+        ("hello", "is no Jepsen history"),
+        ("\x00\xff\x89PNG", "is no Jepsen history"),
+        ('{"event":"Header"}', "is no Jepsen history"),
+        ("[]", "is no Jepsen history"),
+        ("{:type :invoke, :f :read, :value nil, :process 0}", "holds no transaction"),
+        ("{:type :invoke, :f :cas, :value [1 2], :process 0}", "history:1: .* is no operation"),
+        (lines("0 ok [[:append 1 1]]", "1 ok [[:w 1 1]]"), "history:2: T1: .*both appends and"),
+        (lines("0 ok [[:append 1 1]]", "1 ok [[:r 1 7]]"), r"history:2: T1: \[:r 1 7\].*a list"),
+    ],
+)
+def test_what_cannot_be_judged_is_an_error_that_names_the_place(text: str, said: str) -> None:
+    with pytest.raises(ForeignError, match=said):
+        verdict_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            GOOD[: len(GOOD) // 2],
+            "history:63: unreadable entry (a key is no keyword, or the map is cut off)",
+        ),
+        (f"[{GOOD}", "before its closing bracket"),
+        (GOOD + "{:type :ok, :process 0", "is cut off"),
+        (GOOD + "{:type :ok, :process 0, :process 1}", "stands there twice"),
+        (GOOD + "{:type :okay, :process 0, :value [[:r 1 nil]]}", "type ':okay'; known"),
+        (GOOD + "{:process 0, :value [[:r 1 nil]]}", "has no type"),
+        (GOOD + "{:type :ok, :process 1.5, :value [[:r 1 nil]]}", "of no process, but 1.5"),
+        (GOOD + "{:type :ok, :process 77, :value [[:pop 1 nil]]}", "unknown operation :pop"),
+        (GOOD + "{:type :ok, :process 77, :value [[:r 1]]}", "is no operation"),
+        (GOOD + "{:type :ok, :process 77, :value nil}", "does not tell its operations"),
+        (GOOD + "{:type :ok, :process 77, :value #foo [1]}", "unreadable entry"),
+        (GOOD + "garbage", "unreadable entry"),
+        (GOOD + "{:type :ok, :process 99999999999999999999, :value [[:r 1 nil]]}", "of no process"),
+        (GOOD.replace(":index 7}", ":index 6}"), "index 6 stands at line 7 already"),
+        (lines("0 ok [[:r 1 [5]]]"), "that it never asked for"),
+        (lines("0 ok [[:append 1 1]]", "1 ok [[:append 1 1]]"), "appended to its key before"),
+        (lines("0 ok [[:w 1 1]]", "1 ok [[:w 1 1]]"), "written to its key before"),
+    ],
+)
+def test_what_is_unreadable_in_part_is_unknown(text: str, said: str) -> None:
+    verdict = verdict_of(text)
+    assert verdict.valid == "unknown"
+    assert any(said in note for note in verdict.notes), verdict.notes
+
+
+def test_an_anomaly_in_what_can_be_read_still_counts() -> None:
+    text = synthetic.edn(plant([], APPENDS, "G1c")) + "{:type :ok, :value [["
+    assert verdict_of(text).valid is False
+
+
+def test_garbage_is_unknown_where_writes_may_be_lost() -> None:
+    whole = synthetic.edn(plant([], APPENDS, "garbage-read"))
+    assert verdict_of(whole).valid is False
+    assert verdict_of(whole + "{:type :invoke, :value [[").valid == "unknown"
+
+
+def test_a_missing_completion_is_an_unknown_transaction() -> None:
+    seen = lines("0 invoke [[:append 1 1]]", "1 invoke [[:r 1 nil]]", "1 ok [[:r 1 [1]]]")
+    assert verdict_of(seen).valid is True
+    went_on = lines("0 invoke [[:append 1 1]]", "0 invoke [[:r 1 nil]]", "0 ok [[:r 1 [1]]]")
+    verdict = verdict_of(went_on)
+    assert any("never got an answer" in note for note in verdict.notes)
+
+
+def test_an_unknown_transaction_has_nobody_after_it_in_time() -> None:
+    text = lines("0 invoke [[:append 1 1]]", "0 info [[:append 1 1]]", "1 invoke [[:r 1 nil]]",
+                 "1 ok [[:r 1 []]]", "2 invoke [[:r 1 nil]]", "2 ok [[:r 1 [1]]]")  # fmt: skip
+    assert verdict_of(text).valid is True
+
+
+def test_an_order_that_cannot_be_inferred_is_unknown_not_valid() -> None:
+    """Two registers written blindly by the same two, read once each way round in part."""
+    text = lines(
+        "0 invoke [[:w 1 1] [:w 2 1]]", "1 invoke [[:w 1 2] [:w 2 2]]", "2 invoke [[:r 1 nil]]",
+        "0 ok [[:w 1 1] [:w 2 1]]", "1 ok [[:w 1 2] [:w 2 2]]", "2 ok [[:r 1 1]]",
+        "3 invoke [[:r 1 nil] [:r 2 nil]]", "3 ok [[:r 1 1] [:r 2 2]]",
+    )  # fmt: skip
+    assert verdict_of(text).valid in {False, "unknown"}
+    assert verdict_of(text, "read-committed").valid in {True, "unknown"}
+
+
+def test_a_list_of_a_million_elements_is_judged_and_told_briefly() -> None:
+    many = " ".join(map(str, range(10**6)))
+    text = lines("0 invoke [[:r 1 nil]]", f"0 ok [[:r 1 [{many}]]]")
+    verdict = verdict_of(text)
+    assert verdict.valid is False
+    assert verdict.types == ("garbage-read",)
+    assert "...[999998 elements], 999998, 999999" in verdict.anomalies[0].explanation
+    assert len(verdict.anomalies[0].explanation) < 500
+
+
+@pytest.mark.parametrize("workload", [APPENDS, REGISTERS])
+def test_whatever_is_done_to_a_file_nothing_escapes(workload: str) -> None:
+    dice = Random(4)
+    text = synthetic.edn(history(Shape(12, workload), seed=1))
+    for _ in range(150):
+        at, more = dice.randrange(len(text)), dice.randrange(1, 40)
+        cut = dice.choice(["", '"', "]", "{", "nil", ":", "\n", "99999999999999999999", "-"])
+        broken = text[:at] + cut + text[at + dice.choice([0, 1, more]) :]
+        with contextlib.suppress(ForeignError):
+            assert verdict_of(broken).valid in {True, False, "unknown"}
+
+
+def test_a_file_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(ForeignError, match="cannot be read"):
+        jepsen.load("no/such/history.edn")

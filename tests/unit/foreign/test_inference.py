@@ -1,0 +1,64 @@
+"""What follows from what was read, in sessions and in time; and when it does not, a good guess."""
+
+import pytest
+
+from sim.foreign.synthetic import REGISTERS, Shape, history
+from tests.unit.foreign.cases import lines, verdict_of, verdict_on
+
+
+def stale(*asked: str) -> str:
+    """Two values of register 0, made as is said; who saw the second is seen by who saw the first.
+
+    All are concurrent but for what the processes say.
+    """
+    later = ["8 invoke [[:r 0 nil] [:w 1 1]]", "9 invoke [[:r 1 nil] [:r 0 nil]]"]
+    answers = ["8 ok [[:r 0 2] [:w 1 1]]", "9 ok [[:r 1 1] [:r 0 1]]"]
+    return lines(*later, *asked, *answers)
+
+
+def test_what_a_transaction_wrote_comes_after_what_it_read() -> None:
+    blind = ["0 invoke [[:w 0 1]]", "1 invoke [[:w 0 2]]", "0 ok [[:w 0 1]]", "1 ok [[:w 0 2]]"]
+    assert verdict_of(stale(*blind), "serializable").valid is True
+    told = [one.replace("[[:w 0 2]]", "[[:r 0 1] [:w 0 2]]") for one in blind]
+    verdict = verdict_of(stale(*told), "serializable")
+    assert verdict.valid is False
+    assert "G-single" in verdict.types
+
+
+def test_a_process_writes_in_its_order() -> None:
+    asked = ["0 invoke [[:w 0 1]]", "0 ok [[:w 0 1]]", "0 invoke [[:w 0 2]]", "0 ok [[:w 0 2]]"]
+    assert verdict_of(stale(*asked), "serializable").valid is True
+    verdict = verdict_of(stale(*asked), "strong-session-serializable")
+    assert verdict.valid is False
+    assert any(type_.endswith("-process") for type_ in verdict.types)
+
+
+def test_nothing_of_a_process_comes_after_what_it_never_heard_of() -> None:
+    text = lines(
+        "0 invoke [[:append 1 1]]", "0 info [[:append 1 1]]",
+        "0 invoke [[:r 1 nil]]", "0 ok [[:r 1 []]]", "2 invoke [[:r 1 nil]]", "2 ok [[:r 1 [1]]]",
+    )  # fmt: skip
+    assert verdict_of(text, "strong-session-serializable").valid is True
+    assert verdict_of(text).valid is True
+
+
+@pytest.mark.parametrize("level", ["strict-serializable", "snapshot-isolation"])
+def test_most_valid_registers_are_found_valid(level: str) -> None:
+    found = [
+        verdict_on(history(Shape(40, REGISTERS, processes=4, keys=4), seed), level).valid
+        for seed in range(30)
+    ]
+    assert False not in found
+    assert found.count(True) >= 24, found
+
+
+def test_who_saw_a_transaction_saw_all_of_it() -> None:
+    """Each reader saw something of both writers, and they disagree on who was the later one."""
+    text = lines(
+        "0 invoke [[:w 0 1] [:w 1 1]]", "1 invoke [[:w 0 2] [:w 2 1]]",
+        "2 invoke [[:r 2 nil] [:r 0 nil]]", "3 invoke [[:r 1 nil] [:r 0 nil]]",
+        "0 ok [[:w 0 1] [:w 1 1]]", "1 ok [[:w 0 2] [:w 2 1]]",
+        "2 ok [[:r 2 1] [:r 0 1]]", "3 ok [[:r 1 1] [:r 0 2]]",
+    )  # fmt: skip
+    assert verdict_of(text, "snapshot-isolation").valid is False
+    assert verdict_of(text, "read-committed").valid is True

@@ -1,0 +1,99 @@
+"""Entries out of EDN, JSON and JSON lines; the fast way and the full parser agree."""
+
+import json
+
+import pytest
+
+from sim.foreign import edn, jepsen, json_lines, synthetic
+from sim.foreign.edn import values_of
+from sim.foreign.synthetic import APPENDS, REGISTERS, Shape, history
+from tests.unit.foreign.cases import lines, verdict_of
+
+MADE = history(Shape(80, failed=0.1, unknown=0.1), seed=5)
+PLAIN = synthetic.edn(MADE)
+
+
+def told(text: str) -> list[tuple[object, ...]]:
+    """What of a history matters: every transaction and its operations."""
+    found = jepsen.parse(text.encode())
+    operations = zip(
+        found.tx, found.kind, [found.keys[key] for key in found.key], found.value, strict=True
+    )
+    return [
+        *zip(found.status.tolist(), found.process.tolist(), found.begin.tolist(), strict=True),
+        *((int(tx), int(kind), key, value) for tx, kind, key, value in operations),
+    ]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        f"[{PLAIN}]",
+        f"({PLAIN})",
+        "[" + PLAIN.replace("}\n", "} ") + "]",
+        PLAIN.replace(", :", "\n  :"),
+        PLAIN.replace("\n", "\r\n"),
+        PLAIN.replace("{:type", "#jepsen.history.Op{:type"),
+        PLAIN.replace("{:type", '{:node "n1 {", :type'),
+        PLAIN.replace("}\n", ', :error [:timeout "a ] b" {:x #{1 2}}]}\n'),
+        PLAIN.replace(" ", ", "),
+        f"; a comment {{\n\n{PLAIN}\n; and one more",
+        PLAIN.replace("{:type :ok, :f :txn", "{:f :txn, :type :ok"),
+        "{:type :info, :f :start, :value {:a [1 2]}, :process :nemesis, :index 10000}\n" + PLAIN,
+        json.dumps(synthetic.objects(MADE)),
+        json.dumps(synthetic.objects(MADE), indent=1),
+        synthetic.json_lines(MADE),
+        synthetic.json_lines(MADE).replace('"append"', '":append"').replace('"ok"', '":ok"'),
+    ],
+)
+def test_the_same_history_however_it_is_written(changed: str) -> None:
+    plain = told(PLAIN)
+    assert told(changed)[len(MADE) :] == plain[len(MADE) :]
+    assert len(told(changed)) == len(plain)
+    assert verdict_of(changed).valid is True
+
+
+def test_ordinary_lines_need_no_full_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+    plainly = edn._parsed
+    monkeypatch.setattr(edn, "_parsed", lambda part: parsed.append(part) or plainly(part))
+    assert len(jepsen.parse(PLAIN.encode())) > 70
+    assert len(parsed) <= 3  # the fields of the first line, which shows what lines look like
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[[:append 5 1] [:r 5 [1 2]]]", [[":append", 5, 1], [":r", 5, [1, 2]]]),
+        ("[[:w :x -1] [:r :nil nil]]", [[":w", ":x", -1], [":r", ":nil", None]]),
+        ('[[:r "nil" "a-b"]]', [[":r", "nil", "a-b"]]),
+        ("[[:r a/b 1N]]", [[":r", "Symbol(a/b)", 1]]),
+        ("[[:r 5 1.5] [:w true false]]", [[":r", 5, 1.5], [":w", True, False]]),
+        ("[]", []),
+        ("[[:r 5 #{1}]", None),
+    ],
+)
+def test_operations_are_read(text: str, value: object) -> None:
+    assert values_of([text.encode()]) == [value]
+    assert values_of([b"[[:r 1 nil]]", text.encode()]) == [[[":r", 1, None]], value]
+
+
+def test_a_text_with_anything_in_it_is_a_key() -> None:
+    said = lines('0 ok [[:append "a ] nil, :b" 1] [:append "a ] nil, :b" "x y"]]')
+    found = jepsen.parse(said.encode())
+    assert found.keys == ["a ] nil, :b"]
+    assert found.value == [1, "x y"]
+
+
+def test_what_is_alike_in_python_is_not_the_same_key() -> None:
+    said = lines("0 ok [[:w 1 1]]", "1 ok [[:w 1.0 2]]", "2 ok [[:w true 3]]", '3 ok [[:w "1" 4]]')
+    assert len(jepsen.parse(said.encode()).keys) == 4
+
+
+@pytest.mark.parametrize("workload", [APPENDS, REGISTERS])
+def test_json_and_edn_are_told_apart(workload: str) -> None:
+    made = history(Shape(5, workload), seed=1)
+    assert edn.is_edn(synthetic.edn(made).encode())
+    assert not json_lines.is_json(synthetic.edn(made).encode())
+    assert json_lines.is_json(synthetic.json_lines(made).encode())
+    assert not jepsen.recognises(b'{"event":"Header","format":1}')
