@@ -32,7 +32,10 @@ MISTYPED = [
     ("run smoke --output xml", "run: --output: unknown 'xml'; known: text, json, junit"),
     ("run smoke --output jason", "run: --output: unknown 'jason'; did you mean json?"),
     ("check", "check: FILE is missing"),
-    ("check x --input elle", "check: --input: unknown 'elle'; known: auto, native, jepsen, columns"),
+    (
+        "check x --input elle",
+        "check: --input: unknown 'elle'; known: auto, native, jepsen, columns",
+    ),
     ("explain", "explain: HISTORY is missing"),
     ("list", "list: WHAT is missing"),
     ("list scenario", "list: WHAT: unknown 'scenario'; did you mean scenarios?"),
