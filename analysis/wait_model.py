@@ -244,9 +244,18 @@ class Wait:
 
         def above(cdf: Array) -> float:
             fine = np.clip(self.times, dd, None)
-            return float(np.trapezoid(1 - np.interp(fine, self.times, cdf), fine))
+            beyond = max(float(self.times[0]) - dd, 0.0)  # W is at least that, surely
+            return beyond + float(np.trapezoid(1 - np.interp(fine, self.times, cdf), fine))
 
         return self._each(above)
+
+    def or_later(self, other: "Wait") -> "Wait":
+        """The bracket that holds both: of two waits the sooner and the later at each end."""
+        return Wait(
+            self.times,
+            np.maximum(self.unordered, other.unordered),
+            np.minimum(self.ordered, other.ordered),
+        )
 
     def quantile(self, share: float, dd: float) -> Ends:
         """The quantile of W."""

@@ -1,5 +1,9 @@
-"""What all tests share: the two ways Hypothesis may look for counterexamples."""
+"""What all tests share: the two ways Hypothesis may look for counterexamples, one Spark session."""
 
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 # The default repeats itself exactly, so that a red suite is red for everybody.
@@ -7,3 +11,13 @@ settings.register_profile("ci", derandomize=True, max_examples=100, deadline=Non
 # By hand, at night: pytest --hypothesis-profile nightly
 settings.register_profile("nightly", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A session on two cores, tuned to start quickly; begun when the first test asks for it."""
+    from analysis import spark as sessions
+
+    quick = {**sessions.QUICK, "spark.sql.shuffle.partitions": "2"}
+    with sessions.session("local[2]", name="tests", settings=quick) as session:
+        yield session

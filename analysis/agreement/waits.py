@@ -1,7 +1,8 @@
 """Experiment 1: the wait of a first look-up and the latency of a statement against DD (6.1, 6.2).
 
 Many clients look seldom, so that look-ups come at any time. The bracket is that of ordered and
-unordered links with the measured rate of metadata writes as mu. Where clocks differ it is wider by
+unordered links with the measured rate of metadata writes as mu, or without any: the prolonging of
+leases is no Poisson process and may fall on a tick each time. Where clocks differ it is wider by
 what hybrid clocks may be pushed ahead: a node's by a faster one that sends it a request (its waits
 are longer then), the leader's in the same way (everybody's are shorter).
 """
@@ -140,7 +141,7 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
 def of_looks(dd: int, h: int, p99: int, skew: int, runs: list[Looked]) -> list[Line]:
     """The waits of a cell."""
     mu = _mu(runs)
-    by_formula = model(Grid(), h, p99, skew, mu)
+    by_formula = model(Grid(), h, p99, skew, mu).or_later(model(Grid(), h, p99, skew, 0.0))
     cell = {"dd_ms": dd, "h_ms": h, "pd_p99_ms": p99, "skew_ms": skew,
             "mu_per_s": round(1000 * mu, 3)}  # fmt: skip
     early, late = dd + CLOCK_MS + skew / 2, dd - CLOCK_MS - skew / 2

@@ -38,7 +38,9 @@ class Line:
 
 def lines(asked: Asked, setting: Setting, figures: Figures) -> list[Line]:
     """What can be said by both of first look-ups under a setting, with the measured mu."""
-    model = asked.world.wait(Grid(), setting.h, figures.writes_per_ms)
+    world, grid = asked.world, Grid()
+    model = world.wait(grid, setting.h, figures.writes_per_ms)
+    model = model.or_later(world.wait(grid, setting.h, 0.0))  # leases may fall on ticks
     slack = asked.slack(setting.dd, setting.cs_max)
 
     early, late = slack + CLOCK_MS, slack - CLOCK_MS

@@ -5,6 +5,7 @@ import re
 from typing import Final
 
 MOST: Final = 2**63 - 1
+"""The largest seed."""
 
 
 def seed(text: str) -> int:

@@ -91,7 +91,7 @@ def test_both_ends_are_what_is_played(case: dict, fifo: bool) -> None:
 @settings(max_examples=30)
 @given(
     st.floats(0, 300), st.floats(-40, 40), st.floats(30, 400), st.sampled_from((0.0, 0.003)),
-    st.floats(0, 700),
+    st.floats(-200, 700),
 )  # fmt: skip
 def test_a_constant_delay_is_the_formula_of_one_number(
     pd: float, skew: float, h: float, mu: float, dd: float
@@ -122,6 +122,15 @@ def test_the_laws_of_the_bracket(nodes: int, dd: float, h: float) -> None:
         assert getattr(found.mean(dd + 10), name) <= getattr(found.mean(dd), name) + 1e-9
         if needed > 2 * GRID.step:
             assert getattr(found.quantile(0.99, needed - 2 * GRID.step), name) > 2.0
+
+
+def test_a_bracket_of_two_holds_both() -> None:
+    delay = GRID.cdf(DELAYS)
+    slow, quick = (wait(GRID, [Link(delay, at_once())], Commands(h)) for h in (200.0, 50.0))
+    for dd in (20.0, 150.0):
+        both = slow.or_later(quick).mean(dd)
+        assert both.unordered == pytest.approx(quick.mean(dd).unordered, abs=0.3)
+        assert both.ordered == pytest.approx(slow.mean(dd).ordered, abs=0.3)
 
 
 def test_a_majority_is_counted_over_unlike_links() -> None:

@@ -12,10 +12,7 @@ from tests.unit.cli.command import ddlsim
 
 MISTYPED = [
     ("rnu smoke", "no verb is called 'rnu'; did you mean run?"),
-    (
-        "nonsense",
-        "no verb is called 'nonsense'; known: run, check, explain, compat, verify, sweep, list",
-    ),
+    ("nonsense", f"no verb is called 'nonsense'; known: {', '.join(VERBS)}"),
     ("--seed 3 run smoke", "--seed: the verb comes first; see ddlsim --help"),
     ("--verbose=1", "--verbose: the verb comes first; see ddlsim --help"),
     ("run", "run: SCENARIO is missing; or say --swarm"),
@@ -38,7 +35,7 @@ MISTYPED = [
     ("check", "check: FILE is missing"),
     (
         "check x --input elle",
-        "check: --input: unknown 'elle'; known: auto, native, witness, jepsen",
+        "check: --input: unknown 'elle'; known: auto, native, witness, jepsen, columns",
     ),
     ("explain", "explain: HISTORY is missing"),
     ("list", "list: WHAT is missing"),
