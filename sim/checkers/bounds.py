@@ -5,12 +5,13 @@ hybrid clock is further ahead of any physical clock. *Reach* is how long a comma
 storage took at most from the first node that published its safe time to another, over nodes that
 were healthy all the while; never configured, it is measured.
 
-*The completeness bound* is spread + CSmax + H + 3 reach + 4 resends. Proof: a healthy node that
-looks up at Top waits, in any design known here, at most for a safe time of Top + CSmax, and Top is
-at most its true time plus the fastest clock's offset. After another spread + CSmax of true time
-every clock, and so the meta storage leader's, shows more than that. An idle leader stamps its next
-command within H of it, and the node publishes that within the reach; what may have been lost on the
-way is sent again, a few times in a row. What was measured is no upper bound: hence the factors.
+*The completeness bound* is spread + CSmax + H + 3 reach + 4 resends, each setting the largest that
+any node had at any time. Proof: a healthy node that looks up at Top waits, in any design known
+here, at most for a safe time of Top + CSmax, and Top is at most its true time plus the fastest
+clock's offset. After another spread + CSmax of true time every clock, and so the meta storage
+leader's, shows more than that. An idle leader stamps its next command within H of it, and the node
+publishes that within the reach; what may have been lost on the way is sent again, a few times in a
+row. What was measured is no upper bound: hence the factors.
 
 *The bound of an operation* without its waits for locks and schemas, which are judged by themselves,
 is four times the longest that any operation of its kind took while every node was healthy, plus ten
@@ -27,6 +28,7 @@ from sim.checkers.assumptions import Clocks
 from sim.checkers.case import Case
 from sim.checkers.sickness import Sickness
 from sim.history.events import SafeTimeAdvanced, UpdateLogged
+from sim.history.world_events import SettingChanged
 from sim.units import US_PER_MS
 
 SETTLING_RESENDS = 3
@@ -38,6 +40,7 @@ class Bounds:
 
     def __init__(self, case: Case) -> None:
         self._settings = case.header.settings
+        self._changes = [change for _, change in case.of(SettingChanged)]
         self.skew_us = Clocks(case).spread_us() + self._largest("max_clock_skew_ms")
         self.interval_us = self._largest("safe_time_interval_ms")
         self.resend_us = self._largest("resend_ms")
@@ -49,7 +52,10 @@ class Bounds:
         self._updates = [update.at_us for _, update in case.of(UpdateLogged)]
 
     def _largest(self, name: str) -> int:
-        return max((of.get(name, 0) for of in self._settings.values()), default=0) * US_PER_MS
+        """The largest value that any node had at any time."""
+        values = [of.get(name, 0) for of in self._settings.values()]
+        values += [change.value for change in self._changes if change.key == name]
+        return max(values, default=0) * US_PER_MS
 
     @property
     def completeness_us(self) -> int:

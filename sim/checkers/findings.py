@@ -5,12 +5,14 @@ turned so that equal cycles read equally wherever they were entered; for anythin
 and the clauses that it breaks. What matches no known finding is a violation.
 
 A way from one transaction to another past no DDL counts as one edge, `via(…)`, which names the
-kinds of its edges: how many transactions lie on it says nothing about the DDL.
+kinds of its edges: how many transactions lie on it says nothing about the DDL. Changes of one
+object in a row, each joined to the next because that replaced it, count as one change with all
+their kinds: a row that is newer than its reader by two versions shows no other hole than by one.
 """
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sim.model.records import Record
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 Signature = tuple[str, ...]
 Pair = tuple[str, str]
+REPLACED: Final = "ww-schema"
+"""What joins a change to the next one of the same object."""
 
 
 class Finding(Record, frozen=True):
@@ -47,7 +51,10 @@ def signature(anomaly: "Anomaly") -> Signature:
 
 
 def _contracted(pairs: list[Pair]) -> list[Pair]:
-    """Ways past no DDL as one edge each; a cycle without any DDL stays as it is."""
+    """Ways past no DDL as one edge each, and changes in a row as one.
+
+    A cycle without any DDL stays as it is.
+    """
     starts = [at for at, (kind, _) in enumerate(pairs) if kind != "T"]
     if not starts:
         return pairs
@@ -63,7 +70,30 @@ def _contracted(pairs: list[Pair]) -> list[Pair]:
             found.append(("T", f"via({', '.join(sorted(set(way)))})"))
             way = []
         found.append((kind, edge))
+    return _one_change(found)
+
+
+def _one_change(pairs: list[Pair]) -> list[Pair]:
+    """Changes of one object in a row as one change; a cycle of nothing else stays as it is."""
+    starts = [at for at, (_, edge) in enumerate(pairs) if edge != REPLACED]
+    if not starts:
+        return pairs
+    first = starts[0] + 1
+    found: list[Pair] = []
+    tags: set[str] = set()
+    for kind, edge in pairs[first:] + pairs[:first]:
+        if edge == REPLACED:
+            tags.update(_tags(kind))
+        elif tags:
+            found.append((f"D({', '.join(sorted(tags.union(_tags(kind))))})", edge))
+            tags = set()
+        else:
+            found.append((kind, edge))
     return found
+
+
+def _tags(kind: str) -> list[str]:
+    return kind.removeprefix("D(").removesuffix(")").split(", ")
 
 
 def explained_by(invariant: str, anomaly: "Anomaly", findings: Iterable[Finding]) -> str | None:

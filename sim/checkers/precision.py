@@ -11,7 +11,7 @@ from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
 from sim.checkers.forward_compatible import first_incompatible
 from sim.checkers.spec import harmless_to_older
-from sim.history.events import SchemaResolved, TxAborted
+from sim.history.events import Failed, SchemaResolved, TxAborted, TxBegan
 from sim.model.reasons import Reason
 from sim.units import Timestamp, physical_ms, show
 
@@ -36,6 +36,9 @@ class Precision:
     mark because an incompatible change had activated; a read because a row of a newer schema was
     there; a name because nothing bore it.
 
+    An implicit transaction is aborted for good only after its coordinator has tried it again
+    [110.flow.8].
+
     Where an activation lies between enlist_ts and the op_ts of the first operation on the table,
     the abort was needless, but the rules ask for it [110.quirk]: it is counted and no anomaly. Any
     other needless abort is counted too, and is one. No other checker sees a design that is safe
@@ -45,7 +48,7 @@ class Precision:
     name = "precision"
     invariant = "I11"
     severity: Severity = "quality"
-    summary = "no transaction is aborted for a schema reason without need"
+    summary = "no transaction is aborted for a schema reason without need, or for good at once"
     voices = WITNESS
 
     def check(self, case: Case) -> Iterator[Anomaly]:
@@ -63,6 +66,7 @@ class Precision:
             counts[needless.cause] += 1
             if needless.cause != QUIRK:
                 yield _anomaly(tx, aborted, needless)
+        yield from _not_tried_again(case)
         case.measures = replace(case.measures, needless_aborts=dict(sorted(counts.items())))
 
 
@@ -76,6 +80,24 @@ def _anomaly(tx: Transaction, aborted: TxAborted, needless: Needless) -> Anomaly
         (*enlisted, *(event for _, event in tx.resolved[-1:]), aborted),
         clauses=("110.req.0",),
     )
+
+
+def _not_tried_again(case: Case) -> Iterator[Anomaly]:
+    """Implicit transactions that a schema change ended for good at their first attempt."""
+    begun = {event.tx: event for _, event in case.of(TxBegan)}
+    for _, failed in case.of(Failed):
+        first = begun.get(failed.op)
+        if first is None or not first.implicit or f"{failed.op}r1" in begun:
+            continue
+        reason = Reason[failed.reason]
+        if reason.is_schema and reason.retriable:
+            yield Anomaly(
+                "not-tried-again",
+                f"the implicit transaction {failed.op} failed with {failed.reason} "
+                f"({reason.sentence}) at its first attempt, and its coordinator tried no other",
+                (first, failed),
+                clauses=("110.flow.8",),
+            )
 
 
 def _looked_up(tx: Transaction, *purposes: str) -> Iterator[SchemaResolved]:

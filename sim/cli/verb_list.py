@@ -105,6 +105,7 @@ def mutants() -> list[Entry]:
             "summary": item.summary,
             "source": item.source,
             "breaks": item.breaks,
+            "also": list(item.also),
             "caught_by": item.caught_by,
             REMARK: f"caught by {item.caught_by}",
         }

@@ -28,6 +28,7 @@ from sim.history.world_events import (
     NodeCrashed,
     NodeRestarted,
     PartitionSafeTime,
+    SettingChanged,
     SnapshotInstalled,
     StepMissed,
     TxRecovered,
@@ -319,6 +320,7 @@ AnyEvent = (
     | ClockSet
     | FaultBegan
     | FaultHealed
+    | SettingChanged
     | NeverCompleted
     | LeftOpen
     | StepMissed

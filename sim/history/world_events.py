@@ -98,6 +98,14 @@ class FaultHealed(Event, frozen=True):
     nodes: tuple[str, ...] = ()
 
 
+class SettingChanged(Event, frozen=True):
+    """A node's setting `key` is now `value` milliseconds, by a fault or because that is over."""
+
+    node: str
+    key: str
+    value: int
+
+
 class NeverCompleted(Event, frozen=True):
     """A planned operation had no completion when the run ended; `waits_for` says on what."""
 

@@ -18,13 +18,15 @@ class Mutant:
     """One removed or broken rule.
 
     `fields` has one entry at most, and so has `parts`; one of them is empty. `caught_by` names the
-    checker.
+    checker. `also` are other clauses that do not hold either where the one that it `breaks` does
+    not: definitions, requirements and purposes that the rule serves.
     """
 
     name: str
     summary: str
     breaks: str
     caught_by: str
+    also: tuple[str, ...] = ()
     fields: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, type] = field(default_factory=dict)
 

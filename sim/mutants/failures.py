@@ -8,6 +8,7 @@ from sim.protocol.failure_rules import (
     any_token,
     in_the_past,
     new_decision,
+    once_only,
     own_time,
     recovery_commits,
     whatever_the_lease,
@@ -168,5 +169,15 @@ mutant(
         breaks="98.own",
         caught_by="opacity",
         fields={"read_ts": in_the_past},
+    )
+)
+mutant(
+    Mutant(
+        name="fails_implicit_at_once",
+        summary="an implicit transaction that met a schema change is not tried again",
+        breaks="110.flow.8",
+        also=("110.flow.7", "110.quirk"),
+        caught_by="precision",
+        fields={"retries_implicit": once_only},
     )
 )

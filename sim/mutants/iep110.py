@@ -109,6 +109,7 @@ mutant(
         name="accepts_any_client_version",
         summary="a row encoded with another version than the enlisted one is not sent back",
         breaks="110.flow.2",
+        also=("110.flow.1",),
         caught_by="data_matches_schema",
         fields={"check_client_version": any_version},
     )
@@ -163,6 +164,7 @@ mutant(
         name="no_operation_check",
         summary="operations go on under I after a DDL",
         breaks="110.valid.2",
+        also=("110.border", "110.req.1"),
         caught_by="serializability",
         fields={"check_operation": no_judgement},
     )

@@ -66,6 +66,7 @@ mutant(
         name="no_completeness_wait",
         summary="a node uses what it happens to know, without waiting for safe time",
         breaks="98.past.3",
+        also=("98.ap", "98.flow.3", "98.safe.1"),
         caught_by="atomicity",
         fields={"completeness_ts": never_waits},
     )
@@ -111,6 +112,7 @@ mutant(
         name="appends_past_gaps",
         summary="a member of the log's group accepts entries though earlier ones are missing",
         breaks="98.def.3",
+        also=("98.flow.2",),
         caught_by="atomicity",
         parts={"member": GapMember},
     )
@@ -129,6 +131,7 @@ mutant(
         name="acknowledges_at_once",
         summary="a DDL is acknowledged as soon as it is in the log",
         breaks="98.own",
+        also=("98.risk.1",),
         caught_by="own_ddl",
         fields={"acknowledge_ts": at_once},
     )
@@ -147,6 +150,7 @@ mutant(
         name="safe_time_before_listeners",
         summary="safe time is published before the catalog listeners ran",
         breaks="98.x.3",
+        also=("98.def.2",),
         caught_by="atomicity",
         fields={"publish_safe_time": ON_APPLICATION},
     )

@@ -127,6 +127,7 @@ mutant(
         name="resends_old_stamp",
         summary="a command that is sent again is appended again, under its first stamp",
         breaks="98.x.5",
+        also=("98.flow.1",),
         caught_by="machinery",
         parts={"metastorage": RememberingMetaStorage},
     )

@@ -15,6 +15,7 @@ a code that tells whether to retry [110.flow.7].
 """
 
 from collections.abc import Coroutine
+from itertools import count
 from types import CoroutineType
 from typing import Any
 
@@ -56,8 +57,6 @@ from sim.protocol.transaction import (
 )
 from sim.units import Timestamp
 
-IMPLICIT_ATTEMPTS = 10
-"""How often an implicit transaction is tried inside before the client hears of the failure."""
 Reply = Answer | Mismatch | Refusal
 
 
@@ -191,8 +190,7 @@ class Coordinator(Marking):
         A client that has to encode anew finds its transaction where it was [110.flow.2].
         """
         refreshed, first = self._refreshing.pop(request.tx, (None, 0))
-        reply: Reply | None = None
-        for attempt in range(first, IMPLICIT_ATTEMPTS):
+        for attempt in count(first):
             label = f"{request.tx}r{attempt}" if attempt else request.tx
             tx = refreshed or self._begin(
                 label,
@@ -201,7 +199,7 @@ class Coordinator(Marking):
                 session_ts=request.session_ts,
             )
             refreshed = None
-            reply = await self._operate(tx, request)
+            reply: Reply = await self._operate(tx, request)
             if type(reply) is Mismatch:
                 self._refreshing[request.tx] = (tx, attempt)
                 return reply
@@ -213,11 +211,10 @@ class Coordinator(Marking):
                     return Answer(self.node.clock.now(), reply.rows, reply.columns, label)
                 reply = self.refusal(reason)
             assert isinstance(reply, Refusal), reply
-            if not reply.reason.retriable:
+            if not reply.reason.retriable or not self.strategy.retries_implicit(attempt + 1):
                 return reply
             self.node.probe("implicit-retry")
-        assert reply is not None, f"{request.tx} was not tried at all"
-        return reply
+        raise AssertionError(f"{request.tx} was tried for ever")
 
     # --- one operation ----------------------------------------------------------------------------
 

@@ -96,6 +96,17 @@ def whatever_the_lease(commit_ts: Timestamp, expiration_ts: Timestamp) -> Reason
     return None
 
 
+def up_to_ten_times(attempts: int) -> bool:
+    """An implicit transaction is tried again inside, up to ten times in all [110.flow.8]."""
+    return attempts < 10
+
+
+def once_only(attempts: int) -> bool:
+    """An implicit transaction that fails has failed."""
+    del attempts
+    return False
+
+
 def same_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
     """A finish that is sent again says the same commit_ts."""
     del now

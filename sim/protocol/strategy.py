@@ -31,6 +31,7 @@ from sim.protocol.failure_rules import (
     same_token,
     single_writes,
     tick_of_its_term,
+    up_to_ten_times,
     while_the_lease_lasts,
 )
 from sim.protocol.time_rules import (
@@ -195,6 +196,7 @@ class Strategy:
     repeated_commit_ts: Callable[[Timestamp, Timestamp], Timestamp] = same_decision
     recovery_outcome: Callable[[Timestamp], Timestamp | None] = recovery_aborts
     in_one_phase: Callable[[str, bool], bool] = single_writes
+    retries_implicit: Callable[[int], bool] = up_to_ten_times
     read_ts: Callable[[Timestamp | None, Timestamp, int, int], Timestamp] = safely_in_the_past
     # IEP-110: numbers
     base_ts: Callable[[Timestamp, Timestamp, Timestamp], Timestamp] = at_enlistment

@@ -29,7 +29,8 @@ class Mixed(Workload):
     `get`, `put`, `delete`, `scan` and `select` (a `SELECT *`, which shows the columns) are weights.
     `implicit`, `fresh`, `rollback` and `session` are shares: of transactions without begin and
     commit, on a new connection, rolled back at the end; of clients with a causal token; `read_only`
-    of transactions that read the past, and where the others write, read.
+    of transactions that read the past, and where the others write, read; `named` of the gets that
+    name the columns which the table has at the start.
     """
 
     name: ClassVar[str] = "mixed"
@@ -54,6 +55,7 @@ class Mixed(Workload):
     rollback: float = 0.02
     session: float = 0.25
     read_only: float = 0.0
+    named: float = 0.0
     retries: int = 3
 
     def verify(self) -> None:
@@ -66,7 +68,7 @@ class Mixed(Workload):
             check_span(getattr(self, field), field)
         for field in ("transaction_operations", "transaction_tables"):
             check_span(getattr(self, field), field, least=1)
-        shares = ("hot_share", "implicit", "fresh", "rollback", "session", "read_only")
+        shares = ("hot_share", "implicit", "fresh", "rollback", "session", "read_only", "named")
         check_shares({field: getattr(self, field) for field in shares})
         check(min(self._weights) >= 0, "get, put, delete, scan, select", "must not be negative")
         check(sum(self._weights) > 0, "get, put, delete, scan, select", "must not all be 0")
@@ -89,6 +91,7 @@ class Mixed(Workload):
         shape = Die(dice.stream(client, "transactions"))
         rows = Die(dice.stream(client, "operations"))
         past = Die(dice.stream(client, "read only"))
+        names = Die(dice.stream(client, "named"))
         tables = world.chosen(self.tables)
         session = shape.chance(self.session)
         items: list[TransactionItem] = []
@@ -102,6 +105,10 @@ class Mixed(Workload):
             read_only = past.chance(self.read_only)
             if read_only:
                 operations = [_reading(do) for do in operations]
+            if self.named:
+                operations = [
+                    _naming(do, few) if names.chance(self.named) else do for do in operations
+                ]
             if shape.chance(self.rollback) and not implicit:
                 operations.append(Rollback())
             items.append(
@@ -133,3 +140,12 @@ class Mixed(Workload):
 def _reading(do: Operation) -> Operation:
     """The operation in a read-only transaction: what would write a row reads it."""
     return Get(do.table, do.key) if isinstance(do, Put | Delete) else do
+
+
+def _naming(do: Operation, tables: list[CreateTable]) -> Operation:
+    """A get with the names of the columns that its table has at the start, keys apart."""
+    if not isinstance(do, Get):
+        return do
+    table = next(one for one in tables if one.name == do.table)
+    names = tuple(column.name for column in table.columns if column.name not in table.key)
+    return Get(do.table, do.key, columns=names)

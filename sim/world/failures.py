@@ -5,7 +5,7 @@ Each verb does one thing at this instant; a fault decides when, and undoes it.
 
 from typing import TYPE_CHECKING
 
-from sim.history.world_events import NodeCrashed, NodeRestarted
+from sim.history.world_events import NodeCrashed, NodeRestarted, SettingChanged
 from sim.protocol.ids import Place
 from sim.protocol.metastorage import GROUP
 from sim.protocol.raft import RaftLog
@@ -134,4 +134,5 @@ class Failures:
         before: int = getattr(settings, key)
         setattr(settings, key, value)
         self._cluster.recorder.probe("setting-changed")
+        self._cluster.recorder.record(SettingChanged(self._cluster.loop.now_us, node, key, value))
         return before

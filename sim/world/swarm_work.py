@@ -147,6 +147,7 @@ def _mixed(knobs: Knobs, load_ms: int) -> Table:
         "retries": knobs.pick("retries", (0, 2, 3)),
     }
     knobs.tell("hot keys", table["hot_keys"])
+    table["named"] = knobs.pick("named columns", (0.0, 0.0, 0.3))
     table["read_only"] = knobs.pick("read only", (0.0, 0.1, 0.4))
     return table
 

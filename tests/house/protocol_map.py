@@ -7,7 +7,8 @@ A clause is a line of PROTOCOL.md such as
 
 A `must` clause needs a mutant that breaks it; one that is left out needs nothing; every other one
 needs code and a test.  Code and tests name a clause by its tag in a docstring or a comment
-(`[98.flow.1-4]` and `[98.x.1, 98.x.2]` name several), scenarios by `clauses`, mutants by `breaks`.
+(`[98.flow.1-4]` and `[98.x.1, 98.x.2]` name several), scenarios by `clauses`, mutants by `breaks`
+and `also`.
 """
 
 import ast
@@ -102,7 +103,8 @@ def mutants(path: Path) -> Cited:
                 continue
         if "breaks" in given:
             name = next(iter(texts(given["name"])), "") if "name" in given else ""
-            for broken in texts(given["breaks"]):
+            also = texts(given["also"]) if "also" in given else []
+            for broken in [*texts(given["breaks"]), *also]:
                 for each in ids(f"[{broken.strip('[]')}]"):
                     yield each, "mutants", name or path.stem
 

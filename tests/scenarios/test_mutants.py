@@ -43,6 +43,13 @@ def test_every_rule_has_its_mutant() -> None:
     assert rules <= {mutant.breaks for _, mutant in MUTANTS.items()}
 
 
+def test_what_a_mutant_breaks_are_clauses() -> None:
+    """The rule and whatever does not hold either without it."""
+    known = {clause.id for clause in CLAUSES}
+    for name, mutant in MUTANTS.items():
+        assert {mutant.breaks, *mutant.also} <= known, name
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_its_judge_convicts_it(name: str) -> None:
     """Within 50 seeds, and that run is all that its scenario says: the judge, steps, probes."""

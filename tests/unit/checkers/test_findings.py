@@ -39,6 +39,24 @@ def test_one_transaction_between_two_edges_of_a_ddl() -> None:
     assert signature(both) == ("D(column-added)", "wr-schema", "T", "rw-schema[newer-row]")
 
 
+def test_changes_in_a_row_are_one_change_of_all_their_kinds() -> None:
+    row = (("D(column-renamed)", "ww-schema"), ("D(column-added)", "wr-schema"), *F1[1:])
+    for at in range(4):
+        found = signature(cycle(*row[at:], *row[:at]))
+        assert found[:2] == ("D(column-added, column-renamed)", "wr-schema"), at
+        assert found[2:] == signature(cycle(*F1))[2:], at
+
+
+def test_changes_that_something_else_joins_stay_apart() -> None:
+    apart = (("D(column-renamed)", "rt"), ("D(column-added)", "wr-schema"), *F1[1:])
+    assert len(signature(cycle(*apart))) == len(signature(cycle(*F1))) + 2
+
+
+def test_changes_that_only_replace_each_other_stay_as_they_are() -> None:
+    circle = (("D(column-added)", "ww-schema"), ("D(column-dropped)", "ww-schema"))
+    assert len(signature(cycle(*circle))) == 4
+
+
 def test_anything_else_is_known_by_its_kind_and_clauses() -> None:
     anomaly = Anomaly("incompatible-commit", "T did", clauses=("110.valid.1", "110.column.drop"))
     assert signature(anomaly) == ("incompatible-commit", "110.valid.1", "110.column.drop")

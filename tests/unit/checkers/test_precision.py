@@ -3,9 +3,10 @@
 import pytest
 
 from sim.checkers.base import judge
+from sim.history.events import Failed, TxBegan
 from sim.model import ddl
 from sim.model.schema import Column
-from tests.helpers_history import INT, Story, add_column
+from tests.helpers_history import INT, Story, add_column, ts
 from tests.unit.checkers.judging import anomalies
 
 DROPPED = ddl.ColumnDropped(Column(1, "v", INT))
@@ -134,3 +135,24 @@ def test_a_needless_abort_breaks_the_claim() -> None:
         verdict = judge(story.history())
         assert [violation.status for violation in verdict.violations] == [status]
         assert verdict.outcome.word == outcome
+
+
+def implicit(*labels: str, reason: str = "SCHEMA_CHANGED") -> Story:
+    """The client hears of a failure after these attempts."""
+    story = Story()
+    for at, label in enumerate(labels):
+        story.add(10 + at, TxBegan, label, "n1", ts(10 + at), True)
+    story.add(20, Failed, "c", "w", reason)
+    return story
+
+
+def test_an_implicit_transaction_is_tried_again_before_its_client_hears_of_a_change() -> None:
+    """[110.flow.8]"""
+    assert kinds(implicit("w")) == ["not-tried-again"]
+    assert kinds(implicit("w", "wr1")) == []
+    assert kinds(implicit("other")) == []
+
+
+@pytest.mark.parametrize("reason", ["LOCK_CONFLICT", "TABLE_NOT_FOUND", "BAD_ROW"])
+def test_what_is_no_change_or_would_fail_again_is_not_asked_for(reason: str) -> None:
+    assert kinds(implicit("w", reason=reason)) == []

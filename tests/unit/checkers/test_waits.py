@@ -23,6 +23,7 @@ from sim.history.world_events import (
     NodeCrashed,
     NodeRestarted,
     PartitionSafeTime,
+    SettingChanged,
 )
 from sim.units import ms
 from tests.helpers_history import Story, ts
@@ -60,6 +61,15 @@ def test_the_bounds_are_computed() -> None:
     story.clock("n2", 3)
     story.clock("n3", -4)
     assert Bounds(Case(story.history())).completeness_us == ms(17 + 50 + 12 + 80)
+
+
+def test_a_setting_counts_with_the_largest_value_that_it_ever_had() -> None:
+    """Whoever leads meanwhile stamps as seldom as its own H says."""
+    story = world()
+    story.add(1100, SettingChanged, "n4", "safe_time_interval_ms", 200)
+    story.add(1200, SettingChanged, "n4", "safe_time_interval_ms", 50)
+    story.add(1300, SettingChanged, "n4", "delay_duration_ms", 900)
+    assert Bounds(Case(story.history())).completeness_us == ms(10 + 200 + 3 * 4 + 4 * 20)
 
 
 # --- schemas -------------------------------------------------------------------------------------
