@@ -26,6 +26,7 @@ from typing import Any, Final
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from analysis import histogram, measures
+from sim.checkers.findings import Finding
 from sim.checkers.outcome import Outcome
 from sim.history import codec
 from sim.history.history import History
@@ -117,7 +118,8 @@ class Job(Record, frozen=True):
     """One run of a sweep, and what is to be kept of it.
 
     `keep` is the sweep's directory where histories are to be kept, below `histories/`: of failed
-    runs, and of this `share` of the others, chosen by cell and seed.
+    runs, and of this `share` of the others, chosen by cell and seed. `known` are the findings that
+    may explain an anomaly; None reads those that travel with the program.
     """
 
     cell: Cell
@@ -127,6 +129,7 @@ class Job(Record, frozen=True):
     all_claims: bool = False
     keep: str | None = None
     share: float = 0.0
+    known: tuple[Finding, ...] | None = None
 
 
 Row = dict[str, Any]

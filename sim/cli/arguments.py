@@ -14,6 +14,7 @@ VERBS: Final = {
     "check": "judge stored histories again",
     "explain": "tell in words why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
+    "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
     "list": "what there is to choose from",
 }
 LISTS: Final = (
@@ -121,6 +122,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         "check": _check,
         "explain": _explain,
         "compat": _compat,
+        "sweep": _sweep,
         "list": _list,
     }
     verbs: dict[str, Parser] = {}
@@ -197,6 +199,31 @@ def _compat(parser: Parser) -> None:
     )
     add("--ddl-rate", type=rate, metavar="R", help="statements per second on a table")
     add("--tx-length", type=rate, metavar="L", help="seconds from first use to commit")
+    _output(parser, ("text", "json"))
+
+
+def _sweep(parser: Parser) -> None:
+    add = parser.add_argument
+    add("file", metavar="SWEEP.toml", help="what to sweep over; the README shows one")
+    add("--out", required=True, metavar="DIR", help="the directory of its tables, new or empty")
+    add("--resume", action="store_true", help="go on with what DIR holds of this sweep")
+    add(
+        "--master",
+        metavar="URL",
+        help="Spark's: local[*], spark://HOST:PORT, yarn, k8s://...; none runs processes without "
+        "Spark (default: what is quicker here)",
+    )
+    add("--jobs", type=positive, metavar="N", help="so many processes, without Spark")
+    add("--seeds", type=seeds, metavar="A..B", help="other seeds than the file's")
+    add(
+        "--until",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help='more seeds until the intervals are narrow: "schema_abort_rate ci=0.002"',
+    )
+    add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    _loading(parser)
     _output(parser, ("text", "json"))
 
 

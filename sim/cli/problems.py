@@ -24,6 +24,8 @@ def is_bad_input(error: Exception) -> bool:
     """Whether an exception says that the input cannot be used, as against a defect of ours."""
     if isinstance(error, InputError):
         return True
+    if _is_of_the_pipeline(error):
+        return True
     from sim.history.codec import BadHistory
     from sim.registry import BadPluginError, UnknownPluginError
     from sim.world.problems import ScenarioError
@@ -31,6 +33,20 @@ def is_bad_input(error: Exception) -> bool:
 
     kinds = (ScenarioError, BadDesignError, BadHistory, BadPluginError, UnknownPluginError)
     return isinstance(error, kinds)
+
+
+def _is_of_the_pipeline(error: Exception) -> bool:
+    """The same of a sweep; asked only where its modules are there, as they are if one raised."""
+    kinds = {
+        "analysis.store": "DirectoryError",
+        "analysis.chunks": "DamagedPartError",
+        "analysis.java": "NoJavaError",
+        "analysis.spark": "BadMasterError",
+        "analysis.spark_fanout": "NotSharedError",
+        "analysis.pool": "WorkersDieError",
+    }
+    loaded = [getattr(sys.modules[m], k) for m, k in kinds.items() if m in sys.modules]
+    return isinstance(error, tuple(loaded))
 
 
 def note(text: str) -> None:

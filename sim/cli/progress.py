@@ -18,11 +18,15 @@ EVERY_S: Final = 10.0
 
 
 class Progress:
-    """Counts runs and violations as they come in; quiet for a single run."""
+    """Counts runs and violations as they come in; quiet for a single run.
 
-    def __init__(self, runs: int) -> None:
+    `interrupted` is what an interrupt makes of the runs that are done.
+    """
+
+    def __init__(self, runs: int, interrupted: str = "a part of them is no result") -> None:
         self._runs = runs
-        self.done = self.violated = self.failed = 0
+        self._interrupted = interrupted
+        self.done = self.violated = self.failed = self._before = 0
         self._began = self._told = time.monotonic()
         self._bar: Bar | None = None
         self._task: TaskID | None = None
@@ -41,9 +45,10 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
         if self._runs > 1 and kind is None:
-            note(f"{self.done} runs in {self._elapsed():.1f} s ({self._rate():.1f} a second)")
+            ran = self.done - self._before
+            note(f"{ran} runs in {self._elapsed():.1f} s ({self._rate():.1f} a second)")
         if self._runs > 1 and kind is KeyboardInterrupt:
-            note(f"{self.told()}; a part of them is no result")
+            note(f"{self.told()}; {self._interrupted}")
 
     def _begin_bar(self) -> None:
         from rich.console import Console
@@ -64,15 +69,31 @@ class Progress:
 
     def watch(self, rows: Sequence[RunRow]) -> None:
         """Some more rows are there."""
-        self.done += len(rows)
-        self.violated += sum(row.outcome is Outcome.VIOLATED for row in rows)
-        self.failed += sum(row.failed for row in rows)
+        violated = sum(row.outcome is Outcome.VIOLATED for row in rows)
+        self.count(len(rows), violated, sum(row.failed for row in rows))
+
+    def count(self, runs: int, violated: int, failed: int) -> None:
+        """So many more runs are done; `failed` counts those that violated too."""
+        self.done += runs
+        self.violated += violated
+        self.failed += failed
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self.done, description=self._counts())
         elif self._runs > 1 and time.monotonic() - self._told >= EVERY_S:
             self._told = time.monotonic()
             left = (self._runs - self.done) / self._rate()
             note(f"{self.told()}, about {left:.0f} s left")
+
+    def expect(self, runs: int) -> None:
+        """There will be so many more runs than was known."""
+        self._runs += runs
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, total=self._runs)
+
+    def found(self, runs: int, violated: int, failed: int) -> None:
+        """So many were done before: they tell nothing about how fast it goes."""
+        self._before += runs
+        self.count(runs, violated, failed)
 
     def told(self) -> str:
         """How far it is, in words."""
@@ -86,4 +107,4 @@ class Progress:
         return max(time.monotonic() - self._began, 1e-6)
 
     def _rate(self) -> float:
-        return max(self.done, 1) / self._elapsed()
+        return max(self.done - self._before, 1) / self._elapsed()

@@ -31,6 +31,8 @@ from sim.world.vocabulary import check_clauses
 from sim.world.workloads import WorkloadEntry, read_workloads
 from sim.world.worlds import workload_world
 
+NO_MUTANT: Final = "none"
+"""How a setting over a scenario's mutant asks for the design as it is."""
 _SYNTAX: Final = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -122,7 +124,7 @@ def read(
     overridden: list[Path] = list(paths_of(changes))
     overridden += [("migration",)] if MIGRATION in changes else []
     label = name if name.endswith(".toml") else f"{name}.toml"
-    data = apply_overrides(_parse(text, label), changes)
+    data = apply_overrides(parse_toml(text, label), changes)
     origin = Origin(label, text, overridden)
     table: ScenarioTable = convert(data, ScenarioTable, origin)
     files = Files(FilePath(directory) if directory is not None else None, changes)
@@ -148,7 +150,8 @@ def with_migration(scenario: Scenario, file: str) -> Scenario:
     return override(scenario, {MIGRATION: file, f"{EMBEDDED}{file}": text})
 
 
-def _parse(text: str, name: str) -> dict[str, Any]:
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """The data of a TOML text; what is not TOML is told with its line."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -247,4 +250,5 @@ def _strategy(table: dict[str, Any], origin: Origin) -> tuple[str, dict[str, Any
         if not isinstance(table.get(key, ""), str):
             raise origin.error(("strategy", key), f"expected a string, not {table[key]}")
     fields = {key: value for key, value in table.items() if key not in ("name", "mutant")}
-    return table.get("name", "iep"), fields, table.get("mutant")
+    mutant = table.get("mutant", NO_MUTANT)
+    return table.get("name", "iep"), fields, None if mutant == NO_MUTANT else mutant

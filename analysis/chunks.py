@@ -1,0 +1,152 @@
+"""What a sweep's workers do: chunks of runs, each a file that is whole or not there at all.
+
+A chunk is known by its round and place, whoever runs it and when: its jobs, rows and file do not
+depend on how many workers there are. A worker writes beside the file's name and renames; who finds
+the file there does nothing, so a chunk that is tried again, or by two at once, is there once.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
+from msgspec import field
+
+from analysis.isolation import Limits, rows_of
+from analysis.rows import FAILED, Cell, Job, Row, table
+from sim.checkers.findings import Finding
+from sim.model.records import Record
+
+PARTS: Final = "parts"
+"""The folder of the chunks' files, below the sweep's directory."""
+PARTIAL: Final = ".tmp"
+"""How files end that are being written."""
+TALLY: Final = b"tally"
+
+
+class DamagedPartError(ValueError):
+    """A chunk's file that was harmed after it was written; the message ends in the remedy."""
+
+
+class Round(Record, frozen=True):
+    """Some cells with some seeds more, cut into chunks of `size` runs, cell by cell."""
+
+    cells: tuple[int, ...]
+    first_seed: int
+    seeds: int
+    size: int
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has."""
+        return len(self.cells) * self.seeds
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks it has."""
+        return -(-self.runs // self.size)
+
+
+class ChunkId(NamedTuple):
+    """A chunk: the number of its round, and its place there."""
+
+    round: int
+    place: int
+
+    @property
+    def file(self) -> str:
+        """Its file, below the sweep's directory."""
+        return f"{PARTS}/part-{self.round:03d}-{self.place:06d}.parquet"
+
+
+class Tally(NamedTuple):
+    """How many runs, how many of them violated, how many failed otherwise."""
+
+    runs: int
+    violated: int
+    failed: int
+
+
+class Work(Record, frozen=True):
+    """All that a worker must know of a sweep, wherever it is."""
+
+    directory: str
+    cells: tuple[Cell, ...]
+    metadata: dict[bytes, bytes]
+    known: tuple[Finding, ...] = ()
+    loads: tuple[str, ...] = ()
+    strict: bool = False
+    all_claims: bool = False
+    histories: bool = False
+    share: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+
+    def jobs(self, whole: Round, place: int) -> list[Job]:
+        """The runs of a chunk."""
+        first = place * whole.size
+        return [
+            self.job(whole.cells[at // whole.seeds], whole.first_seed + at % whole.seeds)
+            for at in range(first, min(first + whole.size, whole.runs))
+        ]
+
+    def job(self, cell: int, seed: int) -> Job:
+        """One run."""
+        return Job(
+            cell=self.cells[cell],
+            seed=seed,
+            loads=self.loads,
+            strict=self.strict,
+            all_claims=self.all_claims,
+            keep=self.directory if self.histories else None,
+            share=self.share,
+            known=self.known,
+        )
+
+
+def run_chunk(work: Work, whole: Round, chunk: ChunkId) -> Tally:
+    """Run a chunk and write its file, unless it is there already."""
+    target = Path(work.directory, chunk.file)
+    if target.exists():
+        return tally_of(target)
+    rows = rows_of(work.jobs(whole, chunk.place), work.limits)
+    counted = _tally(rows)
+    metadata = {**work.metadata, TALLY: json.dumps(counted).encode()}
+    write_table(table(rows, metadata), target)
+    return counted
+
+
+def write_table(rows: object, target: Path) -> None:
+    """Write a table as a Parquet file that is there as a whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.{os.getpid()}{PARTIAL}")
+    try:
+        with partial.open("wb") as file:
+            pq.write_table(rows, file, compression="zstd")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def tally_of(file: Path) -> Tally:
+    """What a chunk's file says of its rows, without reading them."""
+    try:
+        return Tally(*json.loads(pq.read_metadata(file).metadata[TALLY]))
+    except (OSError, ValueError, KeyError, TypeError) as error:  # ArrowInvalid is a ValueError
+        what = str(error).partition("\n")[0]
+        raise DamagedPartError(f"{file}: {what}; delete it and say --resume") from None
+
+
+def parts(directory: str) -> Iterator[Path]:
+    """The chunks' files that are there, in order."""
+    yield from sorted(Path(directory, PARTS).glob("part-*.parquet"))
+
+
+def _tally(rows: list[Row]) -> Tally:
+    outcomes = Counter(row["outcome"] for row in rows)
+    violated = outcomes["violated"]
+    return Tally(len(rows), violated, sum(outcomes[name] for name in FAILED) - violated)

@@ -1,0 +1,77 @@
+"""Where a table comes from: program, commit, packages and what was asked for, in its metadata.
+
+No place and no time stand in it: equal sweeps by equal programs give equal bytes.
+"""
+
+import json
+import platform
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import sim
+
+KEY: Final = b"ddlsim"
+"""The key of the schema's metadata that holds the provenance as JSON."""
+PACKAGES: Final = (
+    "simpy",
+    "numpy",
+    "scipy",
+    "networkx",
+    "sqlglot",
+    "msgspec",
+    "pyarrow",
+    "pyspark",
+)
+
+
+def of_program() -> dict[str, Any]:
+    """What every row of this program depends on, beside what was asked for."""
+    return {
+        "program": "ddlsim",
+        "version": sim.__version__,
+        "commit": commit(),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def metadata(provenance: Mapping[str, Any]) -> dict[bytes, bytes]:
+    """As the metadata of a table's schema."""
+    return {KEY: json.dumps(provenance, sort_keys=True, ensure_ascii=False).encode()}
+
+
+def read(found: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    """The provenance in a table's metadata; empty where there is none."""
+    if not found or KEY not in found:
+        return {}
+    document: dict[str, Any] = json.loads(found[KEY])
+    return document
+
+
+def commit() -> str | None:
+    """The commit of the checkout that the program runs from; None of an installed program."""
+    root = Path(sim.__file__).parent.parent
+    if not (root / ".git").exists():
+        return None
+    try:
+        asked = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=20,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip() or None
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,148 @@
+"""Spark sessions as this program wants them: quiet, quick to start, the package at every worker.
+
+Settings were measured on two cores with PySpark 4.3: no UI, few shuffle partitions, no adaptive
+plans (our tables are small), Unix sockets between the JVM and Python, and `local[N,4]` instead of
+`local[N]`, so that a lost Python worker costs one task and not the whole job.
+"""
+
+import os
+import re
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import analysis
+import sim
+from analysis import java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ATTEMPTS: Final = 4
+"""How often Spark tries a task on this machine; on a cluster that is its own default."""
+LOG: Final = """\
+rootLogger.level = off
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = off
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c{1}: %m%n%ex
+"""
+"""What goes wrong comes back as an exception; Spark's own words would only tear the bar."""
+SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.driver.memory": "1g",
+    "spark.sql.session.timeZone": "UTC",
+}
+QUICK: Final = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For tests and short work: a JVM that does not warm up."""
+_LOCAL: Final = re.compile(r"local(?:\[(\*|\d+)\])?")
+
+
+class BadMasterError(ValueError):
+    """A master that Spark does not know or cannot reach; the message ends in a remedy."""
+
+
+def is_local(master: str) -> bool:
+    """Whether the workers are on this machine."""
+    return master.startswith("local")
+
+
+@contextmanager
+def session(
+    master: str, *, name: str = "ddlsim", settings: dict[str, str] | None = None
+) -> Iterator["SparkSession"]:
+    """A session that ends with the block; `NoJavaError` or `BadMasterError` if there is none."""
+    spark = begin(master, name=name, settings=settings)
+    try:
+        yield spark
+    finally:
+        end(spark)
+
+
+def begin(
+    master: str, *, name: str = "ddlsim", settings: dict[str, str] | None = None
+) -> "SparkSession":
+    """Begin a session; the caller ends it."""
+    if not re.match(r"local(\[[\d*, ]+\])?$|local-cluster\[|spark://|yarn$|k8s://", master):
+        raise BadMasterError(
+            f"--master {master}: expected none, local[*], spark://HOST:PORT, yarn or k8s://…"
+        )
+    chosen = java.find()
+    os.environ["JAVA_HOME"] = chosen.home
+    _environment(master)
+    from pyspark.sql import SparkSession
+
+    log = Path(tempfile.gettempdir()) / f"ddlsim-log4j2-{os.getpid()}.properties"
+    log.write_text(LOG, "utf-8")
+    wanted = {**SETTINGS, **(settings or {})}
+    options = f"-Dlog4j2.configurationFile=file:{log}"
+    java_options = "spark.driver.extraJavaOptions"
+    wanted[java_options] = f"{options} {wanted.get(java_options, '')}".strip()
+    builder = SparkSession.builder.master(_with_attempts(master)).appName(name)
+    for key, value in wanted.items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:
+        what = str(error).strip().partition("\n")[0][:300]
+        raise BadMasterError(f"--master {master}: no Spark session: {what}") from None
+    finally:
+        log.unlink(missing_ok=True)
+    spark.sparkContext.setLogLevel("OFF")
+    if not is_local(master):
+        spark.sparkContext.addPyFile(str(package()))
+    return spark
+
+
+def end(spark: Any) -> None:
+    """End a session."""
+    spark.stop()
+
+
+def _with_attempts(master: str) -> str:
+    match = _LOCAL.fullmatch(master)
+    return f"local[{match.group(1) or 1},{ATTEMPTS}]" if match else master
+
+
+def _environment(master: str) -> None:
+    """What the JVM and Python's workers inherit."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if is_local(master):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        root = str(Path(sim.__file__).parent.parent)
+        known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        if root not in known:
+            os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, known)])
+
+
+def package(folder: str | Path | None = None) -> Path:
+    """The program as one zip file that workers can import: what `--py-files` takes.
+
+    What stands in it depends on the source alone; files keep no times.
+    """
+    target = Path(folder or tempfile.mkdtemp(prefix="ddlsim-"), "ddlsim.zip")
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for module in (sim, analysis):
+            root = Path(str(module.__file__)).parent
+            for file in sorted(root.rglob("*.py")):
+                name = file.relative_to(root.parent).as_posix()
+                archive.writestr(zipfile.ZipInfo(name), file.read_bytes())
+    return target

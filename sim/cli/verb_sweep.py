@@ -1,0 +1,175 @@
+"""`ddlsim sweep`: scenarios x designs x parameters x seeds, into one table of rows."""
+
+import argparse
+from collections import Counter
+from contextlib import ExitStack
+from typing import Any
+
+from msgspec import structs
+
+from analysis import store
+from analysis.chunks import Tally
+from analysis.sweep import Done, Options, Watcher, carry_out
+from analysis.sweep_file import load_sweep
+from sim.cli import documents
+from sim.cli.problems import InputError, note
+from sim.cli.progress import Progress
+from sim.history.history import FORMAT
+from sim.registry import load_file
+
+KEPT = "what is done is kept; the same command with --resume goes on"
+SHOWN = 10
+
+
+class Shown(Watcher):
+    """A progress bar over everything that is to be run."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._progress: Progress | None = None
+
+    def __enter__(self) -> "Shown":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def plan(self, runs: int, done: Tally) -> None:
+        """So many runs (more)."""
+        if self._progress is None:
+            self._progress = self._stack.enter_context(Progress(runs, KEPT))
+        else:
+            self._progress.expect(runs)
+        self._progress.found(done.runs, done.violated, done.violated + done.failed)
+
+    def ran(self, tally: Tally) -> None:
+        """A chunk is done."""
+        assert self._progress is not None
+        self._progress.count(tally.runs, tally.violated, tally.violated + tally.failed)
+
+    def note(self, text: str) -> None:
+        """Told beside the bar."""
+        note(text)
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Run what is missing, write the table, tell what it holds; 0 once it is complete."""
+    for file in options.load:
+        load_file(file)
+    sweep = load_sweep(options.file)
+    if options.seeds is not None:
+        sweep = structs.replace(sweep, seeds=options.seeds)
+    if options.jobs is not None and options.master not in (None, "none"):
+        raise InputError("sweep: --jobs is for processes, --master for Spark; keep one of them")
+    further = None
+    asked = Options(
+        directory=options.out,
+        master=options.master,
+        jobs=options.jobs,
+        resume=options.resume,
+        loads=tuple(options.load),
+        settings=tuple(map(_setting, options.conf)),
+    )
+    with Shown() as shown:
+        done = carry_out(sweep, asked, shown, further)
+    document = document_of(options.out, done)
+    if options.output == "json":
+        print(documents.text(document))
+    else:
+        show(document)
+    return 0
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
+        raise InputError(f"sweep: --conf {text}: expected spark.KEY=VALUE")
+    return key, value
+
+
+# --- what it came to ------------------------------------------------------------------------------
+
+
+def document_of(directory: str, done: Done) -> dict[str, Any]:
+    """What a sweep came to, as `--output json` prints it."""
+    rows = store.read_rows(directory)
+    manifest = store.load(directory)
+    outcomes = Counter(rows["outcome"].to_pylist())
+    return {
+        "format": FORMAT,
+        "title": manifest.title,
+        "cells": done.cells,
+        "runs": done.runs,
+        "rounds": done.rounds,
+        "by": done.by,
+        "outcomes": dict(sorted(outcomes.items())),
+        "violations": _violations(rows),
+        "errors": _errors(rows),
+        "tables": [f"{directory}/{name}" for name in (store.ROWS, store.CELLS)],
+        "histories": sum(name is not None for name in rows["history"].to_pylist()),
+        "provenance": manifest.provenance,
+    }
+
+
+def _violations(rows: Any) -> list[dict[str, Any]]:
+    """What was found, by kind: in how many runs, and where first."""
+    runs: Counter[tuple[str, ...]] = Counter()
+    first: dict[tuple[str, ...], dict[str, Any]] = {}
+    columns = rows.select(["cell", "seed", "history", "violations"])
+    for batch in columns.to_batches():
+        for row in batch.to_pylist():
+            keys = ("status", "invariant", "checker", "kind")
+            kinds = {tuple(each[key] for key in keys) for each in row["violations"]}
+            runs.update(kinds)
+            for kind in kinds:
+                first.setdefault(kind, row)
+    return [
+        {
+            **dict(zip(("status", "invariant", "checker", "kind"), kind, strict=True)),
+            "runs": count,
+            "first": {key: first[kind][key] for key in ("cell", "seed", "history")},
+        }
+        for kind, count in sorted(runs.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+def _errors(rows: Any) -> list[dict[str, Any]]:
+    """What went wrong, by its words: how often, and where first."""
+    errors: dict[str, dict[str, Any]] = {}
+    columns = rows.select(["cell", "seed", "error"])
+    for row in columns.filter(columns["error"].is_valid()).to_pylist():
+        told = errors.setdefault(row["error"], {"error": row["error"], "runs": 0, "first": row})
+        told["runs"] += 1
+    return [
+        {**told, "first": {key: told["first"][key] for key in ("cell", "seed")}}
+        for told in sorted(errors.values(), key=lambda told: -told["runs"])
+    ]
+
+
+def show(document: dict[str, Any]) -> None:
+    """The same for people."""
+    from sim.cli import words
+
+    to = words.console()
+    outcomes = document["outcomes"]
+    head = f"{document['cells']:,} cells, {document['runs']:,} runs"
+    words.say(f"{document['title']}: {head}", to, "bold")
+    words.labelled("outcomes", ", ".join(f"{name} {n:,}" for name, n in outcomes.items()), to)
+    for label, found in (("found", document["violations"]), ("errors", document["errors"])):
+        for place, each in enumerate(found[:SHOWN]):
+            words.labelled("" if place else label, _line(each), to)
+        if len(found) > SHOWN:
+            words.labelled("", f"... and {len(found) - SHOWN} more kinds", to)
+    if document["histories"]:
+        words.labelled("histories", f"{document['histories']:,} kept", to)
+    words.labelled("tables", ", ".join(document["tables"]), to)
+
+
+def _line(each: dict[str, Any]) -> str:
+    first = each["first"]
+    where = f"in {each['runs']:,} runs, first cell {first['cell']} seed {first['seed']}"
+    if "error" in each:
+        return f"{each['error'].partition(chr(10))[0]}; {where}"
+    kept = f" ({first['history']})" if first["history"] else ""
+    name = f"{each['status']} {each['invariant']} {each['checker']} {each['kind']}"
+    return f"{name}; {where}{kept}"

@@ -1,0 +1,70 @@
+"""Sweeps that take a second, and their tables."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.unit.analysis.cells import TINY
+from tests.unit.cli.command import ROOT
+
+SWEEP = """\
+title = "a tiny sweep"
+scenarios = ["tiny.toml"]
+seeds = "0..SEEDS"
+
+[parameters]
+dd = { path = "protocol.delay_duration_ms", values = [0, 20, 60] }
+"""
+
+
+def sweep_file(folder: Path, seeds: int = 5, more: str = "") -> str:
+    """The tiny sweep as a file beside its scenario; `more` stands before its tables."""
+    (folder / "tiny.toml").write_text(TINY, "utf-8")
+    path = folder / "sweep.toml"
+    text = SWEEP.replace("SEEDS", str(seeds - 1)).replace("[parameters]", f"{more}\n[parameters]")
+    path.write_text(text, "utf-8")
+    return str(path)
+
+
+def rows_bytes(directory: Path) -> bytes:
+    """The table of rows, bit for bit."""
+    return (directory / "rows.parquet").read_bytes()
+
+
+def begin(*words: str) -> subprocess.Popen[bytes]:
+    """The command as a process of its own, in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sim", "sweep", *words],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def wait_for_parts(directory: Path, count: int, process: subprocess.Popen[bytes]) -> None:
+    """Until so many chunks are done."""
+    until = time.monotonic() + 60
+    while len(list(directory.glob("parts/part-*.parquet"))) < count:
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < until, "no parts"
+        time.sleep(0.01)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has begun, and theirs."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [below for child in map(int, listed) for below in (child, *children(child))]
+
+
+def kill(pid: int) -> None:
+    """kill -9."""
+    os.kill(pid, signal.SIGKILL)
+
+
+def command_of(pid: int) -> str:
+    """The command line of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()

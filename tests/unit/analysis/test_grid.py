@@ -1,0 +1,112 @@
+"""Cells: all of them, enough for every pair, or a sample; and equal weather for all."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import grid
+from analysis.rows import Cell
+from analysis.sweep_file import read_sweep
+from sim.world.plan import plan
+from sim.world.problems import ScenarioError
+from sim.world.scenario import read
+from tests.unit.analysis.test_sweep_file import GOOD
+
+SAMPLED = """\
+title = "a sample"
+scenarios = ["smoke"]
+seeds = 1
+
+[parameters]
+dd = { path = "protocol.delay_duration_ms", values = "0..500" }
+h = { path = "protocol.safe_time_interval_ms", values = "10..1000 log" }
+kind = { path = "workload[0].keys", values = [5, 50] }
+
+[sample]
+kind = "KIND"
+cells = 16
+"""
+
+
+def cells(text: str) -> list[Cell]:
+    return grid.cells(read_sweep(text, "s.toml"))
+
+
+def test_the_grid_is_what_the_conditions_leave() -> None:
+    found = cells(GOOD)
+    assert [each.number for each in found] == list(range(len(found)))
+    wanted = [(s, d, h) for s in ("iep", "a5_safetime") for d in (0, 50, 100) for h in (25, 50)]
+    points = [(each.strategy, each.parameters["dd"], each.parameters["h"]) for each in found]
+    assert points == [point for point in wanted if point[1] >= point[2]]
+
+
+def test_a_condition_that_nothing_meets_is_told() -> None:
+    with pytest.raises(ScenarioError, match="no cell meets every condition"):
+        cells(GOOD.replace("dd >= h", "dd > 1000"))
+    with pytest.raises(ScenarioError, match=r"s\.toml:5: where\[0\]: .* cannot be decided"):
+        cells(GOOD.replace("dd >= h", "dd > strategy"))
+
+
+def test_a_cell_that_cannot_be_run_is_named_before_anything_runs() -> None:
+    with pytest.raises(ScenarioError, match=r"the cell .*delay_duration_ms = -5.*at least 0"):
+        cells(GOOD.replace('"0..100 step 50"', "[-5]").replace("dd >= h", "dd < h"))
+    with pytest.raises(ScenarioError, match="unknown key"):
+        cells(GOOD.replace("protocol.safe_time_interval_ms", "protocol.safe_time_ms"))
+
+
+def test_no_mutant_is_a_mutant_of_its_own() -> None:
+    text = GOOD.replace('["smoke"]', '["negative/no_completeness_wait"]')
+    text = text.replace('strategies = ["iep", "a5_safetime"]', 'mutants = ["none", "NAME"]')
+    found = cells(text.replace("NAME", "no_commit_check").replace('"run.load_ms" = 2_000\n', ""))
+    assert {each.mutant for each in found} == {None, "no_commit_check"}
+    assert read(found[0].text, "s", overrides=found[0].overrides).mutant is None
+
+
+@pytest.mark.parametrize("kind", ["sobol", "latin_hypercube"])
+def test_a_sample_is_spread_and_repeats_itself(kind: str) -> None:
+    text = SAMPLED.replace("KIND", kind)
+    found = [each.parameters for each in cells(text)]
+    assert found == [each.parameters for each in cells(text)]
+    assert found != [each.parameters for each in cells(text + "seed = 1\n")]
+    assert len(found) == 16
+    thirds = np.histogram([each["dd"] for each in found], bins=4, range=(0, 500))[0]
+    assert thirds.tolist() == [4, 4, 4, 4]
+    logs = np.histogram([np.log10(each["h"]) for each in found], bins=2, range=(1, 3))[0]
+    assert logs.tolist() == [8, 8]
+    assert [each["kind"] for each in found].count(5) == 8
+
+
+@given(st.lists(st.integers(1, 4), min_size=2, max_size=5), st.integers(1, 3))
+def test_pairwise_has_every_pair_and_fewer_points(sizes: list[int], rule: int) -> None:
+    everything = [p for p in product(*(range(n) for n in sizes)) if (sum(p) * 7) % (rule + 2) != 1]
+    if not everything:
+        return
+    chosen = grid._pairwise(everything)
+
+    def pairs(points: list[tuple[int, ...]]) -> set[tuple[int, int, int, int]]:
+        places = range(len(sizes))
+        return {(a, b, p[a], p[b]) for p in points for a, b in combinations(places, 2)}
+
+    assert pairs(chosen) == pairs(everything)
+    assert set(chosen) <= set(everything)
+    assert chosen == sorted(chosen)
+
+
+def test_pairwise_is_much_smaller() -> None:
+    assert len(grid._pairwise(list(product(range(4), repeat=5)))) < 40
+
+
+def test_a_changed_parameter_leaves_all_other_draws_alone() -> None:
+    """Common random numbers: what is drawn for one cell is drawn for all."""
+    one, other = (
+        plan(read(c.text, c.name, overrides=c.overrides), 3)
+        for c in (cells(GOOD)[0], cells(GOOD)[-1])
+    )
+    assert one.cluster_settings != other.cluster_settings
+    assert one.programs == other.programs
+    assert one.links == other.links
+    assert one.faults == other.faults
+    assert [n.clock_offset_us for n in one.nodes] == [n.clock_offset_us for n in other.nodes]

@@ -1,0 +1,66 @@
+"""Runs that die, hang or eat all memory are rows, and the others are as if alone."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from analysis import isolation
+from analysis.isolation import Limits, rows_of
+from analysis.rows import Job, Row, run_job
+from tests.unit.analysis.cells import cell
+
+JOBS = [Job(cell(), seed) for seed in range(6)]
+
+
+def dies(job: Job) -> Row:
+    if job.seed == 1:
+        os._exit(3)
+    if job.seed == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run_job(job)
+
+
+def test_what_dies_is_a_row_and_the_rest_is_run() -> None:
+    rows = rows_of(JOBS, Limits(), dies)
+    assert [row["seed"] for row in rows] == list(range(6))
+    assert [row["outcome"] for row in rows] == ["ok", "crashed", "crashed", "ok", "ok", "ok"]
+    assert rows[1]["error"] == "its process exited with code 3"
+    assert rows[2]["error"] == "its process was killed by signal 9 (SIGKILL)"
+    assert rows[3] == run_job(JOBS[3])
+
+
+def hangs(job: Job) -> Row:
+    if job.seed in (0, 5):
+        time.sleep(60)
+    return run_job(job)
+
+
+def test_what_hangs_is_a_row() -> None:
+    began = time.monotonic()
+    rows = rows_of(JOBS, Limits(time_s=1.0), hangs)
+    assert [row["outcome"] for row in rows] == ["timeout", "ok", "ok", "ok", "ok", "timeout"]
+    assert rows[0]["error"] == "took longer than 1 s"
+    assert time.monotonic() - began < 20
+
+
+def eats(job: Job) -> Row:
+    if job.seed == 1:
+        bytearray(3 << 30)
+    if job.seed == 3:
+        return {**run_job(job), "outcome": "crashed", "error": "MemoryError"}
+    return run_job(job)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="limits memory on Linux only")
+def test_what_wants_too_much_memory_is_a_row() -> None:
+    rows = rows_of(JOBS, Limits(memory_mib=600), eats)
+    assert [row["outcome"] for row in rows] == ["ok", "crashed", "ok", "crashed", "ok", "ok"]
+    assert rows[1]["error"] == rows[3]["error"] == "needs more than 600 MiB"
+
+
+def test_without_fork_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    forked = rows_of(JOBS, Limits())
+    monkeypatch.setattr(isolation, "CAN_FORK", False)
+    assert rows_of(JOBS, Limits()) == forked

