@@ -1,0 +1,59 @@
+"""Experiment 2: what each design costs DML and DDL, and whether it is safe.
+
+One point per design: right is slower for reads and writes, up is slower for schema changes. A
+hollow point broke no safety claim in any run; a filled one did.
+"""
+
+import sys
+from typing import Any
+
+from analysis.cells import Cells
+from analysis.drawing import canvas, legend, note, point
+from analysis.figure import figure, main
+
+SAFETY = ("I1", "I2", "I3", "I7", "I8")
+
+
+@figure("pareto", "designs by DML latency, DDL latency, aborts and safety")
+def draw(cells: Cells) -> Any:
+    """A scatter with intervals both ways, and the abort rates beside it."""
+    drawn, axes = canvas(1, 2, height_in=3.8)
+    costs, aborts = axes[0]
+    labels: list[str] = []
+    for number, cell in enumerate(cells.cells):
+        name = cells.series("scenario")[0][0] and cell.design
+        others = [f"{cell.value(key):g}" for key in cells.varying("design", "scenario")]
+        label = ", ".join([name or cell.design, *others])
+        labels.append(label)
+        broken = cell.violating(*SAFETY)
+        point(
+            costs,
+            cell.quantile_ms("dml_latency_us", 0.99),
+            cell.quantile_ms("ddl_latency_us", 0.99),
+            label,
+            number,
+            hollow=not broken.value,
+        )
+        rate = cell.schema_aborts
+        point(
+            aborts,
+            tuple(100 * one for one in rate),
+            (float(number), float(number), float(number)),
+            label,
+            number,
+            hollow=not broken.value,
+        )
+    costs.set_xlabel("DML latency, 99th percentile (ms)")
+    costs.set_ylabel("DDL latency, 99th percentile (ms)")
+    costs.set_title("Cost; filled: a safety claim was broken")
+    legend(costs, fontsize=7)
+    aborts.set_title("Schema aborts of all attempts")
+    aborts.set_xlabel("%")
+    aborts.set_yticks(range(len(labels)), labels)
+    aborts.invert_yaxis()
+    note(drawn, cells.note)
+    return drawn
+
+
+if __name__ == "__main__":
+    sys.exit(main("pareto"))
