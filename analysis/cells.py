@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from analysis import histogram, statistics
+from analysis import histogram, provenance, statistics
 from sim.units import US_PER_MS
 
 ROWS: Final = "rows.parquet"
@@ -154,9 +154,9 @@ def _pooled(above: Sequence[int], below: Sequence[int]) -> Estimate:
 class Cells:
     """All cells of a sweep."""
 
-    def __init__(self, cells: Sequence[Cell], provenance: Mapping[str, str]) -> None:
+    def __init__(self, cells: Sequence[Cell], origin: Mapping[str, Any]) -> None:
         self.cells = tuple(cells)
-        self.provenance = dict(provenance)
+        self.provenance = dict(origin)
 
     def need(self, *names: str, figure: str) -> None:
         """Whether every cell has these parameters; else an error that tells what to sweep."""
@@ -212,10 +212,9 @@ class Cells:
         seeds = {cell.runs for cell in self.cells}
         each = f"{min(seeds)}" if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
         scenarios = ", ".join(map(str, self.values("scenario")))
-        version = self.provenance.get("version", "")
         return (
-            f"{runs:,} runs of {scenarios}, {each} seeds a cell; "
-            f"bands and bars: 95 % over seeds; ddlsim {version}"
+            f"{runs:,} runs of {scenarios}, {each} seeds a cell; bands and bars: 95 % over seeds; "
+            f"ddlsim {self.provenance.get('version', '')}"
         ).rstrip()
 
 
@@ -263,10 +262,5 @@ def read(directory: Path) -> Cells:
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for row in table.to_pylist():
         groups.setdefault(row["cell"], []).append(row)
-    metadata = table.schema.metadata or {}
-    provenance = {
-        key.decode(): value.decode("utf-8", "replace")
-        for key, value in metadata.items()
-        if key != b"pandas"
-    }
-    return Cells([Cell(rows) for _, rows in sorted(groups.items())], provenance)
+    found = provenance.read(table.schema.metadata)
+    return Cells([Cell(rows) for _, rows in sorted(groups.items())], found)

@@ -2,7 +2,7 @@
 
 Series differ by line, marker and lightness, never by hue alone (the colours are Okabe and Ito's).
 An interval is a band around a line or a bar through a point; a closed form is a thin dashed line.
-Files repeat byte for byte: no dates, no random ids, text as outlines of matplotlib's own font.
+Files repeat byte for byte: no dates, no random ids.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,8 @@ STYLE: Final[dict[str, Any]] = {
     "figure.dpi": 110,
     "savefig.dpi": 110,
     "svg.hashsalt": "ddlsim",
+    "svg.fonttype": "none",
+    "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
@@ -43,9 +45,13 @@ WIDTH_IN: Final = 7.0
 
 def canvas(rows: int = 1, columns: int = 1, *, height_in: float = 3.0, **more: Any) -> Any:
     """A figure of this width with its axes, as `plt.subplots` gives them, but without a window."""
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_IN, height_in * rows), layout="constrained")
-        return figure, figure.subplots(rows, columns, squeeze=False, **more)
+    figure = Figure(figsize=(WIDTH_IN, height_in * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def styled() -> Any:
+    """The style, for as long as something is drawn or written."""
+    return mpl.rc_context(STYLE)
 
 
 def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, number: int) -> None:
@@ -105,6 +111,13 @@ def legend(axes: Any, **more: Any) -> None:
     """A legend where there is something to tell apart."""
     if axes.get_legend_handles_labels()[1]:
         axes.legend(**more)
+
+
+def legend_below(figure: Any, axes: Any, columns: int = 3) -> None:
+    """The same below everything, where many entries would hide the data."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 def note(figure: Any, text: str) -> None:

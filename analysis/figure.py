@@ -60,15 +60,18 @@ def draw(name: str, source: Path) -> Any:
 
     `CellsError` says what is missing.
     """
+    from analysis.drawing import styled
+
     known = plots()
     if name not in known:
         raise CellsError(f"no figure is called {name!r}; there are {', '.join(known)}")
     plot = known[name]
-    if plot.of == "history":
-        return plot.draw(_history(source))
-    cells = read(source)
-    cells.need(*plot.needs, figure=name)
-    return plot.draw(cells)
+    with styled():
+        if plot.of == "history":
+            return plot.draw(_history(source))
+        cells = read(source)
+        cells.need(*plot.needs, figure=name)
+        return plot.draw(cells)
 
 
 def _history(source: Path) -> History:

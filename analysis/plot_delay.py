@@ -33,7 +33,7 @@ def _aborts(cell: Cell) -> Estimate:
 PANELS: Final = (
     ("Schema aborts of all attempts", "%", _aborts),
     ("DML latency, 99th percentile", "ms", _dml),
-    ("Wait for the schema of an operation, 99th percentile", "ms", _p99_wait),
+    ("Schema wait of an operation, 99th percentile", "ms", _p99_wait),
     ("DDL latency, median", "ms", _ddl),
 )
 

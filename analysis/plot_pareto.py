@@ -5,25 +5,31 @@ hollow point broke no safety claim in any run; a filled one did.
 """
 
 import sys
-from typing import Any
+from typing import Any, Final
 
-from analysis.cells import Cells
+from analysis.cells import Cells, CellsError
 from analysis.drawing import canvas, legend, note, point
 from analysis.figure import figure, main
 
-SAFETY = ("I1", "I2", "I3", "I7", "I8")
+CELLS_MOST: Final = 24
+SAFETY: Final = ("I1", "I2", "I3", "I7", "I8")
 
 
 @figure("pareto", "designs by DML latency, DDL latency, aborts and safety")
 def draw(cells: Cells) -> Any:
     """A scatter with intervals both ways, and the abort rates beside it."""
+    if len(cells.cells) > CELLS_MOST:
+        raise CellsError(
+            f"the figure 'pareto' shows up to {CELLS_MOST} cells, and this sweep has "
+            f"{len(cells.cells)}; sweep over strategies alone"
+        )
     drawn, axes = canvas(1, 2, height_in=3.8)
     costs, aborts = axes[0]
     labels: list[str] = []
     for number, cell in enumerate(cells.cells):
-        name = cells.series("scenario")[0][0] and cell.design
-        others = [f"{cell.value(key):g}" for key in cells.varying("design", "scenario")]
-        label = ", ".join([name or cell.design, *others])
+        label = ", ".join(
+            [cell.design, *(f"{cell.value(key):g}" for key in cells.varying("design", "scenario"))]
+        )
         labels.append(label)
         broken = cell.violating(*SAFETY)
         point(

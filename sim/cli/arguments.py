@@ -15,6 +15,8 @@ VERBS: Final = {
     "explain": "tell in words why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
+    "plot": "draw a figure of a sweep or of a run",
+    "report": "one page about a sweep: verdicts, figures, tables, and the command for each number",
     "list": "what there is to choose from",
 }
 LISTS: Final = (
@@ -26,6 +28,7 @@ LISTS: Final = (
     "checkers",
     "clauses",
     "reasons",
+    "figures",
 )
 OUTPUTS: Final = ("text", "json", "junit")
 TOP_FLAGS: Final = ("-h", "--help", "--version")
@@ -123,6 +126,8 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         "explain": _explain,
         "compat": _compat,
         "sweep": _sweep,
+        "plot": _plot,
+        "report": _report,
         "list": _list,
     }
     verbs: dict[str, Parser] = {}
@@ -200,6 +205,19 @@ def _compat(parser: Parser) -> None:
     add("--ddl-rate", type=rate, metavar="R", help="statements per second on a table")
     add("--tx-length", type=rate, metavar="L", help="seconds from first use to commit")
     _output(parser, ("text", "json"))
+
+
+def _plot(parser: Parser) -> None:
+    add = parser.add_argument
+    add("name", metavar="NAME", help="which figure; `ddlsim list figures` tells them")
+    add("source", metavar="DIR", help="a sweep's directory, or a history for figures of one run")
+    add("-o", "--out", metavar="FILE", help="an .svg or .png (default: DIR/NAME.svg)")
+
+
+def _report(parser: Parser) -> None:
+    add = parser.add_argument
+    add("source", metavar="DIR", help="a sweep's directory")
+    add("-o", "--out", metavar="FILE", help="the page (default: DIR/report.html)")
 
 
 def _sweep(parser: Parser) -> None:
