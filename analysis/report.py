@@ -145,7 +145,15 @@ def _interval(estimate: Estimate, scale: float = 1.0) -> str:
     value, low, high = (scale * one for one in estimate)
     if math.isnan(value):
         return "-"
-    return f"{value:.3g} ({low:.3g} to {high:.3g})"
+    return f"{_plain(value)} ({_plain(low)} to {_plain(high)})"
+
+
+def _plain(value: float) -> str:
+    """Three significant digits, and no exponent."""
+    if not math.isfinite(value):
+        return "∞"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
+    return f"{value:,.{digits}f}"
 
 
 # --- figures --------------------------------------------------------------------------------------
