@@ -4,7 +4,7 @@ usage: python3 dev.py VERB
 
     demo              a realistic scenario is judged, then a broken design convicted
     test [ARGS]       the whole suite; ARGS are stages (house, fast, scenarios,
-                      bench) or pytest's own, with paths relative to the project
+                      spark, bench) or pytest's own, with paths relative to the project
     check             the formatter, the linter, the types and the floors
     lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
     setup             only the set-up
@@ -34,6 +34,7 @@ STAGES = {
     "house": ["tests/house"],
     "fast": ["tests/unit", "tests/clauses", "tests/property", "tests/golden"],
     "scenarios": ["tests/scenarios", "tests/determinism"],
+    "spark": ["tests/spark"],
     "bench": ["tests/bench"],
 }
 VERBS = {"demo", "test", "check", "lock", "setup"}

@@ -15,7 +15,8 @@ Columns:
   `schema_aborts`, `unknown`, `attempts`, `simulated_us`, `events`, `meta_commands`, `meta_writes`,
   `schema_updates` (analysis/measures.py), `after_heal_ms`, `blocked_behind`, `needless_aborts`;
 * *histograms* in microseconds (analysis/histogram.py): `dml_latency_us`, `ddl_latency_us`,
-  `schema_wait_us` (per look-up), `operation_wait_us` (per operation or commit).
+  `schema_wait_us` (per look-up), `operation_wait_us` (per operation or commit), `first_wait_us`
+  (per enlistment), `using_us` and `tail_us` (per committed transaction and table).
 """
 
 import json
@@ -86,7 +87,15 @@ NUMBERS: Final = (
     "schema_updates",
     "blocked_behind",
 )
-HISTOGRAMS: Final = ("dml_latency_us", "ddl_latency_us", "schema_wait_us", "operation_wait_us")
+HISTOGRAMS: Final = (
+    "dml_latency_us",
+    "ddl_latency_us",
+    "schema_wait_us",
+    "operation_wait_us",
+    "first_wait_us",
+    "using_us",
+    "tail_us",
+)
 FIGURES: Final = (
     *(pa.field(name, pa.int64()) for name in NUMBERS),
     pa.field("after_heal_ms", pa.float64()),
@@ -170,6 +179,7 @@ def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
     figures, meta = judged.figures, measures.metadata(history)
     schema = [reason.name for reason in Reason if reason.is_schema]
     waits = histogram.of(measures.operation_waits(history))
+    using, tail = measures.spans(history)
     return {
         **_identity(job),
         "outcome": judged.outcome.word,
@@ -196,6 +206,9 @@ def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
         "ddl_latency_us": histogram.cell(judged.pools["ddl_latency_ms"]),
         "schema_wait_us": histogram.cell(judged.pools["schema_wait_ms"]),
         "operation_wait_us": histogram.cell(waits),
+        "using_us": histogram.cell(histogram.of(using)),
+        "tail_us": histogram.cell(histogram.of(tail)),
+        "first_wait_us": histogram.cell(histogram.of(measures.first_waits(history))),
     }
 
 

@@ -34,7 +34,10 @@ CHUNK_MOST: Final = 64
 
 
 class Options(Record, frozen=True):
-    """How a sweep is carried out; nothing of it changes a row, but `loads` and `seeds`."""
+    """How a sweep is carried out; nothing of it changes a row but `loads`.
+
+    `aggregates` asks for the tables of figures too; where Spark runs anyway they are always made.
+    """
 
     directory: str
     master: str | None = None
@@ -42,6 +45,7 @@ class Options(Record, frozen=True):
     resume: bool = False
     loads: tuple[str, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+    aggregates: bool = False
 
 
 class Done(NamedTuple):
@@ -51,6 +55,7 @@ class Done(NamedTuple):
     runs: int
     rounds: int
     by: str
+    tables: tuple[str, ...] = ()
 
 
 class Watcher:
@@ -149,8 +154,17 @@ class _Conductor:
                     self._watcher.plan(following.runs, Tally(0, 0, 0))
         rounds = len(self._manifest.rounds)
         runs = store.collect(directory, self._work.metadata, rounds)
+        tables = self._aggregates()
         self._save(finished=True)
-        return Done(len(self._work.cells), runs, rounds, self._by)
+        return Done(len(self._work.cells), runs, rounds, self._by, tables)
+
+    def _aggregates(self) -> tuple[str, ...]:
+        """The tables of figures, if they are asked for or a session is there anyway."""
+        if self._spark is None and not self._options.aggregates:
+            return ()
+        from analysis import aggregates
+
+        return tuple(aggregates.write(self._session(), self._options.directory))
 
     def _tell_plan(self) -> None:
         done = [tally_of(file) for file in parts(self._options.directory)]

@@ -51,7 +51,7 @@ class Graph:
         self._case = case
         self._writes = writes
         self._backward = Backward(case, writes)
-        self.nodes = sorted([*_transactions(case), *_ddls(case)], key=_rank)
+        self.nodes = sorted([*_transactions(case), *ddl_nodes(case)], key=_rank)
         self.edges: list[Edge] = []
         self._of_tx: dict[str, int] = {}
         self._of_version: dict[tuple[int, int], int] = {}
@@ -188,10 +188,10 @@ class Graph:
             return
         for key in keys:
             item = (read.object_id, key)
-            if key in found or _wrote_before(self._writes, tx, item, position):
+            if key in found or wrote_before(self._writes, tx, item, position):
                 continue
             versions = self._writes.versions[item]
-            place = _last_deletion(versions, position, tx.read_ts)
+            place = last_deletion(versions, position, tx.read_ts)
             if place >= 0:
                 reason = ReadFrom(versions[place].write, read, None)
                 self._add(Edge(self._ranks[item][place], number, WR, reason))
@@ -231,7 +231,8 @@ def _begins_at(tx: Transaction) -> int | None:
     return tx.begins_at if tx.read_ts is None else None
 
 
-def _ddls(case: Case) -> list[Node]:
+def ddl_nodes(case: Case) -> list[Node]:
+    """Every logged DDL as a node, in the order of the log."""
     found: list[Node] = []
     for _, update in case.schemas.updates:
         operation = None if update.op is None else case.operations.get(update.op)
@@ -259,11 +260,12 @@ def _rank(node: Node) -> tuple[int, int, int]:
     return (node.ts, 1, node.tx.committed_at)
 
 
-def _wrote_before(writes: Writes, tx: Transaction, item: Item, position: int) -> bool:
+def wrote_before(writes: Writes, tx: Transaction, item: Item, position: int) -> bool:
+    """Whether a transaction had written a row itself before a position."""
     return any(write.position < position for write in writes.of.get((tx.name, item), ()))
 
 
-def _last_deletion(versions: list[Version], position: int, read_ts: int | None) -> int:
+def last_deletion(versions: list[Version], position: int, read_ts: int | None) -> int:
     """The place of the last deletion stored before a scan, or up to its read_ts; -1 for none."""
     place = -1
     for at, version in enumerate(versions):

@@ -8,6 +8,7 @@ from typing import Final, NoReturn
 from sim import __version__
 from sim.cli import environment
 from sim.cli.problems import InputError, near
+from sim.cli.values import positive, rate, seed, seeds
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
@@ -32,7 +33,6 @@ LISTS: Final = (
 )
 OUTPUTS: Final = ("text", "json", "junit")
 TOP_FLAGS: Final = ("-h", "--help", "--version")
-MOST: Final = 2**63 - 1
 EPILOG: Final = """\
 exit codes:
   0 ok   1 a claim is broken   2 bad input, nothing was run   3 stuck
@@ -171,7 +171,7 @@ def _run(parser: Parser) -> None:
 
 def _check(parser: Parser) -> None:
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="a history that --out wrote")
+    add("files", nargs="+", metavar="FILE", help="a history that --out wrote, or a directory")
     add(
         "--input",
         choices=("auto", "native"),
@@ -179,6 +179,7 @@ def _check(parser: Parser) -> None:
         metavar="KIND",
         help="what the files are: auto or native (default: auto)",
     )
+    add("--master", metavar="URL", help="judge on Spark, a task for each file (default: none)")
     _judging(parser)
     _loading(parser)
     _output(parser, OUTPUTS)
@@ -240,6 +241,7 @@ def _sweep(parser: Parser) -> None:
         metavar="TARGET",
         help='more seeds until the intervals are narrow: "schema_abort_rate ci=0.002"',
     )
+    add("--aggregates", action="store_true", help="per_cell and per_seed tables too (by Spark)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     _loading(parser)
     _output(parser, ("text", "json"))
@@ -271,48 +273,3 @@ def _output(parser: Parser, kinds: tuple[str, ...]) -> None:
         metavar="KIND",
         help=f"{', '.join(kinds[:-1])} or {kinds[-1]} (default: text)",
     )
-
-
-# --- values --------------------------------------------------------------------------------------
-
-
-def seed(text: str) -> int:
-    """A seed: a whole number, decimal or 0x…"""
-    try:
-        value = int(text, 16) if text.lower().startswith("0x") else int(text, 10)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}") from None
-    if not 0 <= value <= MOST:
-        what = "from 0 up" if value < 0 else f"up to {MOST}"
-        raise argparse.ArgumentTypeError(f"expected a number {what}, not {text}")
-    return value
-
-
-def seeds(text: str) -> range:
-    """A range of seeds, both ends included."""
-    first, dots, last = text.partition("..")
-    if not dots:
-        raise argparse.ArgumentTypeError(f"expected A..B, such as 0..99, not {text!r}")
-    begin, end = seed(first), seed(last)
-    if begin > end:
-        raise argparse.ArgumentTypeError(f"{text} is empty; say {last}..{first}")
-    return range(begin, end + 1)
-
-
-def positive(text: str) -> int:
-    """A whole number from 1 up."""
-    value = seed(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1 up")
-    return value
-
-
-def rate(text: str) -> float:
-    """A number that is not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number from 0 up, not {text!r}")
-    return value

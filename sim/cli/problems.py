@@ -45,6 +45,7 @@ def _is_of_the_pipeline(error: Exception) -> bool:
         "analysis.spark": "BadMasterError",
         "analysis.spark_fanout": "NotSharedError",
         "analysis.pool": "WorkersDieError",
+        "analysis.until": "BadTargetError",
     }
     loaded = [getattr(sys.modules[m], k) for m, k in kinds.items() if m in sys.modules]
     return isinstance(error, tuple(loaded))

@@ -44,8 +44,8 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        if self._runs > 1 and kind is None:
-            ran = self.done - self._before
+        ran = self.done - self._before
+        if self._runs > 1 and kind is None and ran:
             note(f"{ran} runs in {self._elapsed():.1f} s ({self._rate():.1f} a second)")
         if self._runs > 1 and kind is KeyboardInterrupt:
             note(f"{self.told()}; {self._interrupted}")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from analysis import aggregate
 from sim.checkers.base import Violation
 from sim.checkers.outcome import Outcome, worst
-from sim.cli import documents, junit
+from sim.cli import check_spread, documents, junit
 from sim.history import codec
 from sim.history.history import FORMAT
 from sim.registry import load_file
@@ -42,8 +42,7 @@ def execute(options: argparse.Namespace) -> int:
     """Judge every file, then print; the exit code is that of the worst."""
     for file in options.load:
         load_file(file)
-    judged = [judge(options, file) for file in options.files]
-    judged = together(judged)
+    judged = together(check_spread.judged(judge, options))
     if options.output == "json":
         document = {"format": FORMAT, "files": [document_of(one) for one in judged]}
         print(documents.text(document))

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
-from analysis import store
+from analysis import store, until
 from analysis.chunks import Tally
 from analysis.sweep import Done, Options, Watcher, carry_out
 from analysis.sweep_file import load_sweep
@@ -61,7 +61,7 @@ def execute(options: argparse.Namespace) -> int:
         sweep = structs.replace(sweep, seeds=options.seeds)
     if options.jobs is not None and options.master not in (None, "none"):
         raise InputError("sweep: --jobs is for processes, --master for Spark; keep one of them")
-    further = None
+    targets = [until.read_target(text) for text in options.until]
     asked = Options(
         directory=options.out,
         master=options.master,
@@ -69,8 +69,10 @@ def execute(options: argparse.Namespace) -> int:
         resume=options.resume,
         loads=tuple(options.load),
         settings=tuple(map(_setting, options.conf)),
+        aggregates=options.aggregates,
     )
     with Shown() as shown:
+        further = until.further(targets, options.out, shown.note) if targets else None
         done = carry_out(sweep, asked, shown, further)
     document = document_of(options.out, done)
     if options.output == "json":
@@ -105,7 +107,7 @@ def document_of(directory: str, done: Done) -> dict[str, Any]:
         "outcomes": dict(sorted(outcomes.items())),
         "violations": _violations(rows),
         "errors": _errors(rows),
-        "tables": [f"{directory}/{name}" for name in (store.ROWS, store.CELLS)],
+        "tables": [f"{directory}/{name}" for name in (store.ROWS, store.CELLS, *done.tables)],
         "histories": sum(name is not None for name in rows["history"].to_pylist()),
         "provenance": manifest.provenance,
     }

@@ -56,8 +56,13 @@ def wait_for_parts(directory: Path, count: int, process: subprocess.Popen[bytes]
 
 def children(pid: int) -> list[int]:
     """The processes that a process has begun, and theirs."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [below for child in map(int, listed) for below in (child, *children(child))]
+    found: list[int] = []
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += map(int, listed.read_text().split())
+        except OSError:  # a thread that has ended meanwhile
+            continue
+    return [below for child in found for below in (child, *children(child))]
 
 
 def kill(pid: int) -> None:
@@ -66,5 +71,8 @@ def kill(pid: int) -> None:
 
 
 def command_of(pid: int) -> str:
-    """The command line of a process."""
-    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    """The command line of a process; nothing of one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""

@@ -96,7 +96,7 @@ def test_a_killed_driver_resumes_and_repeats_nothing(
     process.communicate()
     assert not (out / "rows.parquet").exists()
     until = time.monotonic() + 20
-    while any("spawn_main" in command_of(p) for p in below if Path(f"/proc/{p}").exists()):
+    while any("spawn_main" in command_of(p) for p in below):
         assert time.monotonic() < until, "workers outlive their driver"
         time.sleep(0.05)
     done = {file: file.stat().st_mtime_ns for file in (out / "parts").glob("part-*.parquet")}

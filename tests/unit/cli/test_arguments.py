@@ -11,7 +11,7 @@ from tests.unit.cli.command import ddlsim
 
 MISTYPED = [
     ("rnu smoke", "no verb is called 'rnu'; did you mean run?"),
-    ("nonsense", "no verb is called 'nonsense'; known: run, check, explain, compat, list"),
+    ("nonsense", "no verb is called 'nonsense'; known: run, check, explain, compat, sweep, list"),
     ("--seed 3 run smoke", "--seed: the verb comes first; see ddlsim --help"),
     ("--verbose=1", "--verbose: the verb comes first; see ddlsim --help"),
     ("run", "run: SCENARIO is missing; or say --swarm"),

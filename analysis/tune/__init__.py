@@ -1,0 +1,1 @@
+"""From measured delays and clocks to DD, H and CSmax: goals, model, runs, search, answer."""

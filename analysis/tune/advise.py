@@ -1,0 +1,259 @@
+"""The advice: an interval H by formula, the least DD by runs, and everything it costs and risks.
+
+1. *H*: the longest idle interval under which, by formula, some DD meets every goal; a shorter one
+   lets DD be smaller and costs messages.
+2. *DD*: the least that meets the goals of waits in simulation (analysis/tune/search.py), with an
+   interval over seeds; the spread that resampling the measurements gives by formula comes on top.
+   What is recommended is the upper end.
+3. *Proof and price*: the recommended and the present setting are run with DDL, under clocks 1, 1.5
+   and 2 times CSmax apart; beside every run stands the closed form.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Final
+
+import numpy as np
+
+from analysis import closed_forms as forms
+from analysis.tune import agreement
+from analysis.tune.asked import Asked, coarse
+from analysis.tune.cells import Cells, Setting
+from analysis.tune.goals import Goal, TuneError
+from analysis.tune.runs import Figures, Runs
+from analysis.tune.search import border, least
+
+RESAMPLES: Final = 60
+FACTORS: Final = (1.0, 1.5, 2.0)
+BESIDE: Final = (0.25, 0.6, 1.5)
+"""Cells beside the recommended DD, for the shape of the front."""
+DICE: Final = 98_110
+
+
+@dataclass
+class Advice:
+    """What was found; the figures of every cell that was run are in `looks` and the others."""
+
+    asked: Asked
+    h: int
+    needed: int
+    over_seeds: tuple[float, float]
+    over_sample: tuple[float, float] | None
+    recommended: Setting
+    h_most: tuple[float, float, float]
+    search_runs: int = 0
+    runs: int = 0
+    looks: dict[Setting, Figures] = field(default_factory=dict)
+    statements: dict[str, Figures] = field(default_factory=dict)
+    skewed: dict[float, Figures] = field(default_factory=dict)
+    calm: Figures | None = None
+
+    @property
+    def interval(self) -> tuple[int, int]:
+        """The least DD that meets the goals lies between these, seeds and sample considered."""
+        step = self.asked.step
+        ends = [self.over_seeds]
+        if self.over_sample is not None:
+            ends.append((self.needed + self.over_sample[0], self.needed + self.over_sample[1]))
+        low = max(min(end[0] for end in ends), 0)
+        high = max(*(end[1] for end in ends), self.needed)
+        return int(low // step * step), ceil(high / step) * step
+
+
+class Advisor:
+    """Asks the runs."""
+
+    def __init__(self, asked: Asked, runs: Runs) -> None:
+        self.asked = asked
+        self.runs = runs
+        self._cells = Cells(asked.world, asked.texts, asked.strategy, asked.load, asked.loads)
+        self._looks: dict[Setting, Figures] = {}
+
+    def advise(self) -> Advice:
+        """The answer, or a `TuneError` that says what cannot be had and what is nearest."""
+        asked = self.asked
+        candidates = self._candidates()
+        if not asked.uses_dd:
+            return self._without_dd(asked.present.h)
+        refused: TuneError | None = None
+        for h in candidates:
+            try:
+                advice = self._search(h)
+                self._prove(advice)
+            except TuneError as error:
+                refused = refused or error
+                continue
+            return advice
+        assert refused is not None, "there is always an interval to try"
+        raise refused
+
+    # --- H ----------------------------------------------------------------------------------------
+
+    def _candidates(self) -> list[int]:
+        """Idle intervals by formula: the longest that surely does, then the doubtful below it."""
+        asked, grid = self.asked, coarse()
+        most = min((goal.limit for goal in asked.latencies), default=np.inf)
+        doubtful: list[int] = []
+        nearest: tuple[float, int, float] | None = None
+        for h in asked.intervals():
+            low, high = asked.needed(asked.world.wait(grid, h, asked.mu))
+            if not asked.uses_dd:
+                return [h]
+            latency = [asked.ddl_delay(ceil(dd)) + asked.overhead_ms for dd in (low, high)]
+            if latency[1] <= most:
+                return [h, *(each for each in asked.intervals() if each < h)][: 1 + 2]
+            if latency[0] <= most:
+                doubtful.append(h)
+            if nearest is None or latency[0] < nearest[0]:
+                nearest = (latency[0], h, low)
+        if doubtful:
+            return doubtful
+        assert nearest is not None
+        raise self._impossible(*nearest)
+
+    def _impossible(self, latency: float, h: int, dd: float) -> TuneError:
+        goals = " and ".join(goal.text for goal in (*self.asked.waits, *self.asked.latencies))
+        step = self.asked.step
+        near = ceil(dd / step) * step
+        return TuneError(
+            f"no DD satisfies {goals} with CSmax {self.asked.cs_max} ms; the nearest is "
+            f"DD {near} ms with H {h} ms: it meets the wait, and a DDL statement takes "
+            f"about {latency:.0f} ms"
+        )
+
+    # --- DD ---------------------------------------------------------------------------------------
+
+    def _figures(self, settings: Sequence[Setting]) -> list[Figures]:
+        """The waits under these settings, each run once."""
+        new = [one for one in dict.fromkeys(settings) if one not in self._looks]
+        found = self.runs.run([self._cells.looks(one) for one in new]) if new else []
+        self._looks.update(zip(new, found, strict=True))
+        return [self._looks[one] for one in settings]
+
+    def _search(self, h: int) -> Advice:
+        """The least DD under this interval."""
+        asked = self.asked
+        before = self.runs.count
+        guess = asked.needed(asked.world.wait(coarse(), h, asked.mu))
+
+        def meets(values: Sequence[int]) -> list[bool]:
+            found = self._figures([Setting(dd, h, asked.cs_max) for dd in values])
+            return [all(each.point(goal) <= goal.limit for goal in asked.waits) for each in found]
+
+        result = least(meets, *guess, asked.step)
+        if result.least is None:
+            goals = " and ".join(goal.text for goal in asked.waits)
+            last = self._figures([Setting(max(result.tried), h, asked.cs_max)])[0]
+            told = ", ".join(f"{goal.metric} {last.point(goal):.1f} ms" for goal in asked.waits)
+            raise TuneError(
+                f"no DD satisfies {goals}; the nearest is DD {max(result.tried)} ms, with {told}"
+            )
+        tried = [Setting(dd, h, asked.cs_max) for dd in result.tried]
+        found = self._figures(tried)
+        borders = [
+            border(result.tried, np.stack([each.resampled(goal) for each in found]), goal.limit)
+            for goal in asked.waits
+        ]
+        ends = np.quantile(np.max(borders, axis=0), [0.025, 0.975])
+        advice = Advice(
+            asked=asked,
+            h=h,
+            needed=result.least,
+            over_seeds=(float(ends[0]), float(ends[1])),
+            over_sample=self._over_sample(h),
+            recommended=Setting(0, h, asked.cs_max),
+            h_most=(0.0, 0.0, 0.0),
+            search_runs=self.runs.count - before,
+        )
+        advice.recommended = replace(advice.recommended, dd=advice.interval[1])
+        advice.h_most = self._h_most(advice)
+        return advice
+
+    def _over_sample(self, h: int) -> tuple[float, float] | None:
+        """By how much DD moves when the measurements are drawn again from themselves."""
+        asked, grid = self.asked, coarse()
+        if asked.world.delays is None:
+            return None
+        middle = self._middle(h)
+        dice = np.random.default_rng(DICE)
+        moved = []
+        for _ in range(RESAMPLES):
+            ends = asked.needed(asked.world.wait(grid, h, asked.mu, dice))
+            moved.append(sum(ends) / 2 - middle)
+        low, high = np.quantile(moved, [0.025, 0.975])
+        return float(low), float(high)
+
+    def _middle(self, h: float) -> float:
+        return sum(self.asked.needed(self.asked.world.wait(coarse(), h, self.asked.mu))) / 2
+
+    def _h_most(self, advice: Advice) -> tuple[float, float, float]:
+        """The longest H that the recommended DD allows: by the middle and both ends of DD.
+
+        W = max(0, R + G + skew - DD) with R up to H: a ms of DD more allows about a ms of H more.
+        """
+        low, high = advice.interval
+        dd = advice.recommended.dd
+        return tuple(  # type: ignore[return-value]  # three of them
+            max(round(advice.h + dd - need, 1), 0.0) for need in (advice.needed, high, low)
+        )
+
+    def _without_dd(self, h: int) -> Advice:
+        """A design whose waits DD does not change."""
+        asked = self.asked
+        setting = Setting(0, h, asked.cs_max)
+        figures = self._figures([setting])[0]
+        for goal in asked.waits:
+            if figures.point(goal) > goal.limit:
+                raise TuneError(
+                    f"no DD satisfies {goal.text}: {asked.strategy} does not use DD, its "
+                    f"{goal.metric} is {figures.point(goal):.1f} ms; take a design that does"
+                )
+        advice = Advice(asked, h, 0, (0.0, 0.0), None, setting, (float(h), float(h), float(h)))
+        self._prove(advice)
+        return advice
+
+    # --- proof and price --------------------------------------------------------------------------
+
+    def _prove(self, advice: Advice) -> None:
+        """Run the recommended and the present setting with everything that can go wrong."""
+        asked, best = self.asked, advice.recommended
+        step = asked.step
+        around = [best] if not asked.uses_dd else [
+            best, *(replace(best, dd=round(best.dd * part / step) * step) for part in BESIDE)
+        ]  # fmt: skip
+        self._figures([*around, asked.present])
+        cells = [self._cells.statements(best), self._cells.statements(asked.present)]
+        cells += [self._cells.statements(best, calm=True)]
+        cells += [self._cells.skewed(best, factor) for factor in FACTORS]
+        figures = self.runs.run(cells)
+        advice.statements = {"recommended": figures[0], "present": figures[1]}
+        advice.calm = figures[2]
+        advice.skewed = dict(zip(FACTORS, figures[3:], strict=True))
+        advice.looks = dict(self._looks)
+        advice.runs = self.runs.count
+        for goal in asked.latencies:
+            self._check_latency(goal, advice)
+        if asked.aborts is not None:
+            self._check_aborts(asked.aborts, advice)
+
+    def _check_latency(self, goal: Goal, advice: Advice) -> None:
+        taken = advice.statements["recommended"].point(goal)
+        if taken > goal.limit:
+            waits = " and ".join(each.text for each in self.asked.waits)
+            raise TuneError(
+                f"no DD satisfies {waits} and {goal.text} with CSmax {self.asked.cs_max} ms; the "
+                f"nearest is DD {advice.recommended.dd} ms with H {advice.h} ms: it meets the "
+                f"wait, and {goal.metric} is {taken:.0f} ms"
+            )
+
+    def _check_aborts(self, goal: Goal, advice: Advice) -> None:
+        rate, _, _ = agreement.abort_rate(self.asked, advice.statements["recommended"])
+        if rate > goal.limit:
+            most = forms.at_rate(rate, self.asked.ddl_rate, 1.0)  # per statement a second
+            allowed = -np.log1p(-goal.limit) / max(-np.log1p(-float(most)), 1e-300)
+            raise TuneError(
+                f"no DD satisfies {goal.text}: aborts do not depend on DD; with "
+                f"{self.asked.ddl_rate:g} statements/s on a table the rate is {rate:.2g}; the "
+                f"nearest is at most {allowed:.2g} statements/s, or shorter transactions"
+            )

@@ -1,0 +1,223 @@
+"""The scenarios that `tune` runs: looks for the wait, statements for latency and aborts, skew.
+
+*looks*: many clients that seldom ask, so that look-ups come at any time; clients that asked one
+after the other would look less often while they wait and so see less of it. *statements*: DDL
+faster than in life, at instants drawn once, under transactions: aborts and the latency of DDL; what
+it says of rare events is brought back by the law of section 6.3. *skewed*: two clocks exactly so
+far apart, and clients that use on another node what a DDL statement has just made.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.rows import Cell
+from analysis.tune.world import World
+from sim.world.overrides import EMBEDDED, toml_value
+from sim.world.scenario import read
+
+CLIENTS, LOOKS_EACH, PAUSE_MS = 60, 8, 3_000
+WRITERS, TRANSACTIONS_EACH, OPERATIONS = 20, 12, 5
+STATEMENTS: Final = 14
+EVERY_MS: Final = 600.0
+"""The mean time between statements: faster than in life."""
+CLIENT_MS: Final = 0.5
+DICE: Final = 98_110
+DELAYS, OFFSETS = "delays.csv", "offsets.csv"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The three numbers that are to be chosen, in whole ms."""
+
+    dd: int
+    h: int
+    cs_max: int
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the operator says of the load: q of the statements, the length of transactions in ms."""
+
+    incompatible: float
+    tx_length: float
+
+
+class Cells:
+    """Makes the cells of one world and design, and numbers them."""
+
+    def __init__(
+        self, world: World, texts: dict[str, str], strategy: str, load: Load, loads: tuple[str, ...]
+    ) -> None:
+        self.all: list[Cell] = []
+        self.loads = loads
+        self._world, self._strategy, self._load = world, strategy, load
+        self._files = {f"{EMBEDDED}{name}": text for name, text in texts.items()}
+        self._statements = _statements(load.incompatible)
+
+    def looks(self, setting: Setting) -> Cell:
+        """Waits of single reads at any time."""
+        body = f"""
+{_clocks(self._world)}
+[run]
+load_ms = {PAUSE_MS * LOOKS_EACH // 2}
+[[workload]]
+name = "mixed"
+clients = {CLIENTS}
+operations = {LOOKS_EACH}
+pause_ms = [0, {PAUSE_MS}]
+implicit = 1.0
+fresh = 0.0
+session = 0.0
+get = 1
+put = 0
+delete = 0
+scan = 0
+select = 0
+keys = 1000
+"""
+        return self._cell("looks", setting, body)
+
+    def statements(self, setting: Setting, *, calm: bool = False) -> Cell:
+        """Aborts, and the latency of DDL; `calm` leaves the statements out."""
+        gap = self._load.tx_length / OPERATIONS
+        body = f"""
+{_clocks(self._world)}
+[run]
+load_ms = {load_ms():.0f}
+[[workload]]
+name = "mixed"
+clients = {WRITERS}
+operations = {TRANSACTIONS_EACH * OPERATIONS}
+transaction_operations = {OPERATIONS}
+transaction_tables = 1
+pause_ms = [0, {EVERY_MS:.0f}]
+gap_ms = {gap}
+implicit = 0.0
+rollback = 0.0
+retries = 0
+scan = 0
+select = 0
+delete = 0
+keys = 100000
+{
+            "".join(
+                _table("migration", {"node": self._node(n), **each})
+                for n, each in enumerate(self._statements)
+            )
+        }
+"""
+        return self._cell("statements", setting, body)
+
+    def skewed(self, setting: Setting, factor: float) -> Cell:
+        """Two clocks `factor` times CSmax apart, and who uses what a statement has made."""
+        fast, slow = self._world.order[0], self._world.order[-1]
+        half = factor * setting.cs_max / 2
+        body = f"""
+[clocks.nodes.{toml_value(fast)}]
+offset_ms = {half}
+[clocks.nodes.{toml_value(slow)}]
+offset_ms = {-half}
+[[workload]]
+name = "read_own_ddl"
+clients = 4
+operations = 10
+pause_ms = [0, 100]
+[[workload]]
+name = "mixed"
+clients = {CLIENTS}
+operations = {LOOKS_EACH}
+pause_ms = [0, {PAUSE_MS}]
+implicit = 1.0
+put = 0
+delete = 0
+scan = 0
+select = 0
+keys = 1000
+"""
+        return self._cell("skewed", setting, body, skew=factor)
+
+    def _migrations(self) -> str:
+        made = [{"node": self._node(n), **each} for n, each in enumerate(self._statements)]
+        return "".join(_table("migration", each) for each in made)
+
+    def _node(self, number: int) -> str:
+        return self._world.nodes[number % len(self._world.nodes)]
+
+    def _cell(self, kind: str, setting: Setting, body: str, **more: Any) -> Cell:
+        world = self._world
+        text = f"""\
+title = "tune: {kind}"
+source = "measurements"
+[strategy]
+name = {toml_value(self._strategy)}
+[protocol]
+delay_duration_ms = {setting.dd}
+max_clock_skew_ms = {setting.cs_max}
+safe_time_interval_ms = {setting.h}
+[cluster]
+nodes = {toml_value(list(world.order))}
+voters = {world.voters}
+partitions = {len(world.nodes)}
+leader = {toml_value(world.leader)}
+[network]
+latency_ms = {_delays(world)}
+client_latency_ms = {CLIENT_MS}
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+{body}"""
+        read(text, f"tune-{kind}", overrides=self._files)  # whatever is wrong is wrong now
+        cell = Cell(
+            number=len(self.all),
+            name=f"tune-{kind}",
+            text=text,
+            overrides=self._files,
+            strategy=self._strategy,
+            mutant=None,
+            parameters={
+                "kind": kind,
+                "dd_ms": setting.dd,
+                "h_ms": setting.h,
+                "cs_max_ms": setting.cs_max,
+                "skew": more.get("skew", 0.0),
+            },
+        )
+        self.all.append(cell)
+        return cell
+
+
+def _delays(world: World) -> str:
+    if world.delays is None:
+        return '{ distribution = "lognormal", median = 5, p99 = 50 }'
+    return f'{{ distribution = "empirical", file = "{DELAYS}" }}'
+
+
+def _clocks(world: World) -> str:
+    if world.offsets is None:
+        return ""
+    return f'[clocks]\noffset_ms = {{ distribution = "empirical", file = "{OFFSETS}" }}'
+
+
+def load_ms() -> float:
+    """How long transactions are begun under statements."""
+    return float(round(_statements(0.0)[-1]["at_ms"] + 500))
+
+
+def _statements(incompatible: float) -> list[dict[str, Any]]:
+    """Statements at instants of a Poisson process; each has a client of its own."""
+    dice = np.random.default_rng(DICE)
+    at = 300 + np.cumsum(dice.exponential(EVERY_MS, STATEMENTS))
+    made: list[dict[str, Any]] = []
+    for number in range(STATEMENTS):
+        breaks = int((number + 1) * incompatible + 1e-9) > int(number * incompatible + 1e-9)
+        sql = f"ALTER TABLE t ADD COLUMN c{number} INT"
+        if breaks:
+            sql = f"ALTER TABLE t ALTER COLUMN v SET DEFAULT {number}"
+        made.append({"at_ms": round(float(at[number]), 1), "sql": sql})
+    return made
+
+
+def _table(name: str, fields: dict[str, Any]) -> str:
+    lines = [f"{key} = {toml_value(value)}" for key, value in fields.items()]
+    return "\n".join([f"[[{name}]]", *lines, ""])

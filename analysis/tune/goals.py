@@ -1,0 +1,90 @@
+"""What an operator asks for: `dml_wait_p99<=1ms`, and what is wrong with what cannot be read."""
+
+import re
+from typing import Final
+
+from sim.model.records import Record
+from sim.world.problems import near
+
+WAITS: Final = {
+    "dml_wait": "operation_wait_us",
+    "schema_wait": "first_wait_us",
+    "dml_latency": "dml_latency_us",
+    "ddl_latency": "ddl_latency_us",
+}
+"""What a metric is of, and the histogram that holds it (analysis/rows.py)."""
+SHARES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+RATE: Final = "schema_abort_rate"
+METRICS: Final = (*(f"{of}_{how}" for of in WAITS for how in ("mean", *SHARES)), RATE)
+UNITS_MS: Final = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+DEFAULT: Final = "dml_wait_p99<=1ms"
+_GOAL: Final = re.compile(r"\s*([a-z0-9_]+)\s*(<=|<|>=|>|=)?\s*([-+0-9.eE]*)\s*([a-z%]*)\s*")
+
+
+class TuneError(ValueError):
+    """What cannot be answered, and the way out, in one line."""
+
+
+class Goal(Record, frozen=True):
+    """A metric must not exceed a limit: milliseconds, or a share for the abort rate."""
+
+    metric: str
+    limit: float
+
+    @property
+    def of(self) -> str:
+        """What it is of: `dml_wait`, `ddl_latency` and so on; the abort rate is of itself."""
+        return self.metric if self.metric == RATE else self.metric.rpartition("_")[0]
+
+    @property
+    def share(self) -> float | None:
+        """The quantile that it asks about; None of a mean or a rate."""
+        return SHARES.get(self.metric.rpartition("_")[2])
+
+    @property
+    def text(self) -> str:
+        """As it would be written."""
+        unit = "" if self.metric == RATE else "ms"
+        return f"{self.metric}<={self.limit:g}{unit}"
+
+
+def read_goal(text: str) -> Goal:
+    """One goal; `TuneError` tells what is missing."""
+    found = _GOAL.fullmatch(text)
+    if found is None or not found.group(2):
+        raise TuneError(f"--slo {text!r}: expected METRIC<=LIMIT, such as {DEFAULT}")
+    metric, sign, number, unit = found.groups()
+    if metric not in METRICS:
+        raise TuneError(f"--slo {text!r}: unknown metric {metric!r}; {near(metric, METRICS)}")
+    if sign not in ("<=", "<"):
+        raise TuneError(f"--slo {text!r}: only upper limits: say {metric}<={number}{unit}")
+    try:
+        limit = float(number)
+    except ValueError:
+        raise TuneError(f"--slo {text!r}: the limit is no number; say {DEFAULT}") from None
+    return Goal(metric, _scaled(text, metric, limit, unit))
+
+
+def _scaled(text: str, metric: str, limit: float, unit: str) -> float:
+    """The limit in milliseconds, or as a share."""
+    if metric == RATE:
+        scale = {"": 1.0, "%": 0.01}.get(unit)
+        if scale is None or not 0 <= limit * scale <= 1:
+            raise TuneError(f"--slo {text!r}: a rate lies between 0 and 1, or 0% and 100%")
+        return limit * scale
+    if not unit:
+        raise TuneError(f"--slo {text!r}: the limit has no unit; say {limit:g}ms, us or s")
+    if unit not in UNITS_MS:
+        raise TuneError(f"--slo {text!r}: unknown unit {unit!r}; known: us, ms, s")
+    if limit < 0:
+        raise TuneError(f"--slo {text!r}: a time is not negative")
+    return limit * UNITS_MS[unit]
+
+
+def read_goals(texts: list[str]) -> tuple[Goal, ...]:
+    """All goals, each metric once."""
+    goals = tuple(read_goal(text) for text in texts or [DEFAULT])
+    for place, goal in enumerate(goals):
+        if any(goal.metric == other.metric for other in goals[:place]):
+            raise TuneError(f"--slo {texts[place]!r}: {goal.metric} has a limit already")
+    return goals

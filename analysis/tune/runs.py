@@ -1,0 +1,201 @@
+"""Runs cells, on processes or on Spark, and what their rows say: figures with intervals over seeds.
+
+Every cell of one answer has the same seeds, so all see the same weather (common random numbers).
+"""
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from functools import cached_property
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis import statistics
+from analysis.chunks import Round, Tally, Work
+from analysis.rows import Cell, Job, Row, run_job
+from analysis.tune.goals import RATE, WAITS, Goal
+from sim.units import US_PER_MS
+from sim.world.parallel import cores
+
+Array = NDArray[np.float64]
+Watch = Callable[[int], None]
+"""Told how many more runs are done."""
+ALONE: Final = 16
+"""So few runs are not worth a process."""
+SECONDS_A_RUN: Final = 0.1
+
+
+class Runs:
+    """Where runs are done; `count` says how many were."""
+
+    def __init__(
+        self, seeds: range, *, master: str | None = None, jobs: int | None = None,
+        loads: tuple[str, ...] = (), watch: Watch = lambda runs: None,
+    ) -> None:  # fmt: skip
+        self.seeds = seeds
+        self.count = 0
+        self.rows: list[Row] = []
+        self._master, self._loads, self._watch = master, loads, watch
+        self._jobs = jobs or cores()
+        self._stack = ExitStack()
+        self._pool: ProcessPoolExecutor | None = None
+        self._spark: Any = None
+
+    def __enter__(self) -> "Runs":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=kind is None, cancel_futures=True)
+        self._stack.close()
+
+    def run(self, cells: Sequence[Cell]) -> list["Figures"]:
+        """The figures of each cell, in order."""
+        if self._master is not None:
+            rows = self._on_spark(cells)
+        else:
+            rows = self._here([self._job(cell, seed) for cell in cells for seed in self.seeds])
+        self.count += len(rows)
+        self.rows += rows
+        each = len(self.seeds)
+        return [Figures(cell, rows[at * each : (at + 1) * each]) for at, cell in enumerate(cells)]
+
+    def _job(self, cell: Cell, seed: int) -> Job:
+        return Job(cell=cell, seed=seed, loads=self._loads)
+
+    def _here(self, jobs: list[Job]) -> list[Row]:
+        if self._jobs == 1 or (self._pool is None and len(jobs) <= ALONE):
+            return [self._told(run_job(job)) for job in jobs]
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self._jobs,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=signal.signal,
+                initargs=(signal.SIGINT, signal.SIG_IGN),
+            )
+        return [self._told(row) for row in self._pool.map(run_job, jobs, chunksize=2)]
+
+    def _told(self, row: Row) -> Row:
+        self._watch(1)
+        return row
+
+    def _on_spark(self, cells: Sequence[Cell]) -> list[Row]:
+        """The same as chunks of a sweep; their files are on a file system that all share."""
+        import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
+
+        from analysis import spark, spark_fanout
+        from analysis.chunks import ChunkId
+
+        if self._spark is None:
+            self._spark = self._stack.enter_context(spark.session(str(self._master)))
+        work_s = SECONDS_A_RUN * len(cells) * len(self.seeds)
+        context = self._spark.sparkContext
+        slots = context.defaultParallelism
+        tasks = spark_fanout.partitions(work_s, slots, local=context.master.startswith("local"))
+        runs = len(cells) * len(self.seeds)
+        whole = Round(tuple(range(len(cells))), self.seeds.start, len(self.seeds),
+                      max(runs // (2 * tasks), 1))  # fmt: skip
+        chunks = [ChunkId(0, place) for place in range(whole.chunks)]
+
+        def watch(tally: Tally) -> None:
+            self._watch(tally.runs)
+
+        with TemporaryDirectory(prefix="ddlsim-tune-") as folder:
+            work = Work(folder, tuple(cells), {}, loads=self._loads)
+            spark_fanout.run_on_spark(self._spark, work, whole, chunks, tasks, watch)
+            rows: list[Row] = []
+            for chunk in chunks:
+                rows += pq.read_table(f"{folder}/{chunk.file}", partitioning=None).to_pylist()
+        return rows
+
+
+class Figures:
+    """What the runs of one cell say, seed by seed."""
+
+    def __init__(self, cell: Cell, rows: list[Row]) -> None:
+        self.cell = cell
+        self.rows = [row for row in rows if row["fingerprint"] is not None]
+        self.lost = [row for row in rows if row["fingerprint"] is None]
+        if not self.rows:
+            raise RuntimeError(f"every run of {cell.name} {cell.parameters} failed: "
+                               f"{self.lost[0]['error']}")  # fmt: skip
+
+    @cached_property
+    def _weights(self) -> Array:
+        return statistics.seed_weights(len(self.rows))
+
+    def counts(self, of: str) -> tuple[Array, Array]:
+        """A histogram of every seed: values in ms, and counts (seeds, values)."""
+        cells = [dict(row[WAITS[of]]["counts"]) for row in self.rows]
+        lower = sorted({us for cell in cells for us in cell})
+        place = {us: at for at, us in enumerate(lower)}
+        matrix = np.zeros((len(cells), max(len(lower), 1)))
+        for number, cell in enumerate(cells):
+            for us, count in cell.items():
+                matrix[number, place[us]] = count
+        return np.asarray(lower or [0], dtype=np.float64) / US_PER_MS, matrix
+
+    def column(self, name: str) -> Array:
+        """A number of every seed."""
+        return np.asarray([row[name] for row in self.rows], dtype=np.float64)
+
+    def point(self, goal: Goal) -> float:
+        """The figure that a goal is about, of all seeds together."""
+        return float(self._of(goal, np.ones((1, len(self.rows))))[0])
+
+    def resampled(self, goal: Goal) -> Array:
+        """The same for every resample of the seeds; the same resamples in every cell."""
+        return self._of(goal, self._weights)
+
+    def interval(self, goal: Goal, level: float = statistics.LEVEL) -> tuple[float, float]:
+        """Its interval over seeds."""
+        if goal.metric == RATE:
+            ends = statistics.ratio_interval(
+                self.column("schema_aborts"), self.column("attempts"), level
+            )
+            return float(ends[0]), float(ends[1])
+        tail = (1 - level) / 2
+        low, high = np.nanquantile(self.resampled(goal), [tail, 1 - tail])
+        return float(low), float(high)
+
+    def _of(self, goal: Goal, weights: Array) -> Array:
+        if goal.metric == RATE:
+            aborts = weights @ self.column("schema_aborts")
+            return np.asarray(aborts / np.maximum(weights @ self.column("attempts"), 1))
+        values, counts = self.counts(goal.of)
+        pooled = weights @ counts
+        if goal.share is not None:
+            return np.asarray(statistics.pooled_quantile(pooled, values, goal.share))
+        totals = np.asarray([row[WAITS[goal.of]]["total_us"] for row in self.rows]) / US_PER_MS
+        with np.errstate(invalid="ignore"):
+            return np.asarray((weights @ totals) / pooled.sum(axis=-1))
+
+    def waiting(self) -> tuple[float, float, float]:
+        """The share of first look-ups that waited at all, and its interval."""
+        values, counts = self.counts("schema_wait")
+        waited = counts[:, values > 0].sum(axis=1)
+        total = counts.sum(axis=1)
+        low, high = statistics.ratio_interval(waited, total)
+        return float(waited.sum() / max(total.sum(), 1)), float(low), float(high)
+
+    @property
+    def writes_per_ms(self) -> float:
+        """The measured mu: metadata writes that are no idle commands."""
+        return float(self.column("meta_writes").sum() / self.column("simulated_us").sum() * 1000)
+
+    def breaches(self, invariant: str) -> int:
+        """In how many runs a judge found this invariant broken, in or out of assumption."""
+        return sum(
+            any(found["invariant"] == invariant for found in row["violations"]) for row in self.rows
+        )

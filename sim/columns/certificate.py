@@ -1,0 +1,128 @@
+"""The witness that there is no cycle: a total order in which every edge points forward.
+
+Committed transactions have a place in time: their commit timestamp, a read-only one its read
+timestamp, a DDL its activation (before what ties with it); without any, the instant of the answer.
+Sort by that, and no edge may go back. For real time no edge is made: in that order, nobody who
+stands later may have ended before one begins, which a running minimum from the end tells.
+
+What fails here is not an anomaly: under clock skew real time runs against commit timestamps in
+histories that are strictly serializable all the same. Then `residue` has to look.
+"""
+
+import numpy as np
+
+from sim.columns.edges import RW, Edges
+from sim.columns.history import NONE, UNKNOWN, Array, ColumnHistory
+from sim.columns.versions import Versions
+
+FOREVER = np.iinfo(np.int64).max
+
+
+class Order:
+    """A total order of transactions: `place[i]` of each, `at[p]` who stands where.
+
+    `sorted` tells that transactions are numbered in this order already.
+    """
+
+    __slots__ = ("at", "padded", "place", "sorted")
+
+    def __init__(self, rank: Array) -> None:
+        n = len(rank)
+        self.sorted = n < 2 or bool((rank[1:] >= rank[:-1]).all())
+        if self.sorted:
+            self.at = self.place = np.arange(n, dtype=np.int32)
+        else:
+            self.at = np.argsort(rank, kind="stable").astype(np.int32)
+            self.place = np.empty(n, np.int32)
+            self.place[self.at] = np.arange(n, dtype=np.int32)
+        self.padded = np.append(self.place, np.asarray([n, NONE], np.int32))
+
+    def backward(self, block: Edges) -> Array:
+        """Which edges go back in this order; one with a missing end does not."""
+        back: Array
+        if self.sorted:
+            back = block.source > block.target
+        else:
+            back = self.padded[block.source] > self.padded[block.target]
+        return back
+
+    def forward(self, blocks: list[Edges]) -> bool:
+        """Whether every edge points forward."""
+        return not any(bool(self.backward(block).any()) for block in blocks)
+
+
+def rank_of(history: ColumnHistory) -> Array:
+    """Where each transaction stands: by timestamps if the committed have them, else by answers."""
+    stamp = np.where(history.commit_ts >= 0, history.commit_ts, history.read_ts)
+    counts = history.status == 0
+    if bool((stamp[counts] >= 0).all()):
+        rank = stamp
+    else:
+        rank = np.where(history.end >= 0, history.end, FOREVER // 4)
+    ddl = history.ddl
+    return rank * 2 + ~ddl if ddl.any() else rank
+
+
+def spans_of(history: ColumnHistory, node: Array | None) -> tuple[Array, Array]:
+    """Begin and end as real time sees them: 0 and the end of time where they do not count."""
+    begin = np.where(history.begin >= 0, history.begin, NONE)
+    ends = (history.end >= 0) & (history.status != UNKNOWN)
+    if node is not None:
+        ends &= node
+        begin = np.where(node, begin, NONE)
+    return begin, np.where(ends, history.end, FOREVER)
+
+
+def in_real_time(order: Order, begin: Array, end: Array) -> bool:
+    """Whether nobody who stands later in the order ended before one who stands earlier began."""
+    if not len(begin):
+        return True
+    if not order.sorted:
+        begin, end = begin[order.at], end[order.at]
+    earliest = np.minimum.accumulate(end[::-1])[::-1]
+    return bool((earliest[1:] >= begin[:-1]).all())
+
+
+def back_in_time(order: Order, begin: Array, end: Array) -> tuple[Array, Array]:
+    """Places (low, high) of those who began after somebody at a higher place had ended.
+
+    Only the highest one for each is told.
+    """
+    begin, end = begin[order.at], end[order.at]
+    by_end = np.argsort(end, kind="stable")
+    highest = np.maximum.accumulate(by_end)
+    before = np.searchsorted(end[by_end], begin, side="left")
+    low = np.flatnonzero(before > 0)
+    high = highest[before[low] - 1]
+    worse = high > low
+    return low[worse], high[worse]
+
+
+def snapshots_hold(
+    history: ColumnHistory, versions: Versions, blocks: list[Edges], level: int
+) -> bool:
+    """Whether every transaction read the snapshot of its read_ts, and no two writers overlapped.
+
+    That is snapshot isolation by its definition: what was read had committed by then, the next
+    version had not, and the writer of the version before had (NOCONFLICT). Only of data (level 0).
+    """
+    counts = np.ones(history.transactions, np.bool_) if versions.node is None else versions.node
+    known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~_writes(history, versions))
+    if level or not bool(known[counts].all()):
+        return False
+    commit = np.append(history.commit_ts, np.asarray([FOREVER, NONE]))
+    read = np.append(history.read_ts, np.asarray([FOREVER, NONE]))
+    for block in blocks:
+        others = block.source != block.target
+        anti = (block.kind & RW) != 0
+        came = np.where(anti, read[block.source], commit[block.source])
+        went = np.where(anti, commit[block.target] - 1, read[block.target])
+        if bool((others & (came > went)).any()):
+            return False
+    return True
+
+
+def _writes(history: ColumnHistory, versions: Versions) -> Array:
+    writes = np.zeros(history.transactions, np.bool_)
+    writes[history.tx[versions.write]] = True
+    return writes

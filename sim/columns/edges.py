@@ -1,0 +1,160 @@
+"""The serialization graph as arrays: who comes before whom, and because of which operation.
+
+ww: the writers of neighbouring versions. wr: a version's writer comes before its readers. rw: a
+reader comes before the writer of the next version. Process: transactions of one client follow each
+other. Real time is no array of edges between transactions, which would be N^2 of them: the
+certificate compares it with running maxima, and the search gets a chain of instants (`realtime`).
+
+Blocks as built may hold edges with a missing end: source -1 or target N. No rank puts those out of
+order, so a certificate need not look; `compact` drops them, and self-loops.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from sim.columns.history import (
+    NONE,
+    PRECEDES,
+    PREDICATE,
+    UNKNOWN,
+    Array,
+    ColumnHistory,
+)
+from sim.columns.versions import Versions
+
+WW: Final = 1
+WR: Final = 2
+RW: Final = 4
+PROCESS: Final = 8
+REALTIME: Final = 16
+PREDICATE_EDGE: Final = 32
+"""Beside RW or WR: it rests on a key that a scan took for absent."""
+DDL: Final = 64
+"""Beside any: an end of it is a DDL."""
+STRICT_ONLY: Final = 128
+"""Beside RW: the relaxed graph has no such edge."""
+DATA: Final = WW | WR | RW
+NAMES: Final = {WW: "ww", WR: "wr", RW: "rw", PROCESS: "process", REALTIME: "realtime"}
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """`source[i]` comes before `target[i]`.
+
+    `kind` is a mask of one of WW, WR, RW, PROCESS, REALTIME and the marks above. `why` is the
+    number of the operation that shows it: the earlier write (ww), the read (wr, rw), else -1; who
+    brings edges of his own may number whatever he likes.
+    """
+
+    source: Array
+    target: Array
+    kind: Array
+    why: Array
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def take(self, chosen: Array) -> "Edges":
+        """Those that a mask or an index array chooses."""
+        return Edges(self.source[chosen], self.target[chosen], self.kind[chosen], self.why[chosen])
+
+
+def edges(source: Array, target: Array, kind: int | Array, why: Array | None = None) -> Edges:
+    """Edges of one kind, or of a kind each; without `why` none has an operation."""
+    count = len(source)
+    kinds = np.broadcast_to(np.asarray(kind, np.uint16), (count,))
+    reasons = np.broadcast_to(np.int32(NONE), (count,)) if why is None else why
+    return Edges(source, target, kinds, reasons)
+
+
+def joined(blocks: list[Edges]) -> Edges:
+    """Several blocks as one."""
+    if not blocks:
+        empty = np.zeros(0, np.int32)
+        return edges(empty, empty, 0)
+    return Edges(
+        np.concatenate([block.source for block in blocks]),
+        np.concatenate([block.target for block in blocks]),
+        np.concatenate([block.kind for block in blocks]),
+        np.concatenate([block.why for block in blocks]),
+    )
+
+
+def compact(block: Edges, nodes: int) -> Edges:
+    """Without missing ends and self-loops."""
+    real = (block.source >= 0) & (block.target < nodes) & (block.source != block.target)
+    return block if real.all() else block.take(real)
+
+
+def data_edges(history: ColumnHistory, versions: Versions, *, strict: bool = False) -> list[Edges]:
+    """ww, wr and rw of all nodes, in blocks; with missing ends, see above."""
+    ops = _reads(history, versions)
+    slot, tx = versions.slot[ops], history.tx[ops]
+    kind = history.kind[ops]
+    plain = bool((kind < PREDICATE).all())
+    seen, reader, why = slot, tx, ops
+    marks: int | Array = 0
+    if not plain:
+        sees = kind != PRECEDES
+        seen, reader, why = slot[sees], tx[sees], ops[sees]
+        marks = np.where(kind == PREDICATE, PREDICATE_EDGE, 0).astype(np.uint16)
+        marks |= np.where(history.strict_only[ops], STRICT_ONLY, 0).astype(np.uint16)
+    wr_marks = marks if isinstance(marks, int) else marks[kind != PRECEDES] & PREDICATE_EDGE
+    blocks = [
+        _ww(versions),
+        edges(versions.node_writer[seen], reader, WR | wr_marks, why),
+        edges(tx, versions.next_writer[slot], RW | marks, ops),
+    ]
+    if not strict and not plain:
+        blocks = [block.take((block.kind & STRICT_ONLY) == 0) for block in blocks]
+    return blocks
+
+
+def _reads(history: ColumnHistory, versions: Versions) -> Array:
+    """The operations of nodes that tell a version without writing it."""
+    wanted = ~versions.write
+    if len(wanted) and int(history.version.min()) < 0:
+        wanted &= versions.slot >= 0
+    if versions.node is not None:
+        counts = versions.node & (history.status != UNKNOWN)
+        wanted &= counts[history.tx]
+    return np.flatnonzero(wanted).astype(np.int32)
+
+
+def _ww(versions: Versions) -> Edges:
+    """Every version of a node to the next one; a key's initial version has nobody before it."""
+    return edges(versions.node_writer, versions.next_writer, WW, versions.installed_by)
+
+
+def process_edges(history: ColumnHistory, versions: Versions) -> Edges:
+    """From each transaction to the next one of its process, by begin; unknown ones left out.
+
+    Where the begin does not count, the end tells the place: a process does one thing at a time.
+    Who has neither has no place.
+    """
+    chosen = (history.process >= 0) & ((history.begin >= 0) | (history.end >= 0))
+    if versions.node is not None:
+        chosen = chosen & versions.node & (history.status != UNKNOWN)
+    members = np.flatnonzero(chosen).astype(np.int32)
+    begin = history.begin[members]
+    if len(begin) and int(begin.min()) < 0:
+        begin = np.where(begin < 0, history.end[members], begin)
+    if len(begin) and bool((begin[1:] < begin[:-1]).any()):
+        members = members[np.argsort(begin, kind="stable")]
+    process = history.process[members]
+    small = bool(len(process)) and int(process.max()) < 2**16
+    order = np.argsort(process.astype(np.uint16) if small else process, kind="stable")
+    members, process = members[order], process[order]
+    same = process[1:] == process[:-1]
+    return edges(members[:-1][same], members[1:][same], PROCESS)
+
+
+def with_ddl(block: Edges, history: ColumnHistory) -> Edges:
+    """The same edges, those with a DDL at an end marked so."""
+    if not history.ddl.any():
+        return block
+    touches = history.ddl[block.source] | history.ddl[block.target]
+    kind = block.kind | np.where(touches, DDL, 0).astype(np.uint16)
+    return Edges(block.source, block.target, kind, block.why)

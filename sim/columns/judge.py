@@ -1,0 +1,144 @@
+"""The judge of histories held as columns: reads one by one, then the order, then the residue.
+
+A clean history costs a few passes over its columns. Reads that no order explains are found by
+comparing columns; then the graph's edges are held against the order of timestamps (or, for snapshot
+isolation, against read and commit timestamps); only where that fails are components sought, and
+only inside those, cycles.
+"""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import numpy as np
+
+from sim.columns.certificate import Order, in_real_time, rank_of, snapshots_hold, spans_of
+from sim.columns.classify import other_names
+from sim.columns.cycles import Cycle, Search, find_cycles
+from sim.columns.edges import Edges, compact, data_edges, process_edges
+from sim.columns.history import APPEND, COMMITTED, ColumnHistory, check, is_write
+from sim.columns.models import DEFAULT, Model, model_of, ruled_out
+from sim.columns.reads import Finding, dirty, lost_updates, pairs_of
+from sim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Verdict
+from sim.columns.versions import Versions, versions_of
+from sim.columns.words import Words
+
+Found = TypeVar("Found", Finding, Cycle)
+
+
+def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False) -> Verdict:
+    """Whether a history keeps to a model, and if not, what shows it.
+
+    `strict` judges the graph with those anti-dependencies too that are marked `strict_only`. Raises
+    `HistoryError` for columns that make no history, `ValueError` for an unknown model.
+    """
+    wanted = model_of(model)
+    check(history)
+    versions = versions_of(history)
+    pairs = pairs_of(history)
+    findings = [one for one in dirty(history, versions, pairs) if one.type in wanted.forbids]
+    blocks = data_edges(history, versions, strict=strict)
+    if wanted.level:
+        blocks.append(process_edges(history, versions))
+    words = Words(history)
+    certificate = _certificate(history, versions, blocks, wanted)
+    if certificate:
+        found = [words.finding(one) for one in _first(findings)]
+        return _verdict(
+            wanted, found, _counts(one.type for one in findings), certificate, (), _open(history)
+        )
+    for at, block in enumerate(blocks):
+        blocks[at] = compact(block, history.transactions)
+    begin, end = spans_of(history, versions.node)
+    search = find_cycles(
+        history.transactions, blocks, begin, end, rank=rank_of(history), ddl=history.ddl,
+        model=model,
+    )  # fmt: skip
+    if search.components and "lost-update" in wanted.forbids:
+        inside = np.zeros(history.transactions, np.bool_)
+        inside[np.concatenate(search.components)] = True
+        findings += lost_updates(history, versions, pairs, inside)
+    cycles = _with_other_names(history, search)
+    types = [one.type for one in findings] + [one.type for one in cycles]
+    anomalies = [words.finding(one) for one in _first(findings)]
+    anomalies += [words.cycle(one) for one in _first(cycles)]
+    return _verdict(wanted, anomalies, _counts(types), "components", search.notes, _open(history))
+
+
+def _certificate(
+    history: ColumnHistory, versions: Versions, blocks: list[Edges], model: Model
+) -> str:
+    """What shows at once that there is no cycle; empty if nothing does."""
+    order = Order(rank_of(history))
+    if order.forward(blocks) and (
+        model.level < 2 or in_real_time(order, *spans_of(history, versions.node))
+    ):
+        return "order"
+    if "G2-item" not in model.forbids and snapshots_hold(history, versions, blocks, model.level):
+        return "snapshots"
+    return ""
+
+
+def _with_other_names(history: ColumnHistory, search: Search) -> list[Cycle]:
+    """The cycles, and once more those that have a name besides."""
+    found: list[Cycle] = []
+    for cycle in search.cycles:
+        found.append(cycle)
+        names = other_names(cycle.links, lambda link: int(history.key[link.why]))
+        found += [Cycle(name, cycle.links) for name in names]
+    return found
+
+
+def _first(found: list[Found]) -> list[Found]:
+    """The first few of each type."""
+    seen: dict[str, int] = {}
+    kept: list[Found] = []
+    for one in found:
+        seen[one.type] = seen.get(one.type, 0) + 1
+        if seen[one.type] <= KEPT_OF_A_KIND:
+            kept.append(one)
+    return kept
+
+
+def _counts(types: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for type_ in types:
+        counts[type_] = counts.get(type_, 0) + 1
+    return counts
+
+
+def _verdict(
+    model: Model,
+    anomalies: list[Anomaly],
+    counts: dict[str, int],
+    certificate: str,
+    notes: tuple[str, ...],
+    open_: tuple[str, ...],
+) -> Verdict:
+    valid = not any(model.forbids_type(type_) for type_ in counts)
+    return Verdict(
+        model.name,
+        "unknown" if valid and open_ else valid,
+        tuple(anomalies),
+        tuple(counts.items()),
+        ruled_out(counts),
+        certificate if valid and not open_ else "",
+        (*notes, *open_),
+    )
+
+
+def _open(history: ColumnHistory) -> tuple[str, ...]:
+    """What is not known of committed reads and writes, and could hide an anomaly.
+
+    An append that no list shows hides none: all that came after it would show it.
+    """
+    said = (history.version < 0) & (history.kind != APPEND)
+    if not said.any():
+        return ()
+    said &= (history.status == COMMITTED)[history.tx]
+    written = is_write(history.kind[said])
+    found = {"read": int((~written).sum()), "write": int(written.sum())}
+    return tuple(
+        f"of {count} committed {what}s the version is not known: what they would show is open"
+        for what, count in found.items()
+        if count
+    )

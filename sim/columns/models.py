@@ -1,0 +1,81 @@
+"""Consistency models by what they forbid (Adya's names; Elle's for what lists show).
+
+A model forbids phenomena, and says which orders beside the data's count: none, that of each
+process, or real time too. `strict-serializable` is strong serializability.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+_UNCOMMITTED: Final = frozenset(
+    {"G0", "dirty-update", "garbage-read", "duplicate-elements", "incompatible-order"}
+)
+_COMMITTED: Final = _UNCOMMITTED | {"G1a", "G1b", "G1c"}
+_SNAPSHOT: Final = _COMMITTED | {
+    "internal",
+    "fractured-read",
+    "lost-update",
+    "long-fork",
+    "G-single",
+    "G-nonadjacent",
+}
+_SERIALIZABLE: Final = _SNAPSHOT | {"G2-item", "G2-predicate"}
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model: the phenomena it forbids, and up to which order (0 data, 1 process, 2 real time)."""
+
+    name: str
+    forbids: frozenset[str]
+    level: int
+
+    def forbids_type(self, type_: str) -> bool:
+        """Whether an anomaly of this type, suffix and prefix included, breaks the model."""
+        base, level = split(type_)
+        return base in self.forbids and level <= self.level
+
+
+SUFFIXES: Final = ("", "-process", "-realtime")
+"""What a type of anomaly ends in, by the order that its cycle needs."""
+
+MODELS: Final = {
+    model.name: model
+    for model in (
+        Model("read-uncommitted", _UNCOMMITTED, 0),
+        Model("read-committed", _COMMITTED, 0),
+        Model("snapshot-isolation", _SNAPSHOT, 0),
+        Model("serializable", _SERIALIZABLE, 0),
+        Model("strong-session-snapshot-isolation", _SNAPSHOT, 1),
+        Model("strong-session-serializable", _SERIALIZABLE, 1),
+        Model("strong-snapshot-isolation", _SNAPSHOT, 2),
+        Model("strict-serializable", _SERIALIZABLE, 2),
+    )
+}
+"""Every model by its name, weaker ones first."""
+DEFAULT: Final = "strict-serializable"
+
+
+def split(type_: str) -> tuple[str, int]:
+    """A type without its prefix and suffix, and the order that it needs."""
+    base = type_.removeprefix("schema-")
+    for level in (2, 1):
+        if base.endswith(SUFFIXES[level]):
+            return base.removesuffix(SUFFIXES[level]), level
+    return base, 0
+
+
+def ruled_out(types: Iterable[str]) -> tuple[str, ...]:
+    """The models that any of these anomalies breaks, weaker ones first."""
+    seen = tuple(types)
+    return tuple(
+        name for name, model in MODELS.items() if any(model.forbids_type(one) for one in seen)
+    )
+
+
+def model_of(name: str) -> Model:
+    """A model by its name; `ValueError` with all names for an unknown one."""
+    if name not in MODELS:
+        raise ValueError(f"no model {name!r}; there are {', '.join(MODELS)}")
+    return MODELS[name]

@@ -1,0 +1,178 @@
+"""Reads that no order of transactions explains, found one by one over the columns.
+
+internal: a transaction does not find its own last write, or finds two versions of a key that it did
+not write between. G1a: a version of an aborted transaction. G1b: one that its writer replaced
+itself. garbage-read: one that nobody wrote. dirty-update: a committed version upon an aborted one.
+Only what committed transactions read counts.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from sim.columns.history import ABORTED, COMMITTED, PRECEDES, UNKNOWN, Array, ColumnHistory
+from sim.columns.versions import Versions
+
+SHORT: Final = 12
+"""Operations up to which neighbours are compared one distance at a time, without sorting."""
+
+
+class Finding(NamedTuple):
+    """An anomaly of one operation: who, with whom (-1: nobody), and which operation."""
+
+    type: str
+    tx: int
+    other: int
+    op: int
+
+
+class Pairs(NamedTuple):
+    """Operations of one transaction on one key that follow each other there."""
+
+    earlier: Array
+    later: Array
+
+
+def pairs_of(history: ColumnHistory) -> Pairs:
+    """Every two successive operations of a transaction on the same key that tell a version."""
+    tells = (history.kind != PRECEDES) & (history.version >= 0)
+    if not tells.all():
+        ops = np.flatnonzero(tells)
+        found = _pairs(history.tx[ops], history.key[ops])
+        return Pairs(ops[found.earlier], ops[found.later])
+    return _pairs(history.tx, history.key)
+
+
+def _pairs(tx: Array, key: Array) -> Pairs:
+    longest = int(np.bincount(tx).max()) if len(tx) else 0
+    if longest > SHORT:
+        order = np.argsort(tx.astype(np.int64) * (int(key.max()) + 1) + key, kind="stable")
+        same = (tx[order[1:]] == tx[order[:-1]]) & (key[order[1:]] == key[order[:-1]])
+        return Pairs(order[:-1][same], order[1:][same])
+    earlier: list[Array] = []
+    later: list[Array] = []
+    for apart in range(1, longest):
+        found = np.flatnonzero((key[apart:] == key[:-apart]) & (tx[apart:] == tx[:-apart]))
+        earlier.append(found)
+        later.append(found + apart)
+    if not any(len(one) for one in earlier):
+        none = np.zeros(0, np.int64)
+        return Pairs(none, none)
+    first, second = np.concatenate(earlier), np.concatenate(later)
+    order = np.lexsort((first, second))
+    first, second = first[order], second[order]
+    nearest = np.append(second[1:] != second[:-1], True)
+    return Pairs(first[nearest], second[nearest])
+
+
+def dirty(history: ColumnHistory, versions: Versions, pairs: Pairs) -> list[Finding]:
+    """Every finding, those of one type together, each type by operation."""
+    found = _internal(history, versions, pairs)
+    reads = ~versions.write & (versions.slot >= 0)
+    if versions.node is not None:
+        reads &= (history.status == COMMITTED)[history.tx]
+        reads &= history.kind != PRECEDES
+        found += _of_aborted(history, versions, reads)
+        found += _upon_aborted(history, versions)
+    found += _intermediate(history, versions, pairs, reads)
+    if bool((versions.writer < 0).sum() > len(versions.base) - 1):
+        ops = np.flatnonzero(reads & (history.version > 0) & (history.kind != PRECEDES))
+        ops = ops[versions.writer[versions.slot[ops]] < 0]
+        found += [Finding("garbage-read", int(history.tx[op]), -1, int(op)) for op in ops]
+    return found
+
+
+def _internal(history: ColumnHistory, versions: Versions, pairs: Pairs) -> list[Finding]:
+    """A read after an own operation on the key must tell the version of that operation."""
+    if not len(pairs.later):
+        return []
+    reads = ~versions.write[pairs.later]
+    reads &= (history.status == COMMITTED)[history.tx[pairs.later]]
+    wrong = reads & (history.version[pairs.later] != history.version[pairs.earlier])
+    return [
+        Finding("internal", int(history.tx[op]), -1, int(op)) for op in np.sort(pairs.later[wrong])
+    ]
+
+
+def _of_aborted(history: ColumnHistory, versions: Versions, reads: Array) -> list[Finding]:
+    assert versions.node is not None
+    aborted = np.append(history.status == ABORTED, False)
+    ops = np.flatnonzero(reads)
+    writer = versions.writer[versions.slot[ops]]
+    bad = aborted[writer]
+    return [
+        Finding("G1a", int(history.tx[op]), int(of), int(op))
+        for op, of in zip(ops[bad], writer[bad], strict=True)
+    ]
+
+
+def _upon_aborted(history: ColumnHistory, versions: Versions) -> list[Finding]:
+    """A version of a node whose predecessor in the order is one of an aborted transaction."""
+    aborted = np.append(history.status == ABORTED, False)
+    before = np.flatnonzero(aborted[versions.writer[:-1]])
+    last = np.zeros(versions.slots + 1, np.bool_)
+    last[versions.base[1:]] = True
+    before = before[~last[before + 1] & (versions.node_writer[before + 1] >= 0)]
+    return [
+        Finding(
+            "dirty-update",
+            int(versions.writer[at + 1]),
+            int(versions.writer[at]),
+            int(versions.installed_by[at + 1]),
+        )
+        for at in before
+    ]
+
+
+def _intermediate(
+    history: ColumnHistory, versions: Versions, pairs: Pairs, reads: Array
+) -> list[Finding]:
+    """Versions that their own transaction replaced, as read by others."""
+    both = versions.write[pairs.earlier] & versions.write[pairs.later]
+    replaced = versions.slot[pairs.earlier[both]]
+    if not len(replaced) or bool((versions.write[pairs.later] & ~both).any()):
+        replaced = _replaced(history, versions, pairs)
+    replaced = replaced[replaced >= 0]
+    if not len(replaced):
+        return []
+    is_replaced = np.zeros(versions.slots, np.bool_)
+    is_replaced[replaced] = True
+    ops = np.flatnonzero(reads & (history.kind != PRECEDES))
+    ops = ops[is_replaced[versions.slot[ops]]]
+    writer = versions.writer[versions.slot[ops]]
+    other = (writer != history.tx[ops]) & (history.status[writer] != ABORTED)
+    return [
+        Finding("G1b", int(history.tx[op]), int(of), int(op))
+        for op, of in zip(ops[other], writer[other], strict=True)
+    ]
+
+
+def _replaced(history: ColumnHistory, versions: Versions, pairs: Pairs) -> Array:
+    """The slots of writes that a later write of the same transaction on the key replaced."""
+    touched = np.unique(np.concatenate([pairs.earlier, pairs.later]))
+    writes = touched[versions.write[touched]]
+    packed = history.tx[writes].astype(np.int64) * max(history.keys, 1) + history.key[writes]
+    order = np.argsort(packed, kind="stable")
+    again = packed[order[1:]] == packed[order[:-1]]
+    slots: Array = versions.slot[writes[order[:-1][again]]]
+    return slots
+
+
+def lost_updates(
+    history: ColumnHistory, versions: Versions, pairs: Pairs, inside: Array
+) -> list[Finding]:
+    """Two committed transactions that read one version of a key and both wrote the key.
+
+    `inside` marks the transactions that lie on cycles: nobody else can have lost one.
+    """
+    update = ~versions.write[pairs.earlier] & versions.write[pairs.later]
+    update &= versions.slot[pairs.earlier] >= 0
+    update &= inside[history.tx[pairs.earlier]]
+    if versions.node is not None:
+        update &= (history.status != UNKNOWN)[history.tx[pairs.earlier]]
+    ops = pairs.earlier[update]
+    order = np.lexsort((ops, versions.slot[ops]))
+    ops = ops[order]
+    slot, tx = versions.slot[ops], history.tx[ops]
+    again = np.flatnonzero((slot[1:] == slot[:-1]) & (tx[1:] != tx[:-1]))
+    return [Finding("lost-update", int(tx[at]), int(tx[at + 1]), int(ops[at + 1])) for at in again]

@@ -1,0 +1,195 @@
+"""What may lie on a cycle: the strongly connected components larger than one, and nothing else.
+
+Where the order of the certificate fails, each edge that goes back spans a stretch of places, and
+every cycle lies within one of the stretches, merged where they overlap; only what is inside is
+looked at. Under clock skew real time goes back nearly everywhere, and the stretches are everything:
+then scipy's strong components take the whole graph, which is linear as well.
+
+Real time is a chain of instants: who ended leads to the next instant after which anybody began,
+an instant to the next one, and to those that began then. That is at most three edges a transaction.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
+from scipy.sparse.csgraph import (  # type: ignore[import-untyped]  # scipy ships no types
+    connected_components,
+)
+
+from sim.columns.certificate import FOREVER, Order, back_in_time
+from sim.columns.edges import RW, Edges
+from sim.columns.history import NONE, Array
+
+WORTH_CUTTING: Final = 0.5
+"""The share of nodes within stretches above which nothing is cut away."""
+
+
+class Span(NamedTuple):
+    """When each node began (-1: after nobody) and ended (`FOREVER`: before nobody)."""
+
+    begin: Array
+    end: Array
+
+    def take(self, nodes: Array) -> "Span":
+        """That of some nodes."""
+        return Span(self.begin[nodes], self.end[nodes])
+
+
+class Chain(NamedTuple):
+    """Real time as edges: who ended to an instant, an instant to who began after it; how many."""
+
+    ended: Array
+    ended_at: Array
+    begun_at: Array
+    begun: Array
+    instants: int
+
+
+def chain_of(span: Span) -> Chain:
+    """The chain of instants; instants are numbered from 0."""
+    enders = np.flatnonzero(span.end < FOREVER)
+    beginners = np.flatnonzero(span.begin != NONE)
+    by_end = enders[np.argsort(span.end[enders], kind="stable")]
+    begin = span.begin[beginners]
+    if len(begin) and bool((begin[1:] < begin[:-1]).any()):
+        beginners = beginners[np.argsort(begin, kind="stable")]
+        begin = span.begin[beginners]
+    ended_before = np.searchsorted(span.end[by_end], begin, side="left")
+    later = ended_before > 0
+    beginners, ended_before = beginners[later], ended_before[later]
+    used = np.zeros(len(by_end) + 1, np.bool_)
+    used[ended_before] = True
+    number = np.cumsum(used)
+    instants = int(number[-1])
+    ended_at = number[:-1]
+    in_use = ended_at < instants
+    return Chain(by_end[in_use], ended_at[in_use], number[ended_before] - 1, beginners, instants)
+
+
+def pack(source: Array, target: Array) -> Array:
+    """Edges as single numbers that sort by source, then by target."""
+    packed = source.astype(np.int64)
+    packed <<= 32
+    packed |= target
+    return packed
+
+
+def labels_of(nodes: int, packed: Array) -> Array:
+    """The strongly connected component of each node; `packed` edges are sorted in place.
+
+    Edges that stand twice are taken once: with them scipy's search need not end.
+    """
+    packed.sort()
+    if len(packed):
+        packed = packed[np.append(True, packed[1:] != packed[:-1])]
+    indptr = np.searchsorted(packed, np.arange(nodes + 1, dtype=np.int64) << 32).astype(np.int32)
+    indices = packed.astype(np.int32)  # the lower half, which is the target
+    del packed
+    weight = np.broadcast_to(np.float64(1), indices.shape)
+    graph = csr_array((weight, indices, indptr), shape=(nodes, nodes))
+    found: Any = connected_components(graph, directed=True, connection="strong")
+    labels: Array = found[1]
+    return labels
+
+
+def components_of(
+    nodes: int, blocks: list[Edges], span: Span | None, *, apart: bool = False
+) -> list[Array]:
+    """The components with more than one of the nodes, each sorted, by their smallest node.
+
+    With `apart`, only those with a cycle on which no two anti-dependencies follow each other: a
+    node is taken twice there, as reached by an anti-dependency and as reached otherwise.
+    """
+    total = (2 if apart else 1) * nodes
+    packed: list[Array] = []
+    for block in blocks:
+        packed += _twice(block, nodes) if apart else [pack(block.source, block.target)]
+    if span is not None:
+        chain = chain_of(span)
+        steps = np.arange(total, total + max(chain.instants - 1, 0), dtype=np.int64)
+        packed += [
+            pack(chain.ended, chain.ended_at + total),
+            pack(steps, steps + 1),
+            pack(chain.begun_at + total, chain.begun),
+        ]
+        packed += [pack(chain.ended + nodes, chain.ended_at + total)] if apart else []
+        total += chain.instants
+        del chain, steps
+    whole = np.concatenate([*packed, np.zeros(0, np.int64)])
+    packed.clear()
+    return _grouped(labels_of(total, whole)[: (2 if apart else 1) * nodes], nodes)
+
+
+def _twice(block: Edges, nodes: int) -> list[Array]:
+    """The edges between the two copies of each node, the second one `nodes` higher."""
+    anti = (block.kind & RW) != 0
+    plain = ~anti
+    return [
+        pack(block.source[plain], block.target[plain]),
+        pack(block.source[plain].astype(np.int64) + nodes, block.target[plain]),
+        pack(block.source[anti], block.target[anti].astype(np.int64) + nodes),
+    ]
+
+
+def _grouped(labels: Array, nodes: int) -> list[Array]:
+    """Nodes of equal label, where there are several."""
+    size = np.bincount(labels)
+    members = np.flatnonzero(size[labels] > 1)
+    if not len(members):
+        return []
+    order = np.argsort(labels[members], kind="stable")
+    members = members[order]
+    cuts = np.flatnonzero(np.diff(labels[members])) + 1
+    groups = [np.unique(group % nodes) for group in np.split(members, cuts)]
+    return sorted((group for group in groups if len(group) > 1), key=lambda group: int(group[0]))
+
+
+def stretches_of(order: Order, blocks: list[Edges], span: Span | None) -> Array | None:
+    """For each place the number of its stretch, -1 outside of all; None where there is none."""
+    n = len(order.place)
+    opened = np.zeros(n + 1, np.int64)
+    for block in blocks:
+        back = order.backward(block)
+        if back.any():
+            _span(opened, order.place[block.target[back]], order.place[block.source[back]])
+    if span is not None:
+        low, high = back_in_time(order, span.begin, span.end)
+        _span(opened, low, high)
+    if not opened.any():
+        return None
+    joined = np.cumsum(opened)[:-1] > 0
+    inside = joined | np.append(False, joined[:-1])
+    number = np.cumsum(np.append(True, ~joined[:-1]))
+    return np.where(inside, number, NONE)
+
+
+def _span(opened: Array, low: Array, high: Array) -> None:
+    opened += np.bincount(low, minlength=len(opened))
+    opened -= np.bincount(high, minlength=len(opened))
+
+
+def tangles(
+    order: Order, blocks: list[Edges], span: Span | None, *, apart: bool = False
+) -> list[Array]:
+    """All components that may hold a cycle, by the shortest way; blocks are `compact`."""
+    stretch = stretches_of(order, blocks, span)
+    if stretch is None:
+        return []
+    n = len(order.place)
+    inside = np.flatnonzero(stretch != NONE)
+    if len(inside) > WORTH_CUTTING * n:
+        return components_of(n, blocks, span, apart=apart)
+    nodes = np.sort(order.at[inside])
+    local = np.full(n, NONE, np.int32)
+    local[nodes] = np.arange(len(nodes), dtype=np.int32)
+    cut = [_within(local, block, stretch[order.place]) for block in blocks]
+    parts = components_of(len(nodes), cut, None if span is None else span.take(nodes), apart=apart)
+    return [nodes[part] for part in parts]
+
+
+def _within(local: Array, block: Edges, stretch: Array) -> Edges:
+    """The edges inside of one stretch, their ends renumbered."""
+    chosen = (local[block.source] >= 0) & (stretch[block.source] == stretch[block.target])
+    kept = block.take(chosen)
+    return Edges(local[kept.source], local[kept.target], kept.kind, kept.why)

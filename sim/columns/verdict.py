@@ -1,0 +1,90 @@
+"""What the columnar judge says: the answer, the anomalies, and the models they rule out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Namer = Callable[[int], str]
+Answer = Literal["unknown"] | bool
+KEPT_OF_A_KIND: Final = 8
+"""How many anomalies of one type a verdict keeps in full; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge of a cycle: `source` comes before `target`, and why. `edge` is ww, wr, rw, ..."""
+
+    source: int
+    target: int
+    edge: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """Something that a model forbids; `txns` are numbers of transactions, first the smallest.
+
+    `type` is the field's name for it (`G1a`, `G-single-realtime`, `schema-G-single`). `steps` are
+    empty where it is no cycle.
+    """
+
+    type: str
+    txns: tuple[int, ...]
+    steps: tuple[Step, ...]
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a history keeps to a model.
+
+    `counts` tells how many anomalies of each type were seen (`anomalies` keeps the first few),
+    `ruled_out` the models that they exclude, weakest first, `certificate` what showed a valid
+    history to be so (`order`, or `components` where the order did not suffice), `notes` what was
+    left open, as a component too large to be searched in full.
+    """
+
+    model: str
+    valid: Answer
+    anomalies: tuple[Anomaly, ...] = ()
+    counts: tuple[tuple[str, int], ...] = ()
+    ruled_out: tuple[str, ...] = ()
+    certificate: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of anomalies seen, each once."""
+        return tuple(name for name, _ in self.counts)
+
+    def as_data(self, names: Namer | None = None) -> dict[str, object]:
+        """The same as plain data for JSON: `valid`, `model`, `anomalies`, `not`, `notes`."""
+        call = names or _number
+        return {
+            "valid": self.valid,
+            "model": self.model,
+            "anomalies": [
+                {
+                    "type": one.type,
+                    "txns": [call(number) for number in one.txns],
+                    "steps": [
+                        {
+                            "from": call(step.source),
+                            "to": call(step.target),
+                            "edge": step.edge,
+                            "because": step.because,
+                        }
+                        for step in one.steps
+                    ],
+                    "explanation": one.explanation,
+                }
+                for one in self.anomalies
+            ],
+            "counts": dict(self.counts),
+            "not": list(self.ruled_out),
+            "notes": list(self.notes),
+        }
+
+
+def _number(number: int) -> str:
+    return f"T{number}"

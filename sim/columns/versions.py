@@ -1,0 +1,130 @@
+"""The versions of all keys side by side: one slot for each, key after key.
+
+Versions are dense, so nothing has to be sorted: a key's slots begin where those of the key before
+it end, and version v is the v-th of them. One scatter notes who wrote each slot; who wrote the
+version that was read, and who wrote the next one, are gathers.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from sim.columns.history import (
+    COMMITTED,
+    UNKNOWN,
+    Array,
+    ColumnHistory,
+    HistoryError,
+    is_write,
+)
+
+SPARE_SLOTS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Slots of a history's versions.
+
+    Of each operation its `slot` (-1 without one) and whether it is a `write`; of each slot its
+    `writer`, `installed_by` which operation (both -1 for the initial version, and for one that
+    nobody wrote), and `next_writer`, that of the nearest later version of a transaction that is a
+    node, or the number of transactions where there is none. `node` tells which transactions count,
+    None where all do.
+    """
+
+    base: Array
+    slot: Array
+    write: Array
+    writer: Array
+    installed_by: Array
+    node_writer: Array
+    next_writer: Array
+    node: Array | None
+
+    @property
+    def slots(self) -> int:
+        """How many there are."""
+        return len(self.writer)
+
+
+def versions_of(history: ColumnHistory) -> Versions:
+    """Lay out the versions of a history; `HistoryError` if two operations install the same one."""
+    write = is_write(history.kind)
+    size = _sizes(history, write)
+    base = np.zeros(len(size) + 1, np.int64)
+    np.cumsum(size, out=base[1:])
+    slots = int(base[-1])
+    if slots < 2**31:
+        base = base.astype(np.int32)
+    slot = base[history.key] + history.version
+    if history.operations and int(history.version.min()) < 0:
+        slot[history.version < 0] = -1
+    installs = np.flatnonzero(write & (slot >= 0)).astype(np.int32)
+    writer = np.full(slots, -1, np.int32)
+    installed_by = np.full(slots, -1, np.int32)
+    at = slot[installs]
+    installed_by[at] = installs
+    _refuse_twice(history, installs, at, installed_by)
+    writer[at] = history.tx[installs]
+    node = _nodes(history, writer)
+    node_writer = writer
+    if node is not None:
+        node_writer = np.where(np.append(node, False)[writer], writer, -1).astype(np.int32)
+    next_writer = _next(base, node_writer, history.transactions)
+    return Versions(base, slot, write, writer, installed_by, node_writer, next_writer, node)
+
+
+def _sizes(history: ColumnHistory, write: Array) -> Array:
+    """How many versions each key has, the initial one included."""
+    keys = history.keys
+    size: Array = np.bincount(history.key[write & (history.version > 0)], minlength=keys) + 1
+    if bool((history.version >= size[history.key]).any()):
+        size = np.ones(keys, np.int64)
+        np.maximum.at(size, history.key, history.version.astype(np.int64) + 1)
+    if int(size.sum()) > 8 * history.operations + SPARE_SLOTS:
+        at = int(np.argmax(history.version))
+        raise HistoryError(
+            f"operation {at}: version {history.version[at]} of key {history.key[at]}, but versions "
+            "are numbered without gaps"
+        )
+    return size
+
+
+def _refuse_twice(history: ColumnHistory, installs: Array, at: Array, by: Array) -> None:
+    if np.count_nonzero(by >= 0) < len(installs):
+        other = by[at] != installs
+        one = int(installs[np.argmax(other)])
+        raise HistoryError(
+            f"operation {one}: version {history.version[one]} of key {history.key[one]} is also "
+            f"installed by operation {by[at][np.argmax(other)]}"
+        )
+
+
+def _nodes(history: ColumnHistory, writer: Array) -> Array | None:
+    """The transactions that count as committed; None for all."""
+    if history.transactions and int(history.status.max()) == COMMITTED:
+        return None
+    seen = np.zeros(history.transactions + 1, np.bool_)
+    seen[writer] = True
+    node: Array = history.status == COMMITTED
+    node |= (history.status == UNKNOWN) & seen[:-1]
+    return node
+
+
+def _next(base: Array, node_writer: Array, nobody: int) -> Array:
+    """The writer of the next version in a key's order that a node wrote."""
+    following = np.append(node_writer[1:], np.int32(-1))
+    first = base[:-1]
+    following[first[1:] - 1] = -1
+    gaps = node_writer < 0
+    gaps[first] = False
+    if not gaps.any():
+        following[following < 0] = nobody
+        return following
+    real = np.flatnonzero(node_writer >= 0)
+    place = np.searchsorted(real, np.arange(len(node_writer)), side="right")
+    found = np.append(real, len(node_writer))[place]
+    key_end = np.repeat(base[1:], np.diff(base))
+    inside = found < key_end
+    return np.where(inside, np.append(node_writer, -1)[found], nobody).astype(np.int32)

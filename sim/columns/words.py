@@ -1,0 +1,94 @@
+"""Anomalies in words: why each edge of a cycle is there, and what a read found."""
+
+from collections.abc import Sequence
+
+from sim.columns.cycles import Cycle
+from sim.columns.edges import NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR, WW
+from sim.columns.history import KINDS, PREDICATE, SCHEMA, ColumnHistory
+from sim.columns.reads import Finding
+from sim.columns.search import Link
+from sim.columns.verdict import Anomaly, Namer, Step
+
+DATA_SHOWN = WW | WR | RW | PROCESS | REALTIME
+
+
+class Words:
+    """Makes the sentences for one history."""
+
+    def __init__(self, history: ColumnHistory) -> None:
+        self._history = history
+
+    def cycle(self, cycle: Cycle) -> Anomaly:
+        """A cycle as an argument that contradicts itself."""
+        if not cycle.links:
+            return Anomaly(
+                cycle.type,
+                cycle.txns,
+                (),
+                "there is a cycle, but none short enough to be shown was found; it lies in the "
+                f"component of {', '.join(map(self._tx, cycle.txns))}",
+            )
+        steps = tuple(self._step(link) for link in cycle.links)
+        return Anomaly(cycle.type, cycle.txns, steps, contradiction(steps, self._tx))
+
+    def finding(self, finding: Finding) -> Anomaly:
+        """A read, or a write, that no order explains."""
+        history, op = self._history, finding.op
+        key, version = history.names.key(int(history.key[op])), int(history.version[op])
+        who, other = self._tx(finding.tx), self._tx(finding.other)
+        said = {
+            "internal": f"{who} found version {version} of {key}, but its own last operation on "
+            "that key says otherwise",
+            "G1a": f"{who} read version {version} of {key}, which {other} had written, and {other} "
+            "was aborted",
+            "G1b": f"{who} read version {version} of {key}, which {other} had written and then "
+            "replaced itself",
+            "garbage-read": f"{who} read version {version} of {key}, which nobody wrote",
+            "dirty-update": f"{who} wrote version {version} of {key} upon one of {other}, which "
+            "was aborted",
+            "lost-update": f"{other} and {who} both read version {version} of {key}, and both "
+            "wrote the key: one update is lost",
+        }[finding.type]
+        txns = [finding.tx] if finding.other < 0 else [finding.tx, finding.other]
+        return Anomaly(finding.type, tuple(sorted(txns)), (), said)
+
+    def _tx(self, number: int) -> str:
+        return "nobody" if number < 0 else self._history.names.transaction(number)
+
+    def _step(self, link: Link) -> Step:
+        name = NAMES[link.kind & DATA_SHOWN]
+        if link.kind & RW and link.kind & PREDICATE_EDGE:
+            name = "rw-predicate"
+        elif link.why >= 0 and self._is_schema(link.why):
+            name = f"{name}-schema"
+        return Step(link.source, link.target, name, self._because(link))
+
+    def _is_schema(self, op: int) -> bool:
+        history = self._history
+        return bool(history.kind[op] == SCHEMA or history.ddl[history.tx[op]])
+
+    def _because(self, link: Link) -> str:
+        history = self._history
+        source, target = self._tx(link.source), self._tx(link.target)
+        if link.kind & REALTIME:
+            ended, began = history.end[link.source], history.begin[link.target]
+            return f"{source} had ended at {ended}, before {target} began at {began}"
+        if link.kind & PROCESS:
+            process = history.process[link.source]
+            return f"process {process} asked for {source} before it asked for {target}"
+        key = history.names.key(int(history.key[link.why]))
+        what = f"version {history.version[link.why]} of {key}"
+        kind = int(history.kind[link.why])
+        if link.kind & WW:
+            return f"{source} wrote {what}, and {target} the one after it"
+        did = {SCHEMA: "ran under", PREDICATE: "took for absent"}.get(kind, "read")
+        did = "precedes what followed" if KINDS[kind] == "precedes" else did
+        if link.kind & WR:
+            return f"{target} {did} {what}, which {source} had written"
+        return f"{source} {did} {what}, and {target} wrote the one after it"
+
+
+def contradiction(steps: Sequence[Step], call: Namer) -> str:
+    """The steps of a cycle as one sentence."""
+    said = [f"{call(one.source)} < {call(one.target)}, because {one.because}" for one in steps]
+    return f"{'; '.join(said[:-1])}; however, {said[-1]}: a contradiction"

@@ -1,0 +1,114 @@
+"""The columnar judge against networkx on the same edges, by its size, and from a file.
+
+Ratios are measured in one process on CPU time, minima of rounds, and asserted with room for a busy
+machine; the figures are printed. `DDLSIM_LARGEST=10000000` measures growth up to that size.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from sim.columns.certificate import Order, in_real_time, rank_of, spans_of
+from sim.columns.edges import Edges, compact, data_edges, joined, process_edges
+from sim.columns.history import READ, ColumnHistory
+from sim.columns.judge import judge
+from sim.columns.residue import Span, chain_of
+from sim.columns.store import read, write
+from sim.columns.synthetic import Shape, history
+from sim.columns.versions import versions_of
+
+pytestmark = pytest.mark.bench
+
+CS_MAX = 2_000
+"""The skew: that of two hundred transactions."""
+LARGEST = int(os.environ.get("DDLSIM_LARGEST", "300000"))
+
+
+def seconds(doing: Callable[[], object], rounds: int = 3) -> float:
+    best = math.inf
+    for _ in range(rounds):
+        began = time.process_time()
+        doing()
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def whole_graph(found: ColumnHistory) -> tuple[Edges, Span]:
+    """All edges between transactions, without missing ends, and real time."""
+    versions = versions_of(found)
+    blocks = [*data_edges(found, versions), process_edges(found, versions)]
+    edges = joined([compact(block, found.transactions) for block in blocks])
+    return edges, Span(*spans_of(found, versions.node))
+
+
+def by_networkx(n: int, edges: Edges, span: Span) -> int:
+    """The components larger than one, real time as a chain of instants."""
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_edges_from(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
+    chain = chain_of(span)
+    graph.add_edges_from(zip(chain.ended.tolist(), (chain.ended_at + n).tolist(), strict=True))
+    graph.add_edges_from((n + at, n + at + 1) for at in range(chain.instants - 1))
+    graph.add_edges_from(zip((chain.begun_at + n).tolist(), chain.begun.tolist(), strict=True))
+    return sum(len(part) > 1 for part in nx.strongly_connected_components(graph))
+
+
+@pytest.mark.parametrize("skew", [0, CS_MAX])
+def test_the_judge_beats_networkx_on_the_same_edges(skew: int) -> None:
+    n = 30_000
+    found = history(1, Shape(n, skew=skew))
+    edges, span = whole_graph(found)
+    order = Order(rank_of(found))
+    plain = seconds(lambda: by_networkx(n, edges, span), 1)
+    certificate = seconds(
+        lambda: (Order(rank_of(found)), order.backward(edges).any(), in_real_time(order, *span)), 9
+    )
+    judged = seconds(lambda: judge(found), 5)
+    assert judge(found).valid is True
+    print(
+        f"\nskew {skew}: certificate {plain / certificate:.0f} times networkx ({plain:.2f} s), "
+        f"whole judge {plain / judged:.0f} times, {n / judged / 1e6:.2f} M transactions/s"
+    )
+    assert plain / certificate > 200
+    assert plain / judged > (40 if skew == 0 else 20)
+
+
+@pytest.mark.parametrize("skew", [0, CS_MAX])
+def test_the_cost_grows_with_the_size(skew: int) -> None:
+    sizes = [size for size in (10_000, 100_000, 300_000, 1_000_000, 10_000_000) if size <= LARGEST]
+    costs = []
+    for size in sizes:
+        found = history(2, Shape(size, skew=skew))
+        costs.append(seconds(lambda found=found: judge(found)))  # type: ignore[misc] # bound here
+        print(f"\nskew {skew}: {size} transactions, {size / costs[-1] / 1e6:.2f} M/s", end="")
+    exponent = float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+    print(f", exponent {exponent:.2f}")
+    assert exponent < 1.35
+
+
+def test_an_invalid_history_with_one_large_component_costs_no_more_than_thrice() -> None:
+    found = history(3, Shape(100_000, skew=CS_MAX))
+    stale = np.flatnonzero((found.kind == READ) & (found.version > 3))[-1]
+    version = found.version.copy()
+    version[stale] = 1
+    wrong = replace(found, version=version)
+    valid, invalid = seconds(lambda: judge(found)), seconds(lambda: judge(wrong))
+    verdict = judge(wrong)
+    print(f"\none component of many: {invalid / valid:.1f} times; {dict(verdict.counts)}")
+    assert verdict.valid is False
+    assert invalid / valid < 4
+
+
+def test_a_file_is_read_and_judged_fast(tmp_path: Path) -> None:
+    n = 200_000
+    found = history(4, Shape(n))
+    write(tmp_path / "h.parquet", found)
+    from_file = seconds(lambda: judge(read(tmp_path / "h.parquet")))
+    print(f"\nfrom a file: {n / from_file / 1e3:.0f}k transactions/s")
+    assert from_file / seconds(lambda: judge(found)) < 12

@@ -1,0 +1,137 @@
+"""Certificate, components and a plain networkx search agree; every cycle told is one.
+
+`DDLSIM_CASES=100000 pytest tests/property/test_columns_laws.py` runs so many random histories.
+"""
+
+import os
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.columns.certificate import Order, in_real_time, rank_of, spans_of
+from sim.columns.classify import type_of
+from sim.columns.cycles import find_cycles
+from sim.columns.edges import NAMES, PROCESS, REALTIME, RW, WR, WW, data_edges, process_edges
+from sim.columns.history import ColumnHistory, HistoryError
+from sim.columns.judge import judge
+from sim.columns.models import MODELS
+from sim.columns.search import Link
+from sim.columns.synthetic import PLANTS, Shape, history, plant
+from sim.columns.versions import versions_of
+from tests.columns_reference import (
+    DATA,
+    Reference,
+    components,
+    graph,
+    has_cycle,
+    random_history,
+    read,
+)
+
+CASES = int(os.environ.get("DDLSIM_CASES", "400"))
+THROUGH = {"G0": ("ww", ["ww"]), "G1c": ("wr", ["ww", "wr"]), "G-single": ("rw", ["ww", "wr"])}
+SINGLE = {"internal", "G1a", "G1b", "garbage-read", "dirty-update"}
+
+
+def compare(found: ColumnHistory) -> None:
+    """The judge and the plain reading of one history, under every model."""
+    reference = read(found)
+    versions = versions_of(found)
+    blocks = [*data_edges(found, versions), process_edges(found, versions)]
+    begin, end = spans_of(found, versions.node)
+    order = Order(rank_of(found))
+    search = find_cycles(found.transactions, blocks, begin, end, rank=rank_of(found))
+    whole = graph(reference, *DATA, "process", "realtime")
+    assert {frozenset(map(int, part)) for part in search.components} == components(whole)
+    if order.forward(blocks) and in_real_time(order, begin, end):
+        assert nx.is_directed_acyclic_graph(whole)
+    for cycle in search.cycles:
+        is_cycle(cycle.links, cycle.type, reference.edges)
+    shortest(found, reference)
+    for name, model in MODELS.items():
+        if name == "read-uncommitted":
+            continue
+        verdict = judge(found, name)
+        assert set(verdict.types) & SINGLE == reference.dirty & model.forbids, name
+        wrong = has_cycle(reference, name)
+        assert verdict.valid is not (wrong or bool(reference.dirty & model.forbids)), name
+
+
+def is_cycle(links: tuple[Link, ...], type_: str, edges: set[tuple[int, int, str]]) -> None:
+    """Each link is an edge of the plain graph, and together they close; the type is theirs."""
+    assert links
+    for link, following in zip(links, [*links[1:], links[0]], strict=True):
+        assert link.target == following.source
+        kind = NAMES[link.kind & (WW | WR | RW | PROCESS | REALTIME)]
+        assert (link.source, link.target, kind) in edges
+    assert type_of(links) == type_
+
+
+def shortest(found: ColumnHistory, reference: Reference) -> None:
+    """Of the cycles of data with at most one anti-dependency none is shorter than those told."""
+    versions = versions_of(found)
+    search = find_cycles(found.transactions, data_edges(found, versions), model="serializable")
+    for name, (through, steps) in THROUGH.items():
+        told = [len(one.links) for one in search.cycles if one.type == name]
+        ways = dict(nx.all_pairs_shortest_path_length(graph(reference, *steps)))
+        exist = [
+            1 + ways[b][a]
+            for a, b, kind in reference.edges
+            if kind == through and a in ways.get(b, {})
+        ]
+        assert min(told, default=0) == min(exist, default=0), name
+
+
+@given(st.integers(0, 2**40))
+def test_the_judge_and_the_plain_reading_agree(seed: int) -> None:
+    compare(random_history(seed))
+
+
+def test_they_agree_on_many() -> None:
+    for seed in range(CASES):
+        try:
+            compare(random_history(seed))
+        except (AssertionError, HistoryError) as wrong:
+            raise AssertionError(f"seed {seed}") from wrong
+
+
+@given(
+    st.integers(0, 2**30),
+    st.integers(1, 40),
+    st.sampled_from([0, 30, 300]),
+    st.lists(st.sampled_from(sorted(PLANTS)), max_size=3, unique=True),
+)
+def test_they_agree_on_what_was_planted(
+    seed: int, transactions: int, skew: int, planted: list[str]
+) -> None:
+    clean = history(seed, Shape(transactions, sessions=5, skew=skew, partitions=3))
+    for name in MODELS:
+        assert judge(clean, name).valid is True, name
+    found = plant(clean, *planted)
+    compare(found)
+    assert set(planted) <= set(judge(found).types)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_numbering_of_transactions_does_not_matter(seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    found = plant(history(seed, Shape(50, skew=100)), "G2-item", "G-single-realtime")
+    turned = renumbered(found, dice.permutation(found.transactions))
+    assert dict(judge(turned).counts) == dict(judge(found).counts)
+
+
+def renumbered(found: ColumnHistory, number: "np.typing.NDArray[np.int64]") -> ColumnHistory:
+    """The same history with other numbers for its transactions."""
+    from sim.columns.history import OF_OPERATIONS, OF_TRANSACTIONS, make
+
+    old = np.argsort(number)
+    order = np.argsort(number[found.tx], kind="stable")
+    operations = {name: getattr(found, name)[order] for name in OF_OPERATIONS}
+    operations["tx"] = number[operations["tx"]]
+    return make(
+        transactions={name: getattr(found, name)[old] for name in OF_TRANSACTIONS},
+        operations=operations,
+    )

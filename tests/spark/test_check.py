@@ -1,0 +1,56 @@
+"""`check` on Spark says of many histories what it says here."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import spark as sessions
+from tests.unit.cli.command import ddlsim, tiny
+
+
+@pytest.fixture
+def here(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session of all tests in place of one of its own."""
+
+    class Kept:
+        def __enter__(self) -> Any:
+            return spark
+
+        def __exit__(self, *error: object) -> None:
+            return
+
+    monkeypatch.setattr(sessions, "session", lambda master: Kept())
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some calm histories and a guilty one."""
+    folder = tmp_path_factory.mktemp("histories")
+    ddlsim("run", tiny(folder), "--seed", "1", "--out", str(folder / "calm"))
+    ddlsim("run", "negative/no_completeness_wait", "--out", str(folder / "guilty"))
+    return folder
+
+
+@pytest.mark.parametrize("output", ["text", "json", "junit"])
+@pytest.mark.usefixtures("here")
+def test_the_verdicts_are_the_same(histories: Path, output: str) -> None:
+    plain = ddlsim("check", str(histories), "--output", output)
+    spread = ddlsim("check", str(histories), "--output", output, "--master", "local[2]")
+    assert plain.code == 1
+    assert spread == plain
+    assert all(name in plain.out for name in ("calm", "guilty"))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_bad_file_is_told_as_it_is_here(histories: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{}\n")
+    words = ("check", str(histories), str(tmp_path))
+    plain = ddlsim(*words)
+    assert plain.code == 2
+    assert ddlsim(*words, "--master", "local[2]") == plain
+
+
+def test_a_directory_without_histories_is_told(tmp_path: Path) -> None:
+    done = ddlsim("check", str(tmp_path))
+    assert (done.code, "no history below it" in done.err) == (2, True)

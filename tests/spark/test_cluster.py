@@ -1,0 +1,141 @@
+"""A real cluster: a standalone master and two workers on loopback, the package sent to them.
+
+The sweep's driver is killed in the middle, then an executor of the run that resumes it; the rows
+are those of processes without Spark, bit for bit.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from analysis import java
+from tests.unit.analysis.sweeps import children, command_of, kill, rows_bytes, sweep_file
+from tests.unit.cli.command import ROOT, ddlsim
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc"),
+]
+EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def environment(spark_home: Path) -> dict[str, str]:
+    """What the daemons see: a Java, Spark, and no checkout of ours on their path."""
+    known = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHONPATH", "DDLSIM"))}
+    return {
+        **known,
+        "JAVA_HOME": java.find().home,
+        "SPARK_HOME": str(spark_home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[int]]]:
+    """The address of a master with two workers, and the processes of the workers."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    folder = tmp_path_factory.mktemp("cluster")
+    port = free_port()
+    address = f"spark://127.0.0.1:{port}"
+    common = [str(home / "bin" / "spark-class")]
+    here = ["--host", "127.0.0.1", "--webui-port", "0"]
+    commands = [["org.apache.spark.deploy.master.Master", *here, "--port", str(port)]]
+    for number in (1, 2):
+        size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / str(number))]
+        commands.append(["org.apache.spark.deploy.worker.Worker", *here, *size, address])
+    logs = [(folder / f"{at}.log").open("w") for at in range(3)]
+    daemons = [
+        subprocess.Popen(
+            [*common, *command], stdout=log, stderr=log, env=environment(home), cwd=folder
+        )
+        for command, log in zip(commands, logs, strict=True)
+    ]
+    try:
+        until = time.monotonic() + 60
+        registered = "Registering worker"
+        while (folder / "0.log").read_text().count(registered) < 2:
+            assert time.monotonic() < until, (folder / "0.log").read_text()
+            time.sleep(0.2)
+        yield address, [daemon.pid for daemon in daemons[1:]]
+    finally:
+        below = [p for daemon in daemons for p in children(daemon.pid)]
+        for daemon in daemons:
+            daemon.kill()
+            daemon.wait()
+        for pid in below:
+            if command_of(pid):
+                kill(pid)
+        for log in logs:
+            log.close()
+
+
+def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
+    master: tuple[str, list[int]], tmp_path: Path
+) -> None:
+    address, workers = master
+    file = sweep_file(tmp_path, 24)
+    out = tmp_path / "cluster"
+    loopback = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
+    conf = [*loopback, "spark.executor.memory=512m", "spark.executor.cores=1"]
+    words = [
+        file,
+        "--out",
+        str(out),
+        "--master",
+        address,
+        *(w for c in conf for w in ("--conf", c)),
+    ]
+
+    def begun(*more: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "sim", "sweep", *words, *more],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    driver = begun()
+    parts = lambda: set(out.glob("parts/part-*.parquet"))  # noqa: E731 - a word for one line
+    wait(driver, lambda: len(parts()) >= 1)
+    kill(driver.pid)
+    driver.communicate()
+    before = {part: part.stat().st_mtime_ns for part in parts()}
+    driver = begun("--resume")
+    wait(driver, lambda: len(parts()) > len(before))
+    executors = [p for w in workers for p in children(w) if EXECUTOR in command_of(p)]
+    kill(executors[0])
+    told = driver.communicate(timeout=120)[1].decode()
+    assert driver.returncode == 0, told
+    assert "Exception" not in told
+    assert {part: part.stat().st_mtime_ns for part in before} == before
+    plain = ddlsim("sweep", file, "--out", str(tmp_path / "plain"), "--master", "none")
+    assert plain.code == 0
+    assert rows_bytes(out) == rows_bytes(tmp_path / "plain")
+
+
+def wait(process: subprocess.Popen[bytes], ready: object) -> None:
+    """Until it is so, the process being alive."""
+    assert callable(ready)
+    until = time.monotonic() + 90
+    while not ready():
+        assert process.poll() is None, process.communicate()[1].decode()
+        assert time.monotonic() < until
+        time.sleep(0.02)

@@ -1,0 +1,114 @@
+"""Chunks on Spark: the same bytes for any number of partitions, whatever dies meanwhile."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import grid, provenance, spark_fanout, store
+from analysis.chunks import ChunkId, Round, Tally, Work, parts
+from analysis.spark_fanout import NotSharedError, partitions, run_on_spark
+from analysis.sweep_file import load_sweep
+from tests.unit.analysis.sweeps import children, command_of, kill, rows_bytes, sweep_file
+
+METADATA = provenance.metadata({"program": "ddlsim"})
+WHOLE = Round((0, 1, 2), 0, 8, 2)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    """Three cells that have nothing run yet."""
+    cells = tuple(grid.cells(load_sweep(sweep_file(tmp_path))))
+    return Work(str(tmp_path / "out"), cells, METADATA)
+
+
+def run(spark: Any, work: Work, tasks: int, chunks: list[ChunkId] | None = None) -> list[Tally]:
+    """What was told of these chunks, or of all; the table of rows is written."""
+    Path(work.directory).mkdir(exist_ok=True)
+    told: list[Tally] = []
+    every = [ChunkId(0, place) for place in range(WHOLE.chunks)]
+    run_on_spark(spark, work, WHOLE, every if chunks is None else chunks, tasks, told.append)
+    store.collect(work.directory, METADATA, 1)
+    return told
+
+
+def test_the_same_bytes_for_1_2_and_7_partitions(spark: Any, work: Work, tmp_path: Path) -> None:
+    from msgspec import structs
+
+    results = []
+    for tasks in (1, 2, 7):
+        there = structs.replace(work, directory=str(tmp_path / str(tasks)))
+        told = run(spark, there, tasks)
+        assert sum(tally.runs for tally in told) == WHOLE.runs == 24
+        results.append([rows_bytes(tmp_path / str(tasks))])
+        results[-1] += [file.read_bytes() for file in parts(there.directory)]
+    assert results[0] == results[1] == results[2]
+
+
+def test_what_is_there_is_not_run_again(spark: Any, work: Work) -> None:
+    run(spark, work, 2)
+    times = {file: file.stat().st_mtime_ns for file in parts(work.directory)}
+    next(iter(times)).unlink()
+    told = run(spark, work, 3)
+    assert [tally.runs for tally in told] == [2]
+    now = {file: file.stat().st_mtime_ns for file in parts(work.directory)}
+    assert sum(now[file] == times[file] for file in times) == len(times) - 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
+def test_a_killed_task_is_tried_again(spark: Any, work: Work, tmp_path: Path) -> None:
+    from msgspec import structs
+
+    run(spark, work, 2)
+    wanted = rows_bytes(Path(work.directory))
+    again = structs.replace(work, directory=str(tmp_path / "again"))
+    jvm = spark.sparkContext._gateway.proc.pid
+    killed: list[int] = []
+
+    def strike() -> None:
+        until = time.monotonic() + 30
+        while not list(parts(again.directory)) and time.monotonic() < until:
+            time.sleep(0.005)
+        daemons = [p for p in children(jvm) if "pyspark" in command_of(p)]
+        workers = [p for p in daemons if any(p in children(d) for d in daemons)]
+        killed.extend(workers)
+        for worker in workers:
+            kill(worker)
+
+    striker = threading.Thread(target=strike)
+    striker.start()
+    run(spark, again, 2)
+    striker.join()
+    assert killed
+    assert rows_bytes(tmp_path / "again") == wanted
+
+
+def test_a_directory_that_workers_do_not_see_is_told(
+    spark: Any, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere(self: Path, *rest: Any, **more: Any) -> int:
+        return 0
+
+    Path(work.directory).mkdir()
+    monkeypatch.setattr(Path, "write_text", elsewhere)
+    with pytest.raises(NotSharedError, match="name a directory that the whole cluster shares"):
+        run(spark, work, 1)
+    assert not list(parts(work.directory))
+
+
+def test_an_error_of_a_task_is_ours(spark: Any, work: Work) -> None:
+    Path(work.directory).mkdir()
+    Path(work.directory, "parts").write_text("a file where a folder should be")
+    with pytest.raises(Exception, match=r"FileExistsError|NotADirectoryError"):
+        run(spark, work, 1)
+
+
+def test_how_many_tasks() -> None:
+    assert partitions(1, 2, local=True) == 4
+    assert partitions(60, 2, local=True) == 30
+    assert partitions(10_000, 2, local=True) == 64
+    assert partitions(10_000, 100, local=False) == 400
+    assert partitions(1, 100, local=False) == 200
+    assert spark_fanout.SECONDS_A_TASK == 2.0

@@ -1,0 +1,95 @@
+"""One history judged by Spark in windows, and in memory: the same verdict, word for word."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import large_history
+from sim.columns import judge as in_memory
+from sim.columns import store
+from sim.columns.history import ColumnHistory, HistoryError
+from sim.columns.synthetic import PLANTS, Shape, history, plant
+from sim.columns.verdict import Verdict
+
+SHAPE = Shape(400, sessions=10, keys=40, skew=30)
+
+
+def both(
+    spark: Any, folder: Path, made: ColumnHistory, model: str = "strict-serializable"
+) -> tuple[Verdict, Verdict]:
+    """The verdicts of Spark and of the judge in memory."""
+    path = folder / "history.parquet"
+    store.write(path, made, batch=64)
+    return large_history.judge(spark, path, model), in_memory.judge(store.read(path), model)
+
+
+def test_a_clean_history_is_certified_by_the_order(spark: Any, tmp_path: Path) -> None:
+    found, wanted = both(spark, tmp_path, history(3, Shape(400, sessions=10, keys=40)))
+    assert found == wanted
+    assert (found.valid, found.certificate) == (True, "order")
+
+
+def test_under_skew_windows_are_searched_and_nothing_is_found(spark: Any, tmp_path: Path) -> None:
+    found, wanted = both(spark, tmp_path, history(3, SHAPE))
+    assert found == wanted
+    assert (found.valid, found.certificate) == (True, "components")
+
+
+@pytest.mark.parametrize("model", ["strict-serializable", "snapshot-isolation"])
+def test_every_planted_anomaly_is_found_and_told_alike(
+    spark: Any, tmp_path: Path, model: str
+) -> None:
+    found, wanted = both(spark, tmp_path, plant(history(5, SHAPE), *PLANTS), model)
+    assert not wanted.valid
+    assert found.counts == wanted.counts
+    assert found.anomalies == wanted.anomalies
+    assert found == wanted
+
+
+def test_unknown_outcomes_and_versions_are_alike(spark: Any, tmp_path: Path) -> None:
+    made = plant(history(5, SHAPE), "G-single", "lost-update")
+    dice = np.random.default_rng(1)
+    status = np.where(dice.random(made.transactions) < 0.1, 2, made.status).astype(np.uint8)
+    version = np.where(dice.random(made.operations) < 0.02, -1, made.version).astype(np.int32)
+    found, wanted = both(spark, tmp_path, replace(made, status=status, version=version))
+    assert found == wanted
+    assert found.notes
+
+
+def test_a_version_that_two_install_is_refused(spark: Any, tmp_path: Path) -> None:
+    made = plant(history(5, Shape(20)), "G0")
+    version = made.version.copy()
+    version[-1] = version[-3]
+    made = replace(made, version=version)
+    store.write(tmp_path / "h.parquet", made)
+    with pytest.raises(HistoryError):
+        in_memory.judge(store.read(tmp_path / "h.parquet"))
+    with pytest.raises(HistoryError, match="both install version"):
+        large_history.judge(spark, tmp_path / "h.parquet")
+
+
+def test_a_file_that_is_no_history_is_told(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"no")
+    with pytest.raises(HistoryError, match="cannot be read"):
+        large_history.judge(spark, tmp_path / "x.parquet")
+
+
+INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=12)
+
+
+@given(INTERVALS)
+def test_windows_are_the_union_of_what_goes_back(spans: list[tuple[int, int]]) -> None:
+    low = np.array([begin for begin, _ in spans], np.int64)
+    high = np.array([begin + length for begin, length in spans], np.int64)
+    windows = large_history.merged(low, high)
+    covered = {place for a, b in zip(low, high, strict=True) for place in range(a, b + 1)}
+    numbers = large_history.number(windows, np.arange(80)) if spans else np.full(80, -1)
+    assert {place for place in range(80) if numbers[place] >= 0} == covered
+    for a, b in zip(low, high, strict=True):
+        assert len(set(numbers[a : b + 1])) == 1
+    assert all(windows.high[:-1] < windows.low[1:])

@@ -1,0 +1,171 @@
+"""Each type of anomaly is found, named and explained; nothing clean is accused."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.columns.history import APPEND, READ, SCHEMA, WRITE, ColumnHistory, Names, make
+from sim.columns.judge import judge
+from sim.columns.models import MODELS, ruled_out, split
+from sim.columns.synthetic import PLANTS, Shape, history, plant
+from sim.columns.verdict import Verdict
+
+CLEAN = history(7, Shape(300, sessions=10, skew=300))
+BESIDE = {
+    "G1b": {"G-single"},
+    "long-fork": {"G-nonadjacent"},
+    "lost-update": {"G-single"},
+    "fractured-read": {"G-single"},
+}
+"""What a planted history shows besides the anomaly that it was planted for."""
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_anomaly_is_found_and_named_and_no_other(name: str) -> None:
+    for skew in (0, 300):
+        found = plant(history(7, Shape(300, sessions=10, skew=skew)), name)
+        verdict = judge(found)
+        assert verdict.valid is False
+        assert set(verdict.types) == {name} | BESIDE.get(name, set())
+        members = {tx for one in verdict.anomalies for tx in one.txns}
+        assert members <= set(range(300, found.transactions))
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_model_that_allows_an_anomaly_is_kept(name: str) -> None:
+    found = plant(CLEAN, name)
+    types = {name} | BESIDE.get(name, set())
+    for model in MODELS.values():
+        forbidden = any(model.forbids_type(one) for one in types)
+        assert judge(found, model.name).valid is not forbidden, model.name
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_clean_history_is_valid_and_says_by_what(model: str) -> None:
+    verdict = judge(CLEAN, model)
+    assert (verdict.valid, verdict.anomalies, verdict.ruled_out) == (True, (), ())
+    assert verdict.certificate
+
+
+def test_without_skew_the_order_of_commits_is_the_certificate() -> None:
+    assert judge(history(7, Shape(300))).certificate == "order"
+
+
+def test_under_skew_real_time_needs_the_components() -> None:
+    assert judge(CLEAN).certificate == "components"
+    assert judge(CLEAN, "serializable").certificate == "order"
+
+
+def test_snapshots_are_a_certificate_of_snapshot_isolation() -> None:
+    skewed = make(
+        transactions={"read_ts": [1, 1], "commit_ts": [3, 4], "begin": [0, 0], "end": [9, 9]},
+        operations={
+            "tx": [0, 0, 1, 1],
+            "key": [0, 1, 1, 0],
+            "kind": [READ, WRITE, READ, WRITE],
+            "version": [0, 1, 0, 1],
+        },
+    )
+    verdict = judge(skewed, "snapshot-isolation")
+    assert (verdict.valid, verdict.certificate) == (True, "snapshots")
+    assert judge(skewed, "serializable").types == ("G2-item",)
+    late = replace(skewed, read_ts=np.asarray([1, 3]))
+    assert judge(late, "snapshot-isolation").certificate == "components"
+
+
+def test_the_explanation_names_each_step() -> None:
+    found = replace(
+        plant(history(1, Shape(1, keys=1, partitions=1)), "schema-G-single"),
+        names=Names(["T0", "T1", "D2", "T3"], ["k0", "schema:A", "A[1]"]),
+    )
+    [anomaly] = judge(found).anomalies
+    assert [step.edge for step in anomaly.steps] == ["rw-schema", "wr-schema", "wr"]
+    assert anomaly.explanation == (
+        "T1 < D2, because T1 ran under version 0 of schema:A, and D2 wrote the one after it; "
+        "D2 < T3, because T3 ran under version 1 of schema:A, which D2 had written; "
+        "however, T3 < T1, because T1 read version 1 of A[1], which T3 had written: "
+        "a contradiction"
+    )
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_verdict_is_plain_data(name: str) -> None:
+    data = json.loads(json.dumps(judge(plant(CLEAN, name)).as_data()))
+    assert data["valid"] is False
+    assert "strict-serializable" in data["not"]
+    for one in data["anomalies"]:
+        assert one["explanation"]
+        for step, following in zip(one["steps"], one["steps"][1:] + one["steps"][:1], strict=True):
+            assert step["to"] == following["from"]
+
+
+def strict_only(marked: bool) -> ColumnHistory:
+    """A transaction under version 0 of a schema, after one under version 1."""
+    return make(
+        transactions={"begin": [0, 2, 8], "end": [1, 3, 9], "ddl": [True, False, False]},
+        operations={
+            "tx": [0, 1, 2],
+            "key": [0, 0, 0],
+            "kind": [WRITE, SCHEMA, SCHEMA],
+            "version": [1, 1, 0],
+            "strict_only": [False, False, marked],
+        },
+    )
+
+
+def test_what_only_the_strict_graph_has_counts_when_asked() -> None:
+    assert judge(strict_only(marked=True)).valid is True
+    assert judge(strict_only(marked=True), strict=True).types == ("schema-G-single-realtime",)
+    assert judge(strict_only(marked=False)).types == ("schema-G-single-realtime",)
+
+
+def unknown(*, seen: bool) -> Verdict:
+    """A transaction of unknown end that was asked for late, and is read by nobody or early."""
+    return judge(
+        make(
+            transactions={"begin": [5, 0], "end": [6, 1], "status": [2, 0]},
+            operations={
+                "tx": [0, 1],
+                "key": [0, 0],
+                "kind": [WRITE, READ],
+                "version": [1, 1] if seen else [-1, 0],
+            },
+        )
+    )
+
+
+def test_an_unknown_transaction_counts_once_its_write_was_seen() -> None:
+    assert unknown(seen=True).types == ("G1c-realtime",)
+    assert unknown(seen=False).valid is True
+
+
+@pytest.mark.parametrize(("kind", "what"), [(READ, "read"), (WRITE, "write"), (APPEND, "")])
+def test_what_is_not_known_is_not_called_valid(kind: int, what: str) -> None:
+    verdict = judge(
+        make(
+            transactions={"status": [0, 1]},
+            operations={"tx": [0, 1], "key": [0, 0], "kind": [kind] * 2, "version": [-1, -1]},
+        )
+    )
+    assert verdict.valid == ("unknown" if what else True)
+    assert [note[:20] for note in verdict.notes] == ([f"of 1 committed {what}s"[:20]] * bool(what))
+
+
+def test_models_are_ruled_out_from_the_weakest_on() -> None:
+    assert ruled_out(["G2-item"]) == (
+        "serializable",
+        "strong-session-serializable",
+        "strict-serializable",
+    )
+    assert ruled_out(["schema-G-single-realtime"]) == (
+        "strong-snapshot-isolation",
+        "strict-serializable",
+    )
+    assert split("schema-G2-item-process") == ("G2-item", 1)
+
+
+def test_an_unknown_model_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="no model 'snapshot'; there are read-uncommitted"):
+        judge(CLEAN, "snapshot")

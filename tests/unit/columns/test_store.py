@@ -1,0 +1,93 @@
+"""What was written is what is read, and what is no history of columns is refused by its name."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sim.columns.history import ColumnHistory, HistoryError, Names, columns_of, make
+from sim.columns.store import read, write, write_batches
+from sim.columns.synthetic import Shape, history, plant
+
+
+def same(one: ColumnHistory, other: ColumnHistory) -> bool:
+    columns = columns_of(other)
+    return one.names == other.names and all(
+        column.dtype == columns[name].dtype and np.array_equal(column, columns[name])
+        for name, column in columns_of(one).items()
+    )
+
+
+@pytest.mark.parametrize("batch", [1, 7, 100, 1000])
+def test_a_history_comes_back_as_it_was(tmp_path: Path, batch: int) -> None:
+    found = plant(history(3, Shape(100)), "schema-G-single", "G1a")
+    write(tmp_path / "h.parquet", found, batch)
+    assert same(read(tmp_path / "h.parquet"), found)
+    assert pq.ParquetFile(tmp_path / "h.parquet").num_row_groups == -(-found.transactions // batch)
+    assert [path.name for path in tmp_path.iterdir()] == ["h.parquet"]
+
+
+def test_names_are_kept(tmp_path: Path) -> None:
+    found = make(
+        transactions={"begin": [0]},
+        operations={"tx": [0], "key": [0], "kind": [1], "version": [1]},
+        names=Names(["first"], ["x"]),
+    )
+    write(tmp_path / "h.parquet", found)
+    assert same(read(tmp_path / "h.parquet"), found)
+
+
+def test_a_history_may_be_written_in_parts_and_be_empty(tmp_path: Path) -> None:
+    one, two = history(1, Shape(10, keys=8)), history(2, Shape(5, keys=8))
+    write_batches(tmp_path / "h.parquet", [one, two], Names())
+    both = read(tmp_path / "h.parquet")
+    assert both.tx.tolist() == [*one.tx.tolist(), *(two.tx + 10).tolist()]
+    write_batches(tmp_path / "none.parquet", [], Names())
+    assert read(tmp_path / "none.parquet").transactions == 0
+
+
+def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "h.parquet"
+    with pytest.raises(HistoryError, match=r"h\.parquet: cannot be read"):
+        read(path)
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(HistoryError, match=r"h\.parquet: cannot be read as a history of columns"):
+        read(path)
+    pq.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(HistoryError, match=r"h\.parquet: not a history of columns"):
+        read(path)
+
+
+def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "h.parquet"
+    write(path, history(3, Shape(1000)))
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(HistoryError, match=r"h\.parquet: cannot be read"):
+        read(path)
+
+
+def damaged(path: Path, name: str, column: pa.Array | None) -> None:
+    """A stored history with a column replaced, or left out."""
+    write(path, history(3, Shape(3)))
+    table = pq.read_table(path)
+    at = table.column_names.index(name)
+    table = table.remove_column(at) if column is None else table.set_column(at, name, column)
+    pq.write_table(table, path)
+
+
+def test_a_damaged_column_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "h.parquet"
+    damaged(path, "begin", None)
+    with pytest.raises(HistoryError, match=r"h\.parquet: no column begin"):
+        read(path)
+    damaged(path, "begin", pa.array([1, None, 3], pa.int64()))
+    with pytest.raises(HistoryError, match=r"h\.parquet: column begin: a value is missing"):
+        read(path)
+    damaged(path, "version", pa.array([[0] * 9, [0], [0]], pa.list_(pa.int32())))
+    with pytest.raises(HistoryError, match=r"h\.parquet: column version: lists of other lengths"):
+        read(path)
+    damaged(path, "begin", pa.array(["a", "b", "c"]))
+    with pytest.raises(HistoryError, match=r"h\.parquet: column begin: holds string, not int64"):
+        read(path)
