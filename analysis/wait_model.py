@@ -35,6 +35,8 @@ LONGEST_MS: Final = 4_096.0
 FARTHEST: Final = 40
 """Commands, or heartbeats, before or after one that may be in its way; further ones never are."""
 NOTHING: Final = 1e-7
+ENTRY_AND_NOTICE, ANSWER = 2, 1
+"""How many messages a command takes from the leader to a node, and back."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +78,25 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Commit:
+    """How long it takes from a stamp to its commit: distributions at both ends of the bracket."""
+
+    unordered: Array
+    ordered: Array
+
+
+@dataclass(frozen=True)
 class Link:
     """What a node's schema safe time depends on: its link from the leader, and the log's round.
 
     `delay` is the distribution of one message from the leader to the node, `commit` that of the
-    time from a stamp to its commit (all mass at 0 where the leader votes alone). `leader` marks the
-    leader itself, which needs no message. `skews` are how far its clock is ahead of the leader's,
-    each as likely as the others.
+    time from a stamp to its commit under unordered and under ordered links (all mass at 0 where the
+    leader votes alone). `leader` marks the leader itself, which needs no message. `skews` are how
+    far its clock is ahead of the leader's, each as likely as the others.
     """
 
     delay: Array
-    commit: Array
+    commit: "Commit"
     skews: tuple[float, ...] = (0.0,)
     leader: bool = False
 
@@ -123,11 +133,12 @@ class Ends:
         )
 
 
-def commit_time(grid: Grid, round_trips: Sequence[Array]) -> Array:
+def majority(grid: Grid, round_trips: Sequence[Array]) -> Array:
     """The time until a majority stores an entry, from the round trips to the other voters.
 
     The leader's own disk takes no time. Of n voters it needs n // 2 others: the distribution of
-    that order statistic of independent, not identical times, by counting who has answered.
+    that order statistic of independent, not identical times, by counting who has answered. A leader
+    that votes alone commits at once.
     """
     needed = (len(round_trips) + 1) // 2
     answered = np.zeros((len(round_trips) + 1, len(grid.times)))
@@ -138,35 +149,61 @@ def commit_time(grid: Grid, round_trips: Sequence[Array]) -> Array:
     return np.asarray(answered[needed:].sum(axis=0))
 
 
-def effective(grid: Grid, link: Link) -> Array:
-    """G with nothing in its way: the entry and the notice of its commit have both arrived."""
-    if link.leader:
-        return link.commit
-    return link.delay * grid.plus(link.commit, link.delay)
+def commit_of(grid: Grid, voters: Sequence[tuple[Array, Array]], commands: Commands) -> Commit:
+    """The commit of an entry, from the delays to each other voter and back."""
+    trips = [grid.plus(there, back) for there, back in voters]
+    queued = [
+        grid.plus(
+            behind_others(grid, there, commands, ENTRY_AND_NOTICE),
+            behind_others(grid, back, commands, ANSWER),
+        )
+        for there, back in voters
+    ]
+    return Commit(majority(grid, trips), majority(grid, queued))
+
+
+def behind_others(grid: Grid, delay: Array, commands: Commands, messages: int) -> Array:
+    """The delay of a message behind all that were sent before it on the link.
+
+    `messages` travel for each command, all at its stamp as far as this formula goes, and one for
+    each heartbeat, at any moment of its interval.
+    """
+    gaps = commands.gaps(grid)
+    before = delay**messages
+    result = delay * _repeated(lambda ahead: grid.ahead(before * ahead, gaps), np.ones_like(delay))
+    return result * _heartbeats(grid, delay, commands)
+
+
+def _heartbeats(grid: Grid, delay: Array, commands: Commands) -> Array:
+    """P(all heartbeats that were sent before have arrived)."""
+    result = np.ones_like(delay)
+    for j in range(FARTHEST if commands.heartbeat is not None else 0):
+        ahead = grid.later(delay, (j + 0.5) * (commands.heartbeat or 0.0))
+        if ahead[0] >= 1:
+            break
+        result *= ahead
+    return result
 
 
 def ordered(grid: Grid, link: Link, commands: Commands) -> Array:
     """G behind everything that was sent before on the same link; a little too high.
 
-    It counts the notice of every earlier command, of which some are sent after this one's.
+    The entry and the notice of its commit have both arrived. It counts the notice of every earlier
+    command, of which some are sent after this one's.
     """
-    result = effective(grid, link)
+    commit = link.commit.ordered
     if link.leader:
-        return result
-    own, gaps = result, commands.gaps(grid)
-    result = own * _repeated(lambda behind: grid.ahead(own * behind, gaps), np.ones_like(own))
-    if commands.heartbeat is not None:  # they beat at any moment of their interval
-        for j in range(FARTHEST):
-            ahead = grid.later(link.delay, (j + 0.5) * commands.heartbeat)
-            if ahead[0] >= 1:
-                break
-            result = result * ahead
-    return result
+        return commit
+    own = link.delay * grid.plus(commit, link.delay)
+    gaps = commands.gaps(grid)
+    result = own * _repeated(lambda ahead: grid.ahead(own * ahead, gaps), np.ones_like(own))
+    return result * _heartbeats(grid, link.delay, commands)
 
 
 def overtaking(grid: Grid, link: Link, commands: Commands) -> Array:
     """G where the notice of any later command would do."""
-    own = grid.plus(link.commit, link.delay) if not link.leader else link.commit
+    commit = link.commit.unordered
+    own = commit if link.leader else grid.plus(commit, link.delay)
     gaps = commands.gaps(grid)
     still = _repeated(lambda later: (1 - own) * grid.behind(later, gaps), 1 - own)
     return np.asarray(1 - still)

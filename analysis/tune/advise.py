@@ -17,10 +17,11 @@ from typing import Final
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis.tune import agreement
+from analysis.rows import Cell
+from analysis.tune import beside
 from analysis.tune.asked import Asked, coarse
 from analysis.tune.cells import Cells, Setting
-from analysis.tune.goals import Goal, TuneError
+from analysis.tune.goals import Goal, HopelessError, TuneError
 from analysis.tune.runs import Figures, Runs
 from analysis.tune.search import border, least
 
@@ -48,6 +49,7 @@ class Advice:
     statements: dict[str, Figures] = field(default_factory=dict)
     skewed: dict[float, Figures] = field(default_factory=dict)
     calm: Figures | None = None
+    cells: tuple[Cell, ...] = ()
 
     @property
     def interval(self) -> tuple[int, int]:
@@ -81,6 +83,8 @@ class Advisor:
             try:
                 advice = self._search(h)
                 self._prove(advice)
+            except HopelessError:
+                raise
             except TuneError as error:
                 refused = refused or error
                 continue
@@ -222,20 +226,20 @@ class Advisor:
         around = [best] if not asked.uses_dd else [
             best, *(replace(best, dd=round(best.dd * part / step) * step) for part in BESIDE)
         ]  # fmt: skip
-        self._figures([*around, asked.present])
-        cells = [self._cells.statements(best), self._cells.statements(asked.present)]
-        cells += [self._cells.statements(best, calm=True)]
-        cells += [self._cells.skewed(best, factor) for factor in FACTORS]
-        figures = self.runs.run(cells)
-        advice.statements = {"recommended": figures[0], "present": figures[1]}
-        advice.calm = figures[2]
-        advice.skewed = dict(zip(FACTORS, figures[3:], strict=True))
-        advice.looks = dict(self._looks)
-        advice.runs = self.runs.count
+        advice.statements = {"recommended": self.runs.run([self._cells.statements(best)])[0]}
         for goal in asked.latencies:
             self._check_latency(goal, advice)
         if asked.aborts is not None:
             self._check_aborts(asked.aborts, advice)
+        self._figures([*around, asked.present])
+        cells = [self._cells.statements(asked.present), self._cells.statements(best, calm=True)]
+        cells += [self._cells.skewed(best, factor) for factor in FACTORS]
+        figures = self.runs.run(cells)
+        advice.statements["present"], advice.calm = figures[:2]
+        advice.skewed = dict(zip(FACTORS, figures[2:], strict=True))
+        advice.looks = dict(self._looks)
+        advice.runs = self.runs.count
+        advice.cells = tuple(self._cells.all)
 
     def _check_latency(self, goal: Goal, advice: Advice) -> None:
         taken = advice.statements["recommended"].point(goal)
@@ -248,11 +252,11 @@ class Advisor:
             )
 
     def _check_aborts(self, goal: Goal, advice: Advice) -> None:
-        rate, _, _ = agreement.abort_rate(self.asked, advice.statements["recommended"])
+        rate, _, _ = beside.abort_rate(self.asked, advice.statements["recommended"])
         if rate > goal.limit:
             most = forms.at_rate(rate, self.asked.ddl_rate, 1.0)  # per statement a second
             allowed = -np.log1p(-goal.limit) / max(-np.log1p(-float(most)), 1e-300)
-            raise TuneError(
+            raise HopelessError(
                 f"no DD satisfies {goal.text}: aborts do not depend on DD; with "
                 f"{self.asked.ddl_rate:g} statements/s on a table the rate is {rate:.2g}; the "
                 f"nearest is at most {allowed:.2g} statements/s, or shorter transactions"

@@ -100,15 +100,10 @@ retries = 0
 scan = 0
 select = 0
 delete = 0
-keys = 100000
-{
-            "".join(
-                _table("migration", {"node": self._node(n), **each})
-                for n, each in enumerate(self._statements)
-            )
-        }
+keys = 2000
+{"" if calm else self._migrations()}
 """
-        return self._cell("statements", setting, body)
+        return self._cell("calm" if calm else "statements", setting, body)
 
     def skewed(self, setting: Setting, factor: float) -> Cell:
         """Two clocks `factor` times CSmax apart, and who uses what a statement has made."""
@@ -122,7 +117,7 @@ offset_ms = {-half}
 [[workload]]
 name = "read_own_ddl"
 clients = 4
-operations = 10
+operations = 6
 pause_ms = [0, 100]
 [[workload]]
 name = "mixed"

@@ -25,6 +25,10 @@ class TuneError(ValueError):
     """What cannot be answered, and the way out, in one line."""
 
 
+class HopelessError(TuneError):
+    """A goal that neither DD nor H can serve."""
+
+
 class Goal(Record, frozen=True):
     """A metric must not exceed a limit: milliseconds, or a share for the abort rate."""
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analysis import statistics
 from analysis.tune.goals import TuneError
-from analysis.wait_model import Commands, Grid, Link, Wait, commit_time, wait
+from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, wait
 from sim.kernel.rng import Lognormal, quantiles
 from sim.protocol.strategy import Strategy
 from sim.units import US_PER_MS, physical_ms, timestamp
@@ -66,7 +66,9 @@ class World:
         first = (self.leader, *self.others)
         return (*first, *(name for name in self.nodes if name not in first))
 
-    def links(self, grid: Grid, dice: np.random.Generator | None = None) -> list[Link]:
+    def links(
+        self, grid: Grid, commands: Commands, dice: np.random.Generator | None = None
+    ) -> list[Link]:
         """Every node's link from the leader, by formula; with dice, from resampled delays."""
 
         def cdf(sender: str, to: str) -> Array:
@@ -75,13 +77,13 @@ class World:
                 taken = dice.choice(taken, len(taken))
             return grid.cdf(taken)
 
-        trips = [grid.plus(cdf(self.leader, x), cdf(x, self.leader)) for x in self.others]
-        commit = commit_time(grid, trips) if trips else np.ones_like(grid.times)
+        ways = [(cdf(self.leader, name), cdf(name, self.leader)) for name in self.others]
+        commit = commit_of(grid, ways, commands)
         leads = np.quantile(self.clock(self.leader), PARTS)
         made = []
         for node in self.nodes:
             if node == self.leader:
-                made.append(Link(commit, commit, leader=True))
+                made.append(Link(commit.ordered, commit, leader=True))
                 continue
             ahead = np.quantile(self.clock(node), PARTS)
             skews = tuple(float(a - b) for a in ahead for b in leads)
@@ -92,7 +94,8 @@ class World:
         self, grid: Grid, h: float, mu: float, dice: np.random.Generator | None = None
     ) -> Wait:
         """The wait of a first look-up by formula; mu in writes per ms."""
-        return wait(grid, self.links(grid, dice), Commands(h, mu, HEARTBEAT_MS))
+        commands = Commands(h, mu, HEARTBEAT_MS)
+        return wait(grid, self.links(grid, commands, dice), commands)
 
     def worst_led(self, grid: Grid, h: float, mu: float, candidates: Sequence[str]) -> "World":
         """The same under the leader with whom the tail of the wait is longest."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from sim import __version__
-from sim.cli import environment
+from sim.cli import environment, tune_arguments
 from sim.cli.problems import InputError, near
 from sim.cli.values import positive, rate, seed, seeds
 
@@ -16,6 +16,7 @@ VERBS: Final = {
     "explain": "tell in words why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
+    "tune": "recommend DD, H and CSmax for measured delays and clocks",
     "plot": "draw a figure of a sweep or of a run",
     "report": "one page about a sweep: verdicts, figures, tables, and the command for each number",
     "list": "what there is to choose from",
@@ -126,6 +127,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         "explain": _explain,
         "compat": _compat,
         "sweep": _sweep,
+        "tune": _tune,
         "plot": _plot,
         "report": _report,
         "list": _list,
@@ -243,6 +245,12 @@ def _sweep(parser: Parser) -> None:
     )
     add("--aggregates", action="store_true", help="per_cell and per_seed tables too (by Spark)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    _loading(parser)
+    _output(parser, ("text", "json"))
+
+
+def _tune(parser: Parser) -> None:
+    tune_arguments.add_flags(parser.add_argument)
     _loading(parser)
     _output(parser, ("text", "json"))
 

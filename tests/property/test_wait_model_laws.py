@@ -6,15 +6,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis import closed_forms as forms
-from analysis.wait_model import Commands, Ends, Grid, Link, commit_time, effective, wait
+from analysis.wait_model import (
+    Commands,
+    Commit,
+    Ends,
+    Grid,
+    Link,
+    behind_others,
+    commit_of,
+    majority,
+    ordered,
+    wait,
+)
 
 GRID = Grid(step=0.5, longest=2_048)
 DELAYS = np.exp(np.random.default_rng(1).normal(3.0, 0.9, 4_000))  # median 20 ms, p99 160 ms
 COUNT = 40_000
 
 
-def at_once() -> np.ndarray:
-    return np.ones_like(GRID.times)
+def at_once() -> Commit:
+    return Commit(np.ones_like(GRID.times), np.ones_like(GRID.times))
 
 
 def played(
@@ -63,8 +74,8 @@ CASES = [
 def test_both_ends_are_what_is_played(case: dict, fifo: bool) -> None:
     waits = played(fifo=fifo, **case)
     delay = GRID.cdf(DELAYS)
-    trips = [GRID.plus(delay, delay)] * (case["voters"] - 1)
-    link = Link(delay, commit_time(GRID, trips) if trips else at_once(), (case["skew"],))
+    commit = majority(GRID, [GRID.plus(delay, delay)] * (case["voters"] - 1))
+    link = Link(delay, Commit(commit, commit), (case["skew"],))
     found = wait(GRID, [link], Commands(case["h"], case["mu"], case["beat"]))
     name = "ordered" if fifo else "unordered"
     dd = case["dd"]
@@ -116,17 +127,20 @@ def test_the_laws_of_the_bracket(nodes: int, dd: float, h: float) -> None:
 def test_a_majority_is_counted_over_unlike_links() -> None:
     dice = np.random.default_rng(5)
     samples = [dice.exponential(mean, 20_000) for mean in (10.0, 40.0, 5.0, 100.0)]
-    found = commit_time(GRID, [GRID.cdf(sample) for sample in samples])
+    found = majority(GRID, [GRID.cdf(sample) for sample in samples])
     second = np.sort(np.stack(samples), axis=0)[1]  # five voters: the leader and two others
     assert np.abs(found - GRID.cdf(second)).max() < 0.02
-    alone = commit_time(GRID, [GRID.cdf(samples[0])])  # of two voters both
+    alone = majority(GRID, [GRID.cdf(samples[0])])  # of two voters both
     assert np.abs(alone - GRID.cdf(samples[0])).max() < 1e-12
 
 
 def test_the_leader_itself_waits_for_the_majority_alone() -> None:
     delay = GRID.cdf(DELAYS)
-    commit = commit_time(GRID, [GRID.plus(delay, delay)] * 2)
-    assert effective(GRID, Link(delay, commit, leader=True)) is commit
+    commands = Commands(250.0, 0.0, 120.0)
+    commit = commit_of(GRID, [(delay, delay)] * 2, commands)
+    assert ordered(GRID, Link(delay, commit, leader=True), commands) is commit.ordered
+    assert np.all(commit.ordered <= commit.unordered + 1e-9), "order can only delay"
+    assert majority(GRID, [])[0] == 1, "who votes alone commits at once"
     alone = wait(GRID, [Link(delay, at_once(), leader=True)], Commands(250.0, 0.0, 120.0))
     assert alone.probability(250.5) == Ends(0, 0)
 
@@ -136,3 +150,19 @@ def test_nodes_are_mixed_evenly() -> None:
     both = wait(GRID, [near, far], Commands(100.0))
     alone = [wait(GRID, [link], Commands(100.0)).probability(150).ordered for link in (near, far)]
     assert both.probability(150).ordered == pytest.approx(np.mean(alone))
+
+
+@pytest.mark.parametrize(("h", "messages", "beat"), [(100.0, 1, None), (60.0, 2, 41.3)])
+def test_a_message_behind_others_is_late_by_the_latest(
+    h: float, messages: int, beat: float | None
+) -> None:
+    dice = np.random.default_rng(3)
+    stamps = np.repeat(np.arange(1, COUNT + 1) * h, messages)
+    beats = np.arange(0, stamps[-1], beat) + 0.01 if beat else np.empty(0)
+    sent = np.concatenate([stamps, beats])
+    order = np.argsort(sent, kind="stable")
+    arrived = np.empty_like(sent)
+    arrived[order] = np.maximum.accumulate((sent + dice.choice(DELAYS, len(sent)))[order])
+    first = arrived[: len(stamps) : messages] - stamps[::messages]
+    found = behind_others(GRID, GRID.cdf(DELAYS), Commands(h, 0.0, beat), messages)
+    assert np.abs(found - GRID.cdf(first)).max() < 0.012

@@ -45,9 +45,13 @@ def lines(asked: Asked, setting: Setting, figures: Figures) -> list[Line]:
     share = Ends(model.probability(early).unordered, model.probability(late).ordered)
     mean = Ends(model.mean(early).unordered, model.mean(late).ordered)
     tail = Ends(model.quantile(0.99, early).unordered, model.quantile(0.99, late).ordered)
+    waiting = figures.waiting()
+    low, high = figures.interval(MEAN)
+    if not waiting[0]:  # nobody waited; so much could have gone unseen
+        high = waiting[2] * setting.h
     return [
-        Line(setting, "share that waits", *figures.waiting(), share),
-        Line(setting, "mean wait, ms", figures.point(MEAN), *figures.interval(MEAN), mean),
+        Line(setting, "share that waits", *waiting, share),
+        Line(setting, "mean wait, ms", figures.point(MEAN), low, high, mean),
         Line(setting, "p99 wait, ms", figures.point(TAIL), *figures.interval(TAIL), tail),
     ]
 

@@ -1,0 +1,40 @@
+"""Runs the experiments and writes every figure: `python -m analysis.agreement OUT.json [SEEDS]`."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from analysis.agreement import aborts, freeze, own_ddl, waits
+from analysis.agreement.base import Line
+
+SEEDS = 24
+
+
+def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list[Line]:
+    """All four experiments."""
+    every = (waits, aborts, own_ddl, freeze)
+    return [line for one in every for line in one.lines(seeds, quick=quick, jobs=jobs)]
+
+
+def main(words: list[str]) -> int:
+    """Write the figures; 0 if all agree, 1 if some do not, 2 without a file to write."""
+    if not words:
+        sys.stderr.write("python -m analysis.agreement OUT.json [SEEDS]: OUT.json is missing\n")
+        return 2
+    seeds = range(int(words[1]) if len(words) > 1 else SEEDS)
+    found = lines(seeds)
+    document = [{**asdict(line), "agrees": line.agrees} for line in found]
+    Path(words[0]).write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    off = [line for line in found if not line.agrees]
+    sys.stdout.write(f"{len(found) - len(off)} of {len(found)} figures agree\n")
+    for line in off:
+        sys.stdout.write(
+            f"experiment {line.experiment} {line.cell} {line.figure}: {line.simulated:.4g} "
+            f"[{line.low:.4g}, {line.high:.4g}], by formula [{line.least:.4g}, {line.most:.4g}]\n"
+        )
+    return int(bool(off))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,76 @@
+"""A figure by simulation beside the same by formula, and the runs that it takes."""
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sim.history.history import History
+from sim.world.overrides import EMBEDDED
+from sim.world.parallel import cores
+from sim.world.plan import plan
+from sim.world.run import run
+from sim.world.scenario import read
+
+Measure = Callable[[History], Any]
+CLOCK_MS: Final = 1.0
+"""Timestamps show whole milliseconds."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A figure of one cell: simulated with its interval over seeds, and its bracket by formula."""
+
+    experiment: int
+    cell: dict[str, Any]
+    figure: str
+    simulated: float
+    low: float
+    high: float
+    least: float
+    most: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the interval over seeds meets the bracket."""
+        return self.high >= self.least and self.low <= self.most
+
+
+@dataclass(frozen=True)
+class World:
+    """A scenario's text, and the files that it names."""
+
+    text: str
+    files: tuple[tuple[str, str], ...] = ()
+
+
+Maker = Callable[[int], World]
+"""A world of its own for every seed, where its instants are drawn too."""
+
+
+def measured(
+    worlds: Sequence[World | Maker], seeds: range, measure: Measure, jobs: int | None = None
+) -> list[list[Any]]:
+    """What `measure` says of every world's run of every seed; common random numbers throughout."""
+    tasks = [
+        (world if isinstance(world, World) else world(seed), seed, measure)
+        for world in worlds
+        for seed in seeds
+    ]
+    processes = jobs or cores()
+    if processes == 1:
+        found = [_one(task) for task in tasks]
+    else:
+        with ProcessPoolExecutor(
+            processes, mp_context=multiprocessing.get_context("spawn")
+        ) as pool:
+            found = list(pool.map(_one, tasks, chunksize=2))
+    each = len(seeds)
+    return [found[at * each : (at + 1) * each] for at in range(len(worlds))]
+
+
+def _one(task: tuple[World, int, Measure]) -> Any:
+    world, seed, measure = task
+    files = {f"{EMBEDDED}{name}": text for name, text in world.files}
+    return measure(run(plan(read(world.text, "agreement", overrides=files), seed)))

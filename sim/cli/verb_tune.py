@@ -1,0 +1,185 @@
+"""`ddlsim tune`: from measured delays and clocks to DD, H and CSmax, with reasons and risks."""
+
+import argparse
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from analysis import provenance
+from analysis.tune.advise import Advice, Advisor
+from analysis.tune.asked import LEASES_PER_MS, Asked, coarse
+from analysis.tune.cells import DELAYS, OFFSETS, Load, Setting
+from analysis.tune.document import WRITER, document
+from analysis.tune.goals import TuneError, read_goals
+from analysis.tune.runs import Runs
+from analysis.tune.world import World, world_of
+from sim.cli import documents
+from sim.cli.problems import InputError, note
+from sim.cli.progress import Progress
+from sim.registry import load_file
+from sim.world.files import reason
+from sim.world.measured import Measured, parse, text_of
+
+OURS = ("tune.json", "rows.parquet", "cells.parquet")
+EXPECTED_CELLS = 16
+"""About so many cells are run; what a progress bar begins with."""
+MS_PER_S = 1_000
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Read, run, answer; 0 once there is an answer, 2 (by exception) where there cannot be one."""
+    for file in options.load:
+        load_file(file)
+    try:
+        asked = asked_of(options)
+        if options.out is not None:
+            claim(options.out)
+        advice, runs = _advised(asked, options)
+    except TuneError as error:
+        raise InputError(f"tune: {error}") from None
+    found = document(advice)
+    found["command"] = command_of(options)
+    found["provenance"] = provenance.of_program()
+    if options.out is not None:
+        save(options.out, found, advice, runs)
+    if options.output == "json":
+        print(documents.text(found))
+    else:
+        from sim.cli import view_tune
+        from sim.cli.words import console
+
+        view_tune.show(found, console(), options.out)
+    return 0
+
+
+def _advised(asked: Asked, options: argparse.Namespace) -> tuple[Advice, Runs]:
+    if options.jobs is not None and options.master is not None:
+        raise InputError("tune: --jobs is for processes, --master for Spark; keep one of them")
+    if options.master is not None:
+        note(f"starting Spark ({options.master})")
+    with Progress(EXPECTED_CELLS * len(asked.seeds)) as progress:
+
+        def watch(runs: int) -> None:
+            progress.count(runs, 0, 0)
+
+        with Runs(
+            asked.seeds,
+            master=options.master,
+            jobs=options.jobs,
+            loads=asked.loads,
+            watch=watch,
+        ) as runs:
+            return Advisor(asked, runs).advise(), runs
+
+
+# --- what is asked -------------------------------------------------------------------------------
+
+
+def asked_of(options: argparse.Namespace) -> Asked:
+    """The options with their files read; what is wrong is told with file and line."""
+    texts: dict[str, str] = {}
+    delays = _measured(options.delays, "delay", DELAYS, texts)
+    offsets = _measured(options.offsets, "offset", OFFSETS, texts)
+    if delays is None and offsets is None:
+        note("neither --delays nor --offsets: delays are taken as lognormal, 5 ms and p99 50 ms")
+    world = world_of(delays, offsets, options.nodes, options.voters)
+    asked = Asked(
+        world=world,
+        texts=texts,
+        goals=read_goals(options.slo),
+        strategy=options.strategy,
+        present=Setting(options.current_dd, options.current_h, options.current_csmax),
+        ddl_rate=options.ddl_rate,
+        load=Load(options.incompatible, options.tx_length * MS_PER_S),
+        margin=options.margin,
+        step=options.step,
+        seeds=range(options.seeds),
+        loads=tuple(options.load),
+    )
+    _ = asked.uses_dd  # a design that cannot be tuned is told before anything is run
+    return _led(asked, options.leader)
+
+
+def _led(asked: Asked, leader: str | None) -> Asked:
+    """The same under a leader: the one that is named, or the worst of those that may lead."""
+    from dataclasses import replace
+
+    world: World = asked.world
+    if leader is not None:
+        if leader not in world.nodes:
+            known = ", ".join(world.nodes)
+            raise TuneError(f"--leader {leader}: no node is called so; nodes: {known}")
+        return replace(asked, world=replace(world, leader=leader))
+    voters = world.nodes[: world.voters]
+    worst = world.worst_led(coarse(), asked.present.h, LEASES_PER_MS, voters)
+    return replace(asked, world=worst)
+
+
+def _measured(file: str | None, quantity: str, name: str, texts: dict[str, str]) -> Measured | None:
+    """The measurements of a file; its text is kept under the name that scenarios know."""
+    if file is None:
+        return None
+    try:
+        text = text_of(Path(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"--{quantity}s {file}: {reason(error)}; name a CSV or Parquet file"
+        ) from None
+    texts[name] = text
+    return parse(text, file, quantity)
+
+
+def command_of(options: argparse.Namespace) -> str:
+    """The command that answers the same again."""
+    words = ["ddlsim", "tune"]
+    for name in ("delays", "offsets", "strategy", "ddl_rate", "incompatible", "tx_length",
+                 "current_dd", "current_h", "current_csmax", "nodes", "voters", "leader",
+                 "margin", "step", "seeds"):  # fmt: skip
+        value = getattr(options, name)
+        if value is not None:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    for goal in options.slo:
+        words += ["--slo", goal]
+    for file in options.load:
+        words += ["--load", file]
+    return shlex.join(words)
+
+
+# --- the directory -------------------------------------------------------------------------------
+
+
+def claim(directory: str) -> None:
+    """Refuse, before anything is run, a directory that holds something else than such an answer."""
+    path = Path(directory)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"--out {directory}: it is a file; name a directory")
+    names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
+    if names and not _is_ours(path / OURS[0]):
+        what = f"holds {names[0]}, which `tune` did not write"
+        raise InputError(f"--out {directory}: {what}; nothing was overwritten, name another one")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {directory}: {reason(error)}; name another directory") from None
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("writer") == WRITER
+
+
+def save(directory: str, found: dict[str, Any], advice: Advice, runs: Runs) -> None:
+    """The answer, and the rows and cells that it is made from, each file whole or not there."""
+    from analysis import rows, store
+    from analysis.chunks import write_table
+
+    origin = provenance.metadata({**found["provenance"], "command": found["command"]})
+    write_table(rows.table(runs.rows, origin), Path(directory, OURS[1]))
+    store.write_cells(directory, advice.cells, origin)
+    partial = Path(directory, OURS[0] + ".tmp")
+    partial.write_text(documents.text(found) + "\n", "utf-8")
+    partial.replace(Path(directory, OURS[0]))

@@ -1,0 +1,82 @@
+"""On the shipped sample `tune` finds the DD of a fine grid, with at most a tenth of its runs."""
+
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.tune import cells
+from analysis.tune.advise import Advisor
+from analysis.tune.asked import Asked, coarse
+from analysis.tune.cells import Cells, Load, Setting
+from analysis.tune.goals import read_goals
+from analysis.tune.runs import Runs
+from analysis.tune.world import world_of
+from sim.world.measured import parse
+
+SAMPLE = Path(__file__).resolve().parents[2] / "scenarios" / "measurements"
+MOST_MS = 500
+"""The grid goes up to the DD that Ignite 3 is delivered with."""
+
+
+def asked_of_the_sample(seeds: int) -> Asked:
+    texts = {
+        name: (SAMPLE / file).read_text("utf-8")
+        for name, file in (("delays.csv", "delays_ms.csv"), ("offsets.csv", "offsets_ms.csv"))
+    }
+    world = world_of(
+        parse(texts["delays.csv"], "delays_ms.csv", "delay"),
+        parse(texts["offsets.csv"], "offsets_ms.csv", "offset"),
+        5,
+        None,
+    )
+    led = world.worst_led(coarse(), 250, 0.0, world.nodes[:3])
+    return Asked(
+        world=led,
+        texts=texts,
+        goals=read_goals([]),
+        strategy="iep",
+        present=Setting(500, 250, 500),
+        ddl_rate=1 / 60,
+        load=Load(0.4, 50),
+        margin=0.5,
+        step=5,
+        seeds=range(seeds),
+    )
+
+
+def fine_grid(asked: Asked, runs: Runs) -> int:
+    """The least DD of the grid that, with all larger ones, meets the goals."""
+    made = Cells(asked.world, asked.texts, asked.strategy, asked.load, ())
+    dds = range(0, MOST_MS + 1, asked.step)
+    figures = runs.run([made.looks(Setting(dd, 250, asked.cs_max)) for dd in dds])
+    meets = [all(each.point(g) <= g.limit for g in asked.waits) for each in figures]
+    return next(dd for place, dd in enumerate(dds) if all(meets[place:]))
+
+
+@pytest.mark.slow
+def test_a_tenth_of_the_runs_finds_what_a_fine_grid_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cells, "LOOKS_EACH", 4)  # half as long as in life
+    asked = asked_of_the_sample(seeds=4)
+    with Runs(asked.seeds, jobs=1) as brute, Runs(asked.seeds, jobs=1) as few:
+        expected = fine_grid(asked, brute)
+        advice = Advisor(asked, few)._search(250)
+        low, high = advice.interval
+        print(f"\n  grid {expected} ms, tune {advice.needed} ms [{low}, {high}]: "
+              f"{few.count} runs against {brute.count}")  # fmt: skip
+        assert low <= expected <= high
+        assert advice.needed == expected
+        assert few.count * 10 <= brute.count
+
+
+def test_without_any_run_the_formula_is_near() -> None:
+    """Where a search begins decides what it costs."""
+    asked = asked_of_the_sample(seeds=1)
+    low, high = asked.needed(asked.world.wait(coarse(), 250, asked.mu))
+    assert 250 < low < high < 340
+    shorter = replace(asked, present=Setting(500, 100, 500))
+    assert ceil(np.mean(shorter.needed(shorter.world.wait(coarse(), 100, asked.mu)))) < low

@@ -1,0 +1,127 @@
+"""The cluster behind the measurements: who is there, how far clocks are apart, who leads worst."""
+
+from itertools import product
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.tune.asked import coarse
+from analysis.tune.goals import TuneError
+from analysis.tune.world import clock_bound, ddl_delay_ms, slack_ms, world_of
+from sim.strategies.base import STRATEGIES
+from sim.world.measured import Measured, parse
+
+
+def delays(text: str) -> Measured:
+    return parse(text, "d.csv", "delay")
+
+
+def offsets(text: str) -> Measured:
+    return parse(text, "o.csv", "offset")
+
+
+LINKS = "from,to,delay_ms\na,b,5\nb,a,7\na,c,90\nc,a,80\nb,c,6\nc,b,6\n"
+
+
+def test_nodes_are_those_of_the_files() -> None:
+    world = world_of(delays(LINKS), offsets("node,offset_ms\nc,1\n"), 9, None)
+    assert world.nodes == ("a", "b", "c")
+    assert world.voters == 3
+    assert world_of(delays("delay_ms\n3\n"), None, 4, 2).nodes == ("n1", "n2", "n3", "n4")
+    assert world_of(None, None, 2, None).voters == 2
+
+
+def test_a_clock_of_a_node_without_links_is_refused() -> None:
+    with pytest.raises(TuneError, match=r"o\.csv:2: z has no link in the file of delays"):
+        world_of(delays(LINKS), offsets("node,offset_ms\nz,1\n"), 5, None)
+    with pytest.raises(TuneError, match="--voters 4: the cluster has 3 nodes"):
+        world_of(delays(LINKS), None, 5, 4)
+
+
+def test_links_and_clocks_that_were_not_measured_take_all_values() -> None:
+    world = world_of(delays("from,to,delay_ms\na,b,5\nb,a,7\n"), offsets("offset_ms\n1\n3\n"), 5, 2)
+    assert list(world.sample("a", "b")) == [5]
+    assert sorted(world.sample("a", "x")) == [5, 7]
+    assert list(world.clock("a")) == [1, 3]
+    assert len(world_of(None, None, 3, None).sample("n1", "n2")) == 4_096
+
+
+def test_the_worst_leader_is_the_one_with_the_longest_tail() -> None:
+    world = world_of(delays(LINKS), None, 5, 3)
+    led = {name: world.worst_led(coarse(), 100, 0.0, [name]) for name in "abc"}
+    needs = {name: each.wait(coarse(), 100, 0.0).dd_for(0.99, 0) for name, each in led.items()}
+    assert needs["a"].ordered > needs["c"].ordered > needs["b"].ordered
+    assert world.worst_led(coarse(), 100, 0.0, world.nodes).leader == "a"
+    assert world.worst_led(coarse(), 100, 0.0, ("b", "c")).leader == "c"
+
+
+def test_voters_come_first_and_the_leader_before_them() -> None:
+    from dataclasses import replace
+
+    world = world_of(delays(LINKS), None, 5, 2)
+    led = replace(world, leader="c")
+    assert led.order == ("c", "a", "b")
+    assert led.others == ("a",)
+
+
+OFFSETS = st.dictionaries(
+    st.sampled_from("abcd"),
+    st.lists(st.integers(-40, 40), min_size=1, max_size=5),
+    min_size=2,
+)
+
+
+@given(OFFSETS, st.floats(0, 2))
+def test_cs_max_is_above_every_difference_that_was_seen(
+    clocks: dict[str, list[int]], margin: float
+) -> None:
+    text = "node,offset_ms\n" + "".join(
+        f"{name},{value}\n" for name, own in clocks.items() for value in own
+    )
+    bound = clock_bound(world_of(None, offsets(text), 5, None), margin)
+    assert bound is not None
+    largest = max(
+        abs(a - b)
+        for one, other in product(clocks, clocks)
+        if one != other
+        for a in clocks[one]
+        for b in clocks[other]
+    )
+    assert bound.largest_ms == pytest.approx(largest)
+    assert bound.cs_max_ms == ceil(largest + max(margin * largest, 1.0))
+    assert bound.cs_max_ms > largest, "never a quantile of the sample, nor its largest"
+    assert bound.next_larger == pytest.approx(1 / (min(map(len, clocks.values())) + 1))
+    assert set(bound.between or ()) <= set(clocks)
+
+
+def test_offsets_of_nobody_in_particular_may_be_of_two_nodes() -> None:
+    bound = clock_bound(world_of(None, offsets("offset_ms\n-3\n0\n5\n1\n"), 5, None), 0.5)
+    assert bound is not None
+    assert (bound.largest_ms, bound.cs_max_ms, bound.between) == (8, 12, None)
+    assert clock_bound(world_of(None, None, 5, None), 0.5) is None
+
+
+@pytest.mark.parametrize(
+    ("strategy", "slack", "delay"),
+    [("iep", 300, 350), ("a5_safetime", 0, 50), ("a6_safetime_csmax", -50, 50)],
+)
+def test_what_a_design_makes_of_dd(strategy: str, slack: int, delay: int) -> None:
+    design = STRATEGIES.get(strategy)
+    assert slack_ms(design, 300, 50) == slack
+    assert ddl_delay_ms(design, 300, 50) == delay
+    assert slack_ms(STRATEGIES.get("a1_naive_future"), 300, 50) is None
+
+
+def test_skews_shift_the_wait_of_a_node() -> None:
+    text = "delay_ms\n5\n"
+    even = world_of(delays(text), offsets("node,offset_ms\nn1,0\nn2,0\n"), 2, 1)
+    ahead = world_of(delays(text), offsets("node,offset_ms\nn1,0\nn2,40\n"), 2, 1)
+    grid = coarse()
+    assert even.nodes == ahead.nodes == ("n1", "n2")
+    first, second = (w.wait(grid, 100, 0.0).dd_for(0.999, 0.0).ordered for w in (even, ahead))
+    assert second - first == pytest.approx(40, abs=2)
+    again = even.wait(grid, 100, 0.0, np.random.default_rng(1)).dd_for(0.999, 0.0)
+    assert again.ordered == pytest.approx(first), "a constant drawn again is the same"

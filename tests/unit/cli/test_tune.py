@@ -1,0 +1,227 @@
+"""`ddlsim tune` from the shell: the answer, its document, and what is refused before any run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.cli import main
+from sim.cli.verb_tune import asked_of
+from tests.unit.cli.command import ROOT
+
+DELAYS = "scenarios/measurements/delays_ms.csv"
+OFFSETS = "scenarios/measurements/offsets_ms.csv"
+SMALL = ["--seeds", "2", "--jobs", "1", "--step", "20"]
+
+
+def small_delays(folder: Path) -> str:
+    """Two nodes a few milliseconds apart: cells of no cost."""
+    file = folder / "d.csv"
+    lines = [f"{a},{b},{2 + n % 7}" for n in range(60) for a, b in (("x", "y"), ("y", "x"))]
+    file.write_text("from,to,delay_ms\n" + "\n".join(lines) + "\n", "utf-8")
+    return str(file)
+
+
+def small_offsets(folder: Path) -> str:
+    file = folder / "o.csv"
+    lines = [f"{node},{(-1) ** n}" for n in range(40) for node in "xy"]
+    file.write_text("node,offset_ms\n" + "\n".join(lines) + "\n", "utf-8")
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("tune")
+    out = folder / "out"
+    files = ["--delays", small_delays(folder), "--offsets", small_offsets(folder)]
+    code = main(["tune", *files, *SMALL, "--current-h", "50", "--current-dd", "200",
+                 "--slo", "dml_wait_p99<=2ms", "--slo", "schema_abort_rate<=10%",
+                 "--slo", "ddl_latency_p99<=3s", "--out", str(out)])  # fmt: skip
+    assert code == 0
+    found: dict[str, Any] = json.loads((out / "tune.json").read_text("utf-8"))
+    return {**found, "out": out}
+
+
+def test_the_answer_meets_the_goals_and_says_how_surely(answered: dict[str, Any]) -> None:
+    best = answered["recommended"]
+    assert all(goal["met"] for goal in answered["goals"])
+    assert [goal["goal"] for goal in answered["goals"]] == [
+        "dml_wait_p99<=2ms",
+        "ddl_latency_p99<=3000ms",
+        "schema_abort_rate<=0.1",
+    ]
+    low, high = best["dd_interval_ms"]
+    assert low <= best["dd_least_ms"] <= high == best["dd_ms"]
+    # H 50, and delays up to 8 ms three times on the way: entry, answer, notice
+    assert 40 <= best["dd_ms"] <= 100
+    assert best["h_ms"] == 50
+
+
+def test_cs_max_is_above_the_largest_skew_with_its_risk(answered: dict[str, Any]) -> None:
+    bound = answered["cs_max"]
+    assert bound["largest_ms"] == 2
+    assert bound["cs_max_ms"] == answered["recommended"]["cs_max_ms"] == 3
+    assert bound["next_larger"] == pytest.approx(1 / 41, abs=1e-6)
+
+
+def test_the_present_setting_is_judged(answered: dict[str, Any]) -> None:
+    present = answered["present"]
+    assert present["meets"]
+    assert present["dd_can_be_lowered"]
+    expected = 200 + 500 - answered["recommended"]["dd_ms"] - 3
+    assert present["ddl_latency_saved_ms"] == pytest.approx(expected, abs=30)
+
+
+def test_skew_beyond_cs_max_costs_own_ddl_and_never_atomicity(answered: dict[str, Any]) -> None:
+    assert [each["factor"] for each in answered["skew"]] == [1, 1.5, 2]
+    assert answered["skew"][0]["own_ddl_missed_runs"] == 0
+    assert all(each["atomicity_broken_runs"] == 0 for each in answered["skew"])
+
+
+def test_front_curve_and_agreement_are_there_for_figures(answered: dict[str, Any]) -> None:
+    front = answered["front"]
+    best = [each for each in front if each["dd_ms"] == answered["recommended"]["dd_ms"]]
+    assert best
+    assert any(each["on_front"] for each in front)
+    curve = answered["curve"]
+    assert len(curve["dd_ms"]) == len(curve["waiting"]["ordered"])
+    assert curve["waiting"]["ordered"] == sorted(curve["waiting"]["ordered"], reverse=True)
+    figures = {each["figure"] for each in answered["agreement"]}
+    assert figures == {"share that waits", "mean wait, ms", "p99 wait, ms", "schema_abort_rate"}
+
+
+def test_rows_and_cells_are_written(answered: dict[str, Any]) -> None:
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(answered["out"] / "rows.parquet", partitioning=None)
+    cells = pq.read_table(answered["out"] / "cells.parquet", partitioning=None)
+    assert rows.num_rows == answered["runs"]["all"] == 2 * cells.num_rows
+    assert set(cells["kind"].to_pylist()) == {"looks", "statements", "calm", "skewed"}
+    assert b"ddlsim" in rows.schema.metadata
+
+
+def test_the_same_command_gives_the_same_answer_as_text(
+    answered: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sim.cli.view_tune import show
+    from sim.cli.words import console
+
+    show(answered, console(), "out")
+    text = capsys.readouterr().out
+    best = answered["recommended"]
+    first = f"DD {best['dd_ms']} ms   H {best['h_ms']} ms   CSmax {best['cs_max_ms']} ms"
+    assert text.splitlines()[0] == first
+    for word in ("DD because", "H because", "CSmax because", "real skew", "recommended", "formula"):
+        assert word in text
+    assert len(text.splitlines()) <= 50, "one screen"
+    assert "repeat: ddlsim tune --delays" in text
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["tune", *words]) == 2
+    told = capsys.readouterr()
+    assert not told.out
+    notes = ("neither --delays", " runs done, ")
+    (line,) = [one for one in told.err.splitlines() if not any(word in one for word in notes)]
+    return line.removeprefix("ddlsim: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", ":1: there is no header"),
+        ("delay_ms\n", ": no measurements in it"),
+        ("delay\n1\n", ":1: delay has no unit"),
+        ("delay_ms\n1\n-2\n", ":3: delay_ms: a negative delay, -2"),
+        ("delay_ms\n1\nabc\n", ":3: delay_ms: expected a number, not 'abc'"),
+        ("time_s,delay_ms\n2,1\n1,1\n", ":3: time_s goes back from 2 to 1; sort the file"),
+    ],
+)
+def test_a_bad_file_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, told: str
+) -> None:
+    file = tmp_path / "d.csv"
+    file.write_text(content, "utf-8")
+    out = tmp_path / "out"
+    line = refused(capsys, "--delays", str(file), "--out", str(out))
+    assert line.startswith(f"{file}{told}")
+    assert not out.exists()
+
+
+def test_files_that_are_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    line = refused(capsys, "--offsets", str(tmp_path / "none.csv"))
+    assert line.endswith("No such file or directory; name a CSV or Parquet file")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--slo", "dml_wait<=1ms"], "tune: --slo 'dml_wait<=1ms': unknown metric 'dml_wait'"),
+        (["--strategy", "nonesuch"], "no strategy"),
+        (["--strategy", "a1_naive_future"], "tune: --strategy a1_naive_future never waits"),
+        (["--leader", "n9"], "tune: --leader n9: no node is called so; nodes: n1, n2, n3"),
+        (["--voters", "9"], "tune: --voters 9: the cluster has 5 nodes"),
+        (["--incompatible", "2"], "tune: --incompatible: expected a share from 0 to 1, not '2'"),
+        (["--master", "local[1]", "--jobs", "2"], "tune: --jobs is for processes, --master for"),
+    ],
+)
+def test_bad_arguments(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, *words).startswith(told)
+
+
+def test_an_impossible_goal_names_the_nearest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    goals = ["--slo", "dml_wait_p99<=1ms", "--slo", "ddl_latency_p99<=20ms"]
+    line = refused(capsys, "--delays", small_delays(tmp_path), *SMALL, *goals)
+    assert line.startswith(
+        "tune: no DD satisfies dml_wait_p99<=1ms and ddl_latency_p99<=20ms with CSmax 500 ms; "
+        "the nearest is DD "
+    )
+
+
+def test_a_rate_of_aborts_that_no_dd_changes_names_what_would(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    goals = ["--slo", "schema_abort_rate<=1e-6", "--current-h", "50"]
+    files = ["--delays", small_delays(tmp_path), "--offsets", small_offsets(tmp_path)]
+    line = refused(capsys, *files, *SMALL, *goals)
+    assert "aborts do not depend on DD" in line
+    assert "the nearest is at most" in line
+
+
+def test_a_design_without_dd_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--delays", small_delays(tmp_path)]
+    line = refused(capsys, *files, *SMALL, "--strategy", "a5_safetime")
+    assert "a5_safetime does not use DD, its dml_wait_p99 is" in line
+
+
+def test_a_directory_of_something_else_stays_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sweep.json").write_text("{}", "utf-8")
+    line = refused(capsys, "--out", str(tmp_path))
+    assert line.endswith(
+        "holds sweep.json, which `tune` did not write; nothing was overwritten, name another one"
+    )
+    assert [entry.name for entry in tmp_path.iterdir()] == ["sweep.json"]
+    (tmp_path / "sweep.json").rename(tmp_path / "tune.json")
+    assert "which `tune` did not write" in refused(capsys, "--out", str(tmp_path))
+    assert "it is a file" in refused(capsys, "--out", str(tmp_path / "tune.json"))
+
+
+def test_the_shipped_sample_is_read_and_has_a_leader() -> None:
+    from os import environ
+
+    from sim.cli import arguments
+
+    top, verbs = arguments.parsers()
+    words = ["tune", "--delays", str(ROOT / DELAYS), "--offsets", str(ROOT / OFFSETS)]
+    asked = asked_of(arguments.parse(words, dict(environ), top, verbs))
+    assert asked.world.nodes == ("n1", "n2", "n3", "n4", "n5")
+    assert asked.world.leader in ("n1", "n2", "n3")
+    assert asked.cs_max == 14
