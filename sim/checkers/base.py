@@ -138,7 +138,7 @@ class Bench:
         self.case = case
         self._claims = {claim.invariant: claim for claim in case.header.design.claims}
         self._strict = strict
-        self._all_claims = all_claims
+        self._all_claims = all_claims or case.header.all_claims
         design = case.header.design.name
         self._findings = tuple(one for one in findings if one.concerns(design))
         self._broken: dict[str, str | None] = {}

@@ -22,7 +22,8 @@ class Header(Record, frozen=True, tag_field="event", tag="Header"):
     (and `""` for the cluster), in milliseconds: `max_clock_skew_ms`, `delay_duration_ms`, …; of
     the cluster also how many nodes are `voters`, and whether it is `calm` (sim/world/run.py).
     `reaches` are the probes that the scenario says must be reached; `strict` judges by the strict
-    graph, in which every use of a schema version counts.
+    graph, in which every use of a schema version counts; `all_claims` by every invariant, whatever
+    the design claims.
     """
 
     format: int
@@ -38,6 +39,7 @@ class Header(Record, frozen=True, tag_field="event", tag="Header"):
     settings: dict[str, dict[str, int]]
     voices: tuple[str, ...] = ("client", "witness")
     strict: bool = False
+    all_claims: bool = False
 
 
 class History:

@@ -50,6 +50,8 @@ BRANCHES: Final = (
     Probe("slow-listener", "a slow listener held safe time back"),
     Probe("schema-activated", "a schema version came into force on a node"),
     Probe("completeness-wait", "a look-up waited until the schema was complete"),
+    Probe("barrier-met", "a look-up waited behind a barrier"),
+    Probe("proceeded-unsafely", "a look-up went on with what was known, complete or not"),
     Probe("tick-ignored", "an idle command of a leader that leads no more was ignored"),
     Probe("late-start-of-ticks", "a new leader began its idle commands late"),
     # groups and leases

@@ -45,3 +45,9 @@ class Marking:
             if tx.state is ACTIVE:
                 self.node.probe("marked-rollback")
                 self.ends.abort(tx, Reason.ROLLBACK_ONLY)
+
+    def abort_users(self, object_ids: tuple[int, ...]) -> None:
+        """Roll back the open transactions that have enlisted one of these objects."""
+        for tx in list(self.transactions.values()):
+            if tx.state is ACTIVE and any(one in tx.by_id for one in object_ids):
+                self.ends.abort(tx, Reason.ROLLBACK_ONLY)

@@ -22,6 +22,7 @@ from sim.history.events import DdlDecided
 from sim.model.ports import Future, Node
 from sim.model.reasons import Reason
 from sim.model.records import Record
+from sim.protocol.barriers import Barriers
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, NoOp, Refused
 from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal
@@ -47,6 +48,7 @@ class SchemaChange:
         self.strategy = strategy
         self.catalog = catalog
         self.metastorage = metastorage
+        self.barriers: Barriers | None = None
         self._busy = False
         self._queue: deque[Future[Any]] = deque()
         node.on(ClientDdl, self.run)

@@ -28,6 +28,7 @@ from typing import Any, Final
 from sim.history.events import SafeTimeAdvanced, SchemaResolved
 from sim.model.ports import Future, Node
 from sim.model.schema import SchemaObject
+from sim.protocol.barriers import Barriers
 from sim.protocol.catalog import Catalog, Snapshot
 from sim.protocol.late import MetadataLateError
 from sim.protocol.strategy import Strategy
@@ -44,6 +45,7 @@ class SchemaSync:
         "_order",
         "_resolve",
         "_waiters",
+        "barriers",
         "catalog",
         "delay_bound_ms",
         "is_restoring",
@@ -61,6 +63,7 @@ class SchemaSync:
         self.delay_bound_ms = strategy.reader_delay_bound(cluster_delay_ms)
         self.safe_time: Timestamp = MIN_TIMESTAMP
         self.is_restoring = False
+        self.barriers: Barriers | None = None
         self._resolve = strategy.resolve_schema
         self._waiters: list[tuple[Timestamp, int, Future[Any]]] = []
         self._order = 0

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sim.model.ddl import ObjectChange
 from sim.model.ports import Node
 from sim.protocol.application import Application
+from sim.protocol.barriers import Barriers
 from sim.protocol.catalog import Catalog
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.group import Group
@@ -129,6 +130,10 @@ class Server:
         self.metastorage.on_activation(self.driver.look_soon)
         self._serve_partitions(strategy, parts)
         self.metastorage.on_activation(self.coordinator.watch)
+        barriers = Barriers(
+            node, config.nodes, self.metastorage.catalog_reaches, self.coordinator.abort_users
+        )
+        self.sync.barriers = self.schema_change.barriers = barriers
 
     def _serve_partitions(self, strategy: Strategy, parts: Parts) -> None:
         """Replicas of partitions, and the transactions of this node's clients."""

@@ -51,6 +51,19 @@ def never_waits(op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int
     return MIN_TIMESTAMP
 
 
+def operation_less_delay_plus_skew(
+    op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int
+) -> Timestamp:
+    """Wait for safeTime >= Top - DD + CSmax: right even if a new leader trusts its own clock."""
+    return plus_ms(op_ts, max_clock_skew_ms - delay_duration_ms)
+
+
+def at_activation(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
+    """Acknowledge when Now >= Tu on the coordinator's own clock."""
+    del max_clock_skew_ms
+    return activation_ts
+
+
 def looked_up_at_operation(op_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
     """The subtraction affects only the wait: the look-up is at Top itself [98.past.3]."""
     del delay_duration_ms

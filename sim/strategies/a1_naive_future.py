@@ -29,3 +29,15 @@ A1_NAIVE_FUTURE = strategy(
         completeness_ts=never_waits,
     )
 )
+A1_UNASSUMING = strategy(
+    replace(
+        A1_NAIVE_FUTURE,
+        header=DesignHeader(
+            name="a1_unassuming",
+            summary="a1_naive_future that claims to be right whatever happens",
+            source="IEP-98, Making sure a node does not miss any schema messages",
+            plane="ignite",
+            claims=FULL_CLAIMS,
+        ),
+    )
+)

@@ -46,6 +46,7 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
         schema_sql=";\n".join(line.sql for line in scenario.schema),
         idle_ticks=table.idle_ticks,
         strict=table.strict,
+        all_claims=table.all_claims,
         programs=programs,
         steps=steps,
         links=plan_nodes.links(scenario),

@@ -138,3 +138,4 @@ class Plan(Record, frozen=True):
     trace: bool = False
     recording: bool = True
     strict: bool = False
+    all_claims: bool = False

@@ -266,6 +266,7 @@ class Run:
             reaches=plan.reaches,
             settings=settings,
             strict=plan.strict,
+            all_claims=plan.all_claims,
         )
 
     def _trace(self, what: str, at_us: int, envelope: TracedEnvelope) -> None:

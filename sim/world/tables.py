@@ -36,6 +36,7 @@ class ScenarioTable(TableRecord, frozen=True):
     finding: FindingTable | None = None
     idle_ticks: bool = True
     strict: bool = False
+    all_claims: bool = False
     strategy: dict[str, Any] = field(default_factory=dict)
     protocol: config.Protocol = field(default_factory=config.Protocol)
     cluster: config.Cluster = field(default_factory=config.Cluster)

@@ -6,7 +6,7 @@ from typing import Final
 from sim.kernel.host import kind_of
 from sim.model.clauses import CLAUSES, PAUSE_POINTS
 from sim.model.records import Record
-from sim.protocol import ids, messages, replica_messages
+from sim.protocol import barriers, ids, messages, replica_messages
 from sim.protocol.raft import messages as raft
 from sim.world.positions import Path
 from sim.world.problems import Origin, near
@@ -24,7 +24,7 @@ PAYLOADS: Final = (
 def message_kinds() -> list[str]:
     """Every kind of message that can be on its way, requests and replies, in alphabetical order."""
     found: dict[str, None] = {}
-    for module in (messages, replica_messages, raft):
+    for module in (messages, replica_messages, barriers, raft):
         for value in vars(module).values():
             is_own = isinstance(value, type) and value.__module__ == module.__name__
             if is_own and issubclass(value, Record) and value not in PAYLOADS:

@@ -1,0 +1,85 @@
+"""Ways to install a schema change that ask every node first: behind a barrier, or through a gate.
+
+IEP-98 rejects both, and for what they cost: one node that does not answer holds up everybody's DML,
+or the DDL for good.
+"""
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
+
+from sim.protocol.catalog import Snapshot
+from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.flows import allowed, replicate_wait_acknowledge
+from sim.units import US_PER_MS, Micros, Timestamp
+
+if TYPE_CHECKING:
+    from sim.model.ddl import Statement
+    from sim.protocol.schema_change import Decision, SchemaChange
+    from sim.protocol.schema_sync import SchemaSync
+
+IMPATIENT: Final = Micros(500 * US_PER_MS)
+"""How long a barrier waits that goes on without those that do not answer."""
+
+
+def behind_a_barrier(
+    sync: "SchemaSync", op_ts: Timestamp
+) -> Snapshot | Coroutine[Any, Any, Snapshot]:
+    """The schema at Top, once no barrier is up; whoever waits keeps the timestamp that it has.
+
+    A node that has opened has merged a clock that is beyond the activation, so what it stamps from
+    then on is on the new schema.
+    """
+    if sync.barriers is None or sync.barriers.is_open:
+        return sync.catalog.at(op_ts)
+    return _once_open(sync, op_ts)
+
+
+async def _once_open(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
+    assert sync.barriers is not None, sync.node.name
+    sync.node.probe("barrier-met")
+    await sync.barriers.opens()
+    return sync.catalog.at(op_ts)
+
+
+async def install_behind_a_barrier(
+    change: "SchemaChange", op: str, statement: "Statement"
+) -> "Decision":
+    """Stop everybody, install, let everybody go on; wait for every node, however long."""
+    return await _install(change, op, statement, limit_us=None)
+
+
+async def install_behind_an_impatient_barrier(
+    change: "SchemaChange", op: str, statement: "Statement"
+) -> "Decision":
+    """The same, but go on without the nodes that have not answered in time."""
+    return await _install(change, op, statement, limit_us=IMPATIENT)
+
+
+async def _install(
+    change: "SchemaChange", op: str, statement: "Statement", *, limit_us: Micros | None
+) -> "Decision":
+    barriers = change.barriers
+    assert barriers is not None, f"{change.node.name} has no barriers"
+    snapshot = change.catalog.latest()
+    built = allowed(change.strategy, build(statement, snapshot, snapshot.next_object_id))
+    objects: tuple[int, ...] = ()
+    if isinstance(built, Built):
+        objects = tuple(each.object_id for each in built.objects)
+        await barriers.all_prepared(op, objects, closes=True, limit_us=limit_us)
+    decision = await replicate_wait_acknowledge(change, op, statement)
+    if objects:
+        await barriers.all_switched(op, change.catalog.latest().version, limit_us=limit_us)
+    return decision
+
+
+async def install_once_known_everywhere(
+    change: "SchemaChange", op: str, statement: "Statement"
+) -> "Decision":
+    """Hold the update until every node has said that it has heard of it, then install it."""
+    barriers = change.barriers
+    assert barriers is not None, f"{change.node.name} has no barriers"
+    snapshot = change.catalog.latest()
+    built = build(statement, snapshot, snapshot.next_object_id)
+    if not isinstance(built, NoOp | Refused):
+        await barriers.all_prepared(op, (), closes=False)
+    return await replicate_wait_acknowledge(change, op, statement)

@@ -1,0 +1,131 @@
+"""What a DDL can agree on with every node before it: a barrier, or that all of them know.
+
+IEP-98 needs none of it; it names both only to reject them. "To maintain the real-time atomicity, we
+would need to coordinate between all nodes of the cluster on each schema update", and "a schema
+update could be held in an inactive state for an indeterminate period of time".
+
+A *barrier*: every node closes, that is, resolves no schema and aborts the transactions that have
+enlisted what is to change; when all have said so, the update goes through the log; when all have
+it, they open. A *gate* is the first half without closing: the update is sent through the log only
+once every node has said that it has heard of it.
+
+A node that does not answer is asked again, for ever or until a limit.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sim.model.ports import NO_REPLY, Future, Node
+from sim.model.records import Record
+from sim.protocol.patience import patience
+from sim.protocol.tasks import begun
+from sim.units import Micros, Timestamp
+
+
+class Prepare(Record, frozen=True):
+    """A change of these objects is coming; `closes` asks to stop until `Switch`."""
+
+    sent_ts: Timestamp
+    op: str
+    object_ids: tuple[int, ...]
+    closes: bool
+
+
+class Switch(Record, frozen=True):
+    """The change is in the log as this version: open once it is known."""
+
+    sent_ts: Timestamp
+    op: str
+    version: int
+
+
+class Agreed(Record, frozen=True):
+    """The node has done what it was asked."""
+
+    sent_ts: Timestamp
+
+
+class Barriers:
+    """One node's part in what all nodes agree on."""
+
+    def __init__(
+        self,
+        node: Node,
+        members: tuple[str, ...],
+        knows: Callable[[int], Any],
+        abort_users: Callable[[tuple[int, ...]], None],
+    ) -> None:
+        self.node = node
+        self._members = members
+        self._knows = knows
+        self._abort_users = abort_users
+        self._closed: dict[str, None] = {}
+        self._waiting: list[Future[Any]] = []
+        node.on(Prepare, self._on_prepare)
+        node.on(Switch, self._on_switch)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether schemas are resolved here."""
+        return not self._closed
+
+    async def opens(self) -> None:
+        """Wait until no barrier is up here."""
+        while self._closed:
+            opened = self.node.future()
+            self._waiting.append(opened)
+            await opened
+
+    async def all_prepared(
+        self, op: str, object_ids: tuple[int, ...], *, closes: bool, limit_us: Micros | None = None
+    ) -> bool:
+        """Ask every node, and wait for all of them, or for no longer than the limit."""
+
+        def ask() -> Prepare:
+            return Prepare(self.node.clock.now(), op, object_ids, closes)
+
+        return await self._all(ask, limit_us)
+
+    async def all_switched(self, op: str, version: int, *, limit_us: Micros | None = None) -> bool:
+        """Let every node open, and wait until all have, or for no longer than the limit."""
+        return await self._all(lambda: Switch(self.node.clock.now(), op, version), limit_us)
+
+    async def _all(self, ask: Callable[[], Any], limit_us: Micros | None) -> bool:
+        node = self.node
+        until_us = None if limit_us is None else node.watch.now_us + limit_us
+        asked = [begun(node, self._agreed(name, ask, until_us)) for name in self._members]
+        return all([await each for each in asked])
+
+    async def _agreed(self, name: str, ask: Callable[[], Any], until_us: int | None) -> bool:
+        """Ask one node again and again."""
+        node, tries = self.node, 0
+        while True:
+            wait_us = patience(node.settings, tries)
+            if until_us is not None:
+                wait_us = Micros(min(wait_us, max(until_us - node.watch.now_us, 1)))
+            reply: Any = await node.request(name, ask(), wait_us)
+            if reply is not NO_REPLY:
+                node.clock.update(reply.sent_ts)
+                return True
+            if until_us is not None and node.watch.now_us >= until_us:
+                return False
+            tries += 1
+
+    def _on_prepare(self, sender: str, request: Prepare) -> Agreed:
+        del sender
+        self.node.clock.update(request.sent_ts)
+        if request.closes:
+            self._closed[request.op] = None
+            self._abort_users(request.object_ids)
+        return Agreed(self.node.clock.now())
+
+    async def _on_switch(self, sender: str, request: Switch) -> Agreed:
+        del sender
+        self.node.clock.update(request.sent_ts)
+        await self._knows(request.version)
+        self._closed.pop(request.op, None)
+        if not self._closed:
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                each.set(None)
+        return Agreed(self.node.clock.now())

@@ -1,0 +1,31 @@
+"""IEP-98's motivating failure: a node uses a new definition as soon as it has heard of it.
+
+"Some nodes might have already applied the new table definition" (IEP-98, the motivating example).
+No timestamp says from when on an update counts, so two nodes differ for as long as its messages are
+on their way. It claims nothing and is the negative baseline.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol.flows import what_is_known
+from sim.protocol.time_rules import at_message, at_once
+from sim.strategies.base import strategy
+from sim.strategies.iep import IEP
+
+A0_ON_RECEIPT = strategy(
+    replace(
+        IEP,
+        header=DesignHeader(
+            name="a0_on_receipt",
+            summary="uses whatever a node has heard of, acknowledges at once",
+            source="IEP-98, the motivating example",
+            plane="ignite",
+            claims=(),
+        ),
+        activation_ts=at_message,
+        resolve_schema=what_is_known,
+        acknowledge_ts=at_once,
+        acknowledge_known_ts=at_once,
+    )
+)

@@ -1,0 +1,39 @@
+"""IEP-98's alternative of real-time atomicity: all nodes stop, change, and go on.
+
+"To maintain the real-time atomicity, we would need to coordinate between all nodes of the cluster
+on each schema update ... a lagging node would make all nodes wait" (IEP-98). While a barrier is up
+no node resolves any schema, of whichever table, and open transactions on the table are aborted.
+`a3_barrier_impatient` goes on after 500 ms without those that have not answered.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol import agreed_installs
+from sim.protocol.time_rules import at_message, at_once
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+
+def _header(name: str, summary: str) -> DesignHeader:
+    source = "IEP-98, real-time atomicity"
+    return DesignHeader(name, summary, source, "ignite", FULL_CLAIMS)
+
+
+A3_BARRIER = strategy(
+    replace(
+        IEP,
+        header=_header("a3_barrier", "every DDL stops all nodes until all of them know it"),
+        install=agreed_installs.install_behind_a_barrier,
+        resolve_schema=agreed_installs.behind_a_barrier,
+        activation_ts=at_message,
+        acknowledge_ts=at_once,
+    )
+)
+A3_BARRIER_IMPATIENT = strategy(
+    replace(
+        A3_BARRIER,
+        header=_header("a3_barrier_impatient", "a3_barrier that goes on without who is late"),
+        install=agreed_installs.install_behind_an_impatient_barrier,
+    )
+)

@@ -1,0 +1,38 @@
+"""IEP-98's alternative of an inactive state: an update takes effect once everybody knows of it.
+
+"A schema update could be held in an inactive state for an indeterminate period of time creating a
+form of unavailability" (IEP-98). `a4_ack_gate` then activates it as the text does, DD after its
+message; `a4_on_receipt` believes that being known everywhere is enough, and it is not.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol import agreed_installs
+from sim.protocol.flows import what_is_known
+from sim.protocol.time_rules import at_message, at_once
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+
+def _header(name: str, summary: str) -> DesignHeader:
+    source = "IEP-98, updates held in an inactive state"
+    return DesignHeader(name, summary, source, "ignite", FULL_CLAIMS)
+
+
+A4_ACK_GATE = strategy(
+    replace(
+        IEP,
+        header=_header("a4_ack_gate", "a DDL begins once every node has heard of it"),
+        install=agreed_installs.install_once_known_everywhere,
+    )
+)
+A4_ON_RECEIPT = strategy(
+    replace(
+        A4_ACK_GATE,
+        header=_header("a4_on_receipt", "known everywhere, then used wherever it arrives"),
+        activation_ts=at_message,
+        resolve_schema=what_is_known,
+        acknowledge_ts=at_once,
+    )
+)

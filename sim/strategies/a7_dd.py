@@ -1,0 +1,38 @@
+"""IEP-98 as it stands at its end: safe time in the past, and its two neighbours.
+
+`a7_dd` is `iep` under the catalogue's name. `a7_dd_csmax` also waits for CSmax, which makes it
+right even if a new leader of the meta storage trusts its own clock; `a7_unmerged` is that leader
+without the wait.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol.failure_rules import keep_own_clock
+from sim.protocol.time_rules import operation_less_delay_plus_skew
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+
+def _header(name: str, summary: str) -> DesignHeader:
+    source = "IEP-98, Waiting for safe time in the past"
+    return DesignHeader(name, summary, source, "ignite", FULL_CLAIMS)
+
+
+A7_DD = strategy(
+    replace(IEP, header=_header("a7_dd", "Tu = Tm + DD, waits for safeTime >= Top - DD"))
+)
+A7_UNMERGED = strategy(
+    replace(
+        IEP,
+        header=_header("a7_unmerged", "a7_dd with a new leader that trusts its own clock"),
+        take_over_clock=keep_own_clock,
+    )
+)
+A7_DD_CSMAX = strategy(
+    replace(
+        A7_UNMERGED,
+        header=_header("a7_dd_csmax", "a7_unmerged that waits for safeTime >= Top - DD + CSmax"),
+        completeness_ts=operation_less_delay_plus_skew,
+    )
+)

@@ -1,0 +1,94 @@
+"""Family A of the catalogue of designs: every schedule, its verdict, and its control."""
+
+import pytest
+
+from sim.world.shipped import load, shipped
+from tests.scenarios.runs import compared, runner_of
+
+FOLDER = "strategies/"
+MUST_FIND = {
+    "A0-T1": {"I1", "I2", "I8"},
+    "A1-T1": {"I1"},
+    "A1-T2": {"I1"},
+    "A3-T2": {"I1", "I8"},
+    "A4-T2": {"I1", "I8"},
+    "A5-T1": {"I1"},
+    "A5-T2": {"I1"},
+    "A5-T3": {"I1"},
+    "A5-T4": {"I1"},
+    "A5-T5": {"I1"},
+    "A7-T1": {"I1"},
+    "A7-T2": {"I1"},
+    "A7-T3": {"I1", "I4"},
+    "A7-T4": {"I1"},
+    "A7-T5": {"I1"},
+    "A8-T1": {"I4"},
+    "A8-T2": {"I4"},
+    "A9-T4": {"I1"},
+}
+"""What the design of a schedule breaks."""
+OUT_OF_ASSUMPTION = {"A2-T1": "I1", "A8-T3": "I4"}
+"""What is broken only because an assumption of the design is."""
+COSTS = ("A2-T2", "A3-T1", "A4-T1", "A6-T1", "A9-T1")
+"""What is right and slow, or right although it looks wrong: the steps say how long each takes."""
+ALONE = ("A7-C0", "A7-T5-csmax", "A9-T2", "A9-T3", "A10-T1", "A10-T2")
+"""Without a control: a control itself, another remedy, and what nothing is compared with."""
+
+
+def test_every_schedule_has_its_file() -> None:
+    """And every file of the family is one of them."""
+    controlled = [*MUST_FIND, *OUT_OF_ASSUMPTION, *COSTS]
+    wanted = {*controlled, *(f"{name}-control" for name in controlled), *ALONE}
+    found = {name.removeprefix(FOLDER) for name in shipped() if name.startswith(f"{FOLDER}A")}
+    assert found == wanted
+
+
+def statuses(name: str) -> dict[str, set[str]]:
+    """The statuses of what the judges found, by invariant; nothing but what the file expects."""
+    scenario = load(f"{FOLDER}{name}")
+    row = runner_of(scenario).row(1)
+    assert row.crash is None
+    found = compared(scenario, [row])
+    assert found.unexpected == ()
+    statuses: dict[str, set[str]] = {}
+    for violation in row.violations:
+        statuses.setdefault(violation.invariant, set()).add(violation.status)
+    return statuses
+
+
+@pytest.mark.parametrize("name", MUST_FIND)
+def test_what_must_be_found_is_and_the_control_accuses_nobody(name: str) -> None:
+    found = statuses(name)
+    assert {one for one in MUST_FIND[name] if "violation" in found.get(one, ())} == MUST_FIND[name]
+    for given in statuses(f"{name}-control").values():
+        assert "violation" not in given
+
+
+@pytest.mark.parametrize("name", OUT_OF_ASSUMPTION)
+def test_what_needs_an_assumption(name: str) -> None:
+    invariant = OUT_OF_ASSUMPTION[name]
+    assert statuses(name)[invariant] == {"out_of_assumption"}
+    assert invariant not in statuses(f"{name}-control")
+
+
+@pytest.mark.parametrize("name", [*COSTS, *(f"{name}-control" for name in COSTS)])
+def test_what_a_schedule_costs(name: str) -> None:
+    assert all("violation" not in given for given in statuses(name).values())
+
+
+def test_waiting_for_csmax_too_hides_a_leader_that_trusts_its_own_clock() -> None:
+    """The stamps go back, and no node has answered for what comes late."""
+    assert "I1" not in statuses("A7-T5-csmax")
+
+
+def test_the_control_of_the_family() -> None:
+    """Whatever the seed draws."""
+    runner = runner_of(load(f"{FOLDER}A7-C0"))
+    for seed in range(20):
+        row = runner.row(seed)
+        assert not [one for one in row.violations if one.invariant == "I1"], seed
+
+
+@pytest.mark.parametrize("name", ["A9-T2", "A9-T3", "A10-T1", "A10-T2"])
+def test_risks_that_are_accepted(name: str) -> None:
+    assert all("violation" not in given for given in statuses(name).values())
