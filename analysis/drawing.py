@@ -19,7 +19,7 @@ COLOURS: Final = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 BAND: Final = 0.18
-STYLE: Final[dict[str, Any]] = {
+STYLE: Final[Any] = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 110,
     "savefig.dpi": 110,
@@ -87,13 +87,13 @@ def point(axes: Any, x: Any, y: Any, label: str, number: int, *, hollow: bool) -
     )
 
 
-def form(axes: Any, x: Sequence[float], y: Any, label: str | None, number: int) -> None:
+def form(axes: Any, x: Any, y: Any, label: str | None, number: int) -> None:
     """A closed form beside a series of this number."""
     colour = COLOURS[number % len(COLOURS)]
     axes.plot(x, y, label=label, color=colour, linestyle=(0, (2, 2)), linewidth=0.9)
 
 
-def bracket(axes: Any, x: Sequence[float], low: Any, high: Any, label: str | None) -> None:
+def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None) -> None:
     """Two closed forms between which the truth lies."""
     axes.fill_between(
         x,

@@ -96,7 +96,7 @@ def main(name: str) -> int:
     """What `python -m analysis.plot_NAME DIR [FILE]` does; the exit code."""
     arguments = sys.argv[1:]
     if not 1 <= len(arguments) <= 2 or arguments[0].startswith("-"):
-        print(f"usage: python -m analysis.plot_{name} DIR [FILE.svg|FILE.png]", file=sys.stderr)  # noqa: T201 - a command speaks
+        sys.stderr.write(f"usage: python -m analysis.plot_{name} DIR [FILE.svg|FILE.png]\n")
         return 2
     source = Path(arguments[0])
     folder = source if source.is_dir() else source.parent
@@ -104,7 +104,7 @@ def main(name: str) -> int:
     try:
         write(name, source, target)
     except CellsError as error:
-        print(f"ddlsim: {error}", file=sys.stderr)  # noqa: T201 - a command speaks
+        sys.stderr.write(f"ddlsim: {error}\n")
         return 2
-    print(target)  # noqa: T201 - a command speaks
+    sys.stdout.write(f"{target}\n")
     return 0

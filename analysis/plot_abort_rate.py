@@ -43,9 +43,9 @@ def draw(cells: Cells) -> Any:
         line(panel, x, middle, ends, label, number)
     positive = [x for x in longest if x > 0]
     if positive:
-        x = np.geomspace(min(positive), max(positive), 60)
-        form(panel, x, 100 * forms.abort_options_1_2(x, 1.0, 1.0), "1 - exp(-λL)", 0)
-        form(panel, x, 100 * forms.abort_options_1_2(x, 0.5, 1.0), "1 - exp(-λL/2)", 1)
+        along = np.geomspace(min(positive), max(positive), 60)
+        form(panel, along, 100 * forms.abort_options_1_2(along, 1.0, 1.0), "1 - exp(-λL)", 0)
+        form(panel, along, 100 * forms.abort_options_1_2(along, 0.5, 1.0), "1 - exp(-λL/2)", 1)
         panel.set_xscale("log")
     panel.set_xlabel("λL: schema changes of the table per length of a transaction")
     panel.set_ylabel("schema aborts of all attempts (%)")

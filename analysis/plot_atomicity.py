@@ -44,11 +44,11 @@ def _map(panel: Any, cells: Cells, x: str, y: str) -> None:
         shares[rows.index(cell.value(y)), columns.index(cell.value(x))] = share
     panel.imshow(shares, cmap="Greys", vmin=0, vmax=1, aspect="auto", origin="lower")
     for row, column in np.ndindex(*shares.shape):
-        share = shares[row, column]
-        if share > 0:
-            colour = "white" if share > 0.5 else "black"
+        broken = float(shares[row, column])
+        if broken > 0:
+            colour = "white" if broken > 0.5 else "black"
             panel.text(
-                column, row, f"{share:.0%}", ha="center", va="center", color=colour, fontsize=6
+                column, row, f"{broken:.0%}", ha="center", va="center", color=colour, fontsize=6
             )
     panel.set_xticks(range(len(columns)), [f"{value:g}" for value in columns])
     panel.set_yticks(range(len(rows)), [f"{value:g}" for value in rows])

@@ -192,7 +192,9 @@ def _own_ids(svg: str, name: str) -> str:
 
 def _found(cells: Cells) -> list[Found]:
     """What was found, by kind, the most frequent first; each with a run that shows it."""
-    groups: dict[tuple[str, ...], list[tuple[Cell, Mapping[str, Any], Mapping[str, Any]]]] = {}
+    groups: dict[
+        tuple[str, str, str, str], list[tuple[Cell, Mapping[str, Any], Mapping[str, Any]]]
+    ] = {}
     for cell in cells.cells:
         for row in cell.rows:
             for one in row["violations"]:
@@ -203,7 +205,7 @@ def _found(cells: Cells) -> list[Found]:
 
 
 def _one_found(
-    key: tuple[str, ...], members: list[tuple[Cell, Mapping[str, Any], Mapping[str, Any]]]
+    key: tuple[str, str, str, str], members: list[tuple[Cell, Mapping[str, Any], Mapping[str, Any]]]
 ) -> Found:
     cell, row, one = members[0]
     runs = len({(cell.number, row["seed"]) for cell, row, _ in members})

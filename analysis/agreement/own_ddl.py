@@ -162,9 +162,9 @@ def _ways() -> tuple[float, float]:
 def _line(cell: dict[str, float], own: list[Looks], ends: list[float]) -> Line:
     looks = np.array([run.looks for run in own], dtype=np.float64)
     missed = np.array([run.missed for run in own], dtype=np.float64)
-    low, high = statistics.ratio_interval(missed, looks)
+    lowest, highest = map(float, statistics.ratio_interval(missed, looks))
     share = float(missed.sum() / max(looks.sum(), 1))
     unseen = float(statistics.none_seen(len(own)))  # the clocks of a seed are one draw
-    low, high = min(float(low), 1 - unseen), high if missed.any() else unseen
-    return Line(5, dict(cell), "share that misses", share, low, float(high),
+    low, high = min(lowest, 1 - unseen), highest if missed.any() else unseen
+    return Line(5, dict(cell), "share that misses", share, low, high,
                 min(ends), max(ends))  # fmt: skip
