@@ -19,6 +19,10 @@ from sim.units import US_PER_MS
 
 ROWS: Final = "rows.parquet"
 UNFINISHED: Final = ("crashed", "timeout")
+CLAIMED: Final = ("violation",)
+"""Statuses of what breaks a claim that the design makes under its assumptions."""
+BROKEN: Final = ("violation", "out_of_assumption", "accepted", "finding")
+"""Statuses of whatever is broken, claimed or not."""
 
 
 class CellsError(ValueError):
@@ -128,13 +132,15 @@ class Cell:
         """The share of attempts that a schema change aborted."""
         return self.ratio(lambda row: row["schema_aborts"], lambda row: row["attempts"])
 
-    def violating(self, *invariants: str, out_of_assumption: bool = True) -> Estimate:
-        """The share of runs in which one of these invariants (any, if none is named) is broken."""
-        counted = ("violation", "out_of_assumption") if out_of_assumption else ("violation",)
+    def violating(self, *invariants: str, within: Sequence[str] = BROKEN) -> Estimate:
+        """The share of runs in which one of these invariants (any, if none is named) is broken.
+
+        `within` are the statuses of findings that count; recorded findings count with violations.
+        """
 
         def broken(row: Mapping[str, Any]) -> bool:
             return any(
-                found["status"] in counted
+                found["status"].partition(":")[0] in within
                 and not found["strict_only"]
                 and (not invariants or found["invariant"] in invariants)
                 for found in row["violations"]
@@ -211,7 +217,7 @@ class Cells:
         runs = sum(cell.runs for cell in self.cells)
         seeds = {cell.runs for cell in self.cells}
         each = f"{min(seeds)}" if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
-        scenarios = ", ".join(map(str, self.values("scenario")))
+        scenarios = ", ".join(str(one).removesuffix(".toml") for one in self.values("scenario"))
         return (
             f"{runs:,} runs of {scenarios}, {each} seeds a cell; bands and bars: 95 % over seeds; "
             f"ddlsim {self.provenance.get('version', '')}"

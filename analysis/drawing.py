@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import matplotlib as mpl
+import numpy as np
 
 mpl.use("Agg")
 
@@ -69,6 +70,23 @@ def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, numb
     axes.fill_between(x, ends[0], ends[1], color=colour, alpha=BAND, linewidth=0)
 
 
+def whiskers(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, number: int) -> None:
+    """A series whose intervals are bars through its points, where bands would hide each other."""
+    colour = COLOURS[number % len(COLOURS)]
+    axes.errorbar(
+        x,
+        middle,
+        yerr=[np.maximum(middle - ends[0], 0), np.maximum(ends[1] - middle, 0)],
+        label=label,
+        color=colour,
+        linestyle=LINES[number % len(LINES)],
+        marker=MARKERS[number % len(MARKERS)],
+        markerfacecolor="white",
+        elinewidth=0.9,
+        capsize=2,
+    )
+
+
 def point(axes: Any, x: Any, y: Any, label: str, number: int, *, hollow: bool) -> None:
     """One point with intervals both ways; `x` and `y` are (middle, low, high)."""
     colour = COLOURS[number % len(COLOURS)]
@@ -93,17 +111,21 @@ def form(axes: Any, x: Any, y: Any, label: str | None, number: int) -> None:
     axes.plot(x, y, label=label, color=colour, linestyle=(0, (2, 2)), linewidth=0.9)
 
 
-def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None) -> None:
-    """Two closed forms between which the truth lies."""
+def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None, number: int) -> None:
+    """Two closed forms of a series between which the truth lies: thin dashed lines, hatched."""
+    colour = COLOURS[number % len(COLOURS)]
+    for edge in (low, high):
+        axes.plot(x, edge, color=colour, linestyle=(0, (2, 2)), linewidth=0.8)
     axes.fill_between(
         x,
         low,
         high,
         label=label,
         facecolor="none",
-        edgecolor="#777777",
+        edgecolor=colour,
         hatch="////",
-        linewidth=0.6,
+        linewidth=0,
+        alpha=0.45,
     )
 
 
@@ -113,11 +135,11 @@ def legend(axes: Any, **more: Any) -> None:
         axes.legend(**more)
 
 
-def legend_below(figure: Any, axes: Any, columns: int = 3) -> None:
-    """The same below everything, where many entries would hide the data."""
+def legend_above(figure: Any, axes: Any, columns: int = 3) -> None:
+    """The same above everything, where many entries would hide the data."""
     handles, labels = axes.get_legend_handles_labels()
     if labels:
-        figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+        figure.legend(handles, labels, loc="outside upper left", ncols=columns)
 
 
 def note(figure: Any, text: str) -> None:

@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from analysis import run_events
-from analysis.drawing import COLOURS, LINES, canvas, legend_below, note
+from analysis.drawing import COLOURS, LINES, canvas, legend_above, note
 from analysis.figure import figure, main
 from sim.history.history import History
 
@@ -32,7 +32,7 @@ def draw(history: History) -> Any:
     panel.set_xlabel("simulated time (ms)")
     panel.set_ylabel("offset from true time (ms)")
     panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: clocks")
-    legend_below(drawn, panel, 6)
+    legend_above(drawn, panel, 6)
     note(drawn, "grey: a band CSmax wide; clocks that leave it break the assumption")
     return drawn
 

@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from analysis import run_events
-from analysis.drawing import COLOURS, LINES, canvas, legend_below, note
+from analysis.drawing import COLOURS, LINES, canvas, legend_above, note
 from analysis.figure import figure, main
 from analysis.plot_run_latency import bands
 from sim.history.history import History
@@ -33,7 +33,7 @@ def draw(history: History) -> Any:
     panel.set_ylabel("behind the newest safe time (ms)")
     panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: safe time")
     panel.set_ylim(bottom=0)
-    legend_below(drawn, panel, 6)
+    legend_above(drawn, panel, 6)
     note(drawn, "grey: a fault is under way; vertical lines: a schema change activates")
     return drawn
 

@@ -4,7 +4,7 @@ import sys
 from typing import Any, Final
 
 from analysis import run_events
-from analysis.drawing import COLOURS, canvas, legend_below, note
+from analysis.drawing import COLOURS, canvas, legend_above, note
 from analysis.figure import figure, main
 from sim.history.history import History
 
@@ -46,7 +46,7 @@ def draw(history: History) -> Any:
     panel.set_xlabel("simulated time of the request (ms)")
     panel.set_ylabel("latency (ms)")
     panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: latency")
-    legend_below(drawn, panel, 3)
+    legend_above(drawn, panel, 3)
     note(drawn, "grey: a fault is under way; vertical lines: a schema change activates")
     return drawn
 

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from analysis import figure, statistics
-from analysis.cells import Cell, Cells, CellsError, Estimate, read, said
+from analysis.cells import CLAIMED, Cell, Cells, CellsError, Estimate, read, said
 from analysis.drawing import styled
 
 TEMPLATE: Final = "report.html.j2"
@@ -113,7 +113,7 @@ def _sweep_command(origin: Mapping[str, Any]) -> str:
 
 def _line(cell: Cell, names: list[str]) -> Line:
     committed = sum(row["committed"] for row in cell.rows)
-    broken = cell.violating(out_of_assumption=False)
+    broken = cell.violating(within=CLAIMED)
     hits = round(broken.value * len(cell.rows)) if cell.rows else 0
     crashed = cell.runs - len(cell.rows)
     if hits or crashed:
