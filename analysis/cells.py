@@ -191,7 +191,7 @@ class Cells:
 
     def varying(self, *but: str) -> list[str]:
         """Parameters and choices of the design that differ between cells, but for these."""
-        names = [*(self.cells[0].parameters if self.cells else ()), "design", "scenario"]
+        names = ["design", "scenario", *(self.cells[0].parameters if self.cells else ())]
         return [name for name in names if name not in but and len(self.values(name)) > 1]
 
     def series(self, x: str, *but: str) -> list[tuple[str, "Cells"]]:

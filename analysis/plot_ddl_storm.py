@@ -1,6 +1,6 @@
 """Experiment 10: goodput and restarts under a storm of schema changes.
 
-The x axis is the measured rate of schema changes of a sweep over how many `statements` there are.
+The x axis is the measured rate of schema changes of a sweep over how many `ddl_clients` there are.
 Closed form 6.4: a transaction takes e^(lambda L) attempts, if a change is met only at its end.
 """
 
@@ -17,7 +17,7 @@ from analysis.figure import figure, main
 from analysis.plot_abort_rate import changes_per_ms, length_ms
 from sim.units import US_PER_MS
 
-X: Final = "statements"
+X: Final = "ddl_clients"
 MS_PER_S: Final = 1_000
 
 

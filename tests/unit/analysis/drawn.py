@@ -59,7 +59,7 @@ delay_duration_ms = { path = "protocol.delay_duration_ms", values = [0, 60] }
 skew_ms = { path = "clocks.nodes.n1.offset_ms", values = [0, 20] }
 outage_ms = { path = "faults[0].for_ms", values = [20, 90] }
 gap_ms = { path = "workload[0].gap_ms", values = [0, 9] }
-statements = { path = "workload[1].clients", values = [1, 3] }
+ddl_clients = { path = "workload[1].clients", values = [1, 3] }
 """
 TWO = """\
 title = "two axes and two designs"
