@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from analysis import histogram, provenance, statistics
@@ -264,7 +265,11 @@ def read(directory: Path) -> Cells:
         raise CellsError(
             f"{directory}: no {ROWS} there; name the directory of a finished `ddlsim sweep`"
         )
-    table = pq.read_table(file)
+    try:
+        table = pq.read_table(file)
+    except (OSError, pa.ArrowException) as error:
+        why = str(error).splitlines()[0]
+        raise CellsError(f"{file}: it cannot be read ({why}); run the sweep again") from None
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for row in table.to_pylist():
         groups.setdefault(row["cell"], []).append(row)

@@ -89,7 +89,11 @@ def write(name: str, source: Path, target: Path) -> None:
 
     if target.suffix not in (".svg", ".png"):
         raise CellsError(f"{target}: a figure is an .svg or a .png")
-    save(draw(name, source), target)
+    drawn = draw(name, source)
+    try:
+        save(drawn, target)
+    except OSError as error:
+        raise CellsError(f"{target}: {error.strerror}; name a file that can be written") from None
 
 
 def main(name: str) -> int:

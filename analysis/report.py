@@ -5,6 +5,7 @@ Everything is in the file: style, figures as SVG, tables. Nothing is fetched fro
 
 import json
 import math
+import shlex
 from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
@@ -14,12 +15,18 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from analysis import figure, statistics
+from analysis.by_formula import World, worlds
 from analysis.cells import CLAIMED, Cell, Cells, CellsError, Estimate, read, said
 from analysis.drawing import styled
 
 TEMPLATE: Final = "report.html.j2"
 TUNED: Final = "tune.json"
 FINDINGS_MOST: Final = 40
+
+
+Key = tuple[str, str, str, str]
+Member = tuple[Cell, Mapping[str, Any], Mapping[str, Any]]
+"""A finding with its cell and row."""
 
 
 class Line(NamedTuple):
@@ -90,7 +97,7 @@ def page_of(cells: Cells, directory: Path) -> str:
         names=[said(name) for name in names],
         lines=[_line(cell, names) for cell in cells.cells],
         figures=list(_figures(cells, directory)),
-        found=_found(cells),
+        found=_found(cells, worlds(cells)),
         tuned=_tuned(directory),
     )
 
@@ -190,31 +197,33 @@ def _own_ids(svg: str, name: str) -> str:
 # --- findings -------------------------------------------------------------------------------------
 
 
-def _found(cells: Cells) -> list[Found]:
+def _found(cells: Cells, known: Mapping[int, World]) -> list[Found]:
     """What was found, by kind, the most frequent first; each with a run that shows it."""
-    groups: dict[
-        tuple[str, str, str, str], list[tuple[Cell, Mapping[str, Any], Mapping[str, Any]]]
-    ] = {}
+    groups: dict[Key, list[Member]] = {}
     for cell in cells.cells:
         for row in cell.rows:
             for one in row["violations"]:
                 key = (one["status"], one["invariant"], one["checker"], one["kind"])
                 groups.setdefault(key, []).append((cell, row, one))
-    lines = [_one_found(key, members) for key, members in groups.items()]
+    lines = [_one_found(key, members, known) for key, members in groups.items()]
     return sorted(lines, key=lambda line: (line.status != "violation", -line.runs))[:FINDINGS_MOST]
 
 
-def _one_found(
-    key: tuple[str, str, str, str], members: list[tuple[Cell, Mapping[str, Any], Mapping[str, Any]]]
-) -> Found:
+def _one_found(key: Key, members: list[Member], known: Mapping[int, World]) -> Found:
     cell, row, one = members[0]
     runs = len({(cell.number, row["seed"]) for cell, row, _ in members})
-    words = ["ddlsim run", cell.scenario, f"--seed {row['seed']}", f"--strategy {cell.strategy}"]
-    if cell.mutant:
-        words.append(f"--mutant {cell.mutant}")
+    return Found(*key, runs, one["summary"], _run_command(cell, row["seed"], known))
+
+
+def _run_command(cell: Cell, seed: int, known: Mapping[int, World]) -> str:
+    """The command of one run; with what a cell sets in words where its file cannot be read."""
+    world = known.get(cell.number)
+    if world is not None:
+        return shlex.join(["ddlsim", "run", *world.scenario.arguments(), "--seed", str(seed)])
+    words = ["ddlsim", "run", cell.scenario, "--seed", str(seed), "--strategy", cell.strategy]
+    words += ["--mutant", cell.mutant] if cell.mutant else []
     said_of = ", ".join(f"{name} = {_shown(value)}" for name, value in cell.parameters.items())
-    command = " ".join(words) + (f"   (with {said_of})" if said_of else "")
-    return Found(*key, runs, one["summary"], command)
+    return shlex.join(words) + (f"   (with {said_of})" if said_of else "")
 
 
 def _tuned(directory: Path) -> Any:
