@@ -20,6 +20,8 @@ VERBS: Final = {
     "verify": "run the regression suite: scenarios, mutants, claims",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
     "tune": "recommend DD, H and CSmax for measured delays and clocks",
+    "plot": "draw a figure of a sweep or of a run",
+    "report": "one page about a sweep: verdicts, figures, tables, and the command for each number",
     "list": "what there is to choose from",
 }
 LISTS: Final = (
@@ -31,6 +33,7 @@ LISTS: Final = (
     "checkers",
     "clauses",
     "reasons",
+    "figures",
 )
 INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")
@@ -130,6 +133,8 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         "verify": _verify,
         "sweep": _sweep,
         "tune": _tune,
+        "plot": _plot,
+        "report": _report,
         "list": _list,
     }
     verbs: dict[str, Parser] = {}
@@ -232,6 +237,19 @@ def _verify(parser: Parser) -> None:
     add("--jobs", type=positive, metavar="J", help="processes (default: all cores)")
     _loading(parser)
     _output(parser, OUTPUTS)
+
+
+def _plot(parser: Parser) -> None:
+    add = parser.add_argument
+    add("name", metavar="NAME", help="which figure; `ddlsim list figures` tells them")
+    add("source", metavar="DIR", help="a sweep's directory, or a history for figures of one run")
+    add("-o", "--out", metavar="FILE", help="an .svg or .png (default: DIR/NAME.svg)")
+
+
+def _report(parser: Parser) -> None:
+    add = parser.add_argument
+    add("source", metavar="DIR", help="a sweep's directory")
+    add("-o", "--out", metavar="FILE", help="the page (default: DIR/report.html)")
 
 
 def _sweep(parser: Parser) -> None:

@@ -40,6 +40,7 @@ def _is_of_the_pipeline(error: Exception) -> bool:
     """The same of a sweep; asked only where its modules are there, as they are if one raised."""
     kinds = {
         "analysis.store": "DirectoryError",
+        "analysis.cells": "CellsError",
         "analysis.chunks": "DamagedPartError",
         "analysis.java": "NoJavaError",
         "analysis.spark": "BadMasterError",

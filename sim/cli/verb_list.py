@@ -190,6 +190,24 @@ def reasons() -> list[Entry]:
     ]
 
 
+def figures() -> list[Entry]:
+    """Every figure, and what its sweep must vary."""
+    from analysis.figure import plots
+
+    return [
+        {
+            "name": name,
+            "summary": plot.summary,
+            "source": "a history" if plot.of == "history" else "a sweep",
+            "needs": list(plot.needs),
+            REMARK: "of a run"
+            if plot.of == "history"
+            else f"over {', '.join(plot.needs) or 'designs'}",
+        }
+        for name, plot in plots().items()
+    ]
+
+
 LISTS: Final[dict[str, Callable[[], list[Entry]]]] = {
     "scenarios": scenarios,
     "strategies": strategies,
@@ -199,4 +217,5 @@ LISTS: Final[dict[str, Callable[[], list[Entry]]]] = {
     "checkers": checkers,
     "clauses": clauses,
     "reasons": reasons,
+    "figures": figures,
 }

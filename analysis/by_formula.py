@@ -1,0 +1,166 @@
+"""What the closed forms say of a cell: its numbers are read off the scenario that it ran.
+
+A scenario is found again through the sweep's own text in the provenance. Where that cannot be read
+here, or has what the formula has not (links of their own, loss, nodes with other settings), there is
+no closed form, and a figure shows the runs alone.
+"""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis import closed_forms as forms
+from analysis import grid
+from analysis.cells import Cell, Cells
+from analysis.sweep_file import read_sweep
+from analysis.tune.world import HEARTBEAT_MS, PARTS, ddl_delay_ms, slack_ms
+from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, wait
+from sim.kernel.rng import quantiles
+from sim.protocol.strategy import Strategy
+from sim.units import US_PER_MS
+from sim.world.plan import plan
+from sim.world.problems import ScenarioError
+from sim.world.run import design
+from sim.world.samples import latency
+from sim.world.scenario import Scenario, read
+
+Array = NDArray[np.float64]
+COARSE: Final = Grid(step=1.0, longest=4_095.0)
+DRAWN: Final = 20_000
+
+
+class World:
+    """A cell's scenario in the terms of the closed forms; times in ms."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.strategy: Strategy = design(plan(scenario, 0))[0]
+        self.dd, self.cs_max, self.h = (
+            scenario.numbers[f"{name}_ms"]
+            for name in ("delay_duration", "max_clock_skew", "safe_time_interval")
+        )
+
+    @property
+    def simple(self) -> bool:
+        """Whether the formulas have all that the scenario has."""
+        network = self.scenario.table.network
+        return not (network.links or network.loss or self.scenario.node_protocols)
+
+    @property
+    def ddl_delay(self) -> int:
+        """What a statement waits at least after its stamp: DD + CSmax of A7."""
+        return ddl_delay_ms(self.strategy, self.dd, self.cs_max)
+
+    @property
+    def slack(self) -> int | None:
+        """How much a reader may lag behind Top; None if nobody ever waits."""
+        return slack_ms(self.strategy, self.dd, self.cs_max)
+
+    @cached_property
+    def delays(self) -> Array:
+        """The delays of a message between nodes, evenly spread over their distribution."""
+        return self._spread(self.scenario.table.network.latency_ms)
+
+    @cached_property
+    def client_delays(self) -> Array:
+        """The same between a client and a node."""
+        return self._spread(self.scenario.table.network.client_latency_ms)
+
+    def _spread(self, number: Any) -> Array:
+        found = latency(number, self.scenario.samples, ())
+        return np.asarray(quantiles(found), dtype=np.float64) / US_PER_MS
+
+    def _clock(self, node: str) -> Array | None:
+        """A few offsets of a node's clock, each as likely; None where nobody can tell."""
+        own = self.scenario.node_clocks.get(node)
+        if own is not None and own.offset_ms is not None:
+            return np.array([own.offset_ms], dtype=np.float64)
+        clocks = self.scenario.table.clocks
+        bound = clocks.max_skew_ms
+        if isinstance(bound, int | float):
+            return np.asarray(bound * (np.array(PARTS) - 0.5))
+        if bound is None and isinstance(clocks.offset_ms, int | float | None):
+            return np.array([clocks.offset_ms or 0.0], dtype=np.float64)
+        return None
+
+    def wait(self, mu: float) -> Wait | None:
+        """The wait of a first look-up on any node with `mu` writes per ms, or None."""
+        scenario = self.scenario
+        clocks = {node: self._clock(node) for node in scenario.nodes}
+        leads = clocks[scenario.leader]
+        if not self.simple or leads is None:
+            return None
+        commands = Commands(self.h, mu, HEARTBEAT_MS)
+        way = COARSE.cdf(self.delays)
+        others = sum(voter != scenario.leader for voter in scenario.voters)
+        commit = commit_of(COARSE, [(way, way)] * others, commands)
+        links = []
+        for node in scenario.nodes:
+            ahead = clocks[node]
+            if ahead is None:
+                return None
+            if node == scenario.leader:
+                links.append(Link(commit.ordered, commit, leader=True))
+            else:
+                skews = tuple(float(a - b) for a in ahead for b in leads)
+                links.append(Link(way, commit, skews))
+        return wait(COARSE, links, commands)
+
+    def ddl_latency(self) -> Array | None:
+        """Section 6.2: latencies of statements that any node is asked for, a sample of them.
+
+        The leader is as far as any other node but for itself; of its log's round two others of
+        three voters answer.
+        """
+        if not self.simple:
+            return None
+        dice = np.random.default_rng(1)
+        nodes = len(self.scenario.nodes)
+        away = dice.random(DRAWN) < (nodes - 1) / nodes
+        to_leader = np.where(away, dice.choice(self.delays, DRAWN), 0.0)
+        back = np.where(away, dice.choice(self.delays, DRAWN), 0.0)
+        client = dice.choice(self.client_delays, (2, DRAWN)).sum(axis=0)
+        others = max(len(self.scenario.voters) - 1, 1)
+        trips = np.sort(dice.choice(self.delays, (2, others, DRAWN)).sum(axis=0), axis=0)
+        answered = trips[(others + 1) // 2 - 1] if len(self.scenario.voters) > 1 else 0.0
+        return client + forms.ddl_latency(
+            self.ddl_delay, 0, to_leader=to_leader, replication=answered + back
+        )
+
+
+def worlds(cells: Cells) -> dict[int, World]:
+    """The world of every cell by its number; empty where the sweep cannot be read again here."""
+    origin = cells.provenance
+    name, text = origin.get("sweep"), origin.get("text")
+    if not name or not text:
+        return {}
+    try:
+        sweep = read_sweep(text, name, directory=Path(name).parent)
+        found = {each.number: each for each in grid.cells(sweep)}
+    except ScenarioError:
+        return {}
+    known: dict[int, World] = {}
+    for cell in cells.cells:
+        own = found.get(cell.number)
+        if own is None or own.parameters != cell.parameters:
+            return {}
+        known[cell.number] = World(read(own.text, own.name, overrides=own.overrides))
+    return known
+
+
+def mu(cell: Cell) -> float:
+    """The measured rate of metadata writes, per ms."""
+    writes = sum(row["meta_writes"] for row in cell.rows)
+    simulated_ms = sum(row["simulated_us"] for row in cell.rows) / US_PER_MS
+    return float(writes / simulated_ms) if simulated_ms else 0.0
+
+
+def wait_of(cell: Cell, world: World | None) -> tuple[Wait, int] | None:
+    """The wait of a first look-up of a cell, with its measured mu, and what is subtracted."""
+    if world is None or world.slack is None:
+        return None
+    model = world.wait(mu(cell))
+    return None if model is None else (model, world.slack)

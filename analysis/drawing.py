@@ -1,0 +1,156 @@
+"""How figures look: one style for all, legible on screen, in print and in grey.
+
+Series differ by line, marker and lightness, never by hue alone (the colours are Okabe and Ito's).
+An interval is a band around a line or a bar through a point; a closed form is a thin dashed line.
+Files repeat byte for byte: no dates, no random ids.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+
+mpl.use("Agg")
+
+from matplotlib.figure import Figure
+
+COLOURS: Final = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+BAND: Final = 0.18
+STYLE: Final[Any] = {
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 110,
+    "savefig.dpi": 110,
+    "svg.hashsalt": "ddlsim",
+    "svg.fonttype": "none",
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+}
+WIDTH_IN: Final = 7.0
+
+
+def canvas(rows: int = 1, columns: int = 1, *, height_in: float = 3.0, **more: Any) -> Any:
+    """A figure of this width with its axes, as `plt.subplots` gives them, but without a window."""
+    figure = Figure(figsize=(WIDTH_IN, height_in * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def styled() -> Any:
+    """The style, for as long as something is drawn or written."""
+    return mpl.rc_context(STYLE)
+
+
+def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, number: int) -> None:
+    """A series with its interval as a band."""
+    colour = COLOURS[number % len(COLOURS)]
+    axes.plot(
+        x,
+        middle,
+        label=label,
+        color=colour,
+        linestyle=LINES[number % len(LINES)],
+        marker=MARKERS[number % len(MARKERS)],
+        markerfacecolor="white",
+    )
+    axes.fill_between(x, ends[0], ends[1], color=colour, alpha=BAND, linewidth=0)
+
+
+def whiskers(
+    axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, number: int
+) -> None:
+    """A series whose intervals are bars through its points, where bands would hide each other."""
+    colour = COLOURS[number % len(COLOURS)]
+    axes.errorbar(
+        x,
+        middle,
+        yerr=[np.maximum(middle - ends[0], 0), np.maximum(ends[1] - middle, 0)],
+        label=label,
+        color=colour,
+        linestyle=LINES[number % len(LINES)],
+        marker=MARKERS[number % len(MARKERS)],
+        markerfacecolor="white",
+        elinewidth=0.9,
+        capsize=2,
+    )
+
+
+def point(axes: Any, x: Any, y: Any, label: str, number: int, *, hollow: bool) -> None:
+    """One point with intervals both ways; `x` and `y` are (middle, low, high)."""
+    colour = COLOURS[number % len(COLOURS)]
+    axes.errorbar(
+        x[0],
+        y[0],
+        xerr=[[max(x[0] - x[1], 0)], [max(x[2] - x[0], 0)]],
+        yerr=[[max(y[0] - y[1], 0)], [max(y[2] - y[0], 0)]],
+        fmt=MARKERS[number % len(MARKERS)],
+        color=colour,
+        markerfacecolor="white" if hollow else colour,
+        markersize=7,
+        elinewidth=0.9,
+        capsize=2,
+        label=label,
+    )
+
+
+def form(axes: Any, x: Any, y: Any, label: str | None, number: int) -> None:
+    """A closed form beside a series of this number."""
+    colour = COLOURS[number % len(COLOURS)]
+    axes.plot(x, y, label=label, color=colour, linestyle=(0, (2, 2)), linewidth=0.9)
+
+
+def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None, number: int) -> None:
+    """Two closed forms of a series between which the truth lies: thin dashed lines, hatched."""
+    colour = COLOURS[number % len(COLOURS)]
+    for edge in (low, high):
+        axes.plot(x, edge, color=colour, linestyle=(0, (2, 2)), linewidth=0.8)
+    axes.fill_between(
+        x,
+        low,
+        high,
+        label=label,
+        facecolor="none",
+        edgecolor=colour,
+        hatch="////",
+        linewidth=0,
+        alpha=0.45,
+    )
+
+
+def legend(axes: Any, **more: Any) -> None:
+    """A legend where there is something to tell apart."""
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(**more)
+
+
+def legend_above(figure: Any, axes: Any, columns: int = 3) -> None:
+    """The same above everything, where many entries would hide the data."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        figure.legend(handles, labels, loc="outside upper left", ncols=columns)
+
+
+def note(figure: Any, text: str) -> None:
+    """A small line below everything: what was run, and how sure the picture is."""
+    figure.supxlabel(text, fontsize=7, color="#555555", x=0.01, ha="left")
+
+
+def save(figure: Any, file: Path) -> None:
+    """Write an SVG or PNG (by the suffix) that is the same for the same data."""
+    metadata = {"Date": None} if file.suffix == ".svg" else {"Software": None}
+    with mpl.rc_context(STYLE):
+        figure.savefig(file, metadata=metadata)

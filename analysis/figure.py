@@ -1,0 +1,114 @@
+"""The figures that there are, and the command that draws one.
+
+A figure is one module `analysis/plot_NAME.py` with a function under `@figure`. It takes the cells
+of a sweep (or, `of="history"`, one history) and gives a matplotlib figure; it asks for the
+parameters that it needs and refuses a sweep that has them not. `python -m analysis.plot_NAME DIR`
+and `ddlsim plot NAME DIR` do the same.
+"""
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import analysis
+from analysis.cells import CellsError, read
+from sim.history.history import History
+
+PREFIX: Final = "plot_"
+Kind = Literal["sweep", "history"]
+
+
+class Plot(NamedTuple):
+    """One figure: what it shows, what it needs, and what draws it."""
+
+    name: str
+    summary: str
+    needs: tuple[str, ...]
+    of: Kind
+    draw: Callable[[Any], Any]
+
+
+_PLOTS: dict[str, Plot] = {}
+
+
+def figure(
+    name: str, summary: str, *, needs: tuple[str, ...] = (), of: Kind = "sweep"
+) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Make a drawing function known; once, also where its module runs as a script."""
+
+    def known(draw: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        if draw.__module__ != "__main__":
+            _PLOTS[name] = Plot(name, summary, needs, of, draw)
+        return draw
+
+    return known
+
+
+def plots() -> dict[str, Plot]:
+    """Every figure by its name."""
+    for module in sorted(m.name for m in pkgutil.iter_modules(analysis.__path__)):
+        if module.startswith(PREFIX):
+            importlib.import_module(f"analysis.{module}")
+    return dict(sorted(_PLOTS.items()))
+
+
+def draw(name: str, source: Path) -> Any:
+    """The figure of this name of a sweep's directory or a history's file.
+
+    `CellsError` says what is missing.
+    """
+    from analysis.drawing import styled
+
+    known = plots()
+    if name not in known:
+        raise CellsError(f"no figure is called {name!r}; there are {', '.join(known)}")
+    plot = known[name]
+    with styled():
+        if plot.of == "history":
+            return plot.draw(_history(source))
+        cells = read(source)
+        cells.need(*plot.needs, figure=name)
+        return plot.draw(cells)
+
+
+def _history(source: Path) -> History:
+    from sim.history import codec
+
+    try:
+        return codec.load(source)
+    except (OSError, ValueError) as error:
+        raise CellsError(f"{source}: no history can be read there ({error})") from None
+
+
+def write(name: str, source: Path, target: Path) -> None:
+    """Draw a figure into a file; its suffix, `.svg` or `.png`, chooses the format."""
+    from analysis.drawing import save
+
+    if target.suffix not in (".svg", ".png"):
+        raise CellsError(f"{target}: a figure is an .svg or a .png")
+    drawn = draw(name, source)
+    try:
+        save(drawn, target)
+    except OSError as error:
+        raise CellsError(f"{target}: {error.strerror}; name a file that can be written") from None
+
+
+def main(name: str) -> int:
+    """What `python -m analysis.plot_NAME DIR [FILE]` does; the exit code."""
+    arguments = sys.argv[1:]
+    if not 1 <= len(arguments) <= 2 or arguments[0].startswith("-"):
+        sys.stderr.write(f"usage: python -m analysis.plot_{name} DIR [FILE.svg|FILE.png]\n")
+        return 2
+    source = Path(arguments[0])
+    folder = source if source.is_dir() else source.parent
+    target = Path(arguments[1]) if len(arguments) == 2 else folder / f"{name}.svg"
+    try:
+        write(name, source, target)
+    except CellsError as error:
+        sys.stderr.write(f"ddlsim: {error}\n")
+        return 2
+    sys.stdout.write(f"{target}\n")
+    return 0

@@ -1,0 +1,87 @@
+"""Experiment 3: schema aborts against lambda L, schema changes per transaction.
+
+L is measured: the mean time from enlistment to commit of the transactions that committed. So a
+sweep over the pause between operations must leave all transactions of a cell equally long, else
+those that committed are the shorter ones. Closed form 6.3: with every change incompatible, and with
+half of them.
+"""
+
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from analysis import closed_forms as forms
+from analysis import histogram
+from analysis.by_formula import World, worlds
+from analysis.cells import Cell, Cells, Estimate
+from analysis.drawing import canvas, form, legend_above, line, note
+from analysis.figure import figure, main
+from sim.units import US_PER_MS
+
+X: Final = "gap_ms"
+
+
+def length_ms(cell: Cell) -> float:
+    """The mean time from enlistment to commit; nan where nothing committed."""
+    using, tail = cell.durations("using_us"), cell.durations("tail_us")
+    count = sum(histogram.size(one) for one in using)
+    total = sum(one.total_us for one in (*using, *tail))
+    return total / count / US_PER_MS if count else float("nan")
+
+
+def changes_per_ms(cell: Cell, world: World | None) -> float:
+    """The rate of schema changes while there was load, as measured.
+
+    Where the scenario cannot be read again here, all of the run counts as load.
+    """
+    changes = sum(row["schema_updates"] for row in cell.rows)
+    load_ms = None if world is None else world.scenario.table.run.load_ms
+    if load_ms is not None:
+        return float(changes / (load_ms * max(len(cell.rows), 1)))
+    return float(changes / max(sum(row["simulated_us"] for row in cell.rows), 1) * US_PER_MS)
+
+
+def load_of(cell: Cell, world: World | None) -> float:
+    """Lambda L of a run with one table: schema changes per length of a transaction."""
+    return changes_per_ms(cell, world) * length_ms(cell)
+
+
+def _percent(cell: Cell) -> Estimate:
+    return Estimate(*(100 * one for one in cell.schema_aborts))
+
+
+@figure("abort_rate", "schema aborts against DDL per transaction", needs=(X,))
+def draw(cells: Cells) -> Any:
+    """Log-log, a line for each design; the closed form beside them."""
+    drawn, axes = canvas(1, 1, height_in=4.2)
+    panel = axes[0][0]
+    known = worlds(cells)
+    every: list[float] = []
+    for number, (label, series) in enumerate(cells.series(X)):
+        found = sorted(
+            ((load_of(cell, known.get(cell.number)), cell.number, cell) for cell in series.cells),
+            key=lambda each: each[:2],
+        )
+        shown = [(load, cell) for load, _, cell in found if load > 0]
+        x = [load for load, _ in shown]
+        ordered = Cells([cell for _, cell in shown], cells.provenance)
+        every += x
+        middle, *ends = ordered.each(_percent)
+        line(panel, x, middle, ends, label, number)
+    if every:
+        along = np.geomspace(min(every), max(every), 60)
+        form(panel, along, 100 * forms.abort_options_1_2(along, 1.0, 1.0), "1 - exp(-λL)", 0)
+        form(panel, along, 100 * forms.abort_options_1_2(along, 0.5, 1.0), "1 - exp(-λL/2)", 1)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+    panel.set_xlabel("λL: schema changes of the table per length of a transaction")
+    panel.set_ylabel("schema aborts of all attempts (%)")
+    panel.set_title("The longer a transaction, the more often a schema change meets it")
+    legend_above(drawn, panel, 2)
+    note(drawn, cells.note)
+    return drawn
+
+
+if __name__ == "__main__":
+    sys.exit(main("abort_rate"))

@@ -1,0 +1,71 @@
+"""Experiment 10: goodput and restarts under a storm of schema changes.
+
+The x axis is the measured rate of schema changes of a sweep over how many `ddl_clients` there are.
+Closed form 6.4: a transaction takes e^(lambda L) attempts, if a change is met only at its end.
+"""
+
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from analysis import closed_forms as forms
+from analysis.by_formula import worlds
+from analysis.cells import Cell, Cells, Estimate
+from analysis.drawing import canvas, form, legend_above, line, note
+from analysis.figure import figure, main
+from analysis.plot_abort_rate import changes_per_ms, length_ms
+from sim.units import US_PER_MS
+
+X: Final = "ddl_clients"
+MS_PER_S: Final = 1_000
+
+
+def _goodput(cell: Cell) -> Estimate:
+    return cell.ratio(
+        lambda row: row["committed"], lambda row: row["simulated_us"] / US_PER_MS / MS_PER_S
+    )
+
+
+def _attempts(cell: Cell) -> Estimate:
+    return cell.ratio(lambda row: row["attempts"], lambda row: row["committed"])
+
+
+PANELS: Final = (
+    ("Committed transactions per second", "1/s", _goodput),
+    ("Attempts per committed transaction", "", _attempts),
+)
+
+
+@figure("ddl_storm", "goodput and attempts against the rate of schema changes", needs=(X,))
+def draw(cells: Cells) -> Any:
+    """Goodput left, attempts per commit right; a line for each design."""
+    drawn, axes = canvas(1, 2, height_in=3.6)
+    known = worlds(cells)
+    rates = {c.number: MS_PER_S * changes_per_ms(c, known.get(c.number)) for c in cells.cells}
+    for panel, (title, unit, of) in zip(axes[0], PANELS, strict=True):
+        for number, (label, series) in enumerate(cells.series(X)):
+            middle, *ends = series.each(of)
+            line(panel, [rates[cell.number] for cell in series.cells], middle, ends, label, number)
+        panel.set_title(title)
+        panel.set_ylabel(unit)
+        panel.set_xlabel("schema changes per second")
+        panel.set_xscale("log")
+    axes[0][0].set_ylim(bottom=0)
+    _by_formula(axes[0][1], cells.series(X)[0][1], rates)
+    legend_above(drawn, axes[0][1], 2)
+    note(drawn, cells.note)
+    return drawn
+
+
+def _by_formula(panel: Any, series: Cells, rates: dict[int, float]) -> None:
+    """With the length of the first cell's transactions, which hardly any change has cut short."""
+    found = [rates[cell.number] for cell in series.cells if rates[cell.number] > 0]
+    length = length_ms(series.cells[0])
+    if found and length > 0:
+        along = np.geomspace(min(found), max(found), 60)
+        form(panel, along, forms.attempts(along / MS_PER_S, length), "6.4: exp(λL)", 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main("ddl_storm"))

@@ -1,0 +1,88 @@
+"""Experiment 1: aborts, DML latency, the schema wait and DDL latency against DD.
+
+A larger DD lets look-ups find their schema complete, and makes every DDL wait longer. The knee of
+the wait lies where DD covers propagation, the idle interval H and the skew. Closed forms: the wait
+between unordered and ordered links with the measured rate of metadata writes (6.1), DDL latency
+(6.2).
+"""
+
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.by_formula import World, wait_of, worlds
+from analysis.cells import Cell, Cells, Estimate, said
+from analysis.drawing import bracket, canvas, form, legend_above, line, note
+from analysis.figure import figure, main
+
+X: Final = "delay_duration_ms"
+TAIL: Final = 0.99
+
+
+def _wait(cell: Cell) -> Estimate:
+    return cell.quantile_ms("first_wait_us", TAIL)
+
+
+def _dml(cell: Cell) -> Estimate:
+    return cell.quantile_ms("dml_latency_us", TAIL)
+
+
+def _ddl(cell: Cell) -> Estimate:
+    return cell.mean_ms("ddl_latency_us")
+
+
+def _aborts(cell: Cell) -> Estimate:
+    return Estimate(*(100 * one for one in cell.schema_aborts))
+
+
+PANELS: Final = (
+    ("Schema aborts of all attempts", "%", _aborts),
+    ("DML latency, 99th percentile", "ms", _dml),
+    ("Schema wait of a first look-up, 99th percentile", "ms", _wait),
+    ("DDL latency, mean", "ms", _ddl),
+)
+
+
+@figure("delay", "aborts, waits and latencies against DD", needs=(X,))
+def draw(cells: Cells) -> Any:
+    """Four panels over one DD axis; a line for everything else that was swept."""
+    drawn, axes = canvas(2, 2, height_in=2.5, sharex=True)
+    known = worlds(cells)
+    for place, (title, unit, of) in enumerate(PANELS):
+        panel = axes[place // 2][place % 2]
+        for number, (label, series) in enumerate(cells.series(X)):
+            middle, *ends = series.each(of)
+            line(panel, [cell.value(X) for cell in series.cells], middle, ends, label, number)
+            if of is _wait:
+                _wait_by_formula(panel, series, known, number)
+            elif of is _ddl:
+                _ddl_by_formula(panel, series, known, number)
+        panel.set_title(title)
+        panel.set_ylabel(unit)
+        panel.set_ylim(bottom=0)
+        if place >= 2:
+            panel.set_xlabel(said(X))
+    legend_above(drawn, axes[1][0], 4)
+    note(drawn, cells.note)
+    return drawn
+
+
+def _wait_by_formula(panel: Any, series: Cells, known: dict[int, World], number: int) -> None:
+    found = [wait_of(cell, known.get(cell.number)) for cell in series.cells]
+    ends = [model.quantile(TAIL, slack) for model, slack in filter(None, found)]
+    if len(ends) == len(found):
+        low, high = [each.unordered for each in ends], [each.ordered for each in ends]
+        x = [cell.value(X) for cell in series.cells]
+        bracket(panel, x, low, high, None if number else "by formula", number)
+
+
+def _ddl_by_formula(panel: Any, series: Cells, known: dict[int, World], number: int) -> None:
+    found = [known[c.number].ddl_latency() if c.number in known else None for c in series.cells]
+    means = [float(np.mean(one)) for one in found if one is not None]
+    if len(means) == len(found):
+        form(panel, [cell.value(X) for cell in series.cells], means, None, number)
+
+
+if __name__ == "__main__":
+    sys.exit(main("delay"))

@@ -1,0 +1,75 @@
+"""Experiment 6: what a learner that lags costs, against how long it lags.
+
+For as long as DD allows nobody notices; beyond that every operation at its primary waits until it
+is back, even without any DDL (IEP-98, Risks). Closed form 6.7: frozen for max(0, X + PD - DD + a),
+a being the age of the last command when the outage began, up to H.
+"""
+
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from analysis import closed_forms as forms
+from analysis.by_formula import World, worlds
+from analysis.cells import Cell, Cells, Estimate
+from analysis.drawing import canvas, form, legend_above, line, note
+from analysis.figure import figure, main
+from analysis.statistics import mean_interval
+from sim.units import US_PER_MS
+
+X: Final = "outage_ms"
+
+
+def _longest(cell: Cell) -> Estimate:
+    """The longest wait of a first look-up in a run, its mean over the runs."""
+    each = np.array([one.max_us for one in cell.durations("first_wait_us")]) / US_PER_MS
+    if not len(each):
+        return Estimate(np.nan, np.nan, np.nan)
+    low, high = mean_interval(each)
+    return Estimate(float(each.mean()), max(float(low), 0.0), float(high))
+
+
+def _waiting(cell: Cell) -> Estimate:
+    return Estimate(*(100 * one for one in cell.share_above("operation_wait_us")))
+
+
+@figure("freeze", "operations frozen by a learner that lags", needs=(X,))
+def draw(cells: Cells) -> Any:
+    """The share of operations that wait, and the longest wait beside the closed form."""
+    drawn, axes = canvas(1, 2, height_in=3.5)
+    known = worlds(cells)
+    panels = (
+        ("Operations that wait for a schema", "%", _waiting),
+        ("Longest wait in a run, mean", "ms", _longest),
+    )
+    for panel, (title, unit, of) in zip(axes[0], panels, strict=True):
+        for number, (label, series) in enumerate(cells.series(X)):
+            middle, *ends = series.each(of)
+            line(panel, [cell.value(X) for cell in series.cells], middle, ends, label, number)
+            if of is _longest:
+                _by_formula(panel, series, known, number)
+        panel.set_title(title)
+        panel.set_ylabel(unit)
+        panel.set_xlabel("how long the learner lags (ms)")
+        panel.set_ylim(bottom=0)
+    legend_above(drawn, axes[0][1], 4)
+    note(drawn, cells.note)
+    return drawn
+
+
+def _by_formula(panel: Any, series: Cells, known: dict[int, World], number: int) -> None:
+    """Dashed: 6.7 with the cell's DD and H, and the median delay for PD."""
+    world = known.get(series.cells[0].number)
+    if world is None or not world.simple or world.slack is None:
+        return
+    longest = max(float(cell.value(X)) for cell in series.cells)
+    along = np.linspace(min(float(cell.value(X)) for cell in series.cells), longest, 100)
+    pd = float(np.median(world.delays))
+    frozen = forms.mean_frozen(along, pd, world.slack, world.h)
+    label = None if number else "6.7: X + PD - DD + a"
+    form(panel, along, frozen, label, number)
+
+
+if __name__ == "__main__":
+    sys.exit(main("freeze"))

@@ -1,0 +1,63 @@
+"""One run: how long each operation took, with the faults and the activations behind it."""
+
+import sys
+from typing import Any, Final
+
+from analysis import run_events
+from analysis.drawing import COLOURS, canvas, legend_above, note
+from analysis.figure import figure, main
+from sim.history.history import History
+
+LANES: Final = (
+    ("data operations", ("get", "put", "delete", "scan"), 0, "o"),
+    ("commits", ("commit",), 1, "s"),
+    ("DDL", ("ddl",), 2, "D"),
+)
+
+
+@figure("run_latency", "latency of every operation of a run, with its faults", of="history")
+def draw(history: History) -> Any:
+    """A scatter on a logarithmic axis; crosses failed or nobody knows."""
+    drawn, axes = canvas(1, 1, height_in=4.0)
+    panel = axes[0][0]
+    bands(panel, history)
+    done = list(run_events.operations(history))
+    for label, kinds, number, marker in LANES:
+        mine = [one for one in done if one.kind in kinds]
+        well = [one for one in mine if one.ending == "ok"]
+        ill = [one for one in mine if one.ending != "ok"]
+        style: dict[str, Any] = {"color": COLOURS[number], "linestyle": "none", "markersize": 3}
+        panel.plot(
+            [one.at_ms for one in well],
+            [max(one.took_ms, 0.01) for one in well],
+            marker=marker,
+            label=f"{label} ({len(well)})",
+            **style,
+        )
+        if ill:
+            panel.plot(
+                [one.at_ms for one in ill],
+                [max(one.took_ms, 0.01) for one in ill],
+                marker="x",
+                label=f"{label}, failed or unknown ({len(ill)})",
+                **style,
+            )
+    panel.set_yscale("log")
+    panel.set_xlabel("simulated time of the request (ms)")
+    panel.set_ylabel("latency (ms)")
+    panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: latency")
+    legend_above(drawn, panel, 3)
+    note(drawn, "grey: a fault is under way; vertical lines: a schema change activates")
+    return drawn
+
+
+def bands(panel: Any, history: History) -> None:
+    """Faults as grey bands, activations as thin lines."""
+    for span in run_events.faults(history):
+        panel.axvspan(span.from_ms, span.until_ms, color="#000000", alpha=0.07, linewidth=0)
+    for at_ms, _ in run_events.activations(history):
+        panel.axvline(at_ms, color="#777777", linewidth=0.7, linestyle=(0, (2, 2)))
+
+
+if __name__ == "__main__":
+    sys.exit(main("run_latency"))

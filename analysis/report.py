@@ -1,0 +1,237 @@
+"""One self-contained HTML page about a sweep: what ran, what came out, and how to run it again.
+
+Everything is in the file: style, figures as SVG, tables. Nothing is fetched from anywhere.
+"""
+
+import json
+import math
+import shlex
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from jinja2 import Environment, PackageLoader, select_autoescape
+from markupsafe import Markup
+
+from analysis import figure, statistics
+from analysis.by_formula import World, worlds
+from analysis.cells import CLAIMED, Cell, Cells, CellsError, Estimate, read, said
+from analysis.drawing import styled
+
+TEMPLATE: Final = "report.html.j2"
+TUNED: Final = "tune.json"
+FINDINGS_MOST: Final = 40
+
+
+Key = tuple[str, str, str, str]
+Member = tuple[Cell, Mapping[str, Any], Mapping[str, Any]]
+"""A finding with its cell and row."""
+
+
+class Line(NamedTuple):
+    """One cell of the sweep as a line of the table."""
+
+    labels: tuple[str, ...]
+    runs: int
+    committed: str
+    aborts: str
+    wait: str
+    dml: str
+    ddl: str
+    verdict: str
+    bad: bool
+
+
+class Drawn(NamedTuple):
+    """A figure on the page."""
+
+    name: str
+    summary: str
+    svg: Markup
+    command: str
+
+
+class Found(NamedTuple):
+    """What judges found, once per kind."""
+
+    status: str
+    invariant: str
+    checker: str
+    kind: str
+    runs: int
+    example: str
+    command: str
+
+
+def write(directory: Path, target: Path) -> None:
+    """The page about a sweep's directory; `CellsError` where there is no finished sweep."""
+    cells = read(directory)
+    page = page_of(cells, directory)
+    try:
+        target.write_text(page, "utf-8")
+    except OSError as error:
+        raise CellsError(f"{target}: {error.strerror}; name a file that can be written") from None
+
+
+def page_of(cells: Cells, directory: Path) -> str:
+    """The page as text."""
+    environment = Environment(
+        loader=PackageLoader("analysis", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    origin = cells.provenance
+    names = [
+        *_parameters(cells),
+        *(name for name in ("scenario", "design") if _varies(cells, name)),
+    ]
+    return environment.get_template(TEMPLATE).render(
+        title=origin.get("title", directory.name),
+        origin=origin,
+        packages=origin.get("packages", {}),
+        command=_sweep_command(origin),
+        runs=sum(cell.runs for cell in cells.cells),
+        cells=len(cells.cells),
+        names=[said(name) for name in names],
+        lines=[_line(cell, names) for cell in cells.cells],
+        figures=list(_figures(cells, directory)),
+        found=_found(cells, worlds(cells)),
+        tuned=_tuned(directory),
+    )
+
+
+def _varies(cells: Cells, name: str) -> bool:
+    return len(cells.values(name)) > 1
+
+
+def _parameters(cells: Cells) -> list[str]:
+    return [name for name in cells.cells[0].parameters if _varies(cells, name)]
+
+
+def _sweep_command(origin: Mapping[str, Any]) -> str:
+    name = origin.get("sweep", "SWEEP.toml")
+    return f"ddlsim sweep {name} --out DIR --seeds {origin.get('seeds', 'A..B')}"
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def _line(cell: Cell, names: list[str]) -> Line:
+    committed = sum(row["committed"] for row in cell.rows)
+    broken = cell.violating(within=CLAIMED)
+    hits = round(broken.value * len(cell.rows)) if cell.rows else 0
+    crashed = cell.runs - len(cell.rows)
+    if hits or crashed:
+        verdict = ", ".join(
+            [f"violated in {hits}"] * bool(hits) + [f"not finished: {crashed}"] * bool(crashed)
+        )
+    else:
+        most = float(statistics.none_seen(cell.runs))
+        verdict = f"none; rate below {100 * most:.2g} %"
+    return Line(
+        labels=tuple(_shown(cell.value(name)) for name in names),
+        runs=cell.runs,
+        committed=f"{committed:,}",
+        aborts=_interval(cell.schema_aborts, scale=100),
+        wait=_interval(cell.quantile_ms("operation_wait_us", 0.99)),
+        dml=_interval(cell.quantile_ms("dml_latency_us", 0.99)),
+        ddl=_interval(cell.quantile_ms("ddl_latency_us", 0.99)),
+        verdict=verdict,
+        bad=bool(hits or crashed),
+    )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _interval(estimate: Estimate, scale: float = 1.0) -> str:
+    """A value with its interval, three significant digits each."""
+    value, low, high = (scale * one for one in estimate)
+    if math.isnan(value):
+        return "-"
+    return f"{_plain(value)} ({_plain(low)} to {_plain(high)})"
+
+
+def _plain(value: float) -> str:
+    """Three significant digits, and no exponent."""
+    if not math.isfinite(value):
+        return "∞"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
+    return f"{value:,.{digits}f}"
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def _figures(cells: Cells, directory: Path) -> Iterator[Drawn]:
+    """Every figure that this sweep has the parameters for."""
+    for name, plot in figure.plots().items():
+        if plot.of != "sweep":
+            continue
+        try:
+            cells.need(*plot.needs, figure=name)
+            with styled():
+                drawn = plot.draw(cells)
+                text = StringIO()
+                drawn.savefig(text, format="svg", metadata={"Date": None})
+        except CellsError:
+            continue
+        svg = text.getvalue()
+        svg = svg[svg.index("<svg") :]
+        command = f"ddlsim plot {name} {directory.name}"
+        yield Drawn(name, plot.summary, Markup(_own_ids(svg, name)), command)
+
+
+def _own_ids(svg: str, name: str) -> str:
+    """Ids are unique on the page: every figure's carry its name."""
+    return (
+        svg.replace('id="', f'id="{name}-')
+        .replace('href="#', f'href="#{name}-')
+        .replace("url(#", f"url(#{name}-")
+    )
+
+
+# --- findings -------------------------------------------------------------------------------------
+
+
+def _found(cells: Cells, known: Mapping[int, World]) -> list[Found]:
+    """What was found, by kind, the most frequent first; each with a run that shows it."""
+    groups: dict[Key, list[Member]] = {}
+    for cell in cells.cells:
+        for row in cell.rows:
+            for one in row["violations"]:
+                key = (one["status"], one["invariant"], one["checker"], one["kind"])
+                groups.setdefault(key, []).append((cell, row, one))
+    lines = [_one_found(key, members, known) for key, members in groups.items()]
+    return sorted(lines, key=lambda line: (line.status != "violation", -line.runs))[:FINDINGS_MOST]
+
+
+def _one_found(key: Key, members: list[Member], known: Mapping[int, World]) -> Found:
+    cell, row, one = members[0]
+    runs = len({(cell.number, row["seed"]) for cell, row, _ in members})
+    return Found(*key, runs, one["summary"], _run_command(cell, row["seed"], known))
+
+
+def _run_command(cell: Cell, seed: int, known: Mapping[int, World]) -> str:
+    """The command of one run; with what a cell sets in words where its file cannot be read."""
+    world = known.get(cell.number)
+    if world is not None:
+        return shlex.join(["ddlsim", "run", *world.scenario.arguments(), "--seed", str(seed)])
+    words = ["ddlsim", "run", cell.scenario, "--seed", str(seed), "--strategy", cell.strategy]
+    words += ["--mutant", cell.mutant] if cell.mutant else []
+    said_of = ", ".join(f"{name} = {_shown(value)}" for name, value in cell.parameters.items())
+    return shlex.join(words) + (f"   (with {said_of})" if said_of else "")
+
+
+def _tuned(directory: Path) -> Any:
+    """The recommendation that `ddlsim tune` left in the directory, if it did."""
+    file = directory / TUNED
+    if not file.is_file():
+        return None
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise CellsError(f"{file}: {error}; run `ddlsim tune` again") from None

@@ -1,0 +1,16 @@
+"""`ddlsim plot`: one figure of a sweep, or of the history of one run."""
+
+import argparse
+from pathlib import Path
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Draw it, and tell where it is."""
+    from analysis import figure
+
+    source = Path(options.source)
+    folder = source if source.is_dir() else source.parent
+    target = Path(options.out) if options.out else folder / f"{options.name}.svg"
+    figure.write(options.name, source, target)
+    print(target)
+    return 0

@@ -1,0 +1,134 @@
+"""Cells of a sweep: estimates by hand, series, labels, and what is refused."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import histogram
+from analysis.cells import CLAIMED, Cell, Cells, CellsError, read, said
+
+
+def a_row(seed: int, **more: Any) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "cell": 0,
+        "scenario": "s",
+        "strategy": "iep",
+        "mutant": None,
+        "seed": seed,
+        "parameters": json.dumps({"dd_ms": 5}),
+        "outcome": "ok",
+        "violations": [],
+        "attempts": 10,
+        "schema_aborts": 1,
+        "dml_latency_us": histogram.cell(histogram.of([1_000] * 9 + [11_000])),
+    }
+    return row | more
+
+
+def a_finding(status: str, invariant: str = "I4", *, strict_only: bool = False) -> dict[str, Any]:
+    return {"status": status, "invariant": invariant, "strict_only": strict_only}
+
+
+def a_cell(number: int, strategy: str = "iep", mutant: str | None = None, **named: Any) -> Cell:
+    parameters = json.dumps(named)
+    one = {"cell": number, "strategy": strategy, "mutant": mutant, "parameters": parameters}
+    return Cell([a_row(0, **one), a_row(1, **one)])
+
+
+def test_rates_are_pooled_over_seeds() -> None:
+    cell = Cell([a_row(0), a_row(1, attempts=90, schema_aborts=0)])
+    rate = cell.schema_aborts
+    assert rate.value == pytest.approx(1 / 100)
+    assert rate.low <= rate.value <= rate.high
+
+
+def test_unfinished_runs_count_as_runs_and_not_in_figures() -> None:
+    cell = Cell([a_row(0), a_row(1, outcome="crashed", attempts=None, schema_aborts=None)])
+    assert (cell.runs, len(cell.rows)) == (2, 1)
+    assert cell.schema_aborts.value == pytest.approx(0.1)
+
+
+def test_means_are_exact_and_quantiles_of_all_together() -> None:
+    cell = Cell([a_row(0), a_row(1)])
+    assert cell.mean_ms("dml_latency_us").value == 2.0
+    assert cell.quantile_ms("dml_latency_us", 0.5).value == pytest.approx(1.0, rel=0.01)
+    assert cell.quantile_ms("dml_latency_us", 0.99).value == pytest.approx(11.0, rel=0.01)
+    assert cell.share_above("dml_latency_us", 5_000).value == pytest.approx(0.1)
+
+
+def test_nothing_measured_is_no_number() -> None:
+    nothing = histogram.cell(histogram.of([]))
+    cell = Cell([a_row(0, attempts=0, schema_aborts=0, dml_latency_us=nothing)])
+    for estimate in (
+        cell.schema_aborts,
+        cell.mean_ms("dml_latency_us"),
+        cell.quantile_ms("dml_latency_us", 0.5),
+        cell.share_above("dml_latency_us"),
+    ):
+        assert math.isnan(estimate.value)
+
+
+@pytest.mark.parametrize(
+    ("finding", "broken", "claimed"),
+    [
+        (a_finding("violation"), 0.5, 0.5),
+        (a_finding("accepted"), 0.5, 0.0),
+        (a_finding("out_of_assumption"), 0.5, 0.0),
+        (a_finding("finding:F-1"), 0.5, 0.0),
+        (a_finding("accepted", strict_only=True), 0.0, 0.0),
+        (a_finding("violation", "I1"), 0.0, 0.0),
+    ],
+)
+def test_what_is_broken_and_what_of_it_was_claimed(
+    finding: dict[str, Any], broken: float, claimed: float
+) -> None:
+    cell = Cell([a_row(0, violations=[finding, finding]), a_row(1)])
+    assert cell.violating("I4").value == broken
+    assert cell.violating("I4", within=CLAIMED).value == claimed
+
+
+def test_series_are_lines_over_one_axis_in_its_order() -> None:
+    cells = Cells(
+        [
+            a_cell(0, dd_ms=50, h_ms=10),
+            a_cell(1, dd_ms=0, h_ms=10),
+            a_cell(2, dd_ms=0, h_ms=25),
+            a_cell(3, "iep", "m", dd_ms=0, h_ms=25),
+        ],
+        {},
+    )
+    found = {
+        label: [cell.value("dd_ms") for cell in each.cells] for label, each in cells.series("dd_ms")
+    }
+    assert found == {"iep, h 10 ms": [0, 50], "iep, h 25 ms": [0], "iep + m, h 25 ms": [0]}
+    assert cells.values("h_ms") == [10, 25]
+    assert [cell.number for cell in cells.where(h_ms=25, design="iep").cells] == [2]
+
+
+def test_a_missing_axis_is_told_with_the_remedy() -> None:
+    cells = Cells([a_cell(0, dd_ms=5)], {})
+    cells.need("dd_ms", "design", figure="delay")
+    with pytest.raises(CellsError, match=r"'delay' needs a sweep over h_ms.*\[parameters\]"):
+        cells.need("dd_ms", "h_ms", figure="delay")
+
+
+def test_the_note_tells_how_many_runs_there_were() -> None:
+    cells = Cells([a_cell(0, dd_ms=5), a_cell(1, dd_ms=6)], {"version": "9"})
+    assert cells.note == "4 runs of s, 2 seeds a cell; bands and bars: 95 % over seeds; ddlsim 9"
+
+
+def test_labels_say_symbols_and_units() -> None:
+    assert said("delay_duration_ms") == "DD (ms)"
+    assert said("gap_ms") == "gap (ms)"
+    assert said("ddl_clients") == "ddl clients"
+
+
+def test_a_directory_without_a_sweep_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CellsError, match=r"no rows\.parquet there; name the directory"):
+        read(tmp_path)
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(CellsError, match="cannot be read"):
+        read(tmp_path)

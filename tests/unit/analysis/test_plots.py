@@ -1,0 +1,144 @@
+"""Every figure is drawn, twice the same, with what it must show; what it cannot show is told."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis import figure
+from analysis.by_formula import worlds
+from analysis.cells import read
+from sim.history import codec
+from tests.unit.analysis.cells import TINY
+from tests.unit.analysis.drawn import EVERYTHING, TWO, swept
+from tests.unit.cli.command import ddlsim
+
+OF_TWO = ("atomicity", "pareto")
+SWEPT = [name for name, plot in figure.plots().items() if plot.of == "sweep"]
+RUNS = [name for name, plot in figure.plots().items() if plot.of == "history"]
+SAYS = {
+    "abort_rate": ("1 - exp(-λL)", "schema aborts of all attempts (%)"),
+    "atomicity": ("a1_naive_future", "iep", "outage (ms)", "skew (ms)"),
+    "ddl_storm": ("exp(λL)", "schema changes per second"),
+    "delay": ("DD (ms)", "by formula", "DDL latency, mean"),
+    "freeze": ("6.7: X + PD - DD + a", "how long the learner lags (ms)"),
+    "own_ddl": ("CSmax 7 ms", "real difference of the two clocks (ms)"),
+    "pareto": ("a1_naive_future", "DML latency, 99th percentile (ms)"),
+    "run_latency": ("DDL (1)", "latency (ms)"),
+    "run_clocks": ("CSmax 7 ms", "n3"),
+    "run_lag": ("DD 100 ms", "n3"),
+}
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return swept(tmp_path_factory.mktemp("everything"), EVERYTHING)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return swept(tmp_path_factory.mktemp("two"), TWO)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("history")
+    (folder / "tiny.toml").write_text(TINY, "utf-8")
+    file = folder / "out" / "seed-0.jsonl"
+    words = [str(folder / "tiny.toml"), "--seeds", "0..0", "--out", str(folder / "out")]
+    assert ddlsim("run", *words).code == 0
+    assert codec.load(file).events
+    return file
+
+
+def words_of(svg: str) -> str:
+    """The text of a picture, without its entities."""
+    said = "\n".join(re.findall(r"<text[^>]*>(.*?)</text>", svg, re.DOTALL))
+    return re.sub(r"<[^>]*>", "", said).replace("&gt;", ">").replace("&#x3bb;", "λ")
+
+
+@pytest.mark.parametrize("name", SWEPT)
+def test_a_figure_of_a_sweep(name: str, everything: Path, two: Path, tmp_path: Path) -> None:
+    source = two if name in OF_TWO else everything
+    target = tmp_path / "one.svg"
+    done = ddlsim("plot", name, str(source), "--out", str(target))
+    assert (done.code, done.out.strip()) == (0, str(target)), done.err
+    picture = target.read_text("utf-8")
+    for words in SAYS[name]:
+        assert words in words_of(picture)
+    assert "runs of " in words_of(picture)
+    figure.write(name, source, tmp_path / "two.svg")
+    assert (tmp_path / "two.svg").read_text("utf-8") == picture
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_figure_of_a_run(name: str, history: Path, tmp_path: Path) -> None:
+    figure.write(name, history, tmp_path / "one.svg")
+    figure.write(name, history, tmp_path / "two.svg")
+    picture = (tmp_path / "one.svg").read_text("utf-8")
+    assert (tmp_path / "two.svg").read_text("utf-8") == picture
+    for words in SAYS[name]:
+        assert words in words_of(picture)
+
+
+def test_a_png_is_the_same_twice_too(two: Path, tmp_path: Path) -> None:
+    figure.write("atomicity", two, tmp_path / "one.png")
+    figure.write("atomicity", two, tmp_path / "two.png")
+    picture = (tmp_path / "one.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert (tmp_path / "two.png").read_bytes() == picture
+
+
+def test_without_a_name_the_file_lies_beside_what_it_shows(two: Path) -> None:
+    assert ddlsim("plot", "pareto", str(two)).out.strip() == str(two / "pareto.svg")
+    assert (two / "pareto.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("delay", "TWO"), "'delay' needs a sweep over delay_duration_ms"),
+        (("atomicity", "EVERYTHING"), "needs a sweep over exactly two parameters"),
+        (("pie", "TWO"), "no figure is called 'pie'; there are abort_rate, atomicity"),
+        (("pareto", "NOWHERE"), "no rows.parquet there; name the directory of a finished"),
+        (("run_lag", "NOWHERE"), "no history can be read there"),
+        (("pareto", "TWO", "--out", "x.pdf"), "x.pdf: a figure is an .svg or a .png"),
+        (("pareto", "TWO", "--out", "NOWHERE/x.svg"), "name a file that can be written"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(
+    words: tuple[str, ...], told: str, everything: Path, two: Path, tmp_path: Path
+) -> None:
+    places = {"TWO": two, "EVERYTHING": everything, "NOWHERE": tmp_path / "nowhere"}
+    given = [
+        str(places.get(word, word)).replace("NOWHERE", str(places["NOWHERE"])) for word in words
+    ]
+    done = ddlsim("plot", *given)
+    assert done.code == 2
+    assert told in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_module_draws_by_itself(two: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str],
+                                  monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    target = tmp_path / "x.svg"
+    monkeypatch.setattr("sys.argv", ["plot_pareto", str(two), str(target)])
+    assert figure.main("pareto") == 0
+    assert capfd.readouterr().out.strip() == str(target)
+    monkeypatch.setattr("sys.argv", ["plot_pareto"])
+    assert figure.main("pareto") == 2
+    assert "usage: python -m analysis.plot_pareto DIR" in capfd.readouterr().err
+    monkeypatch.setattr("sys.argv", ["plot_pareto", str(tmp_path)])
+    assert figure.main("pareto") == 2
+    assert "no rows.parquet" in capfd.readouterr().err
+
+
+def test_formulas_are_those_of_the_scenario_that_was_swept(two: Path) -> None:
+    cells = read(two)
+    known = worlds(cells)
+    assert sorted(known) == [cell.number for cell in cells.cells]
+    world = known[cells.cells[-1].number]
+    assert (world.dd, world.cs_max, world.h) == (100, 7, 50)
+    assert (world.slack, world.ddl_delay) == (100, 107)
+    cells.provenance["text"] += "\n# another sweep\n[parameters]\n"
+    assert worlds(cells) == {}

@@ -1,0 +1,82 @@
+"""The page about a sweep: all in one file, with the command for everything that it says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis import figure
+from tests.unit.analysis.drawn import TWO, swept
+from tests.unit.cli.command import ddlsim
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return swept(tmp_path_factory.mktemp("two"), TWO)
+
+
+@pytest.fixture(scope="module")
+def page(two: Path) -> str:
+    done = ddlsim("report", str(two))
+    assert (done.code, done.out.strip()) == (0, str(two / "report.html")), done.err
+    return (two / "report.html").read_text("utf-8")
+
+
+def test_nothing_is_fetched(page: str) -> None:
+    names = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    addresses = set(re.findall(r"https?://[^\"'\s<>)]+", page))
+    assert {one for one in addresses if one not in names and "purl.org" not in one} <= {
+        "http://creativecommons.org/ns#",
+        "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+        "https://matplotlib.org/",
+    }
+    assert not re.search(r"<(script|link|img|iframe|object)\b", page)
+    assert not re.search(r"(src|href)=\"(?!#)", page)
+    assert not re.search(r"url\((?!#)", page)
+    assert "@import" not in page
+
+
+def test_every_figure_that_can_be_drawn_is_on_it_with_its_command(page: str, two: Path) -> None:
+    drawn = set(re.findall(r"ddlsim plot (\w+) out", page))
+    assert drawn == {"atomicity", "pareto", "own_ddl", "freeze"}
+    assert page.count("<svg") == len(drawn)
+    for name in drawn:
+        assert figure.plots()[name].summary[1:] in page
+    assert page.count(f'id="{sorted(drawn)[0]}-') > 5
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_it_holds_the_configuration_and_a_line_for_each_cell(page: str) -> None:
+    assert "16 runs in 8 cells" in page
+    assert "ddlsim sweep" in page
+    assert "skew_ms = { path" in page  # the sweep's own text
+    assert "<th>outage (ms)</th>" in page
+    table = page[page.index("What came out") : page.index("What the judges found")]
+    assert table.count("<td>a1_naive_future</td>") == table.count("<td>iep</td>") == 4
+    assert "rate below" in table
+
+
+def test_findings_come_with_the_command_that_shows_them(page: str) -> None:
+    found = page[page.index("What the judges found") :]
+    assert re.search(r'<td class="t">I\d+</td>', found)
+    assert re.search(r"ddlsim run \S+scenario\.toml --seed \d+ --set \S+", found)
+
+
+def test_the_page_is_the_same_twice(page: str, two: Path, tmp_path: Path) -> None:
+    assert ddlsim("report", str(two), "--out", str(tmp_path / "again.html")).code == 0
+    assert (tmp_path / "again.html").read_text("utf-8") == page
+
+
+def test_without_a_sweep_nothing_is_written(tmp_path: Path) -> None:
+    done = ddlsim("report", str(tmp_path))
+    assert done.code == 2
+    assert "no rows.parquet there" in done.err
+    assert done.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_told(two: Path, tmp_path: Path) -> None:
+    done = ddlsim("report", str(two), "--out", str(tmp_path / "no" / "page.html"))
+    assert done.code == 2
+    assert "name a file that can be written" in done.err
