@@ -26,6 +26,8 @@ from sim.world.parallel import cores
 Array = NDArray[np.float64]
 Watch = Callable[[int], None]
 """Told how many more runs are done."""
+NO_MASTER: Final = "none"
+"""The master that is none: processes of this machine, as for `sweep`."""
 ALONE: Final = 16
 """So few runs are not worth a process."""
 SECONDS_A_RUN: Final = 0.1
@@ -41,7 +43,8 @@ class Runs:
         self.seeds = seeds
         self.count = 0
         self.rows: list[Row] = []
-        self._master, self._loads, self._watch = master, loads, watch
+        self._master = None if master == NO_MASTER else master
+        self._loads, self._watch = loads, watch
         self._jobs = jobs or cores()
         self._stack = ExitStack()
         self._pool: ProcessPoolExecutor | None = None

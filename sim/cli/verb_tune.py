@@ -12,7 +12,7 @@ from analysis.tune.asked import LEASES_PER_MS, Asked, coarse
 from analysis.tune.cells import DELAYS, OFFSETS, Load, Setting
 from analysis.tune.document import WRITER, document
 from analysis.tune.goals import TuneError, read_goals
-from analysis.tune.runs import Runs
+from analysis.tune.runs import NO_MASTER, Runs
 from analysis.tune.world import World, world_of
 from sim.cli import documents
 from sim.cli.problems import InputError, note
@@ -54,9 +54,10 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _advised(asked: Asked, options: argparse.Namespace) -> tuple[Advice, Runs]:
-    if options.jobs is not None and options.master is not None:
+    on_spark = options.master not in {None, NO_MASTER}
+    if options.jobs is not None and on_spark:
         raise InputError("tune: --jobs is for processes, --master for Spark; keep one of them")
-    if options.master is not None:
+    if on_spark:
         note(f"starting Spark ({options.master})")
     with Progress(EXPECTED_CELLS * len(asked.seeds)) as progress:
 
