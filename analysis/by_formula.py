@@ -21,9 +21,9 @@ from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, wait
 from sim.kernel.rng import quantiles
 from sim.protocol.strategy import Strategy
 from sim.units import US_PER_MS
+from sim.world.designs import design
 from sim.world.plan import plan
 from sim.world.problems import ScenarioError
-from sim.world.run import design
 from sim.world.samples import latency
 from sim.world.scenario import Scenario, read
 
@@ -126,9 +126,10 @@ class World:
         others = max(len(self.scenario.voters) - 1, 1)
         trips = np.sort(dice.choice(self.delays, (2, others, DRAWN)).sum(axis=0), axis=0)
         answered = trips[(others + 1) // 2 - 1] if len(self.scenario.voters) > 1 else 0.0
-        return client + forms.ddl_latency(
+        latencies: Array = client + forms.ddl_latency(
             self.ddl_delay, 0, to_leader=to_leader, replication=answered + back
         )
+        return latencies
 
 
 def worlds(cells: Cells) -> dict[int, World]:

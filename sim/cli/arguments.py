@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from sim import __version__
-from sim.cli import environment, tune_arguments
+from sim.cli import environment, sweep_arguments, tune_arguments
 from sim.cli.problems import InputError, near
 from sim.cli.values import duration, positive, rate, seed, seeds, some_seeds
 from sim.columns.models import MODELS
@@ -239,43 +239,18 @@ def _verify(parser: Parser) -> None:
     _output(parser, OUTPUTS)
 
 
+def _sweep(parser: Parser) -> None:
+    sweep_arguments.add_sweep_flags(parser.add_argument)
+    _loading(parser)
+    _output(parser, ("text", "json"))
+
+
 def _plot(parser: Parser) -> None:
-    add = parser.add_argument
-    add("name", metavar="NAME", help="which figure; `ddlsim list figures` tells them")
-    add("source", metavar="DIR", help="a sweep's directory, or a history for figures of one run")
-    add("-o", "--out", metavar="FILE", help="an .svg or .png (default: DIR/NAME.svg)")
+    sweep_arguments.add_plot_flags(parser.add_argument)
 
 
 def _report(parser: Parser) -> None:
-    add = parser.add_argument
-    add("source", metavar="DIR", help="a sweep's directory")
-    add("-o", "--out", metavar="FILE", help="the page (default: DIR/report.html)")
-
-
-def _sweep(parser: Parser) -> None:
-    add = parser.add_argument
-    add("file", metavar="SWEEP.toml", help="what to sweep over; the README shows one")
-    add("--out", required=True, metavar="DIR", help="the directory of its tables, new or empty")
-    add("--resume", action="store_true", help="go on with what DIR holds of this sweep")
-    add(
-        "--master",
-        metavar="URL",
-        help="Spark's: local[*], spark://HOST:PORT, yarn, k8s://...; none runs processes without "
-        "Spark (default: what is quicker here)",
-    )
-    add("--jobs", type=positive, metavar="N", help="so many processes, without Spark")
-    add("--seeds", type=seeds, metavar="A..B", help="other seeds than the file's")
-    add(
-        "--until",
-        action="append",
-        default=[],
-        metavar="TARGET",
-        help='more seeds until the intervals are narrow: "schema_abort_rate ci=0.002"',
-    )
-    add("--aggregates", action="store_true", help="per_cell and per_seed tables too (by Spark)")
-    add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
-    _loading(parser)
-    _output(parser, ("text", "json"))
+    sweep_arguments.add_report_flags(parser.add_argument)
 
 
 def _tune(parser: Parser) -> None:
