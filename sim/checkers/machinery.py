@@ -3,6 +3,7 @@
 [98.x.1] [98.x.7]
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -17,7 +18,14 @@ from sim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from sim.history.world_events import CommandLogged, LeaderElected, NodeCrashed, PartitionSafeTime
+from sim.history.world_events import (
+    CommandLogged,
+    FaultBegan,
+    FaultHealed,
+    LeaderElected,
+    NodeCrashed,
+    PartitionSafeTime,
+)
 from sim.units import MIN_TIMESTAMP, Timestamp, show
 
 
@@ -138,10 +146,20 @@ def _unordered(
 
 
 def _safe_times(case: Case) -> Iterator[Anomaly]:
+    """Safe time never goes back, not even over a death [98.x.7].
+
+    But for a death with a slow disk: a leader commits by the disks of others, and what its own did
+    not hold yet it has to hear again. Until then it waits, as anybody does who knows less.
+    """
     last: dict[str, SafeTimeAdvanced] = {}
+    forgetful = _deaths_with_slow_disks(case)
     for _, event in case.of(SafeTimeAdvanced):
         before = last.get(event.node)
-        if before is not None and event.safe_ts < before.safe_ts:
+        if (
+            before is not None
+            and event.safe_ts < before.safe_ts
+            and not any(before.at_us <= at <= event.at_us for at in forgetful.get(event.node, ()))
+        ):
             yield _back(event.node, "safe time", before, event, before.safe_ts, event.safe_ts)
         last[event.node] = event
     moved: dict[tuple[str, str], tuple[int, PartitionSafeTime]] = {}
@@ -155,6 +173,20 @@ def _safe_times(case: Case) -> Iterator[Anomaly]:
         if here.ts < earlier.ts and lives_on:
             what = f"safe time of partition {here.group}"
             yield _back(here.node, what, earlier, here, earlier.ts, here.ts)
+
+
+def _deaths_with_slow_disks(case: Case) -> dict[str, list[int]]:
+    """When nodes died whose disks had not written all that they had been given."""
+    slow: Counter[str] = Counter()
+    found: dict[str, list[int]] = {}
+    for event in sorted(case.sick, key=lambda one: one.at_us):
+        if isinstance(event, NodeCrashed):
+            if slow[event.node]:
+                found.setdefault(event.node, []).append(event.at_us)
+        elif isinstance(event, FaultBegan | FaultHealed) and event.fault == "slow_disk":
+            for node in event.nodes:
+                slow[node] += 1 if isinstance(event, FaultBegan) else -1
+    return found
 
 
 def _back(

@@ -132,10 +132,18 @@ class Application:
         )
 
     def install(self, state: MetaState) -> None:
-        """Take over another member's state: what is new in it, in order.
+        """Take over a state, another member's or this disk's own: what is new in it, in order.
 
-        It goes to the catalog behind whatever is still on its way there.
+        It goes to the catalog behind whatever is still on its way there. What a node knew before it
+        died is back without the delays of its listeners, since safe time comes back with it.
         """
+        delays = self.delays
+        if self._sync.is_restoring:
+            self.delays = Delays()
+        self._install(state)
+        self.delays = delays
+
+    def _install(self, state: MetaState) -> None:
         for applied in state.updates[len(self._updates) :]:
             self._updates.append(applied)
             self._applied_version = applied.catalog_version

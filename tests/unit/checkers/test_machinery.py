@@ -8,6 +8,8 @@ from sim.checkers.base import judge
 from sim.history.events import SafeTimeAdvanced, TxBegan, TxCommitted
 from sim.history.world_events import (
     CommandLogged,
+    FaultBegan,
+    FaultHealed,
     LeaderElected,
     LeaseBegan,
     NodeCrashed,
@@ -81,6 +83,19 @@ def test_a_safe_time_never_goes_back_not_even_over_a_death() -> None:
     assert told(high, low) == ["safe-time-went-back"]
     died = ((NodeCrashed, "n1"), (NodeRestarted, "n1", 2))
     assert told(high, *died, low) == ["safe-time-went-back"]
+
+
+def test_what_a_slow_disk_did_not_hold_is_heard_again() -> None:
+    """A leader commits by the disks of others."""
+    high, low = (SafeTimeAdvanced, "n1", ts(9)), (SafeTimeAdvanced, "n1", ts(8))
+    died = ((NodeCrashed, "n1"), (NodeRestarted, "n1", 2))
+    slow = (FaultBegan, "slow_disk", "n1", ("n1",))
+    healed = (FaultHealed, "slow_disk", "n1", ("n1",))
+    elsewhere = (FaultBegan, "slow_disk", "n2", ("n2",))
+    assert told(slow, high, *died, low) == []
+    assert told(slow, high, low) == ["safe-time-went-back"]
+    assert told(slow, healed, high, *died, low) == ["safe-time-went-back"]
+    assert told(elsewhere, high, *died, low) == ["safe-time-went-back"]
 
 
 def test_what_a_node_knows_of_a_partition_goes_back_only_with_its_memory() -> None:

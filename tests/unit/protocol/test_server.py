@@ -4,7 +4,7 @@ from typing import Any
 
 from sim.kernel.loop import Loop
 from sim.model.ddl import ObjectChange
-from sim.protocol import messages, replica_messages
+from sim.protocol import barriers, messages, replica_messages
 from sim.protocol.catalog import Catalog
 from sim.protocol.locks import LockTable
 from sim.protocol.messages import Answer, ClientOperation, Mismatch
@@ -91,6 +91,8 @@ def test_every_message_has_a_handler_on_every_node() -> None:
         replica_messages.LeaseGrant,
         replica_messages.PartitionRaft,
         replica_messages.PartitionSubmit,
+        barriers.Prepare,
+        barriers.Switch,
         *RAFT_MESSAGES,
     }
     three = Three()
