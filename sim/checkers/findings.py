@@ -25,6 +25,7 @@ Pair = tuple[str, str]
 REPLACED: Final = "ww-schema"
 """What joins a change to the next one of the same object."""
 AS_REAL_TIME: Final = {"process": "rt"}
+"""On a way past a DDL a client's own order is real time as any other."""
 
 
 class Finding(Record, frozen=True):
@@ -47,9 +48,9 @@ def signature(anomaly: "Anomaly") -> Signature:
     """The structure of an anomaly: equal for what is the same but for names and times."""
     if not anomaly.steps:
         return (anomaly.kind, *anomaly.clauses)
-    pairs = _contracted(
-        [(step.kind, AS_REAL_TIME.get(step.edge, step.edge)) for step in anomaly.steps]
-    )
+    past_ddl = any(step.kind != "T" for step in anomaly.steps)
+    alike = AS_REAL_TIME if past_ddl else {}
+    pairs = _contracted([(step.kind, alike.get(step.edge, step.edge)) for step in anomaly.steps])
     turns = [pairs[at:] + pairs[:at] for at in range(len(pairs))]
     return tuple(word for pair in min(turns) for word in pair)
 

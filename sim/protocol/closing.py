@@ -6,7 +6,7 @@ from sim.model.reasons import Reason
 from sim.protocol.flows import schema_at_commit_ts, schema_at_the_stamp
 from sim.protocol.strategy import Steps
 from sim.protocol.time_rules import activation_plus_skew_rounded
-from sim.units import MIN_TIMESTAMP, Timestamp
+from sim.units import MIN_TIMESTAMP, Timestamp, plus_ms
 
 if TYPE_CHECKING:
     from sim.protocol.commands import FullWrite
@@ -32,6 +32,18 @@ async def schema_at_commit_ts_exact_if_shown(
     ):
         verdict = Reason.SCHEMA_INCOMPATIBLE
     return verdict, tables
+
+
+def beyond_the_session(
+    session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
+) -> Timestamp:
+    """Read at session + CSmax at the earliest, where there is a session.
+
+    Closes finding F-6: whatever had ended before something that the client has seen was stamped at
+    most CSmax above it.
+    """
+    past = plus_ms(now, -(lag_ms + max_clock_skew_ms))
+    return past if session_ts is None else max(past, plus_ms(session_ts, max_clock_skew_ms))
 
 
 def any_step_aborts(steps: Steps) -> Reason | None:
