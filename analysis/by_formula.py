@@ -1,8 +1,8 @@
 """What the closed forms say of a cell: its numbers are read off the scenario that it ran.
 
 A scenario is found again through the sweep's own text in the provenance. Where that cannot be read
-here, or has what the formula has not (links of their own, loss, nodes with other settings), there is
-no closed form, and a figure shows the runs alone.
+here, or has what the formula has not (links of their own, loss, nodes with other settings), there
+is no closed form, and a figure shows the runs alone.
 """
 
 from functools import cached_property

@@ -9,7 +9,7 @@ import sys
 from typing import Any, Final
 
 from analysis.cells import Cells, CellsError
-from analysis.drawing import canvas, note, point
+from analysis.drawing import canvas, logarithmic, note, point
 from analysis.figure import figure, main
 
 CELLS_MOST: Final = 24
@@ -54,8 +54,8 @@ def draw(cells: Cells) -> Any:
     costs.set_xlabel("DML latency, 99th percentile (ms)")
     costs.set_ylabel("DDL latency, 99th percentile (ms)")
     costs.set_title("What a design costs")
-    costs.set_xscale("log")
-    costs.set_yscale("log")
+    logarithmic(costs.xaxis)
+    logarithmic(costs.yaxis)
     aborts.set_title("Schema aborts of all attempts")
     aborts.set_xlabel("%")
     aborts.set_xlim(left=0)

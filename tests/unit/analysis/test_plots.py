@@ -10,14 +10,13 @@ from analysis.by_formula import worlds
 from analysis.cells import read
 from sim.history import codec
 from tests.unit.analysis.cells import TINY
-from tests.unit.analysis.drawn import EVERYTHING, TWO, swept
 from tests.unit.cli.command import ddlsim
 
 OF_TWO = ("atomicity", "pareto")
 SWEPT = [name for name, plot in figure.plots().items() if plot.of == "sweep"]
 RUNS = [name for name, plot in figure.plots().items() if plot.of == "history"]
 SAYS = {
-    "abort_rate": ("1 - exp(-λL)", "schema aborts of all attempts (%)"),
+    "abort_rate": ("1 - exp(-qλL)", "schema aborts of all attempts (%)"),
     "atomicity": ("a1_naive_future", "iep", "outage (ms)", "skew (ms)"),
     "ddl_storm": ("exp(λL)", "schema changes per second"),
     "delay": ("DD (ms)", "by formula", "DDL latency, mean"),
@@ -28,16 +27,6 @@ SAYS = {
     "run_clocks": ("CSmax 7 ms", "n3"),
     "run_lag": ("DD 100 ms", "n3"),
 }
-
-
-@pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return swept(tmp_path_factory.mktemp("everything"), EVERYTHING)
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return swept(tmp_path_factory.mktemp("two"), TWO)
 
 
 @pytest.fixture(scope="module")
