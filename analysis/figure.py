@@ -2,8 +2,8 @@
 
 A figure is one module `analysis/plot_NAME.py` with a function under `@figure`. It takes the cells
 of a sweep (`of="history"`: one history; `of="tune"`: what `ddlsim tune` found) and gives a
-matplotlib figure; it asks for the parameters that it needs and refuses a sweep that has them not. `python -m analysis.plot_NAME DIR`
-and `ddlsim plot NAME DIR` do the same.
+matplotlib figure; it asks for the parameters that it needs and refuses a sweep that has
+them not. `python -m analysis.plot_NAME DIR` and `ddlsim plot NAME DIR` do the same.
 """
 
 import importlib

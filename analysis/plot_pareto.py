@@ -29,9 +29,8 @@ def draw(cells: Cells) -> Any:
     costs, aborts = axes[0]
     labels: list[str] = []
     for number, cell in enumerate(cells.cells):
-        label = ", ".join(
-            [cell.design, *(f"{cell.value(key):g}" for key in cells.varying("design", "scenario"))]
-        )
+        others = (cell.value(key) for key in cells.varying("design", "scenario"))
+        label = ", ".join([cell.design, *map(str, others)])
         labels.append(label)
         broken = cell.violating(*SAFETY)
         point(

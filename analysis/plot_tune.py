@@ -17,7 +17,7 @@ def draw(found: dict[str, Any]) -> Any:
     note(
         drawn,
         f"{runs['all']:,} runs of {asked['strategy']}, seeds {runs['seeds'][0]} to "
-        f"{runs['seeds'][1]}; bars: 95 % over seeds; ddlsim",
+        f"{runs['seeds'][1]}; bars: 95 % over seeds",
     )
     return drawn
 
@@ -35,7 +35,7 @@ def _waits(panel: Any, found: dict[str, Any]) -> None:
             panel,
             dd,
             wait,
-            "simulated, an operation's look-ups" if not at else None,
+            "simulated, operation" if not at else None,
             0,
             hollow=True,
         )
@@ -45,7 +45,7 @@ def _waits(panel: Any, found: dict[str, Any]) -> None:
     panel.set_xlabel("DD (ms)")
     panel.set_ylabel("ms")
     panel.set_title("Schema wait, 99th percentile")
-    panel.set_ylim(bottom=0)
+    panel.set_ylim(0, 1.45 * panel.get_ylim()[1])
     legend(panel)
 
 
@@ -69,8 +69,8 @@ def _front(panel: Any, found: dict[str, Any]) -> None:
     ]
     for each in chosen:
         at = (each["ddl_latency_p99"], each["wait_p99"])
-        panel.annotate("recommended", at, xytext=(0, 14), textcoords="offset points", fontsize=8,
-                       ha="center")  # fmt: skip
+        apart = {"xytext": (14, 9), "textcoords": "offset points", "fontsize": 8}
+        panel.annotate("recommended", at, **apart)
     panel.set_yscale("symlog", linthresh=1)
     panel.set_ylim(bottom=-0.2)
     panel.set_xlabel("DDL latency, 99th percentile (ms)")

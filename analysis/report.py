@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a sweep or a tuning: what ran, what came out, how to repeat it.
+"""One self-contained HTML page about a sweep or a tuning: what was run and what came out.
 
 Everything is in the file: style, figures as SVG, tables. Nothing is fetched from anywhere.
 """
@@ -82,7 +82,7 @@ def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None 
     )
     environment.globals |= {"number": _plain, "percent": _percent}
     about = {} if cells is None else _about(cells, directory)
-    title = about.get("title") or "What ddlsim tune recommends"
+    title = "What ddlsim tune recommends" if advice else about["title"]
     return environment.get_template(TEMPLATE).render(
         {**about, "title": title, "tuned": advice, "tuned_figure": _tuned_figure(advice)}
     )
@@ -130,7 +130,10 @@ def _parameters(cells: Cells) -> list[str]:
 
 
 def _sweep_command(origin: Mapping[str, Any]) -> str:
-    name = origin.get("sweep", "SWEEP.toml")
+    """The command of a sweep; nothing of runs that no sweep file asked for."""
+    name = origin.get("sweep")
+    if name is None:
+        return ""
     return f"ddlsim sweep {name} --out DIR --seeds {origin.get('seeds', 'A..B')}"
 
 

@@ -64,7 +64,7 @@ ddl_clients = { path = "workload[1].clients", values = [1, 3] }
 TWO = """\
 title = "two axes and two designs"
 scenarios = ["scenario.toml"]
-strategies = ["a1_naive_future", "iep"]
+strategies = ["a0_on_receipt", "iep"]
 seeds = "0..1"
 
 [parameters]

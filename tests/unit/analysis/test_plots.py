@@ -17,12 +17,12 @@ SWEPT = [name for name, plot in figure.plots().items() if plot.of == "sweep"]
 RUNS = [name for name, plot in figure.plots().items() if plot.of == "history"]
 SAYS = {
     "abort_rate": ("1 - exp(-qλL)", "schema aborts of all attempts (%)"),
-    "atomicity": ("a1_naive_future", "iep", "outage (ms)", "skew (ms)"),
+    "atomicity": ("a0_on_receipt", "iep", "outage (ms)", "skew (ms)"),
     "ddl_storm": ("exp(λL)", "schema changes per second"),
     "delay": ("DD (ms)", "by formula", "DDL latency, mean"),
     "freeze": ("6.7: X + PD - DD + a", "how long the learner lags (ms)"),
     "own_ddl": ("CSmax 7 ms", "real difference of the two clocks (ms)"),
-    "pareto": ("a1_naive_future", "DML latency, 99th percentile (ms)"),
+    "pareto": ("a0_on_receipt", "DML latency, 99th percentile (ms)"),
     "run_latency": ("DDL (1)", "latency (ms)"),
     "run_clocks": ("CSmax 7 ms", "n3"),
     "run_lag": ("DD 100 ms", "n3"),

@@ -1,5 +1,6 @@
 """The page about a sweep: all in one file, with the command for everything that it says."""
 
+import json
 import re
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def test_it_holds_the_configuration_and_a_line_for_each_cell(page: str) -> None:
     assert "skew_ms = { path" in page  # the sweep's own text
     assert "<th>outage (ms)</th>" in page
     table = page[page.index("What came out") : page.index("What the judges found")]
-    assert table.count("<td>a1_naive_future</td>") == table.count("<td>iep</td>") == 4
+    assert table.count("<td>a0_on_receipt</td>") == table.count("<td>iep</td>") == 4
     assert "rate below" in table
 
 
@@ -70,3 +71,110 @@ def test_a_place_that_cannot_be_written_is_told(two: Path, tmp_path: Path) -> No
     done = ddlsim("report", str(two), "--out", str(tmp_path / "no" / "page.html"))
     assert done.code == 2
     assert "name a file that can be written" in done.err
+
+
+def advice() -> dict[str, object]:
+    """What tune found in a world of two settings, by hand."""
+    setting = {"dd_ms": 60, "h_ms": 50, "cs_max_ms": 7}
+    goal = {"goal": "dml_wait_p99<=1ms", "simulated": 0.5, "low": 0.25, "high": 0.75}
+    other = {"dd_ms": 40, "h_ms": 50, "cs_max_ms": 7}
+    costs = {
+        "wait_p99": 0.5,
+        "wait_p99_low": 0.25,
+        "wait_p99_high": 0.75,
+        "waiting": 0.125,
+        "ddl_latency_p99": 90.0,
+        "schema_abort_rate": 0.0,
+        "messages_per_s": 20.0,
+    }
+    line = {"figure": "mean wait, ms", "simulated": 0.5, "low": 0.25, "high": 0.75}
+    return {
+        "format": 1,
+        "writer": "ddlsim tune",
+        "asked": {"strategy": "iep"},
+        "recommended": {
+            **setting,
+            "dd_least_ms": 55,
+            "dd_interval_ms": [50, 60],
+            "dd_over_seeds_ms": [51.5, 58.5],
+            "dd_over_sample_ms": [-2.5, 3.5],
+            "messages_per_s": 20.0,
+        },
+        "present": {
+            "dd_ms": 500,
+            "h_ms": 50,
+            "cs_max_ms": 500,
+            "messages_per_s": 20.0,
+            "goals": [{**goal, "simulated": 0.0, "met": True, "sure": True}],
+            "meets": True,
+            "dd_can_be_lowered": True,
+            "ddl_latency_p99_ms": 1_010.0,
+            "ddl_latency_saved_ms": 920.0,
+        },
+        "cs_max": {
+            "seen": 40,
+            "largest_ms": 4.5,
+            "margin_ms": 2.25,
+            "between": ["n1", "n2"],
+            "next_larger": 0.024,
+            "share_most": 0.072,
+            "assumed": "no clock steps",
+        },
+        "goals": [{**goal, "met": True, "sure": True}],
+        "front": [
+            {**setting, **costs, "on_front": True, "knee": True},
+            {**other, **costs, "wait_p99": 9.0, "on_front": False, "knee": False},
+        ],
+        "curve": {
+            "h_ms": 50,
+            "dd_ms": [0, 60],
+            "p99_wait": {"unordered": [50.0, 0.0], "ordered": [55.0, 0.0]},
+        },
+        "skew": [
+            {
+                "factor": 1.5,
+                "skew_ms": 10.5,
+                "runs": 24,
+                "own_ddl_missed_runs": 9,
+                "by_formula_missed": True,
+                "atomicity_broken_runs": 0,
+                "atomicity_broken_most": 0.117,
+            }
+        ],
+        "agreement": [
+            {**setting, **line, "unordered": 0.3, "ordered": 0.6, "agrees": True},
+            {**setting, **line, "unordered": 3.0, "ordered": 6.0, "agrees": False},
+        ],
+        "runs": {"seeds": [0, 23], "all": 384, "search": 120, "fine_grid": 2424, "lost": 0},
+    }
+
+
+def test_advice_is_read_without_json(tmp_path: Path) -> None:
+    (tmp_path / "tune.json").write_text(json.dumps(advice()), "utf-8")
+    assert ddlsim("report", str(tmp_path)).code == 0
+    page = (tmp_path / "report.html").read_text("utf-8")
+    plain = re.sub(r"\s+", " ", re.sub(r"<svg.*?</svg>|<[^>]+>", " ", page, flags=re.DOTALL))
+    for words in (
+        "DD 60 500 the least that meets the goals is 55; 95 %: 50 to 60",
+        "CSmax 7 500 the largest skew in 40 looks was 4.50 ms, between n1 and n2, plus 2.25 ms",
+        "0.500 (0.250 to 0.750) surely",
+        "DD can be lowered from 500 to 60 ms",
+        "1.5 10.5 24 9 missed 0 (rate below 11.7 %)",
+        "3.00 to 6.00 disagrees",
+        "384 runs, 120 of them to search; a fine grid would take 2424",
+    ):
+        assert words in plain
+    assert page.count("<svg") == 1
+    assert "{" not in plain.replace(plain[: plain.index("Recommendation")], "")
+    assert ddlsim("plot", "tune", str(tmp_path)).code == 0
+    assert "recommended 60 ms" in (tmp_path / "tune.svg").read_text("utf-8")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"writer": "another", "format": 1}'])
+def test_advice_of_others_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "tune.json").write_text(text, "utf-8")
+    for words in (("report", str(tmp_path)), ("plot", "tune", str(tmp_path))):
+        done = ddlsim(*words)
+        assert done.code == 2
+        assert "no advice that this program wrote" in done.err
+    assert [file.name for file in tmp_path.iterdir()] == ["tune.json"]
