@@ -1,7 +1,9 @@
 """The page about a sweep: all in one file, with the command for everything that it says."""
 
+import html
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -51,7 +53,13 @@ def test_it_holds_the_configuration_and_a_line_for_each_cell(page: str) -> None:
 def test_findings_come_with_the_command_that_shows_them(page: str) -> None:
     found = page[page.index("What the judges found") :]
     assert re.search(r'<td class="t">I\d+</td>', found)
-    assert re.search(r"ddlsim run \S+scenario\.toml --seed \d+ --set \S+", found)
+    command = re.search(r"<code>ddlsim (run .*? --seed \d+)</code>", found)
+    assert command is not None
+    words = shlex.split(html.unescape(command[1]))
+    assert "strategy.name=" in " ".join(words)
+    done = ddlsim(*words, "--output", "json")
+    assert done.code != 2, done.err
+    assert "atomicity" in done.out
 
 
 def test_the_page_is_the_same_twice(page: str, two: Path, tmp_path: Path) -> None:
