@@ -56,6 +56,7 @@ def test_a_figure_of_a_sweep(name: str, everything: Path, two: Path, tmp_path: P
     for words in SAYS[name]:
         assert words in words_of(picture)
     assert "runs of " in words_of(picture)
+    assert "<metadata" not in picture  # which would tell when it was drawn
     figure.write(name, source, tmp_path / "two.svg")
     assert (tmp_path / "two.svg").read_text("utf-8") == picture
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis import figure
+from tests.unit.analysis.advice import ADVICE
 from tests.unit.cli.command import ddlsim
 
 
@@ -81,84 +82,8 @@ def test_a_place_that_cannot_be_written_is_told(two: Path, tmp_path: Path) -> No
     assert "name a file that can be written" in done.err
 
 
-def advice() -> dict[str, object]:
-    """What tune found in a world of two settings, by hand."""
-    setting = {"dd_ms": 60, "h_ms": 50, "cs_max_ms": 7}
-    goal = {"goal": "dml_wait_p99<=1ms", "simulated": 0.5, "low": 0.25, "high": 0.75}
-    other = {"dd_ms": 40, "h_ms": 50, "cs_max_ms": 7}
-    costs = {
-        "wait_p99": 0.5,
-        "wait_p99_low": 0.25,
-        "wait_p99_high": 0.75,
-        "waiting": 0.125,
-        "ddl_latency_p99": 90.0,
-        "schema_abort_rate": 0.0,
-        "messages_per_s": 20.0,
-    }
-    line = {"figure": "mean wait, ms", "simulated": 0.5, "low": 0.25, "high": 0.75}
-    return {
-        "format": 1,
-        "writer": "ddlsim tune",
-        "asked": {"strategy": "iep"},
-        "recommended": {
-            **setting,
-            "dd_least_ms": 55,
-            "dd_interval_ms": [50, 60],
-            "dd_over_seeds_ms": [51.5, 58.5],
-            "dd_over_sample_ms": [-2.5, 3.5],
-            "messages_per_s": 20.0,
-        },
-        "present": {
-            "dd_ms": 500,
-            "h_ms": 50,
-            "cs_max_ms": 500,
-            "messages_per_s": 20.0,
-            "goals": [{**goal, "simulated": 0.0, "met": True, "sure": True}],
-            "meets": True,
-            "dd_can_be_lowered": True,
-            "ddl_latency_p99_ms": 1_010.0,
-            "ddl_latency_saved_ms": 920.0,
-        },
-        "cs_max": {
-            "seen": 40,
-            "largest_ms": 4.5,
-            "margin_ms": 2.25,
-            "between": ["n1", "n2"],
-            "next_larger": 0.024,
-            "share_most": 0.072,
-            "assumed": "no clock steps",
-        },
-        "goals": [{**goal, "met": True, "sure": True}],
-        "front": [
-            {**setting, **costs, "on_front": True, "knee": True},
-            {**other, **costs, "wait_p99": 9.0, "on_front": False, "knee": False},
-        ],
-        "curve": {
-            "h_ms": 50,
-            "dd_ms": [0, 60],
-            "p99_wait": {"unordered": [50.0, 0.0], "ordered": [55.0, 0.0]},
-        },
-        "skew": [
-            {
-                "factor": 1.5,
-                "skew_ms": 10.5,
-                "runs": 24,
-                "own_ddl_missed_runs": 9,
-                "by_formula_missed": True,
-                "atomicity_broken_runs": 0,
-                "atomicity_broken_most": 0.117,
-            }
-        ],
-        "agreement": [
-            {**setting, **line, "unordered": 0.3, "ordered": 0.6, "agrees": True},
-            {**setting, **line, "unordered": 3.0, "ordered": 6.0, "agrees": False},
-        ],
-        "runs": {"seeds": [0, 23], "all": 384, "search": 120, "fine_grid": 2424, "lost": 0},
-    }
-
-
 def test_advice_is_read_without_json(tmp_path: Path) -> None:
-    (tmp_path / "tune.json").write_text(json.dumps(advice()), "utf-8")
+    (tmp_path / "tune.json").write_text(json.dumps(ADVICE), "utf-8")
     assert ddlsim("report", str(tmp_path)).code == 0
     page = (tmp_path / "report.html").read_text("utf-8")
     plain = re.sub(r"\s+", " ", re.sub(r"<svg.*?</svg>|<[^>]+>", " ", page, flags=re.DOTALL))
