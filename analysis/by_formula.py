@@ -126,10 +126,8 @@ class World:
         others = max(len(self.scenario.voters) - 1, 1)
         trips = np.sort(dice.choice(self.delays, (2, others, DRAWN)).sum(axis=0), axis=0)
         answered = trips[(others + 1) // 2 - 1] if len(self.scenario.voters) > 1 else 0.0
-        latencies: Array = client + forms.ddl_latency(
-            self.ddl_delay, 0, to_leader=to_leader, replication=answered + back
-        )
-        return latencies
+        own = forms.ddl_latency(self.ddl_delay, 0, to_leader=to_leader, replication=answered + back)
+        return np.asarray(client + own)
 
 
 def worlds(cells: Cells) -> dict[int, World]:

@@ -6,6 +6,7 @@ Files repeat byte for byte: no dates, no random ids.
 """
 
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import numpy as np
 mpl.use("Agg")
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 COLOURS: Final = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -41,6 +43,8 @@ STYLE: Final[Any] = {
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
 }
+UNSAID: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+"""What an SVG would say of itself: nothing, and least of all when it was made."""
 WIDTH_IN: Final = 7.0
 
 
@@ -89,7 +93,7 @@ def whiskers(
     )
 
 
-def point(axes: Any, x: Any, y: Any, label: str, number: int, *, hollow: bool) -> None:
+def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: bool) -> None:
     """One point with intervals both ways; `x` and `y` are (middle, low, high)."""
     colour = COLOURS[number % len(COLOURS)]
     axes.errorbar(
@@ -131,6 +135,14 @@ def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None, number: i
     )
 
 
+def logarithmic(axis: Any) -> None:
+    """A logarithmic axis with plain numbers, so few that none hides another."""
+    (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def legend(axes: Any, **more: Any) -> None:
     """A legend where there is something to tell apart."""
     if axes.get_legend_handles_labels()[1]:
@@ -151,6 +163,15 @@ def note(figure: Any, text: str) -> None:
 
 def save(figure: Any, file: Path) -> None:
     """Write an SVG or PNG (by the suffix) that is the same for the same data."""
-    metadata = {"Date": None} if file.suffix == ".svg" else {"Software": None}
+    metadata = UNSAID if file.suffix == ".svg" else {"Software": None}
     with mpl.rc_context(STYLE):
         figure.savefig(file, metadata=metadata)
+
+
+def svg_text(figure: Any) -> str:
+    """The same SVG as an element of a page."""
+    written = StringIO()
+    with mpl.rc_context(STYLE):
+        figure.savefig(written, format="svg", metadata=UNSAID)
+    text = written.getvalue()
+    return text[text.index("<svg") :]

@@ -1,9 +1,9 @@
 """The figures that there are, and the command that draws one.
 
 A figure is one module `analysis/plot_NAME.py` with a function under `@figure`. It takes the cells
-of a sweep (or, `of="history"`, one history) and gives a matplotlib figure; it asks for the
-parameters that it needs and refuses a sweep that has them not. `python -m analysis.plot_NAME DIR`
-and `ddlsim plot NAME DIR` do the same.
+of a sweep (`of="history"`: one history; `of="tune"`: what `ddlsim tune` found) and gives a
+matplotlib figure; it asks for the parameters that it needs and refuses a sweep that has
+them not. `python -m analysis.plot_NAME DIR` and `ddlsim plot NAME DIR` do the same.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from analysis.cells import CellsError, read
 from sim.history.history import History
 
 PREFIX: Final = "plot_"
-Kind = Literal["sweep", "history"]
+Kind = Literal["sweep", "history", "tune"]
 
 
 class Plot(NamedTuple):
@@ -56,10 +56,11 @@ def plots() -> dict[str, Plot]:
 
 
 def draw(name: str, source: Path) -> Any:
-    """The figure of this name of a sweep's directory or a history's file.
+    """The figure of this name of a directory of a sweep or of tune, or of a history's file.
 
     `CellsError` says what is missing.
     """
+    from analysis import tuned
     from analysis.drawing import styled
 
     known = plots()
@@ -69,6 +70,8 @@ def draw(name: str, source: Path) -> Any:
     with styled():
         if plot.of == "history":
             return plot.draw(_history(source))
+        if plot.of == "tune":
+            return plot.draw(tuned.read(source))
         cells = read(source)
         cells.need(*plot.needs, figure=name)
         return plot.draw(cells)

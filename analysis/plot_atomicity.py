@@ -42,19 +42,26 @@ def _map(panel: Any, cells: Cells, x: str, y: str) -> None:
     for cell in cells.cells:
         share = cell.violating("I1").value
         shares[rows.index(cell.value(y)), columns.index(cell.value(x))] = share
-    panel.imshow(shares, cmap="Greys", vmin=0, vmax=1, aspect="auto", origin="lower")
+    panel.pcolormesh(shares, cmap="Greys", vmin=0, vmax=1, edgecolors="#dddddd", linewidth=0.5)
     for row, column in np.ndindex(*shares.shape):
         broken = float(shares[row, column])
         if broken > 0:
             colour = "white" if broken > 0.5 else "black"
             panel.text(
-                column, row, f"{broken:.0%}", ha="center", va="center", color=colour, fontsize=6
+                column + 0.5,
+                row + 0.5,
+                f"{broken:.0%}",
+                ha="center",
+                va="center",
+                color=colour,
+                fontsize=6,
             )
-    panel.set_xticks(range(len(columns)), [f"{value:g}" for value in columns])
-    panel.set_yticks(range(len(rows)), [f"{value:g}" for value in rows])
+    panel.set_xticks(np.arange(len(columns)) + 0.5, [f"{value:g}" for value in columns])
+    panel.set_yticks(np.arange(len(rows)) + 0.5, [f"{value:g}" for value in rows])
     panel.set_xlabel(said(x))
     panel.set_ylabel(said(y))
     panel.grid(visible=False)
+    panel.tick_params(length=0)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 from analysis import closed_forms as forms
 from analysis.by_formula import worlds
 from analysis.cells import Cell, Cells, Estimate
-from analysis.drawing import canvas, form, legend_above, line, note
+from analysis.drawing import canvas, form, legend_above, line, logarithmic, note
 from analysis.figure import figure, main
 from analysis.plot_abort_rate import changes_per_ms, length_ms
 from sim.units import US_PER_MS
@@ -50,8 +50,9 @@ def draw(cells: Cells) -> Any:
         panel.set_title(title)
         panel.set_ylabel(unit)
         panel.set_xlabel("schema changes per second")
-        panel.set_xscale("log")
+        logarithmic(panel.xaxis)
     axes[0][0].set_ylim(bottom=0)
+    logarithmic(axes[0][1].yaxis)
     _by_formula(axes[0][1], cells.series(X)[0][1], rates)
     legend_above(drawn, axes[0][1], 2)
     note(drawn, cells.note)

@@ -39,7 +39,7 @@ def _aborts(cell: Cell) -> Estimate:
 PANELS: Final = (
     ("Schema aborts of all attempts", "%", _aborts),
     ("DML latency, 99th percentile", "ms", _dml),
-    ("Schema wait of a first look-up, 99th percentile", "ms", _wait),
+    ("Wait of a first look-up, 99th percentile", "ms", _wait),
     ("DDL latency, mean", "ms", _ddl),
 )
 

@@ -9,7 +9,7 @@ import sys
 from typing import Any, Final
 
 from analysis.cells import Cells, CellsError
-from analysis.drawing import canvas, note, point
+from analysis.drawing import canvas, logarithmic, note, point
 from analysis.figure import figure, main
 
 CELLS_MOST: Final = 24
@@ -29,9 +29,8 @@ def draw(cells: Cells) -> Any:
     costs, aborts = axes[0]
     labels: list[str] = []
     for number, cell in enumerate(cells.cells):
-        label = ", ".join(
-            [cell.design, *(f"{cell.value(key):g}" for key in cells.varying("design", "scenario"))]
-        )
+        others = (cell.value(key) for key in cells.varying("design", "scenario"))
+        label = ", ".join([cell.design, *map(str, others)])
         labels.append(label)
         broken = cell.violating(*SAFETY)
         point(
@@ -54,8 +53,8 @@ def draw(cells: Cells) -> Any:
     costs.set_xlabel("DML latency, 99th percentile (ms)")
     costs.set_ylabel("DDL latency, 99th percentile (ms)")
     costs.set_title("What a design costs")
-    costs.set_xscale("log")
-    costs.set_yscale("log")
+    logarithmic(costs.xaxis)
+    logarithmic(costs.yaxis)
     aborts.set_title("Schema aborts of all attempts")
     aborts.set_xlabel("%")
     aborts.set_xlim(left=0)

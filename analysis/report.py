@@ -1,26 +1,23 @@
-"""One self-contained HTML page about a sweep: what ran, what came out, and how to run it again.
+"""One self-contained HTML page about a sweep or a tuning: what was run and what came out.
 
 Everything is in the file: style, figures as SVG, tables. Nothing is fetched from anywhere.
 """
 
-import json
 import math
 import shlex
 from collections.abc import Iterator, Mapping
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
-from analysis import figure, statistics
+from analysis import figure, statistics, tuned
 from analysis.by_formula import World, worlds
-from analysis.cells import CLAIMED, Cell, Cells, CellsError, Estimate, read, said
-from analysis.drawing import styled
+from analysis.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, read, said
+from analysis.drawing import styled, svg_text
 
 TEMPLATE: Final = "report.html.j2"
-TUNED: Final = "tune.json"
 FINDINGS_MOST: Final = 40
 
 
@@ -65,41 +62,63 @@ class Found(NamedTuple):
 
 
 def write(directory: Path, target: Path) -> None:
-    """The page about a sweep's directory; `CellsError` where there is no finished sweep."""
-    cells = read(directory)
-    page = page_of(cells, directory)
+    """The page about a directory of `sweep` or `tune`; `CellsError` where it is neither."""
+    advice = tuned.read(directory) if tuned.there(directory) else None
+    cells = None if advice and not (directory / ROWS).is_file() else read(directory)
+    page = page_of(cells, directory, advice)
     try:
         target.write_text(page, "utf-8")
     except OSError as error:
         raise CellsError(f"{target}: {error.strerror}; name a file that can be written") from None
 
 
-def page_of(cells: Cells, directory: Path) -> str:
-    """The page as text."""
+def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None = None) -> str:
+    """The page as text: of a sweep, of what tune found, or of both."""
     environment = Environment(
         loader=PackageLoader("analysis", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"number": _plain, "percent": _percent}
+    about = {} if cells is None else _about(cells, directory)
+    title = "What ddlsim tune recommends" if advice else about["title"]
+    return environment.get_template(TEMPLATE).render(
+        {**about, "title": title, "tuned": advice, "tuned_figure": _tuned_figure(advice)}
+    )
+
+
+def _about(cells: Cells, directory: Path) -> dict[str, Any]:
+    """What the page says of a sweep."""
     origin = cells.provenance
     names = [
         *_parameters(cells),
         *(name for name in ("scenario", "design") if _varies(cells, name)),
     ]
-    return environment.get_template(TEMPLATE).render(
-        title=origin.get("title", directory.name),
-        origin=origin,
-        packages=origin.get("packages", {}),
-        command=_sweep_command(origin),
-        runs=sum(cell.runs for cell in cells.cells),
-        cells=len(cells.cells),
-        names=[said(name) for name in names],
-        lines=[_line(cell, names) for cell in cells.cells],
-        figures=list(_figures(cells, directory)),
-        found=_found(cells, worlds(cells)),
-        tuned=_tuned(directory),
-    )
+    return {
+        "title": origin.get("title", directory.name),
+        "origin": origin,
+        "packages": origin.get("packages", {}),
+        "command": _sweep_command(origin),
+        "runs": sum(cell.runs for cell in cells.cells),
+        "cells": len(cells.cells),
+        "names": [said(name) for name in names],
+        "lines": [_line(cell, names) for cell in cells.cells],
+        "figures": list(_figures(cells, directory)),
+        "found": _found(cells, worlds(cells)),
+    }
+
+
+def _tuned_figure(advice: dict[str, Any] | None) -> Markup | None:
+    if advice is None:
+        return None
+    with styled():
+        drawn = figure.plots()["tune"].draw(advice)
+    return Markup(_own_ids(svg_text(drawn), "tune"))
+
+
+def _percent(share: float) -> str:
+    return f"{_plain(100 * share)} %"
 
 
 def _varies(cells: Cells, name: str) -> bool:
@@ -111,7 +130,10 @@ def _parameters(cells: Cells) -> list[str]:
 
 
 def _sweep_command(origin: Mapping[str, Any]) -> str:
-    name = origin.get("sweep", "SWEEP.toml")
+    """The command of a sweep; nothing of runs that no sweep file asked for."""
+    name = origin.get("sweep")
+    if name is None:
+        return ""
     return f"ddlsim sweep {name} --out DIR --seeds {origin.get('seeds', 'A..B')}"
 
 
@@ -175,14 +197,10 @@ def _figures(cells: Cells, directory: Path) -> Iterator[Drawn]:
             cells.need(*plot.needs, figure=name)
             with styled():
                 drawn = plot.draw(cells)
-                text = StringIO()
-                drawn.savefig(text, format="svg", metadata={"Date": None})
         except CellsError:
             continue
-        svg = text.getvalue()
-        svg = svg[svg.index("<svg") :]
         command = f"ddlsim plot {name} {directory.name}"
-        yield Drawn(name, plot.summary, Markup(_own_ids(svg, name)), command)
+        yield Drawn(name, plot.summary, Markup(_own_ids(svg_text(drawn), name)), command)
 
 
 def _own_ids(svg: str, name: str) -> str:
@@ -224,14 +242,3 @@ def _run_command(cell: Cell, seed: int, known: Mapping[int, World]) -> str:
     words += ["--mutant", cell.mutant] if cell.mutant else []
     said_of = ", ".join(f"{name} = {_shown(value)}" for name, value in cell.parameters.items())
     return shlex.join(words) + (f"   (with {said_of})" if said_of else "")
-
-
-def _tuned(directory: Path) -> Any:
-    """The recommendation that `ddlsim tune` left in the directory, if it did."""
-    file = directory / TUNED
-    if not file.is_file():
-        return None
-    try:
-        return json.loads(file.read_text("utf-8"))
-    except ValueError as error:
-        raise CellsError(f"{file}: {error}; run `ddlsim tune` again") from None

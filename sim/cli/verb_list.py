@@ -194,15 +194,16 @@ def figures() -> list[Entry]:
     """Every figure, and what its sweep must vary."""
     from analysis.figure import plots
 
+    sources = {"history": "a run", "sweep": "a sweep", "tune": "what tune found"}
     return [
         {
             "name": name,
             "summary": plot.summary,
-            "source": "a history" if plot.of == "history" else "a sweep",
+            "source": sources[plot.of],
             "needs": list(plot.needs),
-            REMARK: "of a run"
-            if plot.of == "history"
-            else f"over {', '.join(plot.needs) or 'designs'}",
+            REMARK: f"over {', '.join(plot.needs) or 'designs'}"
+            if plot.of == "sweep"
+            else f"of {sources[plot.of]}",
         }
         for name, plot in plots().items()
     ]

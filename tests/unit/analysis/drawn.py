@@ -26,7 +26,7 @@ latency_ms = { distribution = "uniform", low = 1, high = 4 }
 client_latency_ms = 0.5
 
 [run]
-load_ms = 200
+load_ms = 100
 
 [schema]
 sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
@@ -34,7 +34,7 @@ sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
 [[workload]]
 name = "mixed"
 clients = 2
-operations = 8
+operations = 4
 
 [[workload]]
 name = "ddl_storm"
@@ -45,31 +45,31 @@ pause_ms = [0, 50]
 [[faults]]
 name = "learner_lag"
 node = "n3"
-from_ms = 50
-for_ms = 20
+from_ms = 30
+for_ms = 10
 """
 EVERYTHING = """\
 title = "every axis that a figure asks for"
 scenarios = ["scenario.toml"]
 seeds = "0..1"
-where = ["delay_duration_ms == 0 or skew_ms == 0"]
+pairwise = true
 
 [parameters]
 delay_duration_ms = { path = "protocol.delay_duration_ms", values = [0, 60] }
 skew_ms = { path = "clocks.nodes.n1.offset_ms", values = [0, 20] }
-outage_ms = { path = "faults[0].for_ms", values = [20, 90] }
+outage_ms = { path = "faults[0].for_ms", values = [10, 60] }
 gap_ms = { path = "workload[0].gap_ms", values = [0, 9] }
 ddl_clients = { path = "workload[1].clients", values = [1, 3] }
 """
 TWO = """\
 title = "two axes and two designs"
 scenarios = ["scenario.toml"]
-strategies = ["a1_naive_future", "iep"]
+strategies = ["a0_on_receipt", "iep"]
 seeds = "0..1"
 
 [parameters]
 skew_ms = { path = "clocks.nodes.n1.offset_ms", values = [0, 20] }
-outage_ms = { path = "faults[0].for_ms", values = [20, 90] }
+outage_ms = { path = "faults[0].for_ms", values = [10, 60] }
 """
 
 
