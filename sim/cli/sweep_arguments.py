@@ -36,10 +36,10 @@ def add_plot_flags(add: Add) -> None:
     """Which figure, of what, and where to."""
     add("name", metavar="NAME", help="which figure; `ddlsim list figures` tells them")
     add("source", metavar="DIR", help="a sweep's directory, or a history for figures of one run")
-    add("-o", "--out", metavar="FILE", help="an .svg or .png (default: DIR/NAME.svg)")
+    add("--out", metavar="FILE", help="an .svg or .png (default: DIR/NAME.svg)")
 
 
 def add_report_flags(add: Add) -> None:
     """Of what, and where to."""
     add("source", metavar="DIR", help="a sweep's directory")
-    add("-o", "--out", metavar="FILE", help="the page (default: DIR/report.html)")
+    add("--out", metavar="FILE", help="the page (default: DIR/report.html)")

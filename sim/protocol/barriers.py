@@ -135,7 +135,7 @@ class Barriers:
         del sender
         self.node.clock.update(request.sent_ts)
         while request.once_unused and self._users.uses(request.object_ids):
-            self.node.probe("ddl-waits-for-users")
+            self.node.probe("users-awaited")
             await self.node.sleep(LOOK_AGAIN)
         if request.closes:
             self._closed[request.op] = None
