@@ -262,7 +262,7 @@ class Hosting:
             self._in_flight.pop((sender, request.number), None)
         if result is NOT_LEADER or result is BUSY:
             return PartitionSubmitted(node.clock.now(), done=False, result=result)
-        if stamp == before:  # refused before it was appended
+        if copy is None and stamp == before:  # refused before it was appended
             stamp = MIN_TIMESTAMP
         return PartitionSubmitted(node.clock.now(), done=True, result=result, stamp=stamp)
 

@@ -107,7 +107,7 @@ def test_stamps_rise_from_one_leader_to_the_next() -> None:
 
 
 def test_a_copy_of_a_submission_is_proposed_once() -> None:
-    """Both are answered alike."""
+    """Both are answered alike, with the stamp up to which the asker has to know everything."""
     trio = Trio()
     before = trio.hosted("n1").machine.applied_index
     request = PartitionSubmit(Timestamp(0), PLACE, intent(OLD), 7)
@@ -115,6 +115,8 @@ def test_a_copy_of_a_submission_is_proposed_once() -> None:
     trio.later(10)
     assert trio.hosted("n1").machine.applied_index == before + 1
     assert [answer.value.done for answer in answers] == [True, True]
+    assert len({answer.value.stamp for answer in answers}) == 1
+    assert answers[0].value.stamp > Timestamp(0)
 
 
 def test_who_does_not_lead_says_who_does() -> None:
