@@ -92,11 +92,13 @@ def _committed_within(tx: Transaction, known: dict[str, list[Lease]]) -> Iterato
     """A commit_ts lies before the end of each lease that the transaction wrote under.
 
     An implicit transaction may be stamped by the partition itself, which looks at the lease's start
-    and not at its end: its commit_ts lies before the start of the next lease.
+    and not at its end: its commit_ts lies before the start of the next lease. Asked again at
+    another primary it may be executed there once more; only the last time counts.
     """
     assert tx.committed is not None, tx.name
     told: dict[str, None] = {}
-    for _, write in tx.writes:
+    writes = [write for _, write in tx.writes]
+    for write in {one.op: one for one in writes}.values() if tx.implicit else writes:
         group = f"{write.object_id}/{write.partition}"
         following = known.get(group, [])
         at = _in_force(following, write)

@@ -10,7 +10,7 @@ the row otherwise.
 from sim.model.ops import Key
 from sim.model.records import Record
 from sim.protocol.ids import Place, Tuple, TxId
-from sim.units import Timestamp
+from sim.units import MAX_TIMESTAMP, Timestamp
 
 
 class WriteIntent(Record, frozen=True):
@@ -30,7 +30,9 @@ class WriteIntent(Record, frozen=True):
 class FullWrite(Record, frozen=True):
     """Write and commit in one step, at the leader's stamp: the one-phase path.
 
-    `tables` go into the history: (object id, version I, version at the stamp).
+    `tables` go into the history: (object id, version I, version at the stamp). `expires_ts` is the
+    end of the lease under which the primary holds the locks, as far as it knew: what is stamped
+    later is not carried out, whenever and by whichever leader it is appended.
     """
 
     tx: TxId
@@ -42,6 +44,7 @@ class FullWrite(Record, frozen=True):
     lease_start: Timestamp
     catalog_version: int
     tables: tuple[tuple[int, int, int], ...] = ()
+    expires_ts: Timestamp = MAX_TIMESTAMP
 
 
 class FinishTx(Record, frozen=True):

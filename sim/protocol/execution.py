@@ -235,6 +235,7 @@ class Executor:
             request.lease_start,
             0 if hosted.group.is_alone else self.sync.catalog.at(op_ts).version,
             ((request.table_id, request.initial, request.initial),),
+            MAX_TIMESTAMP if hosted.lease is None else hosted.lease.expiration_ts,
         )
         result = self.hosting.submitted(hosted, command)
         if type(result) is CoroutineType:

@@ -208,16 +208,10 @@ class Hosting:
     def _validated(
         self, hosted: Hosted, command: FullWrite, stamp: Timestamp
     ) -> FullWrite | Reason | BusyType:
-        """One phase, before it is appended: lease and I must hold at the stamp, its commit_ts."""
+        """The one-phase path: I must be forward-compatible at the stamp, before it is appended."""
         if command.tx in hosted.machine.ended:
             return command
         sync, strategy = self.sync, self.strategy
-        lease = self.leases.of(hosted.place)
-        if lease is not None and lease.start_ts == command.lease_start:
-            outlived = strategy.commit_lease(stamp, lease.expiration_ts)
-            if outlived is not None:
-                self.node.probe("lease-over-at-commit")
-                return outlived
         verdict = strategy.validate_one_phase(sync, command, stamp)
         if verdict is None:
             self.node.probe("one-phase-awaits-metadata")
@@ -238,6 +232,7 @@ class Hosting:
             command.lease_start,
             command.catalog_version,
             tables,
+            command.expires_ts,
         )
 
     async def _on_submit(self, sender: str, request: PartitionSubmit) -> PartitionSubmitted:

@@ -199,19 +199,21 @@ class Partition(Rows):
 
     def _write_and_commit(self, stamp: Timestamp, command: FullWrite) -> Timestamp | Reason:
         """The one-phase path: the stamp is commit_ts; a copy is told the first one's."""
-        tx, key = command.tx, command.key
+        tx = command.tx
         if tx in self.ended:
             ended = self.ended[tx]
             return Reason.TX_FINISHED if ended is None else ended
         if not self._strategy.accepts_token(command.lease_start, self.lease_start):
             self._node.probe("write-fenced")
             return Reason.PRIMARY_EXPIRED
+        if self._strategy.commit_lease(stamp, command.expires_ts) is not None:
+            self._node.probe("lease-over-at-commit")
+            return Reason.PRIMARY_EXPIRED
         if tx in self._written:  # an attempt of which nobody heard left an intent
             self.end(tx, None)
         self.ended[tx] = stamp
         self.catalog_version = max(self.catalog_version, command.catalog_version)
-        version = RowVersion(tx.label, stamp, command.version, command.row)
-        self._put(key, version)
+        self._put(command.key, RowVersion(tx.label, stamp, command.version, command.row))
         self._record_commit(tx, stamp, command.tables)
         return stamp
 

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from sim.checkers import cycles, names
+from sim.checkers.base import Step
 from sim.checkers.edges import PROCESS, RT, RW, Edge, Node
 from sim.checkers.findings import signature
 from sim.model import ddl
@@ -134,9 +136,13 @@ def test_whose_time_closes_a_cycle_is_told(client: str, form: str) -> None:
     }
 
 
-def test_a_clients_own_order_is_real_time_to_a_finding() -> None:
+def test_a_clients_own_order_is_real_time_to_a_finding_about_a_ddl() -> None:
+    """Where there is none, it is not: a token brings less than real time does (F-6)."""
     [own], [others] = found(stale("c1")), found(stale("c2"))
-    assert signature(own) == signature(others)
+    assert signature(own) != signature(others)
+    ddl = Step("D", "T", "D(column-added)", "wr-schema", "so")
+    after = [structs.replace(one, steps=(ddl, *one.steps)) for one in (own, others)]
+    assert signature(after[0]) == signature(after[1])
 
 
 def test_a_cycle_past_a_ddl_says_so() -> None:

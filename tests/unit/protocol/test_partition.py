@@ -92,6 +92,16 @@ def test_a_write_of_an_ended_transaction_is_refused(commit_ts: Timestamp | None)
     assert one.partition.rows == {}
 
 
+def test_a_one_phase_write_is_stamped_within_its_lease() -> None:
+    """Whoever appends it, and whenever: the locks are held no longer than that."""
+    one = One()
+    late = FullWrite(OLD, "w", Timestamp(10), 1, 1, (1, 5), FIRST_LEASE, 1, (), Timestamp(1))
+    assert one.run(late) is Reason.PRIMARY_EXPIRED
+    assert one.partition.rows == {}
+    in_time = FullWrite(YOUNG, "w", Timestamp(10), 1, 1, (1, 5), FIRST_LEASE, 1)
+    assert type(one.run(in_time)) is not Reason
+
+
 # --- rows -----------------------------------------------------------------------------------------
 
 
