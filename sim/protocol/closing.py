@@ -6,7 +6,7 @@ from sim.model.reasons import Reason
 from sim.protocol.flows import schema_at_commit_ts, schema_at_the_stamp
 from sim.protocol.strategy import Steps
 from sim.protocol.time_rules import activation_plus_skew_rounded
-from sim.units import MIN_TIMESTAMP, Timestamp, plus_ms
+from sim.units import MIN_TIMESTAMP, Timestamp
 
 if TYPE_CHECKING:
     from sim.protocol.commands import FullWrite
@@ -32,18 +32,6 @@ async def schema_at_commit_ts_exact_if_shown(
     ):
         verdict = Reason.SCHEMA_INCOMPATIBLE
     return verdict, tables
-
-
-def beyond_the_session(
-    session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
-) -> Timestamp:
-    """Read at session + CSmax at the earliest, where there is a session.
-
-    Closes finding F-6: whatever had ended before something that the client has seen was stamped at
-    most CSmax above it.
-    """
-    past = plus_ms(now, -(lag_ms + max_clock_skew_ms))
-    return past if session_ts is None else max(past, plus_ms(session_ts, max_clock_skew_ms))
 
 
 def any_step_aborts(steps: Steps) -> Reason | None:
@@ -110,6 +98,21 @@ async def answer_once_active_everywhere(coordinator: "Coordinator", tx: "Transac
     due = activation_plus_skew_rounded(
         max(used, default=MIN_TIMESTAMP), node.settings.max_clock_skew_ms
     )
+    if node.clock.current() < due:
+        node.probe("answer-awaits-activation")
+        await node.clock_passes(due)
+
+
+async def answer_once_past_everywhere(coordinator: "Coordinator", tx: "Transaction") -> None:
+    """Answer a commit once its commit_ts is past by every clock: Now >= commit_ts + CSmax.
+
+    Closes finding F-6: whoever begins after the answer is stamped later, so a session that has seen
+    it reads what had happened before. Closes F-5 too, since no version that it used is effective
+    later than commit_ts.
+    """
+    node = coordinator.node
+    assert tx.commit_ts is not None, f"{tx.id.label} has committed and has no commit_ts"
+    due = activation_plus_skew_rounded(tx.commit_ts, node.settings.max_clock_skew_ms)
     if node.clock.current() < due:
         node.probe("answer-awaits-activation")
         await node.clock_passes(due)

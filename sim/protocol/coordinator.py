@@ -368,6 +368,7 @@ class Coordinator(Marking):
             node.probe("one-phase-repeated")
             await node.sleep(node.settings.resend_us)
         if type(answer) is Operated and answer.commit_ts is not None:
+            tx.commit_ts = answer.commit_ts
             self.ends.committed(tx)
             await self.strategy.before_answer(self, tx)
         elif type(answer) is Operated and not answer.replicated:

@@ -19,7 +19,7 @@ CLOSING: Final[dict[str, dict[str, Any]]] = {
         "validate_one_phase": closing.exact_at_the_stamp,
     },
     "F-5": {"before_answer": closing.answer_once_active_everywhere},
-    "F-6": {"read_ts": closing.beyond_the_session},
+    "F-6": {"before_answer": closing.answer_once_past_everywhere},
 }
 """By the number of the finding: the fields of its file in `scenarios/findings/`.
 
