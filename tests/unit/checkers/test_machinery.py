@@ -128,6 +128,19 @@ def test_a_node_issues_no_timestamp_again_after_its_death(op_ts: int, found: lis
     assert kinds(story) == found
 
 
+def test_two_deaths_in_a_row_are_one_border() -> None:
+    """Within one life operations may be told in another order than their timestamps."""
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10, op_ts=10)
+    for at in (12, 14):
+        story.add(at, NodeCrashed, "n1")
+        story.add(at + 1, NodeRestarted, "n1", at)
+    story.write("T2", t, "y", 17, op_ts=30)
+    story.write("T3", t, "z", 18, op_ts=29)
+    assert kinds(story) == []
+
+
 def lease(start: int, end: int, holder: str = "n1", node: str = "n1") -> tuple[Any, ...]:
     return (LeaseBegan, node, "1/0", holder, ts(start), ts(end))
 
