@@ -242,8 +242,8 @@ def _lives(case: Case) -> Iterator[Anomaly]:
     for at, node, ts, event in issued:
         ends = marks.get(node, [])
         if ends and at > ends[0]:
-            while ends and at > ends[0]:  # it may have died again before it issued anything
-                del ends[0]
+            # it may have died again before it issued anything
+            marks[node] = [one for one in ends if one >= at]
             inherited[node] = highest.get(node, (MIN_TIMESTAMP, event))
         before = inherited.get(node)
         if before is not None and ts <= before[0]:
