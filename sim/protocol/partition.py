@@ -206,11 +206,11 @@ class Partition(Rows):
         if not self._strategy.accepts_token(command.lease_start, self.lease_start):
             self._node.probe("write-fenced")
             return Reason.PRIMARY_EXPIRED
-        if self._strategy.commit_lease(stamp, command.expires_ts) is not None:
+        expired = self._strategy.commit_lease(stamp, command.expires_ts) is not None
+        if expired and command.lease_start == self.lease_start:
             self._node.probe("lease-over-at-commit")
             return Reason.PRIMARY_EXPIRED
-        if tx in self._written:  # an attempt of which nobody heard left an intent
-            self.end(tx, None)
+        self.end(tx, None)  # an attempt of which nobody heard may have left an intent
         self.ended[tx] = stamp
         self.catalog_version = max(self.catalog_version, command.catalog_version)
         self._put(command.key, RowVersion(tx.label, stamp, command.version, command.row))
