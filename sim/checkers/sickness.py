@@ -5,14 +5,15 @@ After that it stays sick for a settling time, in which it catches up with what i
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from sim.checkers.case import Case
+from sim.checkers.case import Case, Placed
 from sim.history.world_events import (
     FaultBegan,
     FaultHealed,
     LeaderElected,
+    LeaderSteppedDown,
     NodeCrashed,
     NodeRestarted,
 )
@@ -82,12 +83,37 @@ class Leaders:
         first = [update.node for _, update in case.schemas.updates[:1]]
         self._nodes = [*first, *(event.node for event in elected)]
         self._offset = len(first)
+        self._vacancies = list(_vacancies(case, first))
+
+    def were_missing(self, from_us: int, until_us: int) -> bool:
+        """Whether the meta storage had no leader at some time within a stretch."""
+        return any(since <= until_us and to >= from_us for since, to in self._vacancies)
 
     def between(self, from_us: int, until_us: int) -> list[str]:
         """Everybody who led at some time within a stretch."""
         low = bisect_left(self._from_us, from_us) - 1 + self._offset
         high = bisect_left(self._from_us, until_us + 1) - 1 + self._offset
         return self._nodes[max(low, 0) : high + 1]
+
+
+def _vacancies(case: Case, first: list[str]) -> Iterator[tuple[int, int]]:
+    """From each death or stepping down of the meta storage's newest leader to the next election."""
+    leader = first[0] if first else None
+    term = since_us = None
+    placed: list[Placed[LeaderElected | LeaderSteppedDown | NodeCrashed]]
+    placed = [*case.of(LeaderElected), *case.of(LeaderSteppedDown), *case.of(NodeCrashed)]
+    for _, event in sorted(placed, key=lambda each: each[0]):
+        if not isinstance(event, NodeCrashed) and event.group != "meta":
+            continue
+        if isinstance(event, LeaderElected):
+            if since_us is not None:
+                yield since_us, event.at_us
+            leader, term, since_us = event.node, event.term, None
+        elif event.node == leader and since_us is None:
+            newest = isinstance(event, NodeCrashed) or term in {None, event.term}
+            since_us = event.at_us if newest else None
+    if since_us is not None:
+        yield since_us, case.history.end_us
 
 
 def _touched(event: FaultBegan | FaultHealed | NodeCrashed | NodeRestarted) -> tuple[str, ...]:

@@ -3,8 +3,9 @@
 Participants of an operation are the node that its client talks to, the nodes where it looked up
 schemas or executed, whoever is known to hold a replica or a lease of a table that its transaction
 touches, and for a DDL the leader of the meta storage. Whatever it does, it needs the metadata of
-its nodes; so nothing is judged while a leader of the meta storage was sick, or as many nodes as
-can make up half of its voters. Nor is a world judged in which healthy nodes wait for reasons of
+its nodes; so nothing is judged while a leader of the meta storage was sick or there was none, as
+between a leader that hears no majority and the next election, or as many nodes were sick as can
+make up half of its voters. Nor is a world judged in which healthy nodes wait for reasons of
 their own (`calm`), nor a wait during which nobody was sick.
 
 A wait for a lock may last as long as its holder lives: it is no anomaly, and counted where a holder
@@ -56,6 +57,8 @@ class Waits:
         sick = self._sickness.patients(from_us, until_us)
         leaders = self._leaders.between(from_us, until_us)
         if not sick or len(sick) >= self._half or not leaders:
+            return {}
+        if self._leaders.were_missing(from_us, until_us):
             return {}
         if any(self._sickness.during(node, from_us, until_us) for node in [*nodes, *leaders]):
             return {}

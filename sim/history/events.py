@@ -20,6 +20,7 @@ from sim.history.world_events import (
     FaultBegan,
     FaultHealed,
     LeaderElected,
+    LeaderSteppedDown,
     LeaseBegan,
     LeftOpen,
     MessageDelivered,
@@ -310,6 +311,7 @@ AnyEvent = (
     | LockWaited
     | RowFinal
     | LeaderElected
+    | LeaderSteppedDown
     | CommandLogged
     | SnapshotInstalled
     | LeaseBegan

@@ -11,6 +11,14 @@ class LeaderElected(Event, frozen=True):
     term: int
 
 
+class LeaderSteppedDown(Event, frozen=True):
+    """A member leads its group no more: a majority was silent, or somebody leads a newer term."""
+
+    node: str
+    group: str
+    term: int
+
+
 class CommandLogged(Event, frozen=True):
     """A command was applied at an index of a group's log, under its leader's stamp.
 

@@ -7,6 +7,7 @@ the others hear from it, ten times in an election timeout, and sees whether a ma
 from collections.abc import Callable
 from typing import Any, Final
 
+from sim.history.world_events import LeaderSteppedDown
 from sim.model.ports import Future, Node, Timer
 from sim.protocol.not_leader import NOT_LEADER
 from sim.protocol.raft import Member
@@ -38,6 +39,9 @@ class Timed:
         raise NotImplementedError
 
     def _stop_leading(self, term: int) -> None:
+        node = self.node
+        if node.recording:
+            node.record(LeaderSteppedDown(node.watch.now_us, node.name, self.name, term))
         if self._heartbeat is not None:
             self._heartbeat.cancel()
             self._heartbeat = None

@@ -19,6 +19,7 @@ from sim.history.world_events import (
     FaultBegan,
     FaultHealed,
     LeaderElected,
+    LeaderSteppedDown,
     LeaseBegan,
     NodeCrashed,
     NodeRestarted,
@@ -97,6 +98,30 @@ def test_a_wait_of_or_behind_the_sick_is_none_of_it() -> None:
     assert waited(500, voters=2) == []  # half of the voters may be sick
     assert waited(500, named=False) == []  # anybody may be
     assert waited(500, calm=0) == []  # it may wait for the script
+
+
+def between_leaders(*told: tuple[float, Any, str, int], group: str = "meta") -> list[str]:
+    """A wait of n2 from 1000 to 1500 ms, and what was told of the leaders."""
+    story = world()
+    for at, kind, node, term in told:
+        story.add(at, kind, node, *(() if kind is NodeCrashed else (group, term)))
+    story.add(1500, SchemaResolved, "n2", "T", "op", "arrival", None, 1, ts(9), 1, ms(500))
+    return kinds(story)
+
+
+def test_nobody_has_metadata_while_nobody_leads() -> None:
+    """From the leader's death or stepping down to the next election, whoever is sick beside it."""
+    left, elected = (LeaderSteppedDown, "n1", 1), (LeaderElected, "n4", 2)
+    assert between_leaders((1100, *left), (1400, *elected)) == []
+    assert between_leaders((1100, *left)) == []  # to the end
+    assert between_leaders((900, *left), (1100, *elected)) == []
+    assert between_leaders((1100, NodeCrashed, "n1", 1), (1400, *elected)) == []
+    assert between_leaders((800, *left), (900, *elected)) == ["schema-wait"]  # before it
+    assert between_leaders((1510, *left)) == ["schema-wait"]  # after it
+    assert between_leaders((1100, *left), group="1/0") == ["schema-wait"]  # of something else
+    assert between_leaders((800, *elected), (1100, *left)) == ["schema-wait"]  # who led no more
+    again = (800, LeaderElected, "n1", 3)
+    assert between_leaders(again, (1100, *left)) == ["schema-wait"]  # the term before
 
 
 def test_who_has_healed_has_a_while_to_settle() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.history.events import CommandLogged, LeaderElected, SnapshotInstalled
+from sim.history.events import CommandLogged, LeaderElected, LeaderSteppedDown, SnapshotInstalled
 from sim.protocol.group import Pending, disk_name
 from sim.protocol.not_leader import NOT_LEADER
 from sim.protocol.raft import AppendEntries, InstallSnapshot, TimeoutNow
@@ -302,6 +302,8 @@ def test_a_leader_that_hears_no_majority_steps_down() -> None:
     assert "a" not in trio.leaders
     assert trio.nodes["a"].probes["quorum-lost"] == 1
     assert trio.news[0] == ("a", "deposed", 1)
+    [left] = trio.nodes["a"].of(LeaderSteppedDown)
+    assert (left.node, left.term) == ("a", 1)
     assert pending.future.value is NOT_LEADER
 
 
