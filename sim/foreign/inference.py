@@ -1,14 +1,17 @@
 """What a workload's reader finds in a history: edges, and what no order of versions explains."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from sim.columns.edges import PROCESS, Edges, edges
 from sim.columns.history import COMMITTED, NONE, Array
 from sim.foreign.transactions import READ, Transactions
+
+MOST_PAIRS: Final = 250_000
+"""Of readers of one version and writers of later ones, as edges."""
 
 
 class Finding(NamedTuple):
@@ -31,6 +34,16 @@ class Inferred:
     blocks: list[Edges] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+
+    def leave_out(self, keys: Iterable[str]) -> None:
+        """Some reads and later writes of these keys were not compared: there were too many."""
+        names = list(dict.fromkeys(keys))
+        if names:
+            more = f" and of {len(names) - 1} other keys" if names[1:] else ""
+            self.open.append(
+                f"not every read of key {names[0]}{more} was compared with every write that must "
+                f"come after it: more than {MOST_PAIRS} pairs"
+            )
 
 
 class Writes:
@@ -129,18 +142,31 @@ def ranges(first: Array, count: Array) -> Array:
     return found
 
 
-def crossed(
-    before: Sequence[int], after: Sequence[int], end: Array, begin: Array, most: int
-) -> list[tuple[int, int]]:
-    """All pairs of the two, or where they are too many, those that real time is hardest on.
+class Crossed(NamedTuple):
+    """Pairs of transactions, by their places in the two lists; `dropped` if some are missing."""
 
-    Those who began last are paired with all, and all with those who ended first.
+    before: Array
+    after: Array
+    dropped: bool
+
+
+def crossed(before: Array, after: Array, history: Transactions) -> Crossed:
+    """All pairs of two lists of transactions, or if too many, those real time is hardest on.
+
+    Then those who began last are paired with all, and all with those who ended first. Nobody is
+    paired with himself.
     """
-    if len(before) * len(after) <= most:
-        return [(one, other) for one in before for other in after if one != other]
-    few = max(1, most // (2 * (len(before) + len(after))))
-    late = sorted(before, key=lambda one: int(begin[one]))[-few:]
-    early = sorted(after, key=lambda one: (int(end[one]) < 0, int(end[one])))[:few]
-    pairs = {(one, other) for one in late for other in after}
-    pairs |= {(one, other) for one in before for other in early}
-    return sorted(pair for pair in pairs if pair[0] != pair[1])
+    dropped = len(before) * len(after) > MOST_PAIRS
+    if dropped:
+        few = max(1, MOST_PAIRS // (2 * (len(before) + len(after))))
+        late = np.argsort(history.begin[before], kind="stable")[-few:]
+        end = history.end[after]
+        early = np.lexsort((end, end < 0))[:few]
+        most = np.setdiff1d(np.arange(len(before)), late)
+        blocks = [(late, np.arange(len(after))), (most, early)]
+    else:
+        blocks = [(np.arange(len(before)), np.arange(len(after)))]
+    one = np.concatenate([np.repeat(a, len(b)) for a, b in blocks])
+    other = np.concatenate([np.tile(b, len(a)) for a, b in blocks])
+    apart = before[one] != after[other]
+    return Crossed(one[apart], other[apart], dropped)

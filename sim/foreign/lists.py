@@ -17,8 +17,7 @@ from sim.foreign.inference import Inferred, Writes, crossed, ranges
 from sim.foreign.transactions import APPEND, READ, Transactions, brief, interned, whole
 
 CHUNK: Final = 4_000_000
-MOST_PAIRS: Final = 4096
-"""Of readers of a key's last version and of unseen appends to it, as edges."""
+_NOBODY: Final = np.empty(0, np.int64)
 
 
 class Lists:
@@ -117,6 +116,7 @@ def infer(history: Transactions) -> Inferred:
     slots = _Slots(lists, node)
     inferred.blocks = [slots.ww(), *slots.reads(), slots.unseen()]
     list_findings.find(lists, inferred)
+    inferred.leave_out(lists.key_name(key) for key in slots.dropped)
     return inferred
 
 
@@ -148,6 +148,8 @@ class _Slots:
         self._key = lists.slot_key[self._real]
         self._write = write[self._real]
         self._again = _shown_twice(self._write)
+        self.dropped: list[int] = []
+        """Keys with too many readers and unseen appends to pair them all."""
 
     def ww(self) -> Edges:
         """From the writer of each element to that of the next one."""
@@ -204,21 +206,28 @@ class _Slots:
         keys = np.unique(history.key[append])
         full = lists.length == lists.size[history.key[lists.read]]
         full &= np.isin(history.key[lists.read], keys) & ~lists.differs
-        readers: dict[int, dict[int, int]] = {}
-        for op in lists.read[full].tolist():
-            readers.setdefault(int(history.key[op]), {}).setdefault(int(history.tx[op]), op)
-        writers: dict[int, dict[int, int]] = {}
-        for op in append.tolist():
-            writers.setdefault(int(history.key[op]), {}).setdefault(int(history.tx[op]), op)
-        found = [
-            (one, other, readers[key][one])
-            for key, after in writers.items()
-            for one, other in crossed(
-                list(readers.get(key, ())), list(after), history.end, history.begin, MOST_PAIRS
-            )
-        ]
-        columns = np.asarray(found, np.int64).reshape(-1, 3)
-        return edges(columns[:, 0], columns[:, 1], RW, columns[:, 2])
+        readers, writers = self._by_key(lists.read[full]), self._by_key(append)
+        blocks = []
+        for key, (after, _) in writers.items():
+            before, ops = readers.get(key, (_NOBODY, _NOBODY))
+            pairs = crossed(before, after, history)
+            blocks.append(edges(before[pairs.before], after[pairs.after], RW, ops[pairs.before]))
+            if pairs.dropped:
+                self.dropped.append(key)
+        return joined(blocks)
+
+    def _by_key(self, ops: Array) -> dict[int, tuple[Array, Array]]:
+        """Of each key, the transactions of some operations, and the first operation of each."""
+        history = self._history
+        order = np.lexsort((ops, history.tx[ops], history.key[ops]))
+        ops = ops[order]
+        key, tx = history.key[ops], history.tx[ops]
+        first = np.ones(len(ops), np.bool_)
+        first[1:] = (key[1:] != key[:-1]) | (tx[1:] != tx[:-1])
+        ops, key, tx = ops[first], key[first], tx[first]
+        cuts = np.flatnonzero(np.diff(key)) + 1
+        parts = zip(np.split(key, cuts), np.split(tx, cuts), np.split(ops, cuts), strict=True)
+        return {int(keys[0]): (txs, of) for keys, txs, of in parts if len(keys)}
 
 
 def history_tx(history: Transactions, ops: Array) -> Array:

@@ -8,7 +8,7 @@ stays open, and `completion` looks for one order of versions that explains every
 """
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,12 +16,17 @@ from sim.columns.edges import PROCESS, REALTIME, RW, WR, WW, Edges, edges, joine
 from sim.columns.history import ABORTED, COMMITTED, NONE, Array
 from sim.columns.models import Model
 from sim.foreign import register_findings
-from sim.foreign.inference import Inferred, Writes, crossed, first_of_key, last_writes, ranges
+from sim.foreign.inference import (
+    MOST_PAIRS,
+    Inferred,
+    Writes,
+    crossed,
+    first_of_key,
+    last_writes,
+    ranges,
+)
 from sim.foreign.order_in_time import pairs_in_time
 from sim.foreign.transactions import READ, Transactions, brief, interned
-
-MOST_PAIRS: Final = 4096
-"""Of the readers of a version and the versions after it, as edges."""
 
 
 class Pairs(NamedTuple):
@@ -75,6 +80,8 @@ class Registers:
         real = np.flatnonzero(self.write >= 0)
         by = self.write[real]
         self.installed[real] = self.is_last[by] & self.node[history.tx[by]]
+        self.dropped: list[int] = []
+        """Versions with too many readers and later versions to pair them all."""
 
     def writer(self, version: Array) -> Array:
         """The transactions that wrote versions; only of those that somebody wrote."""
@@ -121,17 +128,14 @@ class Registers:
         for version in np.unique(older[many]).tolist():
             chosen = np.flatnonzero(older == version)
             span = slice(int(low[chosen[0]]), int(high[chosen[0]]))
-            by_reader = {int(history.tx[one]): int(one) for one in reads[span].tolist()}
-            by_writer = dict(
-                zip(self.writer(newer[chosen]).tolist(), mark[chosen].tolist(), strict=True)
-            )
-            found = crossed(
-                list(by_reader), list(by_writer), history.end, history.begin, MOST_PAIRS
-            )
-            rows = [(a, b, RW | by_writer[b], by_reader[a]) for a, b in found]
-            columns = np.asarray(rows, np.int64).reshape(-1, 4).T
-            kind = columns[2].astype(np.uint16)
-            blocks.append(edges(columns[0], columns[1], kind, columns[3]))
+            before, first = np.unique(history.tx[reads[span]], return_index=True)
+            after, last = np.unique(self.writer(newer[chosen]), return_index=True)
+            pairs = crossed(before, after, history)
+            kind = (RW | mark[chosen][last[pairs.after]]).astype(np.uint16)
+            found = before[pairs.before], after[pairs.after], kind
+            blocks.append(edges(*found, reads[span][first[pairs.before]]))
+            if pairs.dropped:
+                self.dropped.append(version)
         return joined(blocks)
 
     def touches(self) -> tuple[Array, Array]:
@@ -168,6 +172,8 @@ def infer(history: Transactions, model: Model) -> Known:
     pairs = _pairs(registers, model)
     inferred.blocks = [registers.wr(), *registers.from_pairs(pairs)]
     register_findings.find(registers, inferred)
+    keys = registers.of_key[registers.dropped].tolist()
+    inferred.leave_out(brief(history.keys[key]) for key in keys)
     return Known(registers, inferred)
 
 

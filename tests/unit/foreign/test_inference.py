@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.foreign import inference, registers
 from sim.foreign.synthetic import REGISTERS, Shape, history
 from tests.unit.foreign.cases import lines, verdict_of, verdict_on
 
@@ -62,3 +63,44 @@ def test_who_saw_a_transaction_saw_all_of_it() -> None:
     )  # fmt: skip
     assert verdict_of(text, "snapshot-isolation").valid is False
     assert verdict_of(text, "read-committed").valid is True
+
+
+def many(read: str, write: str) -> str:
+    """Five transactions read that nothing was written, five others write: all of them at once."""
+    asked = {at: "[[:r 0 nil]]" for at in range(5)}
+    asked |= {9 + at: f"[[{write} 0 {at}] [:r {at} nil]]" for at in range(1, 6)}
+    return lines(
+        *(f"{of} invoke {said}" for of, said in asked.items()),
+        *(f"{of} ok {said.replace('nil', read)}" for of, said in asked.items()),
+    )
+
+
+@pytest.mark.parametrize(("read", "write"), [("[]", ":append"), ("nil", ":w")])
+def test_pairs_that_were_left_out_make_a_verdict_unknown(
+    read: str, write: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of a graph without a cycle says nothing of the whole."""
+    text = many(read, write)
+    assert verdict_of(text).valid is True
+    for module in (inference, registers):
+        monkeypatch.setattr(module, "MOST_PAIRS", 8)
+    verdict = verdict_of(text)
+    assert verdict.valid == "unknown"
+    assert any("not every read of key 0 was compared" in note for note in verdict.notes)
+
+
+def test_whoever_read_it_all_comes_before_every_append_that_nobody_saw() -> None:
+    """And not before himself."""
+    asked = [
+        *(f"{at} invoke [[:r 0 nil]]" for at in range(3)),
+        "3 invoke [[:r 7 nil] [:r 0 nil]]",
+        *(f"{9 + at} invoke [[:append 0 {at}] [:append 7 {at}]]" for at in range(4)),
+        "20 invoke [[:r 0 nil] [:append 0 20]]",
+    ]
+    told = [one.replace(" invoke ", " ok ").replace("0 nil", "0 []") for one in asked]
+    clean = [one.replace("7 nil", "7 []") for one in told]
+    assert verdict_of(lines(*asked, *clean), "serializable").valid is True
+    torn = [one.replace("7 nil", "7 [2]") for one in told]
+    verdict = verdict_of(lines(*asked, *torn), "serializable")
+    assert verdict.valid is False
+    assert "G-single" in verdict.types
