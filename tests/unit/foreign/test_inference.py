@@ -67,7 +67,7 @@ def test_who_saw_a_transaction_saw_all_of_it() -> None:
 
 def many(read: str, write: str) -> str:
     """Five transactions read that nothing was written, five others write: all of them at once."""
-    asked = {at: "[[:r 0 nil]]" for at in range(5)}
+    asked = dict.fromkeys(range(5), "[[:r 0 nil]]")
     asked |= {9 + at: f"[[{write} 0 {at}] [:r {at} nil]]" for at in range(1, 6)}
     return lines(
         *(f"{of} invoke {said}" for of, said in asked.items()),
