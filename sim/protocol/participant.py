@@ -65,14 +65,17 @@ class Participant(Recovery):
         else:
             active.seen_us = self.node.watch.now_us
 
-    def is_new(self, tx: TxId, op: str) -> bool:
-        """Whether a write was not executed here before: a copy must not undo a later one."""
+    def is_new(self, tx: TxId, op: str, lease_start: Timestamp) -> bool:
+        """Whether a write was not executed under this lease: a copy must not undo a later one.
+
+        What was executed under an earlier lease lost its locks with it, and is executed again.
+        """
         active = self._active.get(tx)
         if active is None:
             return True
-        if op in active.ops:
+        if active.ops.get(op) == lease_start:
             return False
-        active.ops[op] = None
+        active.ops[op] = lease_start
         return True
 
     # --- the commit point -------------------------------------------------------------------------

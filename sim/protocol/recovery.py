@@ -28,14 +28,17 @@ PATIENCE = 40
 
 
 class Active:
-    """A transaction that has done something here: its commit partition, when, and which writes."""
+    """A transaction that has done something here: its commit partition, when, and which writes.
+
+    Of each write, the start of the lease that it was executed under.
+    """
 
     __slots__ = ("commit_place", "ops", "seen_us")
 
     def __init__(self, commit_place: Place, seen_us: int) -> None:
         self.commit_place = commit_place
         self.seen_us = seen_us
-        self.ops: dict[str, None] = {}
+        self.ops: dict[str, Timestamp] = {}
 
 
 class Recovery:

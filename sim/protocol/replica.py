@@ -296,7 +296,7 @@ class Replica:
         assert isinstance(table, Table), f"{request.table_id} is no table but {table}"
         if request.action in {"get", "scan"}:
             return self.executor.read(request, hosted, op_ts, table)
-        if not self.participant.is_new(tx, request.op):  # a copy of the message
+        if not self.participant.is_new(tx, request.op, request.lease_start):
             return self.executor.told_again(request, hosted, op_ts)
         if request.one_phase:
             return self.executor.write_and_commit(sender, request, hosted, op_ts, table)

@@ -87,6 +87,22 @@ def test_a_copy_undoes_no_later_write() -> None:
     assert trio.hosted("n1").machine.intents[1].row == (1, 6)
 
 
+def test_what_was_written_under_an_earlier_lease_is_written_again_under_the_next() -> None:
+    """Its locks went with the lease; that the primary is the same node changes nothing."""
+    trio = Trio()
+    trio.send(OLD, "put", 1, (1, 5), op="w")
+    trio.later(10)
+    before = trio.hosted("n1").machine.intents[1].op_ts
+    token = trio.next_lease("n1")
+    trio.send(OLD, "put", 1, (1, 5), op="w", lease_start=token)
+    trio.later(10)
+    since = trio.hosted("n1").machine.intents[1].op_ts
+    assert before < token < since
+    trio.send(OLD, "put", 1, (1, 5), op="w", lease_start=token)
+    trio.later(10)
+    assert trio.hosted("n1").machine.intents[1].op_ts == since
+
+
 # --- one-phase writes -----------------------------------------------------------------------------
 
 
