@@ -6,8 +6,12 @@ Sort by that, and no edge may go back. For real time no edge is made: in that or
 stands later may have ended before one begins, which a running minimum from the end tells.
 
 What fails here is not an anomaly: under clock skew real time runs against commit timestamps in
-histories that are strictly serializable all the same. Then `residue` has to look.
+histories that are strictly serializable all the same. Then the order is mended (`settles`): who
+stands too early is moved behind whoever must come before. Where that does not come to an end soon,
+`residue` has to look.
 """
+
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +20,10 @@ from sim.columns.history import NONE, UNKNOWN, Array, ColumnHistory
 from sim.columns.versions import Versions
 
 FOREVER = np.iinfo(np.int64).max
+LOWEST: Final = np.iinfo(np.int64).min
+ROUNDS: Final = 8
+"""How often an order is mended before it is given up: as often as moved transactions push others
+in a row."""
 
 
 class Order:
@@ -81,6 +89,52 @@ def in_real_time(order: Order, begin: Array, end: Array) -> bool:
         begin, end = begin[order.at], end[order.at]
     earliest = np.minimum.accumulate(end[::-1])[::-1]
     return bool((earliest[1:] >= begin[:-1]).all())
+
+
+def settles(rank: Array, blocks: list[Edges], begin: Array, end: Array) -> bool:
+    """Whether an order is found, from `rank` on, in which every edge and real time point forward.
+
+    The order is that of growing numbers, of begins where they tie. In each round nobody is left
+    below any that ended before he began, then no target of an edge below its source. A move upward
+    breaks no edge that leads to who moved; so after the first round only the edges that leave those
+    who moved are looked at, and a round in which nobody moves has shown the order to hold.
+    """
+    n = len(rank)
+    number = np.append(rank, np.asarray([FOREVER, LOWEST]))
+    since = np.append(begin, np.asarray([FOREVER, LOWEST]))
+    enders = np.flatnonzero(end < FOREVER)
+    by_end = enders[np.argsort(end[enders], kind="stable")]
+    ended_before = np.searchsorted(end[by_end], begin, side="left")
+    highest = np.full(len(by_end) + 1, LOWEST)
+    moved: Array | None = None
+    for _ in range(ROUNDS):
+        np.maximum.accumulate(number[by_end], out=highest[1:])
+        least = highest[ended_before]
+        if moved is not None:
+            moved[:n] |= least > number[:n]
+        np.maximum(number[:n], least, out=number[:n])
+        now = np.zeros(n + 2, np.bool_)
+        for block in blocks:
+            _push(block, number, since, moved, now)
+        if not now.any():
+            return True
+        moved = now
+    return False
+
+
+def _push(block: Edges, number: Array, since: Array, moved: Array | None, now: Array) -> None:
+    """Move the targets of edges behind their sources; only of sources that moved, if told."""
+    source, target = block.source, block.target
+    if moved is not None:
+        chosen = np.flatnonzero(moved[source])
+        source, target = source[chosen], target[chosen]
+    back = np.flatnonzero(number[source] >= number[target])
+    source, target = source[back], target[back]
+    tied = since[source] >= since[target]
+    wrong = (tied | (number[source] > number[target])) & (source != target)
+    source, target = source[wrong], target[wrong]
+    np.maximum.at(number, target, number[source] + tied[wrong])
+    now[target] = True
 
 
 def back_in_time(order: Order, begin: Array, end: Array) -> tuple[Array, Array]:

@@ -11,7 +11,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from sim.columns.certificate import Order, in_real_time, rank_of, snapshots_hold, spans_of
+from sim.columns.certificate import (
+    Order,
+    in_real_time,
+    rank_of,
+    settles,
+    snapshots_hold,
+    spans_of,
+)
 from sim.columns.classify import other_names
 from sim.columns.cycles import Cycle, Search, find_cycles
 from sim.columns.edges import Edges, compact, data_edges, process_edges
@@ -83,6 +90,8 @@ def _certificate(
         return "order"
     if "G2-item" not in model.forbids and snapshots_hold(history, versions, blocks, model.level):
         return "snapshots"
+    if model.level > 1 and settles(rank_of(history), blocks, *span):
+        return "order"
     return ""
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.columns.certificate import Order, in_real_time, rank_of, spans_of
+from sim.columns.certificate import Order, in_real_time, rank_of, settles, spans_of
 from sim.columns.classify import type_of
 from sim.columns.cycles import find_cycles
 from sim.columns.edges import NAMES, PROCESS, REALTIME, RW, WR, WW, data_edges, process_edges
@@ -48,6 +48,9 @@ def compare(found: ColumnHistory) -> None:
     assert {frozenset(map(int, part)) for part in search.components} == components(whole)
     if order.forward(blocks) and in_real_time(order, begin, end):
         assert nx.is_directed_acyclic_graph(whole)
+        assert settles(order.place.astype(np.int64), blocks, begin, end)
+    for guess in (rank_of(found), np.zeros(found.transactions, np.int64)):
+        assert nx.is_directed_acyclic_graph(whole) or not settles(guess, blocks, begin, end)
     for cycle in search.cycles:
         is_cycle(cycle.links, cycle.type, reference.edges)
     shortest(found, reference)

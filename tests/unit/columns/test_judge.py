@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sim.columns.certificate import Order, in_real_time, rank_of, spans_of
 from sim.columns.history import APPEND, PREDICATE, READ, SCHEMA, WRITE, ColumnHistory, Names, make
 from sim.columns.judge import judge
 from sim.columns.models import MODELS, ruled_out, split
@@ -60,9 +61,38 @@ def test_without_skew_the_order_of_commits_is_the_certificate() -> None:
     assert judge(history(7, Shape(300))).certificate == "order"
 
 
-def test_under_skew_real_time_needs_the_components() -> None:
-    assert judge(CLEAN).certificate == "components"
-    assert judge(CLEAN, "serializable").certificate == "order"
+def test_under_skew_an_order_is_found_all_the_same() -> None:
+    found = history(7, Shape(3000, skew=2000))
+    assert not in_real_time(Order(rank_of(found)), *spans_of(found, None))
+    assert judge(found).certificate == "order"
+
+
+@pytest.mark.parametrize(("length", "certificate"), [(4, "order"), (40, "components")])
+def test_a_long_row_of_backward_timestamps_needs_the_components(
+    length: int, certificate: str
+) -> None:
+    """Each reads what the one before wrote, at an earlier timestamp and all at once."""
+    count = np.arange(length)
+    row = make(
+        transactions={
+            "begin": np.zeros(length, np.int64),
+            "end": np.full(length, 99),
+            "read_ts": 2 * (length - count) - 1,
+            "commit_ts": 2 * (length - count),
+        },
+        operations={
+            "tx": np.repeat(count, 2)[1:],
+            "key": np.repeat(count, 2)[:-1],
+            "kind": np.where(np.arange(2 * length - 1) % 2, READ, WRITE),
+            "version": np.ones(2 * length - 1, np.int64),
+        },
+    )
+    verdict = judge(row)
+    assert (verdict.valid, verdict.certificate) == (True, certificate)
+    late = replace(row, begin=row.begin.copy())
+    late.begin[0] = 100
+    late.end[0] = 101
+    assert judge(late).valid is False
 
 
 def test_snapshots_are_a_certificate_of_snapshot_isolation() -> None:
