@@ -16,9 +16,12 @@ row. What was measured is no upper bound: hence the factors.
 *The bound of an operation* without its waits for locks and schemas, which are judged by themselves,
 is four times the longest that any operation of its kind took while every node was healthy, plus ten
 reaches and thirty resends: who asks again waits twice as long each time, so four messages lost in a
-row cost that much. *The bound of a DDL* is the same plus DD + CSmax + spread, for which its
-acknowledgement waits, and twice reach and resend again for each update that was logged meanwhile
-and may have won the race against it.
+row cost that much. *A read at a timestamp* waits besides until its replica knows everything up to
+there: an idle partition's leader looks once in `partition_idle_ms` whether it stamped anything
+since it looked last, so it is silent for less than twice that, and its clock may be behind. *The
+bound of a DDL* is the same plus DD + CSmax + spread, for which its acknowledgement waits, and twice
+reach and resend again for each update that was logged meanwhile and may have won the race against
+it.
 """
 
 from collections.abc import Iterable
@@ -81,6 +84,10 @@ class Bounds:
     def operation_us(self, healthy_us: Iterable[int]) -> int:
         """The bound of a data operation or a commit, waits for locks and schemas apart."""
         return self.quick_us(healthy_us) + 10 * self.reach_us
+
+    def read_only_us(self, healthy_us: Iterable[int]) -> int:
+        """The bound of an operation that reads at a timestamp."""
+        return self.operation_us(healthy_us) + 2 * self._largest("partition_idle_ms") + self.skew_us
 
     def ddl_us(self, healthy_us: Iterable[int], from_us: int, until_us: int) -> int:
         """The bound of a DDL that lasted from one instant to another."""

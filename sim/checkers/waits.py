@@ -131,6 +131,8 @@ class Waits:
         bound_us = self._bounds.operation_us(healthy)
         if is_ddl:
             bound_us = self._bounds.ddl_us(healthy, asked.at_us, ended.at_us)
+        elif self._reads_the_past(operation):
+            bound_us = self._bounds.read_only_us(healthy)
         if busy_us > bound_us:
             yield _anomaly(
                 "slow-operation",
@@ -140,6 +142,12 @@ class Waits:
                 strangers,
                 (asked, ended),
             )
+
+    def _reads_the_past(self, operation: Operation) -> bool:
+        asked = operation.invoked
+        own = {} if asked is None or asked.tx is None else {asked.tx: None}
+        txs = [self._case.transactions.get(name) for name in operation.txs or own]
+        return any(tx is not None and tx.read_ts is not None for tx in txs)
 
     def _participants(self, operation: Operation) -> dict[str, None]:
         """None of them where it is not known whom a data operation had asked."""

@@ -14,6 +14,7 @@ from sim.history.events import (
     ReadExecuted,
     SafeTimeAdvanced,
     SchemaResolved,
+    TxBegan,
 )
 from sim.history.world_events import (
     FaultBegan,
@@ -36,7 +37,8 @@ NODES = ("n1", "n2", "n3", "n4")
 
 def world(*, sick: str | None = "n3", calm: int = 1, voters: int = 3, **more: Any) -> Story:
     """n1 leads; one node is sick from 1000 to 2000 ms. The completeness bound is 100 ms + 2 PD."""
-    settings = {"": {"voters": voters, "calm": calm}, **dict.fromkeys(NODES, NODE)}
+    node = NODE | {"partition_idle_ms": more.get("idle", 0)}
+    settings = {"": {"voters": voters, "calm": calm}, **dict.fromkeys(NODES, node)}
     story = Story(("I9",), settings=settings)
     story.table()
     story.add(0, LeaderElected, more.get("leader", "n1"), "meta", 1)
@@ -203,6 +205,15 @@ def test_what_it_waited_for_locks_and_schemas_is_judged_elsewhere() -> None:
     story = operated(BOUND + 50)
     story.add(1200, SchemaResolved, "n2", "Tb", "b", "arrival", None, 1, ts(9), 1, ms(50))
     assert kinds(story) == []
+
+
+def test_a_read_of_the_past_waits_for_an_idle_partition_too() -> None:
+    """Up to twice its interval, and the skew of 10 ms."""
+    for read_ts, allowed in ((None, BOUND), (5, BOUND + 2 * 70 + 10)):
+        for took, found in ((allowed, []), (allowed + 1, ["slow-operation"])):
+            story = operated(took, kind="get", idle=70)
+            story.add(1100, TxBegan, "Tb", "n2", ts(1100), False, read_ts)
+            assert kinds(story) == found
 
 
 def test_a_ddl_waits_for_its_acknowledgement_too() -> None:
