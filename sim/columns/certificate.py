@@ -24,6 +24,8 @@ LOWEST: Final = np.iinfo(np.int64).min
 ROUNDS: Final = 8
 """How often an order is mended before it is given up: as often as moved transactions push others
 in a row."""
+FEW: Final = 1_000
+"""So many may move in any round."""
 
 
 class Order:
@@ -97,7 +99,8 @@ def settles(rank: Array, blocks: list[Edges], begin: Array, end: Array) -> bool:
     The order is that of growing numbers, of begins where they tie. In each round nobody is left
     below any that ended before he began, then no target of an edge below its source. A move upward
     breaks no edge that leads to who moved; so after the first round only the edges that leave those
-    who moved are looked at, and a round in which nobody moves has shown the order to hold.
+    who moved are looked at, and a round in which nobody moves has shown the order to hold. Where a
+    push moves half of all, a cycle is likely, and components cost no more.
     """
     n = len(rank)
     number = np.append(rank, np.asarray([FOREVER, LOWEST]))
@@ -112,6 +115,8 @@ def settles(rank: Array, blocks: list[Edges], begin: Array, end: Array) -> bool:
         least = highest[ended_before]
         if moved is not None:
             moved[:n] |= least > number[:n]
+            if np.count_nonzero(moved) > max(n // 2, FEW):
+                return False
         np.maximum(number[:n], least, out=number[:n])
         now = np.zeros(n + 2, np.bool_)
         for block in blocks:

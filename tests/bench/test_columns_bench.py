@@ -15,6 +15,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+import sim.columns.judge
 from sim.columns.certificate import Order, in_real_time, rank_of, spans_of
 from sim.columns.edges import Edges, compact, data_edges, joined, process_edges
 from sim.columns.history import READ, ColumnHistory
@@ -76,7 +77,7 @@ def test_the_judge_beats_networkx_on_the_same_edges(skew: int) -> None:
         f"whole judge {plain / judged:.0f} times, {n / judged / 1e6:.2f} M transactions/s"
     )
     assert plain / certificate > 200
-    assert plain / judged > (40 if skew == 0 else 20)
+    assert plain / judged > 40
 
 
 @pytest.mark.parametrize("skew", [0, CS_MAX])
@@ -92,15 +93,23 @@ def test_the_cost_grows_with_the_size(skew: int) -> None:
     assert exponent < 1.35
 
 
-def test_an_invalid_history_with_one_large_component_costs_no_more_than_thrice() -> None:
+def test_an_invalid_history_with_one_large_component_costs_no_more_than_thrice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A valid one whose components are sought as well; an order that holds is found far sooner."""
     found = history(3, Shape(100_000, skew=CS_MAX))
     stale = np.flatnonzero((found.kind == READ) & (found.version > 3))[-1]
     version = found.version.copy()
     version[stale] = 1
     wrong = replace(found, version=version)
-    valid, invalid = seconds(lambda: judge(found)), seconds(lambda: judge(wrong))
+    quick, invalid = seconds(lambda: judge(found)), seconds(lambda: judge(wrong))
     verdict = judge(wrong)
-    print(f"\none component of many: {invalid / valid:.1f} times; {dict(verdict.counts)}")
+    monkeypatch.setattr(sim.columns.judge, "settles", lambda *_: False)
+    valid = seconds(lambda: judge(found))
+    print(
+        f"\none component of many: {invalid / valid:.1f} times "
+        f"({invalid / quick:.1f} times one with an order); {dict(verdict.counts)}"
+    )
     assert verdict.valid is False
     assert invalid / valid < 4
 
