@@ -31,7 +31,7 @@ from analysis import histogram, measures
 from sim.checkers.base import in_order
 from sim.checkers.findings import Finding
 from sim.checkers.outcome import Outcome
-from sim.history import codec
+from sim.history import codec, parquet
 from sim.history.history import History
 from sim.kernel.rng import mix, threshold
 from sim.model.reasons import Reason
@@ -269,7 +269,7 @@ def _violation(found: Any) -> dict[str, Any]:
 
 def history_file(cell: int, seed: int) -> str:
     """Where the history of a run is kept, below the sweep's directory."""
-    return f"histories/cell-{cell:05d}-seed-{seed}.jsonl"
+    return f"histories/cell-{cell:05d}-seed-{seed}{parquet.SUFFIX}"
 
 
 def is_sampled(cell: int, seed: int, share: float) -> bool:

@@ -10,9 +10,10 @@ from sim.cli import check_foreign
 from sim.cli.problems import InputError, is_bad_input
 from sim.columns.models import DEFAULT
 from sim.foreign import inputs
+from sim.history import parquet
 from sim.registry import load_file
 
-HISTORIES: Final = (".jsonl", ".edn", ".columns.parquet")
+HISTORIES: Final = (".jsonl", ".edn", ".columns.parquet", parquet.SUFFIX)
 """How histories in a directory end."""
 
 Judge = Callable[[argparse.Namespace, str], Any]

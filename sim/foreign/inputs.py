@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from sim.checkers.outcome import Outcome
 from sim.columns.verdict import Answer
+from sim.history import parquet
 
 HEAD: Final = 4096
 """How much of a file tells what it is, in bytes."""
@@ -97,5 +98,7 @@ def kind_of(path: str) -> str:
         with Path(path).open("rb") as file:
             head = file.read(HEAD)
     except OSError:
+        return "native"
+    if head.startswith(parquet.MAGIC) and parquet.is_one(path):
         return "native"
     return next((one.name for one in INPUTS.values() if one.recognises(head)), "native")

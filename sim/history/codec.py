@@ -1,4 +1,6 @@
-"""History ⇄ JSON lines: the header, every event, and an end record that shows truncation.
+"""History ⇄ a file: the header, every event, and an end record that shows truncation.
+
+A file is JSON lines, or Parquet with such a line in each row (`sim.history.parquet`).
 
 One line is one record. The first is the `Header`, the last the `End`, which repeats the run's
 fingerprint over the events between them: a file that was cut off, changed by hand or made by
@@ -11,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sim.history import parquet
 from sim.history.events import (
     AnyEvent,
     Invoked,
@@ -69,25 +72,36 @@ def lines(history: History) -> Iterator[bytes]:
 
 
 def save(history: History, path: str | Path) -> None:
-    """Write a history; a file of that name is replaced as a whole."""
+    """Write a history; a file of that name is replaced as a whole.
+
+    One that is called `….events.parquet` becomes Parquet, any other JSON lines.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(target.name + ".partial")
-    with partial.open("wb") as file:
-        for line in lines(history):
-            file.write(line)
-            file.write(b"\n")
+    if target.name.endswith(parquet.SUFFIX):
+        parquet.save(history, list(lines(history)), partial)
+    else:
+        with partial.open("wb") as file:
+            for line in lines(history):
+                file.write(line)
+                file.write(b"\n")
     partial.replace(target)
 
 
 def load(path: str | Path) -> History:
     """Read a history back; `BadHistory` unless it is whole and its fingerprint agrees."""
     try:
-        records = Path(path).read_bytes().split(b"\n")
+        data = Path(path).read_bytes()
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise BadHistory(path, 0, f"cannot be read ({why}); give a file of --out DIR") from error
-    return parse(records, path)
+    if not data.startswith(parquet.MAGIC):
+        return parse(data.split(b"\n"), path)
+    try:
+        return parse(parquet.records(path), path)
+    except parquet.Unreadable as error:
+        raise BadHistory(path, 0, _foreign(str(error))) from error
 
 
 def parse(records: list[bytes], path: str | Path) -> History:
