@@ -32,7 +32,7 @@ def test_nothing_is_fetched(page: str) -> None:
 
 def test_every_figure_that_can_be_drawn_is_on_it_with_its_command(page: str, two: Path) -> None:
     drawn = set(re.findall(r"ddlsim plot (\w+) out", page))
-    assert drawn == {"atomicity", "pareto", "own_ddl", "freeze"}
+    assert drawn == {"atomicity", "designs", "pareto", "own_ddl", "freeze"}
     assert page.count("<svg") == len(drawn)
     for name in drawn:
         assert figure.plots()[name].summary[1:] in page
