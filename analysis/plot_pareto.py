@@ -13,6 +13,8 @@ from analysis.drawing import canvas, logarithmic, note, point
 from analysis.figure import figure, main
 
 CELLS_MOST: Final = 24
+WIDE: Final = 30
+"""From which ratio of its ends on an axis has fewer numbers."""
 SAFETY: Final = ("I1", "I2", "I3", "I7", "I8")
 
 
@@ -53,8 +55,9 @@ def draw(cells: Cells) -> Any:
     costs.set_xlabel("DML latency, 99th percentile (ms)")
     costs.set_ylabel("DDL latency, 99th percentile (ms)")
     costs.set_title("What a design costs")
-    logarithmic(costs.xaxis)
-    logarithmic(costs.yaxis)
+    for axis in (costs.xaxis, costs.yaxis):
+        low, high = axis.get_data_interval()
+        logarithmic(axis, subs=(1.0, 3.0) if high > WIDE * low else (1.0, 2.0, 5.0))
     aborts.set_title("Schema aborts of all attempts")
     aborts.set_xlabel("%")
     aborts.set_xlim(left=0)

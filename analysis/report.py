@@ -131,10 +131,8 @@ def _parameters(cells: Cells) -> list[str]:
 
 def _sweep_command(origin: Mapping[str, Any]) -> str:
     """The command of a sweep; nothing of runs that no sweep file asked for."""
-    name = origin.get("sweep")
-    if name is None:
-        return ""
-    return f"ddlsim sweep {name} --out DIR --seeds {origin.get('seeds', 'A..B')}"
+    command = origin.get("command")
+    return f"{command} --out DIR" if command and "sweep" in origin else ""
 
 
 # --- the table ------------------------------------------------------------------------------------

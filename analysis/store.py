@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
+from msgspec import structs
 
 from analysis.chunks import PARTIAL, PARTS, ChunkId, Round, parts, tally_of, write_table
 from analysis.rows import SCHEMA, Cell
@@ -77,7 +78,10 @@ def claimed(directory: str, fresh: Manifest, *, resume: bool) -> Iterator[Manife
         for folder in (path, path / PARTS):
             for partial in folder.glob(f"*{PARTIAL}"):
                 partial.unlink(missing_ok=True)
-        manifest = found or fresh
+        # rounds beyond the first were asked for by the command that began them
+        manifest = found if found and len(found.rounds) > 1 else fresh
+        if found:
+            manifest = structs.replace(found, provenance=manifest.provenance)
         save(directory, manifest)
         yield manifest
 

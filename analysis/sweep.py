@@ -36,10 +36,12 @@ CHUNK_MOST: Final = 64
 class Options(Record, frozen=True):
     """How a sweep is carried out; nothing of it changes a row but `loads`.
 
+    `command` is the command line that asks for these rows again, as their provenance has it.
     `aggregates` asks for the tables of figures too; where Spark runs anyway they are always made.
     """
 
     directory: str
+    command: str
     master: str | None = None
     jobs: int | None = None
     resume: bool = False
@@ -91,25 +93,26 @@ def carry_out(
     }
     origin = {**provenance.of_program(), "sweep": sweep.name, "text": sweep.text, "set": table.set}
     origin |= {"seeds": f"{sweep.seeds.start}..{sweep.seeds.stop - 1}", "title": table.title}
+    origin["command"] = options.command
     fresh = store.Manifest(
         store.WRITER, store.FORMAT, table.title, store.fingerprint(asked), origin
-    )
-    work = Work(
-        directory=options.directory,
-        cells=cells,
-        metadata=provenance.metadata({**origin, "fingerprint": fresh.fingerprint}),
-        known=findings.known(),
-        loads=options.loads,
-        strict=table.strict,
-        all_claims=table.all_claims,
-        histories=table.histories != "none",
-        share=table.histories if isinstance(table.histories, float) else 0.0,
-        limits=Limits(table.budget.time_s, table.budget.memory_mib),
     )
     with (
         store.claimed(options.directory, fresh, resume=options.resume) as manifest,
         ExitStack() as s,
     ):
+        work = Work(
+            directory=options.directory,
+            cells=cells,
+            metadata=provenance.metadata({**manifest.provenance, "fingerprint": fresh.fingerprint}),
+            known=findings.known(),
+            loads=options.loads,
+            strict=table.strict,
+            all_claims=table.all_claims,
+            histories=table.histories != "none",
+            share=table.histories if isinstance(table.histories, float) else 0.0,
+            limits=Limits(table.budget.time_s, table.budget.memory_mib),
+        )
         return _Conductor(work, sweep.seeds, options, watcher, manifest, s).conduct(further)
 
 

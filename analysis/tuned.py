@@ -19,6 +19,7 @@ def read(source: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text("utf-8"))
         known = (found["writer"], found["format"]) == (WRITER, FORMAT)
+        known = known and {"command", "provenance"} <= found.keys()
     except (OSError, ValueError, KeyError, TypeError):
         known = False
     if not known:

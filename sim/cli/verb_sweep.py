@@ -1,6 +1,7 @@
 """`ddlsim sweep`: scenarios x designs x parameters x seeds, into one table of rows."""
 
 import argparse
+import shlex
 from collections import Counter
 from contextlib import ExitStack
 from typing import Any
@@ -64,6 +65,7 @@ def execute(options: argparse.Namespace) -> int:
     targets = [until.read_target(text) for text in options.until]
     asked = Options(
         directory=options.out,
+        command=command_of(options),
         master=options.master,
         jobs=options.jobs,
         resume=options.resume,
@@ -80,6 +82,17 @@ def execute(options: argparse.Namespace) -> int:
     else:
         show(document)
     return 0
+
+
+def command_of(options: argparse.Namespace) -> str:
+    """The command that gives the same rows again; where they go and who runs them is left out."""
+    words = ["ddlsim", "sweep", options.file]
+    if options.seeds is not None:
+        words += ["--seeds", f"{options.seeds.start}..{options.seeds.stop - 1}"]
+    for flag in ("until", "load"):
+        for value in getattr(options, flag):
+            words += [f"--{flag}", value]
+    return shlex.join(words)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -38,6 +38,7 @@ from sim.protocol.time_rules import (
     activation_plus_skew_rounded,
     agreed_delay,
     at_message_plus_delay,
+    hybrid_clock,
     largest_delay,
     looked_up_at_operation,
     operation_less_delay,
@@ -181,6 +182,7 @@ class Strategy:
     acknowledge_known_ts: Callable[[Timestamp, int], Timestamp] = activation_plus_skew_rounded
     message_delay: Callable[[int, int], int] = largest_delay
     reader_delay_bound: Callable[[int], int] = agreed_delay
+    clock: Callable[..., "HybridClock"] = hybrid_clock
     tick_ts: Callable[["HybridClock"], Timestamp] = tick_with_new_timestamp
     publish_safe_time: Publication = AFTER_LISTENERS
     tick_counts: Callable[[int, int], bool] = tick_of_its_term

@@ -1,15 +1,28 @@
-"""When an update activates, how long a reader waits, when a DDL is acknowledged."""
+"""Clocks, when an update activates, how long a reader waits, when a DDL is acknowledged."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from sim.model.hlc import HybridClock
+from sim.model.physical import PhysicalTimestamps
 from sim.units import MIN_TIMESTAMP, Timestamp, plus_ms, round_up
-
-if TYPE_CHECKING:
-    from sim.model.hlc import HybridClock
-
 
 UNBOUNDED_MS = 10**10
 """More milliseconds than any run has."""
+
+
+def hybrid_clock(
+    physical_ms: Callable[[], int], last: Timestamp, write_limit: Callable[[int], None]
+) -> HybridClock:
+    """Timestamps are hybrid (IEP-98, Using safe time), and go on over a death [98.x.7]."""
+    return HybridClock(physical_ms, last, write_limit)
+
+
+def physical_clock(
+    physical_ms: Callable[[], int], last: Timestamp, write_limit: Callable[[int], None]
+) -> HybridClock:
+    """A node's timestamps are what its physical clock shows, wherever that goes."""
+    del last, write_limit
+    return PhysicalTimestamps(physical_ms)
 
 
 def at_message_plus_delay(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
@@ -116,11 +129,11 @@ def whatever_delay(cluster_ms: int) -> int:
     return UNBOUNDED_MS
 
 
-def tick_with_new_timestamp(clock: "HybridClock") -> Timestamp:
+def tick_with_new_timestamp(clock: HybridClock) -> Timestamp:
     """An idle safe-time command ticks the clock: no later update can tie with it [98.x.2]."""
     return clock.now()
 
 
-def tick_with_current_time(clock: "HybridClock") -> Timestamp:
+def tick_with_current_time(clock: HybridClock) -> Timestamp:
     """An idle safe-time command shows the clock without ticking it: ties are possible."""
     return clock.current()

@@ -109,16 +109,23 @@ class Pauses:
 
 
 class NodePort:
-    """A node as the protocol sees it, on a simulated host."""
+    """A node as the protocol sees it, on a simulated host; `clock` makes what gives timestamps."""
 
-    def __init__(self, host: Host, settings: Settings, recorder: Recorder, pauses: Pauses) -> None:
+    def __init__(
+        self,
+        host: Host,
+        settings: Settings,
+        recorder: Recorder,
+        pauses: Pauses,
+        clock: Callable[..., HybridClock],
+    ) -> None:
         self._host = host
         self.name = host.name
         self.settings = settings
         self.disk = host.disk
         self.recording = recorder.recording
         self.disk_delay_us = 0
-        self.clock = self._clock()
+        self.clock = self._begun(clock)
         self.record: Callable[[Any], None] = recorder.record
         self.record_once = recorder.record_once
         self.on: Callable[[type, Handler], None] = host.on
@@ -133,7 +140,7 @@ class NodePort:
         self._waiters = ClockWaiters(host, self.clock)
         self.clock_passes = self._waiters.passes
 
-    def _clock(self) -> HybridClock:
+    def _begun(self, clock: Callable[..., HybridClock]) -> HybridClock:
         """The clock of this incarnation; it begins where the disk says that the last one ended."""
         disk = self.disk
 
@@ -141,7 +148,7 @@ class NodePort:
             disk[CLOCK_LIMIT] = limit
 
         last = disk.get(CLOCK_LIMIT, MIN_TIMESTAMP)
-        return HybridClock(self._host.clock.read_ms, last, write_limit)
+        return clock(self._host.clock.read_ms, last, write_limit)
 
     def spread(self, purpose: str, bound_us: Micros) -> Micros:
         """A span below the bound: a function of seed, node, purpose and how often it was asked."""

@@ -90,7 +90,8 @@ class Cluster:
 
     def _open_port(self, node: str) -> None:
         host = self.hosts[node]
-        port = NodePort(host, self._settings[node], self.recorder, self.pauses)
+        settings, clock = self._settings[node], self._strategy.clock
+        port = NodePort(host, settings, self.recorder, self.pauses, clock)
         port.disk_delay_us = self.disk_delays.get(node, 0)
         self.ports[node] = port
 

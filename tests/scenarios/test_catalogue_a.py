@@ -2,6 +2,10 @@
 
 import pytest
 
+from sim.history.events import ReadExecuted, WriteExecuted
+from sim.units import physical_ms
+from sim.world.plan import plan
+from sim.world.run import run
 from sim.world.shipped import load, shipped
 from tests.scenarios.runs import compared, runner_of
 
@@ -10,6 +14,7 @@ MUST_FIND = {
     "A0-T1": {"I1", "I2", "I8"},
     "A1-T1": {"I1"},
     "A1-T2": {"I1"},
+    "A2-T2": {"I12"},
     "A3-T2": {"I1", "I8"},
     "A4-T2": {"I1", "I8"},
     "A5-T1": {"I1"},
@@ -29,7 +34,7 @@ MUST_FIND = {
 """What the design of a schedule breaks."""
 OUT_OF_ASSUMPTION = {"A2-T1": "I1", "A8-T3": "I4"}
 """What is broken only because an assumption of the design is."""
-COSTS = ("A2-T2", "A3-T1", "A4-T1", "A6-T1", "A9-T1")
+COSTS = ("A3-T1", "A4-T1", "A6-T1", "A9-T1")
 """What is right and slow, or right although it looks wrong: the steps say how long each takes."""
 ALONE = ("A7-C0", "A7-T5-csmax", "A9-T2", "A9-T3", "A10-T1", "A10-T2")
 """Without a control: a control itself, another remedy, and what nothing is compared with."""
@@ -74,6 +79,27 @@ def test_what_needs_an_assumption(name: str) -> None:
 @pytest.mark.parametrize("name", [*COSTS, *(f"{name}-control" for name in COSTS)])
 def test_what_a_schedule_costs(name: str) -> None:
     assert all("violation" not in given for given in statuses(name).values())
+
+
+def test_a_physical_clock_takes_the_timestamps_of_its_node_back_with_it() -> None:
+    """What n3 resolves at 1100 it does not know any more at 910; on a hybrid clock it does."""
+    told: dict[str, list[tuple[str, bool, int]]] = {}
+    texts = {}
+    for name in ("A2-T2", "A2-T2-control"):
+        scenario = load(f"{FOLDER}{name}")
+        texts[name] = set(scenario.text.splitlines())
+        history = run(plan(scenario, 1))
+        told[name] = [
+            (event.tx, physical_ms(event.op_ts) >= 1100, event.version)
+            for event in history.events
+            if isinstance(event, ReadExecuted | WriteExecuted)
+        ]
+    assert told["A2-T2"] == [("a", True, 2), ("b", False, 1), ("c", False, 1)]
+    assert told["A2-T2-control"] == [("a", True, 2), ("b", True, 2), ("c", True, 2)]
+    more = texts["A2-T2-control"] - texts["A2-T2"]
+    assert {line for line in more if not line.startswith(("#", "title", "expect"))} == {
+        'clock = "hybrid_clock"'
+    }
 
 
 def test_waiting_for_csmax_too_hides_a_leader_that_trusts_its_own_clock() -> None:

@@ -16,6 +16,8 @@ LINE = {"figure": "mean wait, ms", "simulated": 0.5, "low": 0.25, "high": 0.75}
 ADVICE: dict[str, object] = {
     "format": 1,
     "writer": "ddlsim tune",
+    "command": "ddlsim tune --delays d.csv --slo 'dml_wait_p99<=1ms'",
+    "provenance": {"version": "9.9.9", "commit": "abc123", "python": "3.99"},
     "asked": {"strategy": "iep"},
     "recommended": {
         **SETTING,

@@ -2,17 +2,19 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from analysis import figure
+from analysis import figure, plot_designs
 from analysis.by_formula import worlds
-from analysis.cells import read
+from analysis.cells import Cells, CellsError, read
+from analysis.drawing import MARKERS, styled
 from sim.history import codec
 from tests.unit.analysis.cells import TINY
 from tests.unit.cli.command import ddlsim
 
-OF_TWO = ("atomicity", "pareto")
+OF_TWO = ("atomicity", "designs", "pareto")
 SWEPT = [name for name, plot in figure.plots().items() if plot.of == "sweep"]
 RUNS = [name for name, plot in figure.plots().items() if plot.of == "history"]
 SAYS = {
@@ -20,6 +22,7 @@ SAYS = {
     "atomicity": ("a0_on_receipt", "iep", "outage (ms)", "skew (ms)"),
     "ddl_storm": ("exp(λL)", "schema changes per second"),
     "delay": ("DD (ms)", "by formula", "DDL latency, mean"),
+    "designs": ("iep, ", "DDL, p99", "without need, inner retries included", "% of runs"),
     "freeze": ("6.7: X + PD - DD + a", "how long the learner lags (ms)"),
     "own_ddl": ("CSmax 7 ms", "real difference of the two clocks (ms)"),
     "pareto": ("a0_on_receipt", "DML latency, 99th percentile (ms)"),
@@ -121,6 +124,48 @@ def test_a_module_draws_by_itself(two: Path, tmp_path: Path, capfd: pytest.Captu
     monkeypatch.setattr("sys.argv", ["plot_pareto", str(tmp_path)])
     assert figure.main("pareto") == 2
     assert "no rows.parquet" in capfd.readouterr().err
+
+
+def test_designs_stand_one_below_the_other_with_what_the_rows_say(two: Path) -> None:
+    """A line each, at their shares; hollow just where nothing was broken."""
+    cells = read(two)
+    for cell in cells.cells:
+        for row in cell.rows:
+            row["needless_aborts"] = [("quirk", cell.number), ("compatible-change", 1)]
+    with styled():
+        drawn = plot_designs.draw(cells)
+    dml, _, aborts, unsafe = drawn.axes
+    assert len(dml.get_yticklabels()) == len(cells.cells)
+    broken = [each for each in _points(unsafe) if each[2] != "white"]
+    known = [cell.violating(*plot_designs.SAFETY).value for cell in cells.cells]
+    assert 0 < len(broken) < len(cells.cells)
+    assert [each[:2] for each in broken] == [
+        (pytest.approx(100 * share), line) for line, share in enumerate(known) if share
+    ]
+    needless = [each[0] for each in _points(aborts) if each[1] % 1]
+    assert needless == [
+        pytest.approx(
+            100 * len(cell.rows) * (cell.number + 1) / sum(row["attempts"] for row in cell.rows)
+        )
+        for cell in cells.cells
+    ]
+
+
+def _points(axes: Any) -> list[tuple[float, float, str]]:
+    """Where the markers of a column stand, and what they are filled with."""
+    found = []
+    for line in axes.get_lines():
+        xs, ys = line.get_data()
+        if line.get_marker() in MARKERS and len(xs) == 1 and xs[0] == xs[0]:
+            found.append((float(xs[0]), float(ys[0]), line.get_markerfacecolor()))
+    return found
+
+
+def test_too_many_designs_for_one_picture_are_refused(two: Path) -> None:
+    cells = read(two)
+    many = Cells(cells.cells * 4, cells.provenance)
+    with pytest.raises(CellsError, match="shows up to 24 cells, and this sweep has 32"):
+        plot_designs.draw(many)
 
 
 def test_formulas_are_those_of_the_scenario_that_was_swept(two: Path) -> None:

@@ -32,7 +32,7 @@ def test_nothing_is_fetched(page: str) -> None:
 
 def test_every_figure_that_can_be_drawn_is_on_it_with_its_command(page: str, two: Path) -> None:
     drawn = set(re.findall(r"ddlsim plot (\w+) out", page))
-    assert drawn == {"atomicity", "pareto", "own_ddl", "freeze"}
+    assert drawn == {"atomicity", "designs", "pareto", "own_ddl", "freeze"}
     assert page.count("<svg") == len(drawn)
     for name in drawn:
         assert figure.plots()[name].summary[1:] in page
@@ -43,7 +43,8 @@ def test_every_figure_that_can_be_drawn_is_on_it_with_its_command(page: str, two
 
 def test_it_holds_the_configuration_and_a_line_for_each_cell(page: str) -> None:
     assert "16 runs in 8 cells" in page
-    assert "ddlsim sweep" in page
+    (command,) = re.findall(r"<pre>(ddlsim sweep .*?)</pre>", page)
+    assert shlex.split(command)[3:] == ["--out", "DIR"]
     assert "skew_ms = { path" in page  # the sweep's own text
     assert "<th>outage (ms)</th>" in page
     table = page[page.index("What came out") : page.index("What the judges found")]
@@ -88,6 +89,7 @@ def test_advice_is_read_without_json(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text("utf-8")
     plain = re.sub(r"\s+", " ", re.sub(r"<svg.*?</svg>|<[^>]+>", " ", page, flags=re.DOTALL))
     for words in (
+        "384 runs; ddlsim 9.9.9, commit abc123, Python 3.99. ddlsim tune --delays d.csv --slo",
         "DD 60 500 the least that meets the goals is 55; 95 %: 50 to 60",
         "CSmax 7 500 the largest skew in 40 looks was 4.50 ms, between n1 and n2, plus 2.25 ms",
         "0.500 (0.250 to 0.750) surely",
@@ -103,7 +105,10 @@ def test_advice_is_read_without_json(tmp_path: Path) -> None:
     assert "recommended 60 ms" in (tmp_path / "tune.svg").read_text("utf-8")
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"writer": "another", "format": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"writer": "ddlsim tune", "format": 1}', '{"writer": "another", "format": 1}'],
+)
 def test_advice_of_others_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "tune.json").write_text(text, "utf-8")
     for words in (("report", str(tmp_path)), ("plot", "tune", str(tmp_path))):

@@ -1,13 +1,16 @@
 """Sweeps without Spark: the same rows for any number of processes, resumed after any death."""
 
 import json
+import shlex
 import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec import structs
 
 from analysis import provenance, store
+from analysis.chunks import Round
 from analysis.rows import SCHEMA, Job, run_job, table
 from tests.unit.analysis.sweeps import (
     begin,
@@ -57,11 +60,49 @@ def test_every_table_says_where_it_comes_from(whole: tuple[str, Path]) -> None:
         assert told["version"] == provenance.of_program()["version"]
         assert told["packages"]["pyarrow"]
         assert told["seeds"] == "0..39"
+        assert told["command"] == f"ddlsim sweep {whole[0]}"
         assert "protocol.delay_duration_ms" in told["text"]
     part = next((whole[1] / "parts").glob("*.parquet"))
     assert provenance.read(pq.read_schema(part).metadata) == told
     cells = store.read_cells(str(whole[1]))
     assert cells["dd"].to_pylist() == [0, 20, 60]
+
+
+def test_the_command_of_the_provenance_gives_the_same_rows(tmp_path: Path) -> None:
+    """Where the rows go, and who runs them, is left to whoever says it again."""
+    file = sweep_file(tmp_path, 6)
+    assert sweep(file, tmp_path / "one", "--seeds", "2..3", "--jobs", "2").code == 0
+    first = command_in(tmp_path / "one")
+    assert shlex.split(first) == ["ddlsim", "sweep", file, "--seeds", "2..3"]
+    again = [*shlex.split(first)[1:], "--out", str(tmp_path / "two"), "--jobs", "1"]
+    assert ddlsim(*again).code == 0
+    assert rows_bytes(tmp_path / "two") == rows_bytes(tmp_path / "one")
+
+
+def test_what_is_taken_further_says_by_which_command(tmp_path: Path) -> None:
+    """Of rounds beyond the first, that which began them; whoever looks on asks for no seeds."""
+    one = Round((0,), 0, 4, 2)
+    told = {"command": "ddlsim sweep x.toml"}
+    fresh = store.Manifest(store.WRITER, store.FORMAT, "x", "abc", told)
+    until = structs.replace(fresh, provenance={"command": "ddlsim sweep x.toml --until TARGET"})
+    directory = str(tmp_path / "out")
+    begun = []
+    for asks, rounds in ((fresh, ()), (until, (one,)), (fresh, (one, one))):
+        with store.claimed(directory, asks, resume=True) as manifest:
+            assert manifest == store.load(directory)
+            begun.append(manifest.provenance["command"])
+            store.save(directory, structs.replace(manifest, rounds=(*rounds, one)))
+    assert begun == [told["command"], until.provenance["command"], until.provenance["command"]]
+
+
+def command_in(directory: Path) -> str:
+    """The command in the rows' provenance, which is the manifest's and the cells' too."""
+    told = [
+        provenance.read(pq.read_schema(directory / name).metadata)["command"]
+        for name in ("rows.parquet", "cells.parquet")
+    ]
+    assert told == [store.load(str(directory)).provenance["command"]] * 2
+    return str(told[0])
 
 
 def test_any_number_of_processes_gives_the_same_bytes(

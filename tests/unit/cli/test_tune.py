@@ -1,13 +1,16 @@
 """`ddlsim tune` from the shell: the answer, its document, and what is refused before any run."""
 
+import argparse
+import html
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sim.cli import main
-from sim.cli.verb_tune import asked_of
+from sim.cli import arguments, main
+from sim.cli.verb_tune import asked_of, command_of
 from tests.unit.cli.command import ROOT
 
 DELAYS = "scenarios/measurements/delays_ms.csv"
@@ -35,12 +38,12 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("tune")
     out = folder / "out"
     files = ["--delays", small_delays(folder), "--offsets", small_offsets(folder)]
-    code = main(["tune", *files, *SMALL, "--current-h", "50", "--current-dd", "200",
-                 "--slo", "dml_wait_p99<=2ms", "--slo", "schema_abort_rate<=10%",
-                 "--slo", "ddl_latency_p99<=3s", "--out", str(out)])  # fmt: skip
-    assert code == 0
+    words = ["tune", *files, *SMALL, "--current-h", "50", "--current-dd", "200",
+             "--slo", "dml_wait_p99<=2ms", "--slo", "schema_abort_rate<=10%",
+             "--slo", "ddl_latency_p99<=3s", "--out", str(out)]  # fmt: skip
+    assert main(words) == 0
     found: dict[str, Any] = json.loads((out / "tune.json").read_text("utf-8"))
-    return {**found, "out": out}
+    return {**found, "out": out, "words": words}
 
 
 def test_the_answer_meets_the_goals_and_says_how_surely(answered: dict[str, Any]) -> None:
@@ -99,6 +102,26 @@ def test_rows_and_cells_are_written(answered: dict[str, Any]) -> None:
     assert rows.num_rows == answered["runs"]["all"] == 2 * cells.num_rows
     assert set(cells["kind"].to_pylist()) == {"looks", "statements", "calm", "skewed"}
     assert b"ddlsim" in rows.schema.metadata
+
+
+def test_the_answer_holds_its_own_command_and_the_page_shows_it(
+    answered: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = shlex.split(answered["command"])
+    assert words[0] == "ddlsim"
+    assert not {"--out", "--jobs", "--master"}.intersection(words), "who runs it, and where to"
+    first, again = options_of(answered["words"]), options_of(words[1:])
+    assert asked_of(again) == asked_of(first)
+    assert command_of(again) == answered["command"]
+    assert main(["report", str(answered["out"])]) == 0
+    capsys.readouterr()
+    page = html.unescape((answered["out"] / "report.html").read_text("utf-8"))
+    assert f"<pre>{answered['command']}</pre>" in page
+    assert f"ddlsim {answered['provenance']['version']}" in page
+
+
+def options_of(words: list[str]) -> argparse.Namespace:
+    return arguments.parse(words, {}, *arguments.parsers())
 
 
 def test_the_same_command_gives_the_same_answer_as_text(
@@ -216,8 +239,6 @@ def test_a_directory_of_something_else_stays_as_it_is(
 
 def test_the_shipped_sample_is_read_and_has_a_leader() -> None:
     from os import environ
-
-    from sim.cli import arguments
 
     top, verbs = arguments.parsers()
     words = ["tune", "--delays", str(ROOT / DELAYS), "--offsets", str(ROOT / OFFSETS)]

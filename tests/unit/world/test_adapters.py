@@ -1,5 +1,6 @@
 """The ports, answered by the kernel: who waits for a clock, what is recorded, who is paused."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from sim.kernel.loop import Loop
 from sim.kernel.network import Network
 from sim.kernel.rng import Constant, quantiles
 from sim.model.hlc import HybridClock
+from sim.model.physical import PhysicalTimestamps
 from sim.units import Timestamp, timestamp
 from sim.world.adapters import ClockWaiters, NodePort, Pauses, Recorder
 from tests.helpers_protocol import settings
@@ -19,15 +21,20 @@ from tests.unit.world.worlds import empty_history
 
 
 class Machine:
-    """A host with its hybrid clock, and the instants at which its waiters were let go."""
+    """A host with its clock, and the instants at which its waiters were let go."""
 
-    def __init__(self, offset_us: int = 0, drift_ppm: int = 0) -> None:
+    def __init__(
+        self,
+        offset_us: int = 0,
+        drift_ppm: int = 0,
+        clock: Callable[..., HybridClock] = HybridClock,
+    ) -> None:
         self.loop = Loop()
         network = Network(self.loop, 1)
         network.configure(Weather(latency=quantiles(Constant(1))))
         self.physical = PhysicalClock(self.loop, offset_us, drift_ppm)
         self.host = Host(self.loop, network, "n1", self.physical)
-        self.clock = HybridClock(self.physical.read_ms)
+        self.clock = clock(self.physical.read_ms)
         self.waiters = ClockWaiters(self.host, self.clock)
         self.woken: list[tuple[str, int]] = []
 
@@ -230,7 +237,7 @@ class Port(Machine):
         self.pauses = Pauses()
         recorder = Recorder(self.history, recording=True)
         self.settings = settings()
-        self.port = NodePort(self.host, self.settings, recorder, self.pauses)
+        self.port = NodePort(self.host, self.settings, recorder, self.pauses, HybridClock)
 
 
 def test_a_port_is_the_machine_as_the_protocol_sees_it() -> None:
@@ -242,6 +249,16 @@ def test_a_port_is_the_machine_as_the_protocol_sees_it() -> None:
     assert port.disk is machine.host.disk
     assert port.settings is machine.settings
     assert port.clock.now() == timestamp(1)
+
+
+def test_who_waits_for_a_physical_clock_waits_on_where_it_is_set_back() -> None:
+    """Until it shows again what it was to show."""
+    machine = Machine(clock=PhysicalTimestamps)
+    machine.wait("a", timestamp(5))
+    machine.wait("b", timestamp(5, 1))
+    machine.at(4_000, machine.physical.step, -3_000)
+    machine.at(4_500, machine.clock.update, timestamp(100))
+    assert machine.until(20_000) == [("a", 8_000), ("b", 9_000)]
 
 
 def test_a_port_waits_sleeps_and_calls_later() -> None:
