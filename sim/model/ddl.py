@@ -6,6 +6,7 @@ version and the *simple changes* that lead there, in order [110.compat.compound]
 are what forward compatibility is judged by, in the protocol and, independently, by the judges.
 """
 
+from sim.model.pending import PendingChange
 from sim.model.records import Record, Tagged
 from sim.model.schema import Column, ColumnType, Constraint, Index, SchemaObject, Value
 
@@ -275,6 +276,7 @@ SimpleChange = (
     | ColumnDropped
     | ColumnRenamed
     | ColumnAltered
+    | PendingChange
     | ConstraintAdded
     | ConstraintDropped
     | IndexCreated
@@ -287,8 +289,7 @@ SimpleChange = (
 class ObjectChange(Record, frozen=True):
     """The step of one top-level object from version - 1 to `version`.
 
-    `definition` is the object at that version, None once it is dropped; `changes` lead there in
-    order.
+    `definition` is the object at that version, None once it is dropped; `changes` lead there.
     """
 
     object_id: int

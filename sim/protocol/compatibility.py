@@ -45,6 +45,7 @@ from sim.model.ddl import (
     SimpleChange,
     ZoneAltered,
 )
+from sim.model.pending import ColumnConfirmed, ColumnPending
 from sim.model.schema import TEMPORAL_TYPES
 from sim.protocol.column_types import fits_as_text, longest_text, same_default, widens
 
@@ -94,8 +95,11 @@ def _of_zone(change: SimpleChange, kind: str) -> RuleVerdict | None:
 
 
 def _column_added(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """ADD COLUMN of a column with a known default value [110.column.add]."""
-    if not isinstance(change, ColumnAdded):
+    """ADD COLUMN of a column with a known default value [110.column.add], or in two steps."""
+    if isinstance(change, ColumnConfirmed):
+        reason, name = "whoever wrote while it was pending gave a value", change.column.name
+        return RuleVerdict("110.later.2", compatible=True, reason=reason, column=name)
+    if not isinstance(change, ColumnAdded | ColumnPending):
         return None
     column = change.column
     known = column.nullable or column.default is not None
