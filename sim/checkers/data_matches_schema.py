@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
 from sim.checkers.final_state import final_state
+from sim.checkers.mandatory import rows_without_values
 from sim.checkers.rows import is_legal
 from sim.checkers.writes import Item, Version, Write, Writes, differing, the_row, writes_of
 from sim.history.events import (
@@ -35,7 +36,7 @@ class DataMatchesSchema:
     voices = BOTH_VOICES
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """Writes, then reads, then what clients were told, then the final state."""
+        """Writes, then reads, what clients were told, what columns promise, and the final state."""
         writes = writes_of(case)
         for tx in case.transactions.values():
             yield from _written(case, writes, tx)
@@ -53,6 +54,7 @@ class DataMatchesSchema:
                 if read.predicate and tx.read_ts is None:
                     yield from _rows_missed(case, writes, position, read)
             yield from _told(case, tx)
+        yield from rows_without_values(case, writes)
         yield from final_state(case, writes)
 
 

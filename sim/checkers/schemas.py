@@ -6,6 +6,7 @@ and at commit_ts = Tu the new version counts already.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from sim.history.events import UpdateLogged
@@ -109,6 +110,11 @@ class SchemaLog:
         if after >= upto:
             return []
         return [one for one in self._versions.get(object_id, ()) if after < one.version <= upto]
+
+    def all_steps(self) -> Iterator[SchemaVersion]:
+        """Every version of every object, each object's in order."""
+        for versions in self._versions.values():
+            yield from versions
 
     def pending(self, object_id: int, version: int) -> dict[int, int]:
         """The columns that nobody has confirmed by a version, and since which they are pending."""
