@@ -52,7 +52,7 @@ def _without(case: Case, step: SchemaVersion, there: Version, column: Column) ->
     row = the_row(case, step.object_id, event.key, event.version)
     logged = case.schemas.catalog(step.catalog_version)
     return Anomaly(
-        "illegal-row",
+        "missing-value",
         f"{row}, as {there.write.tx} had left it at {show(Timestamp(there.commit_ts))}, had no "
         f"value of {column.name}, which is NOT NULL in version {step.version}, active since "
         f"{show(Timestamp(step.activation_ts))}",

@@ -1,4 +1,4 @@
-"""NOT NULL columns without default, which IEP-110 postpones: on a table that is empty [110.later.2].
+"""NOT NULL columns without default on an empty table, which IEP-110 postpones [110.later.2].
 
 Such a column has no meaning for rows that exist, so somebody has to look whether there are any.
 Whoever looks first and installs then has seen the past: rows may be written under the old schema
@@ -153,18 +153,20 @@ async def _why_not_empty(
 ) -> Refused | None:
     """None if the table has no rows at a timestamp; else that it has some, or cannot be read."""
     assert change.looks is not None, f"{change.node.name} cannot look at tables"
-    settings = change.node.settings
-    reason = Reason.NODE_UNREACHABLE
-    for attempt in range(settings.ddl_attempts):
-        found = await change.looks.rows_at(added.object_id, read_ts, f"{op}.look{attempt}")
-        if found == 0:
-            return None
-        if isinstance(found, int):
-            return refuse(
-                f"table {added.name!r} is not empty: its rows have no value of a column that is "
-                "NOT NULL and has no default; give it one [110.later.2]"
-            )
-        reason = found
-        await change.node.sleep(settings.resend_us)
-    message = f"nobody can tell whether table {added.name!r} is empty: {reason.sentence}"
-    return Refused(reason, message)
+    node, number = change.node, 0
+    until_us = node.watch.now_us + node.settings.operation_timeout_us
+    while True:
+        found = await change.looks.rows_at(added.object_id, read_ts, f"{op}.look{number}")
+        if not isinstance(found, Reason):
+            break
+        if node.watch.now_us >= until_us:
+            message = f"nobody can tell whether table {added.name!r} is empty: {found.sentence}"
+            return Refused(found, message)
+        await node.sleep(node.settings.resend_us)
+        number += 1
+    if not found:
+        return None
+    return refuse(
+        f"table {added.name!r} is not empty: its rows have no value of a column that is NOT NULL "
+        "and has no default; give it one [110.later.2]"
+    )
