@@ -31,7 +31,10 @@ def rows_without_values(case: Case, writes: Writes) -> Iterator[Anomaly]:
 
 
 def _promised(change: SimpleChange) -> Column | None:
-    """The column of which every row has a value from this change on, if there is one."""
+    """The column of which every row has a value from this change on, if there is one.
+
+    Where it was added with a default nobody need look: that is what older rows show.
+    """
     if isinstance(change, ColumnConfirmed):
         return None if change.column.nullable else change.column
     if not isinstance(change, ColumnAdded):

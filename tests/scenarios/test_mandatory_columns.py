@@ -182,6 +182,15 @@ def test_the_two_steps_accuse_nobody() -> None:
     assert found({}) == set()
 
 
+def test_no_column_stays_pending_because_others_change_the_catalog() -> None:
+    """With one attempt each, many statements give up; what was begun is ended all the same."""
+    runner = runner_of(load(GENERATED, {"protocol.ddl_attempts": 1}))
+    rows = [runner.row(seed) for seed in range(12)]
+    assert all(row.crash is None for row in rows)
+    assert sum(row.reached.get("ddl-attempts-exhausted", 0) for row in rows) > 0
+    assert not any(row.violations and row.failed for row in rows)
+
+
 def test_a_look_before_the_change_is_convicted() -> None:
     assert found({"strategy.name": "b12_naive_check"}) == {"I7"}
 
