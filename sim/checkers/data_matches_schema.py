@@ -23,10 +23,11 @@ class DataMatchesSchema:
     """What clients meant, what primaries wrote, what reads showed and what storage kept agree.
 
     A row is compared with the judges' own upgrade of what its writer's client encoded, column id
-    by column id. A read, but one of the past, must not miss a write whose commit was stored before
-    it and whose commit_ts is not above its op_ts; when all has come to rest, storage must hold the
-    last committed write of each key by commit_ts, on the node that is primary then, and no replica
-    that is as far may hold anything else (`final_state`).
+    by column id. No row lacks a value of a column that promises one for each (`mandatory`). A read,
+    but one of the past, must not miss a write whose commit was stored before it and whose commit_ts
+    is not above its op_ts; when all has come to rest, storage must hold the last committed write of
+    each key by commit_ts, on the node that is primary then, and no replica that is as far may hold
+    anything else (`final_state`).
     """
 
     name = "data_matches_schema"

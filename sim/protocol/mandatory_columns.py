@@ -21,7 +21,7 @@ in any other a mandatory column is refused as ever.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from sim.model.ddl import AddColumn, AlterTable, ColumnAdded, ColumnDropped, IndexDropped
 from sim.model.pending import ColumnConfirmed, ColumnPending
@@ -50,7 +50,7 @@ async def install_if_seen_empty(
     snapshot = change.catalog.latest()
     built = _with_columns(statement, snapshot)
     why: Refused | None = None
-    if isinstance(built, Built):
+    if isinstance(built, Built) and any(map(_is_mandatory, built.objects[0].changes)):
         now = change.node.clock.now()
         why = await _why_not_empty(change, op, built.objects[0], now)
     done = await logged(change, op, lambda newest: why or _with_columns(statement, newest))
@@ -65,12 +65,12 @@ async def install_pending_first(
         return await replicate_wait_acknowledge(change, op, statement)
     node, strategy = change.node, change.strategy
     done = await logged(change, op, partial(_with_pending, statement), "pending-")
-    if done is None or not isinstance(done.built, Built):
+    pended = None if done is None else _pended(done.built)
+    if done is None or pended is None:
         return await acknowledged(change, op, done)
     node.probe("column-pending")
     skew_ms = node.settings.max_clock_skew_ms
     await node.clock_passes(strategy.acknowledge_ts(done.activation_ts, skew_ms))
-    (pended,) = done.built.objects
     why = await _why_not_empty(change, op, pended, done.activation_ts)
     rounds, ended = 0, None
     while ended is None:  # a column must not stay pending because others change the catalog too
@@ -108,13 +108,22 @@ def _with_pending(statement: "Statement", snapshot: "Snapshot") -> Built | NoOp 
         return built
     (change,) = built.objects
     changes = tuple(
-        ColumnPending(one.column)
-        if isinstance(one, ColumnAdded) and is_mandatory(one.column)
-        else one
-        for one in change.changes
+        ColumnPending(one.column) if _is_mandatory(one) else one for one in change.changes
     )
     assert change.definition is not None, f"{change.name} is gone"
     return Built((changed(change.definition, changes),))
+
+
+def _is_mandatory(change: "SimpleChange") -> TypeGuard[ColumnAdded]:
+    return isinstance(change, ColumnAdded) and is_mandatory(change.column)
+
+
+def _pended(built: Built | NoOp | Refused) -> "ObjectChange | None":
+    """The step that made columns pending; none did where IF NOT EXISTS found them all."""
+    if not isinstance(built, Built):
+        return None
+    (change,) = built.objects
+    return change if any(isinstance(one, ColumnPending) for one in change.changes) else None
 
 
 def _ended(pended: "ObjectChange", why: Refused | None, snapshot: "Snapshot") -> Built | Refused:

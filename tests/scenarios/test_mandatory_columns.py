@@ -56,9 +56,9 @@ def alter(name: str, at_ms: int, actions: str, expect: str = '"ok"') -> str:
     return step(name, at_ms, f'ddl = "ALTER TABLE t {actions}"', expect)
 
 
-def row_of(*parts: str, protocol: str = "") -> RunRow:
+def row_of(*parts: str, protocol: str = "", design: str = "b12_two_step") -> RunRow:
     """The run of some steps: all end as they expect, and nothing is found."""
-    head = HEAD.replace("[cluster]", f"{protocol}\n[cluster]")
+    head = HEAD.replace("[cluster]", f"{protocol}\n[cluster]").replace("b12_two_step", design)
     scenario = read(head + "\n".join(parts), "mandatory")
     row = runner_of(scenario).row(0)
     assert row.crash is None
@@ -96,6 +96,16 @@ def test_what_does_more_than_adding_columns_is_refused_as_ever() -> None:
 def test_what_needs_no_value_is_installed_as_ever() -> None:
     row = row_of(ROW, alter("d", 100, "ADD COLUMN w INT NOT NULL DEFAULT 1"))
     assert row.reached.get("column-pending", 0) == 0
+
+
+@pytest.mark.parametrize("design", ["b12_two_step", "b12_naive_check"])
+def test_a_column_that_exists_already_needs_no_look(design: str) -> None:
+    """IF NOT EXISTS: only `x` is new, and rows may lack it."""
+    both = "ADD COLUMN IF NOT EXISTS (v INT NOT NULL, x INT)"
+    again = alter("e", 300, "ADD COLUMN IF NOT EXISTS x INT NOT NULL")
+    row = row_of(ROW, alter("d", 100, both), again, design=design)
+    assert row.reached.get("table-looked-at", 0) == 0
+    assert (row.reached["ddl-installed"], row.reached["ddl-noop"]) == (1, 1)
 
 
 def test_rows_in_any_partition_cancel_it() -> None:
