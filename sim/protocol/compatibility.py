@@ -116,10 +116,8 @@ def _column_dropped(change: SimpleChange, _: str) -> RuleVerdict | None:
     """DROP COLUMN [110.column.drop]."""
     if not isinstance(change, ColumnDropped):
         return None
-    reason = "an upgraded tuple would have less information"
-    return RuleVerdict(
-        "110.column.drop", compatible=False, reason=reason, column=change.column.name
-    )
+    reason, name = "an upgraded tuple would have less information", change.column.name
+    return RuleVerdict("110.column.drop", compatible=False, reason=reason, column=name)
 
 
 def _column_renamed(change: SimpleChange, _: str) -> RuleVerdict | None:
@@ -157,9 +155,7 @@ def _default(change: SimpleChange, _: str) -> RuleVerdict | None:
     if before.default == after.default and type(before.default) is type(after.default):
         return None
     reason = "a reader could tell which default a tuple was written with"
-    return RuleVerdict(
-        "110.column.default", compatible=False, reason=reason, column=change.before.name
-    )
+    return RuleVerdict("110.column.default", compatible=False, reason=reason, column=before.name)
 
 
 def _column_type(change: SimpleChange, _: str) -> RuleVerdict | None:
