@@ -29,6 +29,7 @@ from sim.history.history import FORMAT, Header, History
 from sim.history.world_events import ClockSet
 from sim.model import ddl
 from sim.model.design import Claim, DesignHeader
+from sim.model.pending import ColumnPending
 from sim.model.schema import Column, ColumnType, Constraint, Table
 from sim.units import ms, timestamp
 
@@ -358,7 +359,7 @@ def _changed(before: Table, changes: tuple[Any, ...]) -> Table | None:
                 return None
             case ddl.ObjectRenamed(new_name=new_name):
                 name = new_name
-            case ddl.ColumnAdded(column=column):
+            case ddl.ColumnAdded(column=column) | ColumnPending(column=column):
                 columns.append(column)
             case ddl.ColumnDropped(column=column):
                 columns = [one for one in columns if one.id != column.id]

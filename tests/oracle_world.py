@@ -20,6 +20,7 @@ from sim.model.ddl import (
     SimpleChange,
     ZoneAltered,
 )
+from sim.model.pending import ColumnConfirmed, ColumnPending
 from sim.model.schema import (
     FLOAT_TYPES,
     INTEGER_TYPES,
@@ -88,6 +89,8 @@ def small_changes() -> Iterator[Asked]:
         for default in DEFAULTS[name]:
             column = Column(1, "v", sized(name), nullable, default, default)
             yield from ((ColumnAdded(column), "table"), (ColumnDropped(column), "table"))
+        mandatory = Column(1, "v", sized(name), nullable=False)
+        yield from ((ColumnPending(mandatory), "table"), (ColumnConfirmed(mandatory), "table"))
     for before, after in product(TYPES, (*TYPES, *ROOMS)):
         if before != after:
             yield ColumnAltered(Column(1, "v", before), Column(1, "v", after)), "table"

@@ -175,8 +175,7 @@ class Case:
         for position, logged in self.of(UpdateLogged):
             if logged.op is not None:
                 ddl = self._ddl(found, logged.op)
-                if ddl.logged is None:
-                    ddl.logged, ddl.logged_at = logged, position
+                ddl.logged, ddl.logged_at = logged, position  # of several updates the last
         return found
 
     def _ddl(self, found: dict[str, Ddl], op: str) -> Ddl:

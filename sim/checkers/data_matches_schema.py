@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
 from sim.checkers.final_state import final_state
+from sim.checkers.mandatory import rows_without_values
 from sim.checkers.rows import is_legal
 from sim.checkers.writes import Item, Version, Write, Writes, differing, the_row, writes_of
 from sim.history.events import (
@@ -22,10 +23,11 @@ class DataMatchesSchema:
     """What clients meant, what primaries wrote, what reads showed and what storage kept agree.
 
     A row is compared with the judges' own upgrade of what its writer's client encoded, column id
-    by column id. A read, but one of the past, must not miss a write whose commit was stored before
-    it and whose commit_ts is not above its op_ts; when all has come to rest, storage must hold the
-    last committed write of each key by commit_ts, on the node that is primary then, and no replica
-    that is as far may hold anything else (`final_state`).
+    by column id. No row lacks a value of a column that promises one for each (`mandatory`). A read,
+    but one of the past, must not miss a write whose commit was stored before it and whose commit_ts
+    is not above its op_ts; when all has come to rest, storage must hold the last committed write of
+    each key by commit_ts, on the node that is primary then, and no replica that is as far may hold
+    anything else (`final_state`).
     """
 
     name = "data_matches_schema"
@@ -35,7 +37,7 @@ class DataMatchesSchema:
     voices = BOTH_VOICES
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """Writes, then reads, then what clients were told, then the final state."""
+        """Writes, then reads, what clients were told, what columns promise, and the final state."""
         writes = writes_of(case)
         for tx in case.transactions.values():
             yield from _written(case, writes, tx)
@@ -53,6 +55,7 @@ class DataMatchesSchema:
                 if read.predicate and tx.read_ts is None:
                     yield from _rows_missed(case, writes, position, read)
             yield from _told(case, tx)
+        yield from rows_without_values(case, writes)
         yield from final_state(case, writes)
 
 

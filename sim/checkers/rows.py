@@ -5,6 +5,7 @@ did not have shows the default that it was added with; a column that the reader'
 have vanishes; a value whose column has changed its type stays the same value.
 """
 
+from collections.abc import Container
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
@@ -103,11 +104,14 @@ def _without_zeros(text: str) -> str:
     return text.rstrip("0").removesuffix(".") if "." in text else text
 
 
-def is_legal(row: Cells, table: Table) -> str | None:
-    """Why a row must not exist under a schema: a NULL where none may be; None if it may."""
+def is_legal(row: Cells, table: Table, excused: Container[int] = ()) -> str | None:
+    """Why a row must not exist under a schema: a NULL where none may be; None if it may.
+
+    `excused` are columns that promise nothing of this row.
+    """
     cells = dict(row)
     for column in table.columns:
-        if not column.nullable and cells.get(column.id) is None:
+        if not column.nullable and cells.get(column.id) is None and column.id not in excused:
             return f"{column.name} is NOT NULL and has no value"
     return None
 

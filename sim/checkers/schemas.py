@@ -6,10 +6,12 @@ and at commit_ts = Tu the new version counts already.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from sim.history.events import UpdateLogged
 from sim.model.ddl import SimpleChange
+from sim.model.pending import ColumnConfirmed, ColumnPending
 from sim.model.schema import SchemaObject
 
 
@@ -108,6 +110,22 @@ class SchemaLog:
         if after >= upto:
             return []
         return [one for one in self._versions.get(object_id, ()) if after < one.version <= upto]
+
+    def all_steps(self) -> Iterator[SchemaVersion]:
+        """Every version of every object, each object's in order."""
+        for versions in self._versions.values():
+            yield from versions
+
+    def pending(self, object_id: int, version: int) -> dict[int, int]:
+        """The columns that nobody has confirmed by a version, and since which they are pending."""
+        found: dict[int, int] = {}
+        for step in self.steps(object_id, 0, version):
+            for change in step.changes:
+                if isinstance(change, ColumnPending):
+                    found[change.column.id] = step.version
+                elif isinstance(change, ColumnConfirmed):
+                    found.pop(change.column.id, None)
+        return found
 
     def newest(self, object_id: int) -> SchemaVersion | None:
         """The last version that was ever logged of an object."""

@@ -41,6 +41,7 @@ from sim.model.ddl import (
     SimpleChange,
     ZoneAltered,
 )
+from sim.model.pending import ColumnConfirmed, ColumnPending, PendingChange
 from sim.model.schema import Column, ColumnType, Index
 
 
@@ -122,8 +123,10 @@ def aspects(change: SimpleChange, kind: str = "table") -> list[Aspect]:
         return [_of_object(change, kind)]
     if isinstance(change, ColumnAltered):
         return _altered(change.before, change.after)
-    if isinstance(change, ColumnAdded):
+    if isinstance(change, ColumnAdded | ColumnPending):
         return [Aspect("110.column.add", _table(), _table(change.column))]
+    if isinstance(change, ColumnConfirmed):
+        return [Aspect("110.later.2", _table(change.column), _table(change.column))]
     if isinstance(change, ColumnDropped):
         return [Aspect("110.column.drop", _table(change.column), _table())]
     if isinstance(change, ColumnRenamed):
@@ -215,8 +218,9 @@ def _same_default(before: Column, after: Column) -> bool:
 
 def harmless_to_older(changes: Iterable[SimpleChange]) -> bool:
     """Whether any row written after these changes, downgraded, is one of the schema before."""
+    harmless = ColumnAdded | ColumnRenamed | PendingChange | IndexDropped | ObjectCreated
     return all(
-        isinstance(change, ColumnAdded | ColumnRenamed | IndexDropped | ObjectCreated)
+        isinstance(change, harmless)
         or (isinstance(change, IndexCreated) and not change.index.unique)
         for change in changes
     )

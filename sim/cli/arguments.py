@@ -217,10 +217,10 @@ def _compat(parser: Parser) -> None:
     add("--from-scratch", metavar="FILE.sql", help="judge a file that begins with nothing")
     add(
         "--baseline",
-        choices=("iep", "ignite3"),
+        choices=("iep", "ignite3", "b12"),
         default="iep",
         metavar="B",
-        help="whose rules: iep (the text) or ignite3 (the shipped code)",
+        help="whose rules: iep (the text), ignite3 (the shipped code), b12 (iep on empty tables)",
     )
     add("--ddl-rate", type=rate, metavar="R", help="statements per second on a table")
     add("--tx-length", type=rate, metavar="L", help="seconds from first use to commit")

@@ -10,8 +10,12 @@ from sim.cli.words import block, say
 
 GOOD, BAD, REFUSED = "green", "bold red", "bold yellow"
 VERDICTS = {True: ("may commit", GOOD), False: ("ABORT", BAD), None: ("REFUSED", REFUSED)}
-RULES = {"iep": "the rules of IEP-110", "ignite3": "the rules of Ignite 3 as shipped"}
-SINCE = {"iep": "", "ignite3": " (counted from its begin, as Ignite 3 does)"}
+RULES = {
+    "iep": "the rules of IEP-110",
+    "ignite3": "the rules of Ignite 3 as shipped",
+    "b12": "the rules of IEP-110 and of design B12, where tables are empty",
+}
+SINCE = {"iep": "", "ignite3": " (counted from its begin, as Ignite 3 does)", "b12": ""}
 DESIGNS = (
     ("option_3", "IEP-110, operations up to the commit"),
     ("option_3_one_operation", "IEP-110, one operation and the commit"),

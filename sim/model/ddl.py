@@ -1,11 +1,10 @@
 """DDL as data: what a statement asks for (by name), and what the catalog makes of it (by id).
 
-A *statement* is what the SQL front end reads: objects and columns by name, nothing resolved. The
-catalog turns it into one *object change* per top-level object that it touches: the object's next
-version and the *simple changes* that lead there, in order [110.compat.compound]. Simple changes
-are what forward compatibility is judged by, in the protocol and, independently, by the judges.
+A *statement* is what the SQL front end reads. The catalog makes one *object change* of it for each
+top-level object: its next version, and in order the *simple changes* that compatibility goes by.
 """
 
+from sim.model.pending import PendingChange
 from sim.model.records import Record, Tagged
 from sim.model.schema import Column, ColumnType, Constraint, Index, SchemaObject, Value
 
@@ -275,6 +274,7 @@ SimpleChange = (
     | ColumnDropped
     | ColumnRenamed
     | ColumnAltered
+    | PendingChange
     | ConstraintAdded
     | ConstraintDropped
     | IndexCreated
@@ -287,8 +287,7 @@ SimpleChange = (
 class ObjectChange(Record, frozen=True):
     """The step of one top-level object from version - 1 to `version`.
 
-    `definition` is the object at that version, None once it is dropped; `changes` lead there in
-    order.
+    `definition` is the object at that version, None once it is dropped; `changes` lead there.
     """
 
     object_id: int

@@ -74,6 +74,10 @@ BRANCHES: Final = (
     Probe("ddl-installed", "a DDL statement took effect"),
     Probe("ddl-noop", "a DDL statement had nothing to do"),
     Probe("ddl-refused", "a DDL statement was refused"),
+    Probe("table-looked-at", "a DDL looked whether its table is empty"),
+    Probe("column-pending", "a mandatory column was installed, and its table not looked at yet"),
+    Probe("column-confirmed", "a table was empty when its column became pending"),
+    Probe("column-cancelled", "a pending column was dropped: its table had rows"),
     Probe("ddl-attempts-exhausted", "a DDL statement lost against others at every attempt"),
     # transactions
     Probe("implicit-retry", "an implicit transaction was tried again by its coordinator"),

@@ -112,9 +112,12 @@ def _new_constraint(table: Table, spec: ConstraintSpec, constraint_id: int) -> C
 
 
 def alter(
-    table: Table, actions: tuple[Action, ...], next_id: int
+    table: Table, actions: tuple[Action, ...], next_id: int, *, mandatory: bool = False
 ) -> tuple[Table, tuple[SimpleChange, ...]] | NoOp | Refused:
-    """The table after all actions, and the simple changes that led there."""
+    """The table after all actions, and the simple changes that led there.
+
+    A NOT NULL column without a default is not allowed by SQL [110.column.add], unless `mandatory`.
+    """
     changes: list[SimpleChange] = []
     idle = NoOp("nothing changes")
     for action in actions:
@@ -125,8 +128,16 @@ def alter(
             idle = outcome
             continue
         table, change = outcome
+        if not mandatory and isinstance(change, ColumnAdded) and is_mandatory(change.column):
+            name = change.column.name
+            return refuse(f"column {name!r} is NOT NULL and has no default [110.column.add]")
         changes.append(change)
     return (table, tuple(changes)) if changes else idle
+
+
+def is_mandatory(column: Column | ColumnSpec) -> bool:
+    """Whether every row must be given a value of the column."""
+    return not column.nullable and column.default is None
 
 
 def _column(table: Table, name: str) -> Column | None:
@@ -144,7 +155,7 @@ def _column_exists(name: str) -> Refused:
 
 
 def _add_column(table: Table, action: AddColumn, _: int) -> Change:
-    """ADD COLUMN; NOT NULL without a default is not allowed by SQL [110.column.add]."""
+    """ADD COLUMN [110.column.add]."""
     spec = action.column
     if _column(table, spec.name) is not None:
         refused = _column_exists(spec.name)
@@ -152,8 +163,6 @@ def _add_column(table: Table, action: AddColumn, _: int) -> Change:
     column = _new_column(spec, table.next_column_id, is_key=False)
     if isinstance(column, Refused):
         return column
-    if not column.nullable and column.default is None:
-        return refuse(f"column {spec.name!r} is NOT NULL and has no default [110.column.add]")
     columns = (*table.columns, column)
     return evolve(table, columns=columns, next_column_id=column.id + 1), ColumnAdded(column)
 

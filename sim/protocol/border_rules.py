@@ -17,6 +17,7 @@ from sim.model.ddl import (
     ObjectCreated,
     SimpleChange,
 )
+from sim.model.pending import PendingChange
 from sim.model.reasons import Reason
 from sim.protocol.column_types import Misfit, fit
 from sim.protocol.compatibility import is_forward_compatible
@@ -122,7 +123,8 @@ def by_tuple(steps: "Steps", cells: "Cells | None") -> bool:
 def _is_harmless(change: SimpleChange) -> bool:
     if isinstance(change, IndexCreated):
         return not change.index.unique
-    return isinstance(change, ColumnAdded | ColumnRenamed | IndexDropped | ObjectCreated)
+    harmless = ColumnAdded | ColumnRenamed | PendingChange | IndexDropped | ObjectCreated
+    return isinstance(change, harmless)
 
 
 # --- base timestamps ------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ from sim.model.ddl import (
     SimpleChange,
     ZoneAltered,
 )
+from sim.model.pending import ColumnConfirmed, ColumnPending
 from sim.model.schema import TEMPORAL_TYPES
 from sim.protocol.column_types import fits_as_text, longest_text, same_default, widens
 
@@ -94,8 +95,11 @@ def _of_zone(change: SimpleChange, kind: str) -> RuleVerdict | None:
 
 
 def _column_added(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """ADD COLUMN of a column with a known default value [110.column.add]."""
-    if not isinstance(change, ColumnAdded):
+    """ADD COLUMN of a column with a known default value [110.column.add], or in two steps."""
+    if isinstance(change, ColumnConfirmed):
+        reason, name = "whoever wrote while it was pending gave a value", change.column.name
+        return RuleVerdict("110.later.2", compatible=True, reason=reason, column=name)
+    if not isinstance(change, ColumnAdded | ColumnPending):
         return None
     column = change.column
     known = column.nullable or column.default is not None
@@ -112,10 +116,8 @@ def _column_dropped(change: SimpleChange, _: str) -> RuleVerdict | None:
     """DROP COLUMN [110.column.drop]."""
     if not isinstance(change, ColumnDropped):
         return None
-    reason = "an upgraded tuple would have less information"
-    return RuleVerdict(
-        "110.column.drop", compatible=False, reason=reason, column=change.column.name
-    )
+    reason, name = "an upgraded tuple would have less information", change.column.name
+    return RuleVerdict("110.column.drop", compatible=False, reason=reason, column=name)
 
 
 def _column_renamed(change: SimpleChange, _: str) -> RuleVerdict | None:
@@ -153,9 +155,7 @@ def _default(change: SimpleChange, _: str) -> RuleVerdict | None:
     if before.default == after.default and type(before.default) is type(after.default):
         return None
     reason = "a reader could tell which default a tuple was written with"
-    return RuleVerdict(
-        "110.column.default", compatible=False, reason=reason, column=change.before.name
-    )
+    return RuleVerdict("110.column.default", compatible=False, reason=reason, column=before.name)
 
 
 def _column_type(change: SimpleChange, _: str) -> RuleVerdict | None:

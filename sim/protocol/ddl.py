@@ -83,12 +83,18 @@ class Built(NamedTuple):
     objects: tuple[ObjectChange, ...]
 
 
-def build(statement: Statement, snapshot: Snapshot, next_object_id: int) -> Built | NoOp | Refused:
+def build(
+    statement: Statement, snapshot: Snapshot, next_object_id: int, *, mandatory: bool = False
+) -> Built | NoOp | Refused:
     """Turn a statement into object changes against the latest known catalog snapshot.
 
     New objects take ids from `next_object_id` on; `snapshot.next_object_id` is always a safe one.
+    With `mandatory` a column may be NOT NULL without default: the table is empty [110.later.2].
     """
-    outcome = _BUILDERS[type(statement)](statement, snapshot, next_object_id)
+    if mandatory and isinstance(statement, AlterTable):
+        outcome = _alter_table(statement, snapshot, next_object_id, mandatory=True)
+    else:
+        outcome = _BUILDERS[type(statement)](statement, snapshot, next_object_id)
     return Built((outcome,)) if isinstance(outcome, ObjectChange) else outcome
 
 
@@ -138,13 +144,13 @@ def _rename_table(
 
 
 def _alter_table(
-    statement: AlterTable, snapshot: Snapshot, next_id: int
+    statement: AlterTable, snapshot: Snapshot, next_id: int, *, mandatory: bool = False
 ) -> ObjectChange | NoOp | Refused:
     """ALTER TABLE with one or more actions [110.compat.compound]."""
     table = the_table(statement.name, snapshot, if_exists=statement.if_exists)
     if not isinstance(table, Table):
         return table
-    outcome = alter(table, statement.actions, next_id)
+    outcome = alter(table, statement.actions, next_id, mandatory=mandatory)
     if isinstance(outcome, (NoOp, Refused)):
         return outcome
     new, changes = outcome

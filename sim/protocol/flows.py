@@ -5,9 +5,9 @@ in another order, brings its own coroutine over the same parts. What is asked fo
 gives its result at once where there is nothing to wait for.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.model.reasons import Reason
 from sim.protocol.catalog import Snapshot
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from sim.protocol.schema_sync import SchemaSync
     from sim.protocol.strategy import Strategy
     from sim.protocol.transaction import Enlistment, Transaction
+
+Building = Callable[[Snapshot], Built | NoOp | Refused]
+"""What a statement comes to on the newest schema that a node knows."""
 
 
 def wait_then_look_up(
@@ -62,35 +65,64 @@ async def look_up_once_complete(
 async def replicate_wait_acknowledge(
     change: "SchemaChange", op: str, statement: "Statement"
 ) -> "Decision":
-    """Replicate the update, wait until it is effective everywhere, acknowledge [98.flow.1-4].
+    """Replicate the update, wait until it is effective everywhere, acknowledge [98.flow.1-4]."""
+
+    def building(snapshot: Snapshot) -> Built | NoOp | Refused:
+        return build(statement, snapshot, snapshot.next_object_id)
+
+    return await acknowledged(change, op, await logged(change, op, building))
+
+
+class Logged(NamedTuple):
+    """What was built, and the catalog version that it has become or that it rests on."""
+
+    built: Built | NoOp | Refused
+    version: int
+    activation_ts: Timestamp
+
+
+async def logged(
+    change: "SchemaChange", op: str, building: Building, step: str = ""
+) -> Logged | None:
+    """Send what is built through the log; None if others won at every attempt.
 
     The update is built against the newest version that this node knows, effective or not, and takes
     effect only if that is still the newest; the loser of a race waits until it knows the winner and
-    builds again. A no-op and a refusal rest on versions that may not be effective everywhere yet,
-    so they wait in the same way: else the client could be told "it exists already" and then not
-    find it.
+    builds again. `step` tells the updates of one statement apart.
     """
-    node, settings, strategy = change.node, change.node.settings, change.strategy
-    for attempt in range(settings.ddl_attempts):
+    for attempt in range(change.node.settings.ddl_attempts):
         snapshot = change.catalog.latest()
-        built = allowed(strategy, build(statement, snapshot, snapshot.next_object_id))
+        built = allowed(change.strategy, building(snapshot))
         if isinstance(built, NoOp | Refused):
-            known_ts = snapshot.activation_ts
-            due = strategy.acknowledge_known_ts(known_ts, settings.max_clock_skew_ms)
-            outcome = "noop" if isinstance(built, NoOp) else "refused"
-            await change.acknowledge(op, outcome, snapshot.version, known_ts, due)
-            return change.known(built)
+            return Logged(built, snapshot.version, snapshot.activation_ts)
         assert isinstance(built, Built), built
-        command_id = f"{op}/{attempt}"
+        command_id = f"{op}/{step}{attempt}"
         accepted, version = await change.submit(command_id, snapshot.version, built)
         await change.metastorage.catalog_reaches(version)
         if accepted:
-            activation_ts = change.catalog.activation_of(version)
-            due = strategy.acknowledge_ts(activation_ts, settings.max_clock_skew_ms)
-            await change.acknowledge(op, "installed", version, activation_ts, due)
-            return change.installed()
-    node.probe("ddl-attempts-exhausted")
-    return change.conflict()
+            return Logged(built, version, change.catalog.activation_of(version))
+    change.node.probe("ddl-attempts-exhausted")
+    return None
+
+
+async def acknowledged(change: "SchemaChange", op: str, done: Logged | None) -> "Decision":
+    """Wait until what was built is effective everywhere, then tell the client [98.flow.4].
+
+    A no-op and a refusal rest on versions that may not be effective everywhere yet, so they wait in
+    the same way: else the client could be told "it exists already" and then not find it.
+    """
+    if done is None:
+        return change.conflict()
+    strategy, skew_ms = change.strategy, change.node.settings.max_clock_skew_ms
+    built, version, activation_ts = done
+    if isinstance(built, NoOp | Refused):
+        due = strategy.acknowledge_known_ts(activation_ts, skew_ms)
+        outcome = "noop" if isinstance(built, NoOp) else "refused"
+        await change.acknowledge(op, outcome, version, activation_ts, due)
+        return change.known(built)
+    due = strategy.acknowledge_ts(activation_ts, skew_ms)
+    await change.acknowledge(op, "installed", version, activation_ts, due)
+    return change.installed()
 
 
 def allowed(strategy: "Strategy", built: Built | NoOp | Refused) -> Built | NoOp | Refused:

@@ -28,6 +28,7 @@ from sim.protocol.ddl import Built, NoOp, Refused
 from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal
 from sim.protocol.metastorage import MetaStorage
 from sim.protocol.strategy import Strategy
+from sim.protocol.table_looks import TableLooks
 from sim.units import Timestamp
 
 
@@ -49,6 +50,7 @@ class SchemaChange:
         self.catalog = catalog
         self.metastorage = metastorage
         self.barriers: Barriers | None = None
+        self.looks: TableLooks | None = None
         self._busy = False
         self._queue: deque[Future[Any]] = deque()
         node.on(ClientDdl, self.run)

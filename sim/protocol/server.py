@@ -35,6 +35,7 @@ from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.stages import Delays
 from sim.protocol.state_machine import disk_name
 from sim.protocol.strategy import Strategy
+from sim.protocol.table_looks import TableLooks
 from sim.protocol.ticker import Ticker
 from sim.units import Timestamp, plus_ms
 
@@ -132,6 +133,7 @@ class Server:
         self.metastorage.on_activation(self.coordinator.watch)
         barriers = Barriers(node, config.nodes, self.metastorage.catalog_reaches, self.coordinator)
         self.sync.barriers = self.schema_change.barriers = barriers
+        self.schema_change.looks = TableLooks(self.coordinator, config.nodes.index(node.name))
 
     def _serve_partitions(self, strategy: Strategy, parts: Parts) -> None:
         """Replicas of partitions, and the transactions of this node's clients."""

@@ -12,6 +12,9 @@ statement and commits after the last? Tables are followed by their ids, so that 
 and another table under an old name, mislead nobody. A table that no statement touches is safe
 [110.compat.scope]. Views count as tables [110.view].
 
+The baseline `b12` is `iep` where a table may get a NOT NULL column without default, which it can
+while it is empty [110.later.2]; here every table is taken to be so.
+
 A statement that the catalog refuses is bad input, as unreadable SQL is: it gets an `error`, its
 verdict is null, and what follows is judged as if it did not stand there.
 """
@@ -23,11 +26,16 @@ from sim.model.ddl import ObjectChange
 from sim.model.ops import Get, Scan
 from sim.model.schema import Zone
 from sim.protocol.catalog import Snapshot
-from sim.protocol.compatibility import RULES, Rule, RuleVerdict, judge_step
+from sim.protocol.compatibility import IEP, RULES, Rule, RuleVerdict, judge_step
 from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.mandatory_columns import adds_mandatory_columns
 from sim.units import Timestamp
 
 FORMAT: Final = 1
+ON_EMPTY_TABLES: Final = "b12"
+"""The baseline that takes every table for empty."""
+BASELINES: Final = {**RULES, ON_EMPTY_TABLES: IEP}
+"""The rules by the name of their baseline."""
 
 Report = dict[str, Any]
 """The JSON document that the interface prescribes, as plain data."""
@@ -81,7 +89,7 @@ class _Migration:
 
     def __init__(self, baseline: str) -> None:
         self._baseline = baseline
-        self._rules: tuple[Rule, ...] = RULES[baseline]
+        self._rules: tuple[Rule, ...] = BASELINES[baseline]
         self._snapshot = Snapshot()
         self._written: dict[str, str] = {}
         self._followed: dict[int, str] = {}
@@ -152,7 +160,9 @@ class _Migration:
             raise sql.SqlError("a query is no part of a migration", parsed.line, 1, expected)
         for name, written in parsed.written.items():
             self._written.setdefault(name, written)
-        return build(parsed.statement, self._snapshot, self._snapshot.next_object_id)
+        snapshot, statement = self._snapshot, parsed.statement
+        mandatory = self._baseline == ON_EMPTY_TABLES and adds_mandatory_columns(statement)
+        return build(statement, snapshot, snapshot.next_object_id, mandatory=mandatory)
 
     def _install(self, built: Built) -> None:
         version = self._snapshot.version + 1

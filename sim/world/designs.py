@@ -12,6 +12,7 @@ from sim.protocol import (
     failure_rules,
     flows,
     lag_policies,
+    mandatory_columns,
     time_rules,
 )
 from sim.protocol import strategy as joints
@@ -30,6 +31,7 @@ _RULES = (
     lag_policies,
     border_rules,
     agreed_installs,
+    mandatory_columns,
 )
 """Where the rules are that a scenario can name."""
 

@@ -28,6 +28,8 @@ MUST_FIND = {
     "B11-T1-strict": "I3",
     "B11-T2": "I3",
     "B11-T3-current": "I5",
+    "B12-T1": "I7",
+    "B12-T2": "I7",
 }
 """What the design of a schedule breaks."""
 EXPLAINED = {"B7-T3": "F-1"}
@@ -36,7 +38,7 @@ CONTROLLED = ("B4-T2", "B5-T1", "B7-T3", "B15-T1", "B16-T1")
 """What is right, beside a control that differs in its steps."""
 ALONE = (
     "B0-T3", "B3-C0", "B6-T3", "B6-T3-ends", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1",
-    "B8-T2", "B8-T3", "B9-T1", "B10-T1", "B11-T1", "B11-T3",
+    "B8-T2", "B8-T3", "B9-T1", "B10-T1", "B11-T1", "B11-T3", "B12-C0",
 )  # fmt: skip
 """What the steps alone decide."""
 

@@ -318,4 +318,4 @@ def test_a_row_without_a_mandatory_value_in_the_end() -> None:
     story.commit("T1", 18)
     story.ddl("D", t, add_column(2, "w", nullable=False), tu=20)
     story.kept(t, 7, "T1", 18, 100)
-    assert kinds(story) == ["illegal-row"]
+    assert kinds(story) == ["missing-value", "illegal-row"]

@@ -3,6 +3,7 @@
 import pytest
 
 from sim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
+from sim.model.pending import ColumnConfirmed, ColumnPending
 from tests.helpers_history import Story, add_column, ts
 from tests.unit.checkers.judging import anomalies
 
@@ -70,6 +71,18 @@ def test_a_noop_and_a_refusal_promise_what_they_rest_on(
 
 def _reason(outcome: str) -> tuple[str, ...]:
     return () if outcome == "noop" else ("OBJECT_EXISTS",)
+
+
+def test_of_two_updates_of_one_statement_the_last_was_promised() -> None:
+    """B12: a column is pending from 300 and confirmed from 500 on."""
+    story = Story()
+    t = story.table()
+    column = add_column(2, "w", nullable=False).column
+    story.ddl("D", t, ColumnPending(column), tu=300, submit=1)
+    story.ddl("D", t, ColumnConfirmed(column), tu=500, submit=310, ack=510)
+    op = story.write("T", t, "x", 520, version=2)
+    story.resolve("T", t, 400, 2, at=520, op=op)
+    assert kinds(story) == ["resolved-too-early", "ddl-not-seen"]
 
 
 def test_the_largest_promise_so_far_counts() -> None:

@@ -48,7 +48,10 @@ MISTYPED = [
     ),
     ("compat a b --ddl-rate 1", "compat: --tx-length is missing; the two go together"),
     ("compat a b --ddl-rate x", "compat: --ddl-rate: expected a number from 0 up, not 'x'"),
-    ("compat a b --baseline mysql", "compat: --baseline: unknown 'mysql'; known: iep, ignite3"),
+    (
+        "compat a b --baseline mysql",
+        "compat: --baseline: unknown 'mysql'; known: iep, ignite3, b12",
+    ),
 ]
 
 

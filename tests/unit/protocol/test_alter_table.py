@@ -13,8 +13,16 @@ from sim.model.ddl import (
 )
 from sim.model.reasons import Reason
 from sim.model.schema import Table
-from sim.protocol.ddl import NoOp
-from tests.schemas import change_of, outcome_of, refusal_of, simple_change_of, table_of
+from sim.protocol.ddl import Built, NoOp, Refused, build
+from tests.schemas import (
+    change_of,
+    outcome_of,
+    refusal_of,
+    simple_change_of,
+    snapshot_of,
+    statement,
+    table_of,
+)
 
 T = """CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, s VARCHAR(5) NOT NULL DEFAULT 'x',
 CONSTRAINT c CHECK (v > 0)); CREATE INDEX i ON t (s);"""
@@ -130,6 +138,20 @@ def test_an_action_is_refused_with_its_reason(actions: str, reason: str, message
     refused = refusal_of(T, "ALTER TABLE t " + actions)
     assert refused.reason is Reason[reason]
     assert message in refused.message
+
+
+def test_on_an_empty_table_a_column_may_be_mandatory() -> None:
+    """[110.later.2]"""
+    asked, snapshot = statement("ALTER TABLE t ADD COLUMN a INT NOT NULL"), snapshot_of(T)
+    built = build(asked, snapshot, snapshot.next_object_id, mandatory=True)
+    assert isinstance(built, Built)
+    (added,) = built.objects[0].changes
+    assert isinstance(added, ColumnAdded)
+    assert (added.column.nullable, added.column.initial_default) == (False, None)
+    taken = statement("ALTER TABLE t ADD COLUMN v INT NOT NULL")
+    assert isinstance(build(taken, snapshot, 9, mandatory=True), Refused)
+    other = statement("DROP TABLE t")
+    assert build(other, snapshot, 9, mandatory=True) == build(other, snapshot, 9)
 
 
 def test_one_refused_action_refuses_the_statement() -> None:

@@ -134,6 +134,22 @@ def test_the_baseline_chooses_the_rules() -> None:
     assert lint(SCHEMA, rename, "ignite3")["baseline"] == "ignite3"
 
 
+def test_on_empty_tables_a_mandatory_column_is_judged_and_not_refused() -> None:
+    """[110.later.2]: whoever has written a row without a value may not commit."""
+    add = "ALTER TABLE accounts ADD COLUMN w INT NOT NULL"
+    report = lint(SCHEMA, f"{add}; {add.replace('w', 'x')} DEFAULT 1; {add}, DROP COLUMN v", "b12")
+    assert verdicts(report) == [False, True, None]
+    assert report["statements"][0]["rules"] == [
+        {
+            "clause": "110.column.add",
+            "verdict": "incompatible",
+            "reason": "an old tuple has no value for a column that needs one",
+            "column": "w",
+        }
+    ]
+    assert tables(report)["Accounts"] == 0
+
+
 def test_a_schema_that_cannot_be_built_is_bad_input() -> None:
     with pytest.raises(RefusedSchemaError) as caught:
         lint("CREATE TABLE a (id INT);\nCREATE TABLE a (id INT)", "DROP TABLE a")

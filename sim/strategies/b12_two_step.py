@@ -1,0 +1,34 @@
+"""IEP-110's postponed NOT NULL column without default, on an empty table [110.later.2].
+
+"We could allow it for empty tables. This requires an additional design" (IEP-110). `b12_two_step`
+is one; `b12_naive_check` looks and then installs, and a row may come in between. What all others
+do is to refuse the statement.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol import mandatory_columns
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+
+def _header(name: str, summary: str) -> DesignHeader:
+    source = "IEP-110, postponed: a NOT NULL column on an empty table"
+    return DesignHeader(name, summary, source, "ignite", FULL_CLAIMS)
+
+
+B12_TWO_STEP = strategy(
+    replace(
+        IEP,
+        header=_header("b12_two_step", "a mandatory column is pending until its table was read"),
+        install=mandatory_columns.install_pending_first,
+    )
+)
+B12_NAIVE_CHECK = strategy(
+    replace(
+        IEP,
+        header=_header("b12_naive_check", "a mandatory column where the table was seen empty"),
+        install=mandatory_columns.install_if_seen_empty,
+    )
+)
