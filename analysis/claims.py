@@ -17,7 +17,7 @@ from sim.world.suite import Case, Trial
 KNOWN_BREACHES: Final[dict[str, str]] = {
     "iep_literal": "the text alone has none of the x clauses, which its own proofs need",
     "a1_unassuming": "a message may take longer than DD, which it claims not to matter",
-    "a2_warmup_physical": "a node's timestamps go back with its physical clock (I12)",
+    "a2_warmup_physical": "timestamps go back with a clock, and with a slower leader (I12)",
     "a3_barrier": "what was stamped before a barrier is answered after it, by another node's time",
     "a3_barrier_impatient": "who did not answer in time is left behind on the old schema",
     "a4_on_receipt": "being known everywhere does not make an activation atomic",

@@ -99,8 +99,8 @@ def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: 
     axes.errorbar(
         x[0],
         y[0],
-        xerr=[[max(x[0] - x[1], 0)], [max(x[2] - x[0], 0)]],
-        yerr=[[max(y[0] - y[1], 0)], [max(y[2] - y[0], 0)]],
+        xerr=_bar(x),
+        yerr=_bar(y),
         fmt=MARKERS[number % len(MARKERS)],
         color=colour,
         markerfacecolor="white" if hollow else colour,
@@ -109,6 +109,12 @@ def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: 
         capsize=2,
         label=label,
     )
+
+
+def _bar(value: Any) -> list[list[float]] | None:
+    """How far an interval reaches to both sides; None where it is a point."""
+    below, above = max(value[0] - value[1], 0), max(value[2] - value[0], 0)
+    return [[below], [above]] if below or above else None
 
 
 def form(axes: Any, x: Any, y: Any, label: str | None, number: int) -> None:

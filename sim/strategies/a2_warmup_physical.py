@@ -8,8 +8,9 @@ time as long as no message takes longer than PDmax. DD is the scenario's; it has
 It claims what can be had in such a synchronous system: a message that is sent at Tm arrives while
 no clock shows more than Tm + PDmax + CSmax <= Tu. What rests on the order of commit timestamps (I3,
 I7, I10) it does not: nothing that passes between two nodes orders their clocks. And it claims what
-every design is built on, that a node's own timestamps rise (I12). That is wrong however well clocks
-and delays are bounded, since a clock within its bounds can be set back: hence hybrid clocks.
+every design is built on, that a node's timestamps rise, and the stamps along a log (I12). That is
+wrong however well clocks and delays are bounded: a clock within its bounds can be set back, and a
+new leader's can be behind the old one's. Hence hybrid clocks.
 """
 
 from dataclasses import replace
