@@ -212,6 +212,14 @@ class ObjectRenamed(Tagged, frozen=True, tag="object-renamed"):
     new_name: str
 
 
+class ObjectAliased(Tagged, frozen=True, tag="object-aliased"):
+    """The same, and the old name stays for a while: as the object `alias_id` [110.later.3]."""
+
+    old_name: str
+    new_name: str
+    alias_id: int
+
+
 class ColumnAdded(Tagged, frozen=True, tag="column-added"):
     """A column was added [110.column.add]."""
 
@@ -271,6 +279,7 @@ SimpleChange = (
     ObjectCreated
     | ObjectDropped
     | ObjectRenamed
+    | ObjectAliased
     | ColumnAdded
     | ColumnDropped
     | ColumnRenamed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.reasons import Reason
 from sim.protocol.catalog import Snapshot
-from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.ddl import Built, NoOp, Refused
 from sim.protocol.ddl_answers import refuse
 from sim.protocol.enlistment import enlisted
 from sim.protocol.late import MetadataLateError
@@ -73,7 +73,7 @@ async def replicate_wait_acknowledge(
     node, settings, strategy = change.node, change.node.settings, change.strategy
     for attempt in range(settings.ddl_attempts):
         snapshot = change.catalog.latest()
-        built = allowed(strategy, build(statement, snapshot, snapshot.next_object_id))
+        built = allowed(strategy, strategy.rename(statement, snapshot, strategy.alias_ms))
         if isinstance(built, NoOp | Refused):
             known_ts = snapshot.activation_ts
             due = strategy.acknowledge_known_ts(known_ts, settings.max_clock_skew_ms)
