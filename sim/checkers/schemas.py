@@ -9,7 +9,8 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from sim.history.events import UpdateLogged
-from sim.model.ddl import ObjectAliased, SimpleChange
+from sim.model.aliased import ObjectAliased
+from sim.model.ddl import SimpleChange
 from sim.model.schema import SchemaObject
 
 

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from sim.checkers.spec_oracle import breach
 from sim.checkers.spec_tuples import NOTHING, Access, State
 from sim.checkers.types import read
+from sim.model.aliased import ObjectAliased
 from sim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
@@ -35,7 +36,6 @@ from sim.model.ddl import (
     ConstraintDropped,
     IndexCreated,
     IndexDropped,
-    ObjectAliased,
     ObjectCreated,
     ObjectDropped,
     ObjectRenamed,

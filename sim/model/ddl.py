@@ -6,6 +6,7 @@ version and the *simple changes* that lead there, in order [110.compat.compound]
 are what forward compatibility is judged by, in the protocol and, independently, by the judges.
 """
 
+from sim.model.aliased import ObjectAliased
 from sim.model.records import Record, Tagged
 from sim.model.schema import Column, ColumnType, Constraint, Index, SchemaObject, Value
 
@@ -212,14 +213,6 @@ class ObjectRenamed(Tagged, frozen=True, tag="object-renamed"):
     new_name: str
 
 
-class ObjectAliased(Tagged, frozen=True, tag="object-aliased"):
-    """The same, and the old name stays for a while: as the object `alias_id` [110.later.3]."""
-
-    old_name: str
-    new_name: str
-    alias_id: int
-
-
 class ColumnAdded(Tagged, frozen=True, tag="column-added"):
     """A column was added [110.column.add]."""
 
@@ -296,8 +289,7 @@ SimpleChange = (
 class ObjectChange(Record, frozen=True):
     """The step of one top-level object from version - 1 to `version`.
 
-    `definition` is the object at that version, None once it is dropped; `changes` lead there in
-    order.
+    `definition` is the object at that version, None once it is gone; `changes` lead there in order.
     """
 
     object_id: int

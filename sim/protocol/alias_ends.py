@@ -66,6 +66,8 @@ class AliasEnds:
                 tries += 1
                 reply = await self.metastorage.submit(update)
                 await self.metastorage.catalog_reaches(reply.catalog_version)
+                if reply.accepted:
+                    node.probe("alias-ended")
 
     def _active_at(self, message_ts: Timestamp) -> Timestamp:
         """When an update that is stamped so is active."""

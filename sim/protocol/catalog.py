@@ -31,7 +31,8 @@ hit last is tried first.
 from bisect import bisect_left, bisect_right
 from typing import Final
 
-from sim.model.ddl import ConstraintAdded, ObjectAliased, ObjectChange
+from sim.model.aliased import ObjectAliased
+from sim.model.ddl import ConstraintAdded, ObjectChange
 from sim.model.schema import Alias, SchemaObject, Table, View, Zone
 from sim.units import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 

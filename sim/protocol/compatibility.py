@@ -29,6 +29,7 @@ that no rule judges is a programming error, never "compatible".
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from sim.model.aliased import ObjectAliased
 from sim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
@@ -38,7 +39,6 @@ from sim.model.ddl import (
     ConstraintDropped,
     IndexCreated,
     IndexDropped,
-    ObjectAliased,
     ObjectChange,
     ObjectCreated,
     ObjectDropped,

@@ -13,7 +13,8 @@ Meanwhile the old name is *reserved*: else it would mean two things at one times
 it means what it means in operations.
 """
 
-from sim.model.ddl import ObjectAliased, ObjectChange, ObjectDropped, ObjectRenamed, Statement
+from sim.model.aliased import ObjectAliased
+from sim.model.ddl import ObjectChange, ObjectDropped, ObjectRenamed, Statement
 from sim.model.schema import Alias
 from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import Built, NoOp, Refused, build

@@ -28,11 +28,12 @@ MUST_FIND = {
     "B11-T1-strict": "I3",
     "B11-T2": "I3",
     "B11-T3-current": "I5",
+    "B13-T1": "I5",
 }
 """What the design of a schedule breaks."""
 EXPLAINED = {"B7-T3": "F-1"}
 """What is broken as a recorded finding is."""
-CONTROLLED = ("B4-T2", "B5-T1", "B7-T3", "B15-T1", "B16-T1")
+CONTROLLED = ("B4-T2", "B5-T1", "B7-T3", "B13-T2", "B15-T1", "B16-T1")
 """What is right, beside a control that differs in its steps."""
 ALONE = (
     "B0-T3", "B3-C0", "B6-T3", "B6-T3-ends", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1",
