@@ -6,6 +6,7 @@ and at commit_ts = Tu the new version counts already.
 """
 
 from bisect import bisect_right
+from functools import cached_property
 from typing import NamedTuple
 
 from sim.history.events import UpdateLogged
@@ -139,9 +140,19 @@ class SchemaLog:
         found = [self.existing(object_id, ts) for object_id in self._named.get(name, ())]
         return [one for one in found if one is not None and one.name == name and one.kind != "zone"]
 
-    def was_shared(self, name: str) -> bool:
-        """Whether several objects ever bore a name."""
-        return len(self._named.get(name, ())) > 1
+    @cached_property
+    def shared_names(self) -> dict[str, None]:
+        """The names that several objects bore at once: from the activation of some version on."""
+        return {
+            name: None
+            for name, objects in self._named.items()
+            if len(objects) > 1
+            and any(
+                len(self.relations(name, ts)) > 1
+                for object_id in objects
+                for ts in self._starts[object_id]
+            )
+        }
 
     def catalog(self, catalog_version: int) -> UpdateLogged | None:
         """The update that made a version of the whole catalog."""

@@ -31,7 +31,8 @@ class SingleSchema:
         for tx in case.transactions.values():
             yield from _two_versions(case, tx)
             yield from _two_tables(case, tx)
-            yield from _two_meanings(case, tx)
+            if case.schemas.shared_names:
+                yield from _two_meanings(case, tx)
 
 
 def _two_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
@@ -85,7 +86,7 @@ def _two_meanings(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     told: dict[str, None] = {}
     for _, resolved in tx.resolved:
         name = resolved.name
-        if name is None or name in told or not case.schemas.was_shared(name):
+        if name not in case.schemas.shared_names or name in told:
             continue
         meanings = case.schemas.relations(name, resolved.ts)
         if len(meanings) > 1:
