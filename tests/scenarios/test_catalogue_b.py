@@ -83,6 +83,21 @@ def test_what_is_right_accuses_nobody(name: str) -> None:
     assert all("violation" not in given for given in statuses(name).values())
 
 
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("generated/rename_swap", {}), ("generated/ddl_storm", {"workload[1].rename_table": 20})],
+)
+def test_old_names_that_stay_harm_nobody(name: str, more: dict[str, int]) -> None:
+    """[B13] under load, with names that end meanwhile."""
+    design = {"strategy.name": "b13_alias", "strategy.alias_ms": 60}
+    runner = runner_of(load(name, design | more))
+    rows = [runner.row(seed) for seed in range(8)]
+    assert all(row.crash is None for row in rows)
+    assert sum(row.reached.get("alias-ended", 0) for row in rows) >= 8
+    found = [one for row in rows for one in row.violations]
+    assert not [one for one in found if one.status in ("violation", "stuck")]
+
+
 def test_a_cycle_alone_is_not_made_of_a_ddl_that_is_not_seen() -> None:
     """Option 2: T1 began before the DDL, so the graph has nothing to say [B2-T1]."""
     assert "violation" not in statuses("B2-T1").get("I3", ())

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from sim.checkers.argument import party_of
 from sim.checkers.case import Case
 from sim.checkers.graph import graph_of
 from sim.history.events import Enlisted, UpdateLogged
@@ -158,3 +159,8 @@ def test_who_has_used_an_alias_comes_before_its_end() -> None:
     edges = [(labels[edge.source], labels[edge.target]) for edge in graph.edges]
     assert ("W", "D3") in edges
     assert ("D3", "W") not in edges
+
+
+def test_an_update_that_no_client_asked_for_is_told_by_its_name() -> None:
+    case = Case(renamed().history())
+    assert [party_of(case, name).did for name in ("D1", "D3")] == ["the initial schema", "d3"]
