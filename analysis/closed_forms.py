@@ -142,6 +142,11 @@ def abort_exponential_length(lam: ArrayLike, mean_length: ArrayLike) -> Array:
     return x / (1 + x)
 
 
+def outlives_alias(window: ArrayLike, mean_length: ArrayLike) -> Array:
+    """B13, of the transactions across a rename, for exponential L: e^(-A/m)."""
+    return np.exp(-_array(window) / _array(mean_length))
+
+
 def abort_quirk(abort: ArrayLike, lam: ArrayLike, delay: ArrayLike) -> Array:
     """6.3: the enlistment quirk survives with e^(-lambda delta) more."""
     return 1 - (1 - _array(abort)) * np.exp(-_array(lam) * _array(delay))

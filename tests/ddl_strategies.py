@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sim.model.aliased import ObjectAliased
 from sim.model.ddl import (
     Action,
     AddColumn,
@@ -159,6 +160,7 @@ def simple_changes() -> st.SearchStrategy[SimpleChange]:
         st.builds(IndexCreated, INDEXES),
         st.builds(IndexDropped, INDEXES),
         st.sampled_from([ObjectCreated(), ObjectDropped(), ObjectRenamed("a", "b"), ZoneAltered()]),
+        st.just(ObjectAliased("a", "b", 9)),
     )
 
 

@@ -176,6 +176,10 @@ class Story:
         self.add(ack, Ok, "ddl", op)
         return id_
 
+    def add_version(self, table: int, definition: Table) -> None:
+        """A version of a table whose update a test logs by itself."""
+        self._versions.setdefault(table, []).append(definition)
+
     def applied(self, node: str, at: float, catalog: int, tu: int) -> None:
         self.add(at, UpdateApplied, node, catalog, ts(tu), ts(tu))
 

@@ -5,6 +5,7 @@ from itertools import product
 
 from sim.checkers.spec import Ruling, rulings
 from sim.checkers.spec_tuples import NOTHING, Access, State
+from sim.model.aliased import ObjectAliased
 from sim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
@@ -65,6 +66,7 @@ REQUIREMENTS = {
     "110.column.type": "110.fwd.1",
     "110.ours.constraint.add": "110.fwd.1",
     "110.ours.index.unique": "110.fwd.1",
+    "110.later.3": "110.fwd.3",
 }
 """Which requirement a change breaks; of two of them the document says it in as many words."""
 
@@ -76,6 +78,8 @@ def small_changes() -> Iterator[Asked]:
     objects = (ObjectCreated(), ObjectDropped(), ObjectRenamed("a", "b"))
     yield from product((*objects, ZoneAltered()), ("table",))
     yield from product(objects, ("view", "zone"))
+    yield from product((ObjectAliased("a", "b", 9),), ("table", "view"))
+    yield from product((ObjectCreated(), ObjectDropped()), ("alias",))
     for one in (
         IndexCreated(index),
         IndexCreated(unique),

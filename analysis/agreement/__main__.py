@@ -5,15 +5,15 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from analysis.agreement import aborts, freeze, own_ddl, waits
+from analysis.agreement import aborts, aliases, freeze, own_ddl, waits
 from analysis.agreement.base import Line
 
 SEEDS = 24
 
 
 def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list[Line]:
-    """All four experiments."""
-    every = (waits, aborts, own_ddl, freeze)
+    """All four experiments, and B13 of the catalogue."""
+    every = (waits, aborts, own_ddl, freeze, aliases)
     return [line for one in every for line in one.lines(seeds, quick=quick, jobs=jobs)]
 
 

@@ -120,7 +120,7 @@ def _ddl(case: Case, name: str, update: UpdateLogged) -> Party:
     return Party(
         name=name,
         is_ddl=True,
-        did=_short(case.statement(update.op)) or "the initial schema",
+        did=_short(case.statement(update.op)) or update.op or "the initial schema",
         node=update.node,
         client=None if invoked is None else invoked.client,
         begins_ms=None if invoked is None else invoked.at_us / US_PER_MS,

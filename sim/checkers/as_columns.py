@@ -159,8 +159,7 @@ class _Columns:
         schemas = self._case.schemas
         uses = dict.fromkeys((used.object_id, used.version) for used in map(as_use, tx.uses()))
         for _, enlisted in tx.enlisted if uses else ():
-            newest = schemas.newest(enlisted.object_id)
-            if newest is not None and newest.kind == "view":
+            if schemas.is_way(enlisted.object_id):
                 uses.setdefault((enlisted.object_id, enlisted.version))
         for object_id, version in uses:
             logged = schemas.version(object_id, version) is not None

@@ -40,10 +40,10 @@ def versions_used(tx: Transaction) -> list[tuple[int, int]]:
 
 
 def first_incompatible(
-    case: Case, object_id: int, after: int, upto: int
+    case: Case, object_id: int, after: int, ts: int | None
 ) -> tuple[SchemaVersion, Ruling] | None:
-    """The first step between two versions that is not forward-compatible [110.compat.steps]."""
-    for step in case.schemas.steps(object_id, after, upto):
+    """The first step up to a timestamp, or ever, that is incompatible [110.compat.steps]."""
+    for step in case.schemas.steps_at(object_id, after, ts):
         ruling = judged_step(step.changes, step.kind)
         if not ruling.compatible:
             return step, ruling
@@ -65,7 +65,7 @@ def _judged(case: Case, tx: Transaction, object_id: int, initial: int) -> Iterat
             clauses=("110.valid.1",),
         )
         return
-    found = first_incompatible(case, object_id, initial, upto)
+    found = first_incompatible(case, object_id, initial, commit_ts)
     if found is None:
         return
     step, ruling = found

@@ -122,8 +122,7 @@ class Graph:
         for used in tx.uses():
             uses.setdefault((used.object_id, used.version), as_use(used))
         for _, enlisted in tx.enlisted if uses else ():
-            newest = self._case.schemas.newest(enlisted.object_id)
-            if newest is not None and newest.kind == "view":
+            if self._case.schemas.is_way(enlisted.object_id):
                 key = (enlisted.object_id, enlisted.version)
                 uses.setdefault(key, SchemaUse(*key, enlisted))
         for (object_id, version), use in uses.items():

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+from sim.checkers.alias_rules import alias_rules
 from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from sim.checkers.case import Case
 from sim.checkers.lease_rules import lease_rules
@@ -36,7 +37,8 @@ class Machinery:
     always rise with the index. A node's schema safe time, and the timestamps that it issues, never
     go back, not even over its death; what it knows of a partition does not while it lives. Leases
     of one place never overlap, a prolongation never shortens one, and what committed did so within
-    the leases that it ran under (`lease_rules`). Only this checker sees such a fault while it is
+    the leases that it ran under (`lease_rules`); an old name that a design keeps after a rename
+    does not end before its time (`alias_rules`). Only this checker sees such a fault while it is
     still without consequences for any transaction.
     """
 
@@ -47,7 +49,7 @@ class Machinery:
     voices = WITNESS
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """Leaders, logs, safe times, clocks, leases."""
+        """Leaders, logs, safe times, clocks, leases, aliases."""
         yield from _leaders(case)
         yield from _commands(case)
         yield from _updates(case)
@@ -55,6 +57,7 @@ class Machinery:
         yield from _begins(case)
         yield from _lives(case)
         yield from lease_rules(case)
+        yield from alias_rules(case)
 
 
 # --- replication ---------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def _incompatible(case: Case, tx: Transaction, __: TxAborted) -> Needless | None
         due = case.schemas.effective(enlisted.object_id, latest.ts)
         if due is None or due.version == enlisted.version:
             continue
-        if first_incompatible(case, enlisted.object_id, enlisted.version, due.version) is not None:
+        if first_incompatible(case, enlisted.object_id, enlisted.version, latest.ts) is not None:
             return None
         if any(query.object_id == enlisted.object_id for _, query in tx.metadata):
             return None
@@ -156,15 +156,10 @@ def _marked(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """
     earliest: int | None = None
     for _, enlisted in tx.enlisted:
-        step = case.schemas.after(enlisted.object_id, enlisted.version)
-        while step is not None:
-            upto = step.version
-            found = first_incompatible(case, enlisted.object_id, enlisted.version, upto)
-            if found is not None:
-                activation_ts = found[0].activation_ts
-                earliest = activation_ts if earliest is None else min(earliest, activation_ts)
-                break
-            step = case.schemas.after(step.object_id, step.version)
+        found = first_incompatible(case, enlisted.object_id, enlisted.version, None)
+        if found is not None:
+            activation_ts = found[0].activation_ts
+            earliest = activation_ts if earliest is None else min(earliest, activation_ts)
     if earliest is None:
         return Needless("compatible-change", "no change of what it had enlisted is incompatible")
     shown_ms = Clocks(case).furthest_ms(aborted.at_us)

@@ -7,9 +7,11 @@ and at commit_ts = Tu the new version counts already.
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from sim.history.events import UpdateLogged
+from sim.model.aliased import ObjectAliased
 from sim.model.ddl import SimpleChange
 from sim.model.pending import ColumnConfirmed, ColumnPending
 from sim.model.schema import SchemaObject
@@ -127,15 +129,48 @@ class SchemaLog:
                     found.pop(change.column.id, None)
         return found
 
+    def steps_at(self, object_id: int, after: int, ts: int | None) -> list[SchemaVersion]:
+        """The steps that have been taken by a timestamp, or ever, and the ends of names on the way.
+
+        Who knows an object from before a rename knows it by its old name, and is concerned by the
+        end of that name too [110.later.3].
+        """
+        target = self.newest(object_id) if ts is None else self.effective(object_id, ts)
+        taken = [] if target is None else self.steps(object_id, after, target.version)
+        for step in list(taken):
+            for change in step.changes:
+                if isinstance(change, ObjectAliased):
+                    taken += self.steps_at(change.alias_id, 1, ts)
+        return taken
+
+    def is_way(self, object_id: int) -> bool:
+        """Whether an object holds no rows and leads to one that does: a view, an alias."""
+        newest = self.newest(object_id)
+        return newest is not None and newest.kind in ("view", "alias")
+
     def newest(self, object_id: int) -> SchemaVersion | None:
         """The last version that was ever logged of an object."""
         versions = self._versions.get(object_id)
         return versions[-1] if versions else None
 
     def relations(self, name: str, ts: int) -> list[SchemaVersion]:
-        """The tables and views of this name at a timestamp: one, or none."""
+        """The tables, views and aliases of this name at a timestamp: one, or none."""
         found = [self.existing(object_id, ts) for object_id in self._named.get(name, ())]
         return [one for one in found if one is not None and one.name == name and one.kind != "zone"]
+
+    @cached_property
+    def shared_names(self) -> dict[str, None]:
+        """The names that several objects bore at once: from the activation of some version on."""
+        return {
+            name: None
+            for name, objects in self._named.items()
+            if len(objects) > 1
+            and any(
+                len(self.relations(name, ts)) > 1
+                for object_id in objects
+                for ts in self._starts[object_id]
+            )
+        }
 
     def catalog(self, catalog_version: int) -> UpdateLogged | None:
         """The update that made a version of the whole catalog."""

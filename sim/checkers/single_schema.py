@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
 from sim.history.events import AnyEvent, MetadataRead, ReadExecuted
+from sim.units import Timestamp, show
 
 
 class SingleSchema:
@@ -15,7 +16,8 @@ class SingleSchema:
 
     Observed is what operations ran under and what a metadata query showed, in whatever order, and
     whether or not the transaction commits in the end. A table that was enlisted but never used is
-    not observed, so a coordinator may enlist it again before its first operation.
+    not observed, so a coordinator may enlist it again before its first operation. A name that two
+    objects bear at the timestamp at which it is looked up is a breach, whichever of them is found.
     """
 
     name = "single_schema"
@@ -25,10 +27,12 @@ class SingleSchema:
     voices = WITNESS
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """Two versions of one table, then two tables under one name."""
+        """Two versions of one table, two tables under one name, names that mean two things."""
         for tx in case.transactions.values():
             yield from _two_versions(case, tx)
             yield from _two_tables(case, tx)
+            if case.schemas.shared_names:
+                yield from _two_meanings(case, tx)
 
 
 def _two_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
@@ -61,7 +65,7 @@ def _two_tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     meant: dict[str, int] = {}
     for _, resolved in tx.resolved:
         object_id, name = resolved.object_id, resolved.name
-        if name is None or not (object_id in used or _is_view(case, object_id)):
+        if name is None or not (object_id in used or case.schemas.is_way(object_id)):
             continue
         before = meant.setdefault(name, object_id)
         if before == object_id:
@@ -77,9 +81,25 @@ def _two_tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         meant[name] = object_id
 
 
-def _is_view(case: Case, object_id: int) -> bool:
-    newest = case.schemas.newest(object_id)
-    return newest is not None and newest.kind == "view"
+def _two_meanings(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+    """A name that meant two things at the very timestamp at which it was looked up."""
+    told: dict[str, None] = {}
+    for _, resolved in tx.resolved:
+        name = resolved.name
+        if name not in case.schemas.shared_names or name in told:
+            continue
+        meanings = case.schemas.relations(name, resolved.ts)
+        if len(meanings) > 1:
+            told[name] = None
+            logged = [case.schemas.catalog(one.catalog_version) for one in meanings]
+            which = " and ".join(f"{one.kind} {one.object_id}" for one in meanings)
+            yield Anomaly(
+                "two-meanings",
+                f"{tx.name} looked {name!r} up at {show(Timestamp(resolved.ts))}, where it is the "
+                f"name of {which}, and was given object {resolved.object_id}",
+                (*(one for one in logged if one is not None), resolved),
+                clauses=("110.req.1", "110.later.3"),
+            )
 
 
 CHECKERS.add("single_schema", SingleSchema())

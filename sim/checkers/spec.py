@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from sim.checkers.spec_oracle import breach
 from sim.checkers.spec_tuples import NOTHING, Access, State
 from sim.checkers.types import read
+from sim.model.aliased import ObjectAliased
 from sim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
@@ -119,6 +120,8 @@ def aspects(change: SimpleChange, kind: str = "table") -> list[Aspect]:
     if isinstance(change, ZoneAltered) or kind == "zone":
         zone = State(NAME, has_tuples=False)
         return [Aspect("110.zone", zone, zone)]
+    if kind == "alias" or isinstance(change, ObjectAliased):
+        return [_of_alias(change)]
     if isinstance(change, ObjectCreated | ObjectDropped | ObjectRenamed):
         return [_of_object(change, kind)]
     if isinstance(change, ColumnAltered):
@@ -148,6 +151,19 @@ def _of_object(change: ObjectCreated | ObjectDropped | ObjectRenamed, kind: str)
         clause, before = "rename", _table(name=change.old_name)
         after = _table(name=change.new_name)
     return Aspect("110.view" if kind == "view" else f"110.table.{clause}", before, after)
+
+
+def _of_alias(change: SimpleChange) -> Aspect:
+    """An object as who says its old name meets it: the name stays, and ends [110.later.3]."""
+    clause, named, renamed = "110.later.3", _table(), _table(name="another name")
+    if isinstance(change, ObjectAliased):
+        named, renamed = _table(name=change.old_name), _table(name=change.new_name)
+        return Aspect(clause, named, renamed._replace(aliases=(change.old_name,)))
+    if isinstance(change, ObjectCreated):
+        return Aspect(clause, NOTHING, named)
+    if isinstance(change, ObjectDropped):
+        return Aspect(clause, named, renamed)
+    raise NoRuleError(f"no rule judges {change!r} of an alias")
 
 
 def _renamed(column_id: int, old: str, new: str) -> Aspect:

@@ -132,7 +132,7 @@ def detected(trials: list[Trial], target: State) -> str | None:
     for trial in trials:
         due = executed(target, trial.operation)
         if due is None:
-            if target.name != trial.operation.name:
+            if trial.operation.name not in (target.name, *target.aliases):
                 return f"the name {trial.operation.name!r} does not mean it in the commit schema"
             return "the same operation would be refused under the commit schema"
         for id_, datum in due.cells.items():

@@ -25,7 +25,10 @@ class Access(NamedTuple):
 
 
 class State(NamedTuple):
-    """One object under one schema; without a name it does not exist."""
+    """One object under one schema; without a name it does not exist.
+
+    `aliases` are names that it had before and that still mean it.
+    """
 
     name: str | None
     columns: tuple[Column, ...] = ()
@@ -33,6 +36,7 @@ class State(NamedTuple):
     constraints: tuple[int, ...] = ()
     accesses: tuple[Access, ...] = ()
     has_tuples: bool = True
+    aliases: tuple[str, ...] = ()
 
 
 NOTHING = State(None)
@@ -64,7 +68,7 @@ class Row(NamedTuple):
 
 def executed(state: State, operation: Operation) -> Row | None:
     """The tuple that an operation leaves under a schema; None where the schema refuses it."""
-    if state.name != operation.name:
+    if operation.name not in (state.name, *state.aliases):
         return None
     columns = {column.id: column for column in state.columns}
     if operation.values.keys() - columns.keys():

@@ -66,7 +66,7 @@ def _rows(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         told[known] = None
         target = case.schemas.effective(write.object_id, commit_ts)
         upto = 0 if target is None else target.version
-        why = _inconsistent(case, write, upto)
+        why = _inconsistent(case, write, upto, commit_ts)
         if why is not None:
             yield Anomaly(
                 "inconsistent-row",
@@ -79,10 +79,10 @@ def _rows(case: Case, tx: Transaction) -> Iterator[Anomaly]:
             )
 
 
-def _inconsistent(case: Case, write: WriteExecuted, upto: int) -> str | None:
+def _inconsistent(case: Case, write: WriteExecuted, upto: int, commit_ts: int) -> str | None:
     if write.version > upto:
         return "the row is of a version that was not active yet"
-    found = first_incompatible(case, write.object_id, write.version, upto)
+    found = first_incompatible(case, write.object_id, write.version, commit_ts)
     if found is None:
         return None
     step, ruling = found

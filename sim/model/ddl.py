@@ -4,6 +4,7 @@ A *statement* is what the SQL front end reads. The catalog makes one *object cha
 top-level object: its next version, and in order the *simple changes* that compatibility goes by.
 """
 
+from sim.model.aliased import ObjectAliased
 from sim.model.pending import PendingChange
 from sim.model.records import Record, Tagged
 from sim.model.schema import Column, ColumnType, Constraint, Index, SchemaObject, Value
@@ -270,6 +271,7 @@ SimpleChange = (
     ObjectCreated
     | ObjectDropped
     | ObjectRenamed
+    | ObjectAliased
     | ColumnAdded
     | ColumnDropped
     | ColumnRenamed
@@ -287,7 +289,7 @@ SimpleChange = (
 class ObjectChange(Record, frozen=True):
     """The step of one top-level object from version - 1 to `version`.
 
-    `definition` is the object at that version, None once it is dropped; `changes` lead there.
+    `definition` is the object at that version, None once it is gone; `changes` lead there in order.
     """
 
     object_id: int

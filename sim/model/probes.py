@@ -47,6 +47,7 @@ BRANCHES: Final = (
     Probe("append-resent", "a leader sent entries again that nobody acknowledged"),
     Probe("idle-tick", "the leader committed an idle safe-time command"),
     Probe("catalog-cas-lost", "an update found another catalog version than it was made for"),
+    Probe("alias-ended", "the old name of what had been renamed ended"),
     Probe("slow-listener", "a slow listener held safe time back"),
     Probe("schema-activated", "a schema version came into force on a node"),
     Probe("completeness-wait", "a look-up waited until the schema was complete"),

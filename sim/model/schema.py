@@ -104,6 +104,15 @@ class View(Tagged, frozen=True, tag="view"):
     tables: tuple[int, ...]
 
 
+class Alias(View, frozen=True, tag="alias"):
+    """The old name of a table or view that was renamed: a view of it that goes away by itself.
+
+    It stays for at least `window_ms` [110.later.3].
+    """
+
+    window_ms: int = 0
+
+
 class Zone(Tagged, frozen=True, tag="zone"):
     """A distribution zone: how many partitions and replicas its tables have."""
 
@@ -114,5 +123,5 @@ class Zone(Tagged, frozen=True, tag="zone"):
     replicas: int
 
 
-SchemaObject = Table | View | Zone
+SchemaObject = Table | View | Alias | Zone
 """A top-level object of the catalog [110.compat.scope]."""

@@ -31,8 +31,9 @@ hit last is tried first.
 from bisect import bisect_left, bisect_right
 from typing import Final
 
+from sim.model.aliased import ObjectAliased
 from sim.model.ddl import ConstraintAdded, ObjectChange
-from sim.model.schema import SchemaObject, Table, View, Zone
+from sim.model.schema import Alias, SchemaObject, Table, View, Zone
 from sim.units import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 FIRST_OBJECT_ID: Final = 1
@@ -66,6 +67,14 @@ class Snapshot:
     def by_name(self, name: str) -> Table | View | None:
         """The table or view of this name; they share one name space."""
         return self._relations.get(name)
+
+    def meant(self, name: str) -> Table | View | None:
+        """The same, but what an old name stands for instead of the alias [110.later.3]."""
+        found: SchemaObject | None = self._relations.get(name)
+        if isinstance(found, Alias):
+            found = self._by_id.get(found.tables[0])
+        assert not isinstance(found, Zone), f"{name} is a zone"
+        return found
 
     def by_id(self, object_id: int) -> SchemaObject | None:
         """The table, view or zone with this id."""
@@ -109,6 +118,8 @@ class Snapshot:
             if isinstance(found, Zone):
                 new._zones[found.name] = found
                 continue
+            if isinstance(found, Alias) and found.name in new._relations:
+                continue  # only where old names are not reserved
             new._relations[found.name] = found
             if isinstance(found, Table):
                 new._index_owners.update((index.name, found) for index in found.indexes)
@@ -228,14 +239,29 @@ class Catalog:
         return self._definitions.get((object_id, version))
 
     def steps(self, object_id: int, after_version: int, ts: Timestamp) -> tuple[ObjectChange, ...]:
-        """An object's changes past `after_version` that are in force at `ts` [110.compat.steps]."""
+        """An object's changes past `after_version` that are in force at `ts` [110.compat.steps].
+
+        Who knows it by a name from before a rename is concerned by the end of that name as well.
+        """
         snapshot = self.at(ts)
         found = snapshot.by_id(object_id)
         if found is not None and found.version <= after_version:
             return ()
         changes = self._changes.get(object_id, [])
         until = bisect_left(changes, snapshot.version + 1, key=_catalog_version)
-        return tuple(change for _, change in changes[:until] if change.version > after_version)
+        past = tuple(change for _, change in changes[:until] if change.version > after_version)
+        return past + self._ends_of_names(past, ts)
+
+    def _ends_of_names(
+        self, steps: tuple[ObjectChange, ...], ts: Timestamp
+    ) -> tuple[ObjectChange, ...]:
+        """The ends, in force at `ts`, of the aliases that steps have left [110.later.3]."""
+        ends: tuple[ObjectChange, ...] = ()
+        for step in steps:
+            for change in step.changes:
+                if type(change) is ObjectAliased:
+                    ends += self.steps(change.alias_id, 1, ts)
+        return ends
 
 
 def _catalog_version(entry: tuple[int, ObjectChange]) -> int:

@@ -29,6 +29,7 @@ that no rule judges is a programming error, never "compatible".
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from sim.model.aliased import ObjectAliased
 from sim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
@@ -79,9 +80,16 @@ def _of_object(change: SimpleChange, kind: str) -> RuleVerdict | None:
         case ObjectRenamed(old_name=name):
             clause, compatible = "rename", False
             reason = f"no {kind} {name!r} exists in the commit schema"
+        case ObjectAliased(old_name=name):
+            clause, compatible, reason = "alias", True, f"{name!r} still means the {kind}"
+            kind = "alias"
         case _:
             return None
-    return RuleVerdict("110.view" if kind == "view" else f"110.table.{clause}", compatible, reason)
+    return RuleVerdict(_CLAUSES.get(kind, f"110.table.{clause}"), compatible, reason)
+
+
+_CLAUSES: Final = {"view": "110.view", "alias": "110.later.3"}
+"""An old name that stays harms nobody; its end concerns who has used it [110.later.3]."""
 
 
 def _of_zone(change: SimpleChange, kind: str) -> RuleVerdict | None:

@@ -58,13 +58,13 @@ from sim.protocol.ddl_answers import (
     dropped,
     evolve,
     exists,
-    kind_of,
     missing,
     name_taken,
     no_such_column,
     read_by_view,
     refuse,
     repeated,
+    taken,
     the_table,
     the_view,
 )
@@ -105,9 +105,9 @@ def _create_table(
     statement: CreateTable, snapshot: Snapshot, next_id: int
 ) -> ObjectChange | NoOp | Refused:
     """CREATE TABLE [110.table.create]."""
-    taken = name_taken(statement.name, snapshot, if_not_exists=statement.if_not_exists)
-    if taken is not None:
-        return taken
+    refused = name_taken(statement.name, snapshot, if_not_exists=statement.if_not_exists)
+    if refused is not None:
+        return refused
     zone = statement.zone or DEFAULT_ZONE
     if zone != DEFAULT_ZONE and snapshot.zone(zone) is None:
         return missing("zone", zone, if_exists=False)
@@ -129,9 +129,9 @@ def _rename(
     """ALTER TABLE or VIEW … RENAME TO [110.table.rename]."""
     if isinstance(found, (NoOp, Refused)):
         return found
-    taken = snapshot.by_name(new_name)
-    if taken is not None:
-        return exists(kind_of(taken), new_name)
+    other = snapshot.by_name(new_name)
+    if other is not None:
+        return taken(other, snapshot)
     new = evolve(found, name=new_name, version=found.version + 1)
     return changed(new, (ObjectRenamed(found.name, new_name),))
 
@@ -202,12 +202,12 @@ def _create_view(
     statement: CreateView, snapshot: Snapshot, next_id: int
 ) -> ObjectChange | NoOp | Refused:
     """CREATE VIEW [110.view]."""
-    taken = name_taken(statement.name, snapshot, if_not_exists=statement.if_not_exists)
-    if taken is not None:
-        return taken
+    refused = name_taken(statement.name, snapshot, if_not_exists=statement.if_not_exists)
+    if refused is not None:
+        return refused
     ids: dict[int, None] = {}
     for name in statement.tables:
-        source = snapshot.by_name(name)
+        source = snapshot.meant(name)
         if source is None:
             return missing("table", name, if_exists=False)
         ids[source.id] = None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sim.model.ddl import ObjectChange, ObjectCreated, ObjectDropped, SimpleChange
 from sim.model.reasons import Reason
-from sim.model.schema import Column, SchemaObject, Table, View, Zone
+from sim.model.schema import Alias, Column, SchemaObject, Table, View, Zone
 from sim.protocol.catalog import Snapshot
 
 Part = TypeVar("Part", Table, View, Zone, Table | View, Column)
@@ -44,6 +44,16 @@ def exists(what: str, name: str) -> Refused:
     return Refused(Reason.OBJECT_EXISTS, f"{what} {name!r} exists already")
 
 
+def taken(found: Table | View, snapshot: Snapshot) -> Refused:
+    """The name is that of something, or was before a rename and is reserved [110.later.3]."""
+    if not isinstance(found, Alias):
+        return exists(kind_of(found), found.name)
+    now = snapshot.by_id(found.tables[0])
+    what = "a table or view" if now is None else f"{kind_of(now)} {now.name!r}"
+    message = f"{found.name!r} is reserved: it is the old name of {what}, until that name ends"
+    return Refused(Reason.OBJECT_EXISTS, message)
+
+
 def missing(what: str, name: str, *, if_exists: bool) -> NoOp | Refused:
     """The object does not exist."""
     message = f"there is no {what} {name!r}"
@@ -67,7 +77,7 @@ def repeated(names: Iterable[str]) -> str | None:
 
 def kind_of(found: SchemaObject) -> str:
     """The word for an object in changes and messages."""
-    return {Table: "table", View: "view", Zone: "zone"}[type(found)]
+    return {Table: "table", View: "view", Alias: "alias", Zone: "zone"}[type(found)]
 
 
 def created(found: SchemaObject) -> ObjectChange:
@@ -87,17 +97,20 @@ def dropped(found: SchemaObject) -> ObjectChange:
 
 
 def name_taken(name: str, snapshot: Snapshot, *, if_not_exists: bool) -> NoOp | Refused | None:
-    """What a CREATE of a table or view answers where the name is taken, else None."""
-    taken = snapshot.by_name(name)
-    if taken is None:
+    """What a CREATE of a table or view answers where the name is taken, else None.
+
+    IF NOT EXISTS is no help with a reserved name: soon there would be nothing of that name.
+    """
+    found = snapshot.by_name(name)
+    if found is None:
         return None
-    refused = exists(kind_of(taken), name)
-    return NoOp(refused.message) if if_not_exists else refused
+    refused = taken(found, snapshot)
+    return NoOp(refused.message) if if_not_exists and type(found) is not Alias else refused
 
 
 def the_table(name: str, snapshot: Snapshot, *, if_exists: bool) -> Table | NoOp | Refused:
     """The table that a statement is about."""
-    found = snapshot.by_name(name)
+    found = snapshot.meant(name)
     if isinstance(found, View):
         return refuse(f"{name!r} is a view, not a table")
     return found or missing("table", name, if_exists=if_exists)
@@ -105,7 +118,7 @@ def the_table(name: str, snapshot: Snapshot, *, if_exists: bool) -> Table | NoOp
 
 def the_view(name: str, snapshot: Snapshot, *, if_exists: bool) -> View | NoOp | Refused:
     """The view that a statement is about."""
-    found = snapshot.by_name(name)
+    found = snapshot.meant(name)
     if isinstance(found, Table):
         return refuse(f"{name!r} is a table, not a view")
     return found or missing("view", name, if_exists=if_exists)
@@ -114,6 +127,6 @@ def the_view(name: str, snapshot: Snapshot, *, if_exists: bool) -> View | NoOp |
 def read_by_view(found: Table | View, snapshot: Snapshot) -> Refused | None:
     """Why a table or view cannot be dropped yet, else None."""
     for view in snapshot.objects():
-        if isinstance(view, View) and found.id in view.tables:
+        if type(view) is View and found.id in view.tables:
             return refuse(f"view {view.name!r} reads {kind_of(found)} {found.name!r}")
     return None

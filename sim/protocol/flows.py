@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.model.reasons import Reason
 from sim.protocol.catalog import Snapshot
-from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.ddl import Built, NoOp, Refused
 from sim.protocol.ddl_answers import refuse
 from sim.protocol.enlistment import enlisted
 from sim.protocol.late import MetadataLateError
@@ -68,7 +68,7 @@ async def replicate_wait_acknowledge(
     """Replicate the update, wait until it is effective everywhere, acknowledge [98.flow.1-4]."""
 
     def building(snapshot: Snapshot) -> Built | NoOp | Refused:
-        return build(statement, snapshot, snapshot.next_object_id)
+        return change.strategy.rename(statement, snapshot, change.strategy.alias_ms)
 
     return await acknowledged(change, op, await logged(change, op, building))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sim.model.ddl import ObjectChange
 from sim.model.ports import Node
+from sim.protocol.alias_ends import AliasEnds
 from sim.protocol.application import Application
 from sim.protocol.barriers import Barriers
 from sim.protocol.catalog import Catalog
@@ -44,6 +45,7 @@ from sim.units import Timestamp, plus_ms
 class Parts:
     """Which class plays which part."""
 
+    alias_ends: type[AliasEnds] = AliasEnds
     application: type[Application] = Application
     catalog: type[Catalog] = Catalog
     driver: type[PlacementDriver] = PlacementDriver
@@ -129,6 +131,8 @@ class Server:
         self.driver = parts.driver(node, strategy, self.metastorage, self.placement.places)
         self.metastorage.on_elected = self.driver.start
         self.metastorage.on_activation(self.driver.look_soon)
+        aliases = parts.alias_ends(node, strategy, self.catalog, self.metastorage)
+        self.metastorage.on_activation(aliases.watch)
         self._serve_partitions(strategy, parts)
         self.metastorage.on_activation(self.coordinator.watch)
         barriers = Barriers(node, config.nodes, self.metastorage.catalog_reaches, self.coordinator)

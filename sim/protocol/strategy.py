@@ -18,6 +18,7 @@ from sim.model.ddl import ObjectChange, SimpleChange
 from sim.model.design import DesignHeader
 from sim.model.reasons import Reason
 from sim.protocol import flows
+from sim.protocol.catalog import Snapshot
 from sim.protocol.compatibility import is_forward_compatible
 from sim.protocol.failure_rules import (
     after_the_last_activation,
@@ -34,6 +35,7 @@ from sim.protocol.failure_rules import (
     up_to_ten_times,
     while_the_lease_lasts,
 )
+from sim.protocol.renaming import Answer, incompatible
 from sim.protocol.time_rules import (
     activation_plus_skew_rounded,
     agreed_delay,
@@ -47,6 +49,7 @@ from sim.protocol.time_rules import (
 from sim.units import Timestamp
 
 if TYPE_CHECKING:
+    from sim.model.ddl import Statement
     from sim.model.hlc import HybridClock
 
 Steps = tuple[ObjectChange, ...]
@@ -215,6 +218,8 @@ class Strategy:
     excuses_tuple: Callable[[Steps, Any], bool] | None = None
     judges_commit: Callable[..., bool] = judge_every_commit
     refuses_change: Callable[[SimpleChange], str | None] = allow_every_conversion
+    rename: Callable[["Statement", Snapshot, int], Answer] = incompatible
+    alias_ms: int = 0
     # flows
     resolve_schema: AtOnceOrFlow = field(default=flows.wait_then_look_up)
     install: Flow = field(default=flows.replicate_wait_acknowledge)

@@ -129,7 +129,7 @@ class Cluster:
         """The table that had this name when the run began, else the one that has it now."""
         if name in self._table_ids:
             return self._table_ids[name]
-        found = self.servers[self.leader].catalog.latest().by_name(name)
+        found = self.servers[self.leader].catalog.latest().meant(name)
         if not isinstance(found, Table):
             raise NobodyError(f"there is no table {name}")
         return found.id

@@ -13,6 +13,7 @@ from sim.protocol import (
     flows,
     lag_policies,
     mandatory_columns,
+    renaming,
     time_rules,
 )
 from sim.protocol import strategy as joints
@@ -32,6 +33,7 @@ _RULES = (
     border_rules,
     agreed_installs,
     mandatory_columns,
+    renaming,
 )
 """Where the rules are that a scenario can name."""
 
@@ -50,11 +52,18 @@ def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
 
 
 def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
-    """A strategy with fields of its record set by the names of their functions."""
+    """A strategy with fields of its record set: by the names of their functions, or numbers."""
     known = [field.name for field in fields(Strategy) if field.name != "header"]
     for name, value in settings.items():
         if name not in known:
             raise BadDesignError(f"strategy.{name}: no such field; known: {', '.join(known)}")
+        if type(getattr(chosen, name)) is int:
+            if type(value) is not int or value < 0:
+                what = f"expected a whole number, 0 or more, not {value!r}"
+                raise BadDesignError(f"strategy.{name}: {what}")
+            number: dict[str, Any] = {name: value}
+            chosen = replace(chosen, **number)
+            continue
         function = next((vars(rules)[value] for rules in _RULES if value in vars(rules)), None)
         if function is None or str(value).startswith("_"):
             raise BadDesignError(f"strategy.{name}: no rule of the protocol is called {value!r}")

@@ -230,3 +230,13 @@ def test_6_8_the_best_dd_is_the_best_of_a_fine_grid(
             forms.mean_wait(forms.late(pd, skew, best), h, mu), best + cs, looks, ddl, weight
         )
         assert found <= costs.min() + 1e-9 * abs(costs.min()) + 1e-6
+
+
+@settings(max_examples=25)
+@given(st.floats(0, 500), TIMES)
+def test_b13_who_outlives_an_old_name(window: float, mean: float) -> None:
+    """Lengths by dice; of those open at an instant, who is open a window later."""
+    begins, lengths = dice(1).uniform(-20 * mean, 0, N), dice(2).exponential(mean, N)
+    left = (begins + lengths)[begins + lengths > 0]
+    error = 5 * 0.5 / np.sqrt(len(left)) + 0.01
+    assert forms.outlives_alias(window, mean) == pytest.approx((left > window).mean(), abs=error)

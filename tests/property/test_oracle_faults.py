@@ -130,6 +130,10 @@ def named_by_anything(state: State, operation: Any) -> Any:
     return executed(state, operation._replace(name=state.name))
 
 
+def named_by_the_newest(state: State, operation: Any) -> Any:
+    return executed(state._replace(aliases=()), operation)
+
+
 def without_left_out(initial: State, target: State) -> Any:
     """Operations that give every column a value."""
     full = {column.id for column in initial.columns}
@@ -187,6 +191,7 @@ ORACLE_FAULTS: dict[str, Patch] = {
     "everything may exist": put(spec_oracle, "forbidden", nothing),
     "nothing need be unique": put(spec_oracle, "clash", lambda *_: False),
     "names mean anything": put(spec_oracle, "executed", named_by_anything),
+    "an old name means nothing": put(spec_oracle, "executed", named_by_the_newest),
     "only the first edge is tried": only("first"),
     "only the last edge is tried": only("last"),
     "no column is ever left out": put(spec_oracle, "operations", without_left_out),

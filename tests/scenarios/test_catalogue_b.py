@@ -30,11 +30,12 @@ MUST_FIND = {
     "B11-T3-current": "I5",
     "B12-T1": "I7",
     "B12-T2": "I7",
+    "B13-T1": "I5",
 }
 """What the design of a schedule breaks."""
 EXPLAINED = {"B7-T3": "F-1"}
 """What is broken as a recorded finding is."""
-CONTROLLED = ("B4-T2", "B5-T1", "B7-T3", "B15-T1", "B16-T1")
+CONTROLLED = ("B4-T2", "B5-T1", "B7-T3", "B13-T2", "B15-T1", "B16-T1")
 """What is right, beside a control that differs in its steps."""
 ALONE = (
     "B0-T3", "B3-C0", "B6-T3", "B6-T3-ends", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1",
@@ -82,6 +83,21 @@ CALM = [*CONTROLLED, *(f"{name}-control" for name in CONTROLLED), *ALONE]
 @pytest.mark.parametrize("name", CALM)
 def test_what_is_right_accuses_nobody(name: str) -> None:
     assert all("violation" not in given for given in statuses(name).values())
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("generated/rename_swap", {}), ("generated/ddl_storm", {"workload[1].rename_table": 20})],
+)
+def test_old_names_that_stay_harm_nobody(name: str, more: dict[str, int]) -> None:
+    """[B13] under load, with names that end meanwhile."""
+    design = {"strategy.name": "b13_alias", "strategy.alias_ms": 60}
+    runner = runner_of(load(name, design | more))
+    rows = [runner.row(seed) for seed in range(8)]
+    assert all(row.crash is None for row in rows)
+    assert sum(row.reached.get("alias-ended", 0) for row in rows) >= 8
+    found = [one for row in rows for one in row.violations]
+    assert not [one for one in found if one.status in ("violation", "stuck")]
 
 
 def test_a_cycle_alone_is_not_made_of_a_ddl_that_is_not_seen() -> None:

@@ -12,7 +12,7 @@ from sim.checkers.outcome import Outcome
 from sim.model.clauses import CLAUSES
 from sim.model.reasons import Reason
 from sim.mutants.base import MUTANTS
-from sim.protocol import failure_rules, flows, strategy, time_rules
+from sim.protocol import failure_rules, flows, renaming, strategy, time_rules
 from sim.protocol.compatibility import IGNITE3, forward_compatible
 from sim.protocol.ddl import NoOp, Refused, build
 from sim.world import designs, run
@@ -248,6 +248,6 @@ def test_statements_are_refused_by_the_builder(monkeypatch: pytest.MonkeyPatch) 
         built = build(*arguments)
         return NoOp(built.message) if isinstance(built, Refused) else built
 
-    monkeypatch.setattr(flows, "build", lenient)
+    monkeypatch.setattr(renaming, "build", lenient)
     found = summed(load("iep110/ddl_refused"))
     assert sum("got ok" in unexpected for unexpected in found.unexpected) == 9

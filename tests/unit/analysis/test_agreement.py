@@ -1,9 +1,12 @@
 """Closed form and simulation, side by side; and a wrong formula is seen to disagree."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from analysis.agreement import aborts, freeze, own_ddl, waits
+from analysis import closed_forms as forms
+from analysis.agreement import aborts, aliases, freeze, own_ddl, waits
 from analysis.agreement.base import Line, measured
 from analysis.wait_model import Commit, Grid
 
@@ -80,3 +83,14 @@ def test_experiment_6_freeze() -> None:
     assert not off(lines)
     frozen = {line.cell["outage_ms"]: line.simulated for line in lines[::2]}
     assert frozen[250] == pytest.approx(250 + 5 - 50 + 50, abs=60)
+
+
+def test_b13_who_outlives_an_old_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a window that is counted from the message, not from the activation, disagrees."""
+    assert not off(aliases.lines(range(6), quick=True, jobs=1))
+    (runs,) = measured([partial(aliases.world, 100)], range(6), aliases.crossed, jobs=1)
+    assert not off([aliases.line_of(100, runs)])
+    assert off([aliases.line_of(100 - aliases.DD_MS, runs)])
+    true_form = forms.outlives_alias
+    monkeypatch.setattr(forms, "outlives_alias", lambda a, m: true_form(a, 2 * m))
+    assert off([aliases.line_of(100, runs)])

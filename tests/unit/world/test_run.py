@@ -70,12 +70,19 @@ def test_a_mutant_may_replace_a_part() -> None:
         ({"activation_ts": "soon"}, "no rule of the protocol is called 'soon'"),
         ({"activation_ts": "__name__"}, "no rule of the protocol is called '__name__'"),
         ({"install": 7}, "no rule of the protocol is called 7"),
+        ({"alias_ms": -1}, "strategy.alias_ms: expected a whole number, 0 or more, not -1"),
+        ({"alias_ms": "alias"}, "strategy.alias_ms: expected a whole number"),
+        ({"alias_ms": True}, "strategy.alias_ms: expected a whole number"),
     ],
 )
 def test_a_field_must_be_one_and_its_value_a_rule(fields: dict[str, Any], complaint: str) -> None:
     """What is not is bad input, not a crash."""
     with pytest.raises(BadDesignError, match=complaint):
         with_fields(IEP, fields)
+
+
+def test_a_field_that_is_a_number_takes_a_number() -> None:
+    assert with_fields(IEP, {"rename": "alias", "alias_ms": 50}).alias_ms == 50
 
 
 def test_the_header_tells_how_to_run_it_again() -> None:

@@ -1,0 +1,41 @@
+"""The rule of aliases, as far as a log of schema updates tells it: no old name ends too early.
+
+Part of I12. What the end of an alias does to transactions is for I8 and I11; here is only what a
+rename with an alias promises: the window that stands in the alias [110.later.3]. An alias goes with
+what it stands for, whenever that is dropped.
+"""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import Anomaly
+from sim.checkers.case import Case
+from sim.history.events import UpdateLogged
+from sim.model.schema import Alias
+from sim.units import Timestamp, plus_ms, show
+
+
+def alias_rules(case: Case) -> Iterator[Anomaly]:
+    """Each alias's end against its window, which begins with the activation of the rename."""
+    begun: dict[int, tuple[Alias, UpdateLogged]] = {}
+    for _, update in case.schemas.updates:
+        gone = {change.object_id for change in update.objects if change.definition is None}
+        for change in update.objects:
+            if isinstance(change.definition, Alias):
+                begun.setdefault(change.object_id, (change.definition, update))
+            elif change.object_id in begun and change.object_id in gone:
+                alias, rename = begun[change.object_id]
+                if not gone.intersection(alias.tables):
+                    yield from _judged(alias, rename, update)
+
+
+def _judged(alias: Alias, rename: UpdateLogged, end: UpdateLogged) -> Iterator[Anomaly]:
+    due_ts = plus_ms(Timestamp(rename.activation_ts), alias.window_ms)
+    if end.activation_ts < due_ts:
+        yield Anomaly(
+            "alias-ended-early",
+            f"the rename that is active since {show(Timestamp(rename.activation_ts))} keeps the "
+            f"name {alias.name!r} for {alias.window_ms} ms, and it ended at "
+            f"{show(Timestamp(end.activation_ts))}",
+            (rename, end),
+            clauses=("110.later.3",),
+        )

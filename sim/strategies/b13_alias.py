@@ -1,0 +1,34 @@
+"""IEP-110's postponed rename in two stages: the old name stays as an alias for a while.
+
+A transaction that is done with its operations, and no longer than the window A, is not aborted for
+a rename that it crosses [110.later.3]. A is `alias_ms`; `strategy.alias_ms` sets another one.
+"""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol import renaming
+from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.iep import IEP
+
+
+def _header(name: str, summary: str) -> DesignHeader:
+    return DesignHeader(name, summary, "IEP-110, postponed: rename", "ignite", FULL_CLAIMS)
+
+
+B13_ALIAS = strategy(
+    replace(
+        IEP,
+        header=_header("b13_alias", "the old name of what is renamed stays for A, reserved"),
+        rename=renaming.alias,
+        alias_ms=200,
+    )
+)
+
+B13_UNRESERVED = strategy(
+    replace(
+        B13_ALIAS,
+        header=_header("b13_unreserved", "b13_alias where the old name may be taken at once"),
+        rename=renaming.alias_unreserved,
+    )
+)
