@@ -178,7 +178,7 @@ def _scenario(case: Case, done: Sequence[Trial], seeds: Sequence[int]) -> Scenar
         expected=_due(case),
         runs=len(done),
         complete=len(done) >= wanted or rested,
-        wrong=tuple(_wrong(total, done)) if done else (),
+        wrong=tuple(_wrong(case, total, done)) if done else (),
         never_reached=total.never_reached,
         seed=0 if first is None else first.seed,
         argument="" if first is None else _argument(first),
@@ -190,8 +190,12 @@ def _due(case: Case) -> str | dict[str, object]:
     return "ok" if case.kind == "claims" else case.expect
 
 
-def _wrong(total: Sum, done: Sequence[Trial]) -> Iterator[str]:
-    """What is not as the scenario expects, what it never reached, and guilt without the mutant."""
+def _wrong(case: Case, total: Sum, done: Sequence[Trial]) -> Iterator[str]:
+    """What is not as the scenario expects, what it never reached, and guilt without the mutant.
+
+    A design known to break something may be convicted of that, only not by the mutant's judge.
+    """
+    excused = case.strategy in claims.KNOWN_BREACHES
     yield from total.unexpected
     if total.never_reached and total.outcome not in CALM:
         yield f"never reached {', '.join(total.never_reached)}"
@@ -201,7 +205,9 @@ def _wrong(total: Sum, done: Sequence[Trial]) -> Iterator[str]:
             continue
         if without.crash is not None:
             yield f"seed {without.seed}: the design without the mutant crashed: {without.crash}"
-        elif guilty := sorted(convicted_by(without)):
+            continue
+        guilty = sorted(convicted_by(without))
+        if guilty and not (excused and case.judge not in guilty):
             what = "the design is convicted without the mutant too"
             yield f"seed {without.seed}: {what}, by {', '.join(guilty)}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from analysis import claims
@@ -82,6 +83,17 @@ def test_guilt_without_the_mutant_is_no_kill() -> None:
     found = result(case, a_row(0, a_violation()), control=[a_row(0, a_violation())])
     assert not found.mutants[0].killed
     assert any("convicted without the mutant too, by atomicity" in one for one in found.unexpected)
+
+
+def test_a_design_may_be_known_to_break_something_else() -> None:
+    for strategy, control, told in (
+        ("b2_opt2", a_cycle(), False),
+        ("b2_opt2", a_violation(), True),
+        ("iep", a_cycle(), True),
+    ):
+        case = msgspec.structs.replace(a_mutant_case(expect=CONVICTED), strategy=strategy)
+        found = result(case, a_row(0, a_violation()), control=[a_row(0, control)])
+        assert any("without the mutant too" in one for one in found.unexpected) is told
 
 
 def test_who_convicts_the_design_too_does_not_count() -> None:
