@@ -17,7 +17,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from analysis import large_frames
 from sim.columns import judge as in_memory
 from sim.columns import store
-from sim.columns.certificate import spans_of
+from sim.columns.certificate import settles, spans_of
 from sim.columns.cycles import Search, find_cycles
 from sim.columns.edges import Edges
 from sim.columns.history import (
@@ -83,6 +83,8 @@ def judge(
         cut = _cut(txs, edges, windows, names)
     finally:
         told.unpersist()
+    if wanted.level > 1 and settles(cut.place, cut.blocks, *spans_of(cut.history, cut.node)):
+        return in_memory._verdict(wanted, anomalies, counts, "order", (), open_)
     search = _searched(cut, model)
     words = Words(cut.history)
     lost = _lost_updates(cut, search, wanted)

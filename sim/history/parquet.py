@@ -6,9 +6,10 @@ are copied from it, null where a record has none: queries over many histories ne
 """
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sim.history.history import History
+if TYPE_CHECKING:
+    from sim.history.history import History
 
 FORMAT: Final = "ddlsim-events-1"
 SUFFIX: Final = ".events.parquet"
@@ -34,7 +35,7 @@ def is_one(path: str | Path) -> bool:
     return said.get(_KEY) == FORMAT.encode()
 
 
-def save(history: History, records: list[bytes], path: Path) -> None:
+def save(history: "History", records: list[bytes], path: Path) -> None:
     """Write the records of a history (`codec.lines`), of which the first and last are no events."""
     import pyarrow as pa
     from pyarrow import parquet
