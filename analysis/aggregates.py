@@ -92,10 +92,10 @@ def _quantile(column: str, above: int, below: int) -> str:
     rank = f"greatest(({_size(column)} * {above} + {below - 1}) div {below}, 1L)"
     entries = f"array_sort(map_entries({column}.counts))"
     step = (
-        f"(have, entry) -> if(have.seen >= {rank}, have, "
-        "named_struct('seen', have.seen + entry.value, 'at', entry.key))"
+        "(have, entry) -> if(have.seen >= have.rank, have, named_struct("
+        "'seen', have.seen + entry.value, 'at', entry.key, 'rank', have.rank))"
     )
-    begin = "named_struct('seen', 0L, 'at', cast(null as bigint))"
+    begin = f"named_struct('seen', 0L, 'at', cast(null as bigint), 'rank', {rank})"
     return f"aggregate({entries}, {begin}, {step}).at"
 
 
@@ -204,10 +204,9 @@ def _of_histograms(kind: str, column: Any, level: float) -> dict[str, tuple[floa
         f"{kind}_waited": _ratio(waited, sizes, level),
         f"{kind}_mean_us": _ratio(totals, sizes, level),
     }
-    for name, (above, below) in QUANTILES.items():
-        low, high = statistics.bootstrap_pooled_quantile(
-            counts, values, above / below, level, RESAMPLES
-        )
+    shares = [above / below for above, below in QUANTILES.values()]
+    ends = statistics.bootstrap_pooled_quantiles(counts, values, shares, level, RESAMPLES)
+    for name, (low, high) in zip(QUANTILES, ends, strict=True):
         found[f"{kind}_{name}_us"] = (float(low), float(high))
     return found
 

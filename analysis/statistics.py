@@ -11,11 +11,14 @@ and Nagaraja, Order Statistics, 7.1; Efron and Tibshirani, An Introduction to th
 Hesterberg 2015, What Teachers Should Know about the Bootstrap.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats  # type: ignore[import-untyped]  # scipy ships no types
+from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
 
 Array = NDArray[np.float64]
 Ends = tuple[Array, Array]
@@ -107,19 +110,29 @@ def bootstrap_pooled_quantile(
     resamples: int = RESAMPLES,
 ) -> Ends:
     """The interval of a pooled quantile, whole seeds resampled: counts are (…, seeds, buckets)."""
-    seeds = _array(counts).shape[-2]
+    return bootstrap_pooled_quantiles(counts, values, [share], level, resamples)[0]
+
+
+def bootstrap_pooled_quantiles(
+    counts: ArrayLike,
+    values: ArrayLike,
+    shares: Sequence[float],
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+) -> list[Ends]:
+    """The same for several quantiles of the same resamples, which are what costs."""
+    *shape, seeds, buckets = _array(counts).shape
     weights = seed_weights(seeds, resamples)
     tail = resampling_tail(seeds, level)
-    cells = _array(counts).reshape(-1, seeds, _array(counts).shape[-1])
-    ends = np.array(
-        [
-            np.nanquantile(pooled_quantile(weights @ cell, values, share), [tail, 1 - tail])
-            if cell.any()
-            else (np.nan, np.nan)
-            for cell in cells
-        ]
-    ).reshape(*_array(counts).shape[:-2], 2)
-    return ends[..., 0], ends[..., 1]
+    ends = np.full((len(shares), int(np.prod(shape, dtype=int)), 2), np.nan)
+    for at, cell in enumerate(_array(counts).reshape(-1, seeds, buckets)):
+        if not cell.any():
+            continue
+        resampled = (csr_array(cell.T) @ weights.T).T  # most buckets of a run are empty
+        for number, share in enumerate(shares):
+            found = pooled_quantile(resampled, values, share)
+            ends[number, at] = np.nanquantile(found, [tail, 1 - tail])
+    return [(each[..., 0], each[..., 1]) for each in ends.reshape(len(shares), *shape, 2)]
 
 
 def resampling_tail(seeds: int, level: float = LEVEL) -> float:
@@ -134,10 +147,13 @@ def resampling_tail(seeds: int, level: float = LEVEL) -> float:
     return float(special.ndtr(-reach))
 
 
+@lru_cache(maxsize=4)
 def seed_weights(seeds: int, resamples: int = RESAMPLES) -> Array:
     """How often each resample takes each seed; the same for every cell, as common numbers are."""
     dice = np.random.default_rng(DICE)
-    return dice.multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples).astype(np.float64)
+    weights = dice.multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples).astype(np.float64)
+    weights.flags.writeable = False
+    return weights
 
 
 # --- means, ratios and differences ---------------------------------------------------------------
