@@ -144,8 +144,11 @@ def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None, number: i
 def logarithmic(axis: Any, *, subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
     """A logarithmic axis with plain numbers, so few that none hides another.
 
-    `subs` are the multiples of a power of ten that have a number.
+    `subs` are the multiples of a power of ten that have a number. Where nothing is above zero the
+    axis stays as it is, or nothing would be seen.
     """
+    if not np.isfinite(axis.get_minpos()):
+        return
     (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
     axis.set_major_locator(LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -9,7 +9,7 @@ import pytest
 from analysis import figure, plot_designs
 from analysis.by_formula import worlds
 from analysis.cells import Cells, CellsError, read
-from analysis.drawing import MARKERS, styled
+from analysis.drawing import MARKERS, canvas, logarithmic, styled
 from sim.history import codec
 from tests.unit.analysis.cells import TINY
 from tests.unit.cli.command import ddlsim
@@ -177,3 +177,13 @@ def test_formulas_are_those_of_the_scenario_that_was_swept(two: Path) -> None:
     assert (world.slack, world.ddl_delay) == (100, 107)
     cells.provenance["text"] += "\n# another sweep\n[parameters]\n"
     assert worlds(cells) == {}
+
+
+def test_an_axis_with_nothing_above_zero_is_not_logarithmic() -> None:
+    """Else it would show nothing."""
+    _, axes = canvas(1, 1)
+    panel = axes[0][0]
+    panel.plot([0, 0], [1, 10])
+    logarithmic(panel.xaxis)
+    logarithmic(panel.yaxis)
+    assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "log")
