@@ -35,7 +35,7 @@ STAGES = {
     "fast": ["tests/unit", "tests/clauses", "tests/property", "tests/golden"],
     "scenarios": ["tests/scenarios", "tests/determinism"],
     "spark": ["tests/spark"],
-    "bench": ["tests/bench"],
+    "bench": ["-s", "tests/bench"],
 }
 VERBS = {"demo", "test", "check", "lock", "setup"}
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"

@@ -87,21 +87,18 @@ def counted(world: Plan, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
-def test_what_an_idle_cluster_does(
-    replicas: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_an_idle_cluster_does(replicas: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The longer of two runs less the shorter one: what a start costs does not count."""
     found = counted(touched(planned((IDLE_S + 5) * 1_000, replicas)), monkeypatch)
     found.subtract(counted(touched(planned(5_000, replicas)), monkeypatch))
-    with capsys.disabled():
-        print(f"\n  {replicas} replicas, per second:", end="")
-        for what, count in sorted(found.items()):
-            if count:
-                print(f"\n    {count / IDLE_S:8.2f} {what}", end="")
+    print(f"\n  {replicas} replicas, per second:", end="")
+    for what, count in sorted(found.items()):
+        if count:
+            print(f"\n    {count / IDLE_S:8.2f} {what}", end="")
     assert sum(found.values()) / IDLE_S < 600, "something does more than it has to"
 
 
-def test_a_busy_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_busy_cluster() -> None:
     """Each client in a closed loop over keys of its own; every write goes to three replicas."""
     programs = tuple(
         Program(
@@ -128,6 +125,5 @@ def test_a_busy_cluster(capsys: pytest.CaptureFixture[str]) -> None:
         history = run(world)
         spent.append(time.process_time() - began)
     committed = sum(type(event) is TxCommitted for event in history.events)
-    with capsys.disabled():
-        print(f"\n  busy, three replicas: {committed / min(spent):.0f} transactions per CPU second")
+    print(f"\n  busy, three replicas: {committed / min(spent):.0f} transactions per CPU second")
     assert committed == 5 * TRANSACTIONS

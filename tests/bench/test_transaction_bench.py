@@ -99,7 +99,7 @@ def least(measure: Callable[[], float]) -> float:
     return min(measure() for _ in range(ROUNDS))
 
 
-def test_a_transaction_in_bare_events(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_transaction_in_bare_events() -> None:
     """Recording on; off for comparison."""
     bare, on, off = [], [], []
     for _ in range(ROUNDS):
@@ -107,13 +107,12 @@ def test_a_transaction_in_bare_events(capsys: pytest.CaptureFixture[str]) -> Non
         on.append(transaction_us(recording=True))
         off.append(transaction_us(recording=False))
     events, overhead = min(on) / min(bare), min(on) / min(off) - 1
-    with capsys.disabled():
-        print(f"\n  a transaction: {events:.0f} bare events, recording {overhead:+.0%}", end="")
+    print(f"\n  a transaction: {events:.0f} bare events, recording {overhead:+.0%}", end="")
     assert events < 300
     assert overhead < 0.20
 
 
-def test_a_cluster_is_built_and_dropped_quickly(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cluster_is_built_and_dropped_quickly() -> None:
     """Three nodes, wired, with their schema."""
     planned = world(recording=True)
     chosen = STRATEGIES.get("iep")
@@ -127,6 +126,5 @@ def test_a_cluster_is_built_and_dropped_quickly(capsys: pytest.CaptureFixture[st
         return (time.process_time() - began) / 20 * 1e3
 
     milliseconds = least(build)
-    with capsys.disabled():
-        print(f"\n  a three-node cluster: {milliseconds:.2f} ms", end="")
+    print(f"\n  a three-node cluster: {milliseconds:.2f} ms", end="")
     assert milliseconds < 10
