@@ -35,7 +35,7 @@ STAGES = {
     "fast": ["tests/unit", "tests/clauses", "tests/property", "tests/golden"],
     "scenarios": ["tests/scenarios", "tests/determinism"],
     "spark": ["tests/spark"],
-    "bench": ["-s", "tests/bench"],
+    "bench": ["tests/bench"],
 }
 VERBS = {"demo", "test", "check", "lock", "setup"}
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
@@ -111,7 +111,8 @@ def test(args: list[str]) -> int:
     folders = [f for a in args for f in STAGES.get(a, []) if (ROOT / f).is_dir()]
     if not folders and any(a in STAGES for a in args):
         stop(f"no tests yet in {', '.join(args)}")
-    return run(str(PYTHON), "-m", "pytest", "-q", *folders, *(a for a in args if a not in STAGES))
+    more = [a for a in args if a not in STAGES] + ["-s"] * ("bench" in args)  # shows the figures
+    return run(str(PYTHON), "-m", "pytest", "-q", *folders, *more)
 
 
 def check() -> int:
