@@ -22,7 +22,7 @@ from sim.columns.certificate import (
 from sim.columns.classify import other_names
 from sim.columns.cycles import Cycle, Search, find_cycles
 from sim.columns.edges import Edges, compact, data_edges, process_edges
-from sim.columns.history import APPEND, COMMITTED, ColumnHistory, check, is_write
+from sim.columns.history import APPEND, COMMITTED, Array, ColumnHistory, check, is_write
 from sim.columns.models import DEFAULT, Model, model_of, ruled_out
 from sim.columns.reads import Finding, dirty, lost_updates, pairs_of
 from sim.columns.residue import Span
@@ -48,9 +48,10 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
     if wanted.level:
         blocks.append(process_edges(history, versions))
     words = Words(history)
-    order = Order(rank_of(history))
+    rank = rank_of(history)
+    order = Order(rank)
     span = Span(*spans_of(history, versions.node))
-    certificate = _certificate(history, versions, blocks, wanted, order, span)
+    certificate = _certificate(history, versions, blocks, wanted, rank, order, span)
     if certificate:
         found = [words.finding(one) for one in _first(findings)]
         return _verdict(
@@ -82,6 +83,7 @@ def _certificate(
     versions: Versions,
     blocks: list[Edges],
     model: Model,
+    rank: Array,
     order: Order,
     span: Span,
 ) -> str:
@@ -90,7 +92,7 @@ def _certificate(
         return "order"
     if "G2-item" not in model.forbids and snapshots_hold(history, versions, blocks, model.level):
         return "snapshots"
-    if model.level > 1 and settles(rank_of(history), blocks, *span):
+    if model.level > 1 and settles(rank, blocks, *span):
         return "order"
     return ""
 

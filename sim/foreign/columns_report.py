@@ -8,14 +8,12 @@ from sim.columns.history import HistoryError
 from sim.columns.verdict import Verdict
 from sim.foreign.inputs import OUTCOMES, Report
 from sim.foreign.problems import ForeignError
-
-MAGIC = b"PAR1"
-"""How Parquet files begin."""
+from sim.history import parquet
 
 
 def recognises(head: bytes) -> bool:
     """Whether a file that begins so may be one."""
-    return head.startswith(MAGIC)
+    return head.startswith(parquet.MAGIC)
 
 
 def judge(path: str, model: str) -> Report:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from sim.model.design import DesignHeader
 from sim.protocol import agreed_installs
 from sim.protocol.time_rules import at_message, at_once
-from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.base import all_but, strategy
 from sim.strategies.iep import IEP
 
-CLAIMS = tuple(claim for claim in FULL_CLAIMS if claim.invariant not in {"I9", "I11"})
+CLAIMS = all_but("I9", "I11")
 """Neither that only the laggard waits, nor that nobody is aborted without need."""
 
 

@@ -5,17 +5,12 @@ The client's schema is fixed, so only a question about the schema itself could s
 
 from dataclasses import replace
 
-from sim.model.design import Claim, DesignHeader
+from sim.model.design import DesignHeader
 from sim.protocol import border_rules
-from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.base import all_less, strategy
 from sim.strategies.iep import IEP
 
-CLAIMS = tuple(
-    Claim(claim.invariant, claim.assumes, (*claim.less, "ddl-not-seen"))
-    if claim.invariant == "I4"
-    else claim
-    for claim in FULL_CLAIMS
-)
+CLAIMS = all_less("I4", "ddl-not-seen")
 """That a transaction in flight does not see a compatible DDL is what it is for."""
 
 

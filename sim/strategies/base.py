@@ -34,6 +34,21 @@ another, what was written after that change: I10 is not promised against that.
 """
 
 
+def all_but(*invariants: str) -> tuple[Claim, ...]:
+    """What the documents promise, some invariants apart."""
+    return tuple(claim for claim in FULL_CLAIMS if claim.invariant not in invariants)
+
+
+def all_less(invariant: str, kind: str) -> tuple[Claim, ...]:
+    """What the documents promise, one kind of breach of one invariant apart."""
+    return tuple(
+        Claim(claim.invariant, claim.assumes, (*claim.less, kind))
+        if claim.invariant == invariant
+        else claim
+        for claim in FULL_CLAIMS
+    )
+
+
 def strategy(design: Strategy) -> Strategy:
     """Make a design known by its name."""
     return STRATEGIES.add(design.name, design)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sim.model.design import DesignHeader
 from sim.protocol import closing
-from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.base import all_but, strategy
 from sim.strategies.iep import IEP
 
 CLOSING: Final[dict[str, dict[str, Any]]] = {
@@ -34,7 +34,7 @@ IEP_CLOSED = strategy(
             summary="iep, and the closing rule of every recorded finding",
             source="IEP-98, IEP-110; scenarios/findings",
             plane="ignite",
-            claims=tuple(claim for claim in FULL_CLAIMS if claim.invariant != "I11"),
+            claims=all_but("I11"),
         ),
         **{name: rule for fields in CLOSING.values() for name, rule in fields.items()},
     )

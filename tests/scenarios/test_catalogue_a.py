@@ -7,9 +7,9 @@ from sim.units import physical_ms
 from sim.world.plan import plan
 from sim.world.run import run
 from sim.world.shipped import load, shipped
-from tests.scenarios.runs import compared, runner_of
+from tests.scenarios.catalogue import FOLDER, statuses
+from tests.scenarios.runs import runner_of
 
-FOLDER = "strategies/"
 MUST_FIND = {
     "A0-T1": {"I1", "I2", "I8"},
     "A1-T1": {"I1"},
@@ -46,19 +46,6 @@ def test_every_schedule_has_its_file() -> None:
     wanted = {*controlled, *(f"{name}-control" for name in controlled), *ALONE}
     found = {name.removeprefix(FOLDER) for name in shipped() if name.startswith(f"{FOLDER}A")}
     assert found == wanted
-
-
-def statuses(name: str) -> dict[str, set[str]]:
-    """The statuses of what the judges found, by invariant; nothing but what the file expects."""
-    scenario = load(f"{FOLDER}{name}")
-    row = runner_of(scenario).row(1)
-    assert row.crash is None
-    found = compared(scenario, [row])
-    assert found.unexpected == ()
-    statuses: dict[str, set[str]] = {}
-    for violation in row.violations:
-        statuses.setdefault(violation.invariant, set()).add(violation.status)
-    return statuses
 
 
 @pytest.mark.parametrize("name", MUST_FIND)

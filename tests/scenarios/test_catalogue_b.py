@@ -3,9 +3,9 @@
 import pytest
 
 from sim.world.shipped import load, shipped
-from tests.scenarios.runs import compared, runner_of
+from tests.scenarios.catalogue import FOLDER, statuses
+from tests.scenarios.runs import runner_of
 
-FOLDER = "strategies/"
 MUST_FIND = {
     "B0-T1": "I7",
     "B0-T2": "I5",
@@ -50,20 +50,6 @@ def test_every_schedule_has_its_file() -> None:
     wanted = {*controlled, *(f"{name}-control" for name in controlled), *ALONE}
     found = {name.removeprefix(FOLDER) for name in shipped() if name.startswith(f"{FOLDER}B")}
     assert found == wanted
-
-
-def statuses(name: str) -> dict[str, set[str]]:
-    """The statuses of what the judges found, by invariant; nothing but what the file expects."""
-    scenario = load(f"{FOLDER}{name}")
-    row = runner_of(scenario).row(1)
-    assert row.crash is None
-    found = compared(scenario, [row])
-    assert found.unexpected == ()
-    assert found.never_reached == ()
-    statuses: dict[str, set[str]] = {}
-    for violation in row.violations:
-        statuses.setdefault(violation.invariant, set()).add(violation.status)
-    return statuses
 
 
 @pytest.mark.parametrize("name", MUST_FIND)

@@ -8,7 +8,7 @@ from sim.history.events import Failed, Unknown
 from sim.model import ddl
 from sim.model.schema import Column
 from tests.helpers_history import INT, Story, add_column
-from tests.unit.checkers.judging import cycles, found, kinds
+from tests.unit.checkers.judging import cycles, found, kinds, write_skew
 
 V = Column(1, "v", INT)
 COMPATIBLE = add_column(2, "w")
@@ -18,15 +18,7 @@ INCOMPATIBLE = ddl.ColumnDropped(V)
 
 
 def test_write_skew_is_g2_item() -> None:
-    story = Story()
-    t = story.table()
-    story.read("T1", t, "x", 10, None)
-    story.read("T2", t, "y", 11, None)
-    story.write("T1", t, "y", 12)
-    story.write("T2", t, "x", 13)
-    story.commit("T1", 20)
-    story.commit("T2", 21)
-    assert kinds(story) == ["G2-item"]
+    assert kinds(write_skew()) == ["G2-item"]
 
 
 def test_a_lost_update_is_named_so() -> None:
