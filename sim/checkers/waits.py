@@ -17,7 +17,7 @@ from functools import cached_property
 
 from sim.checkers.base import Anomaly
 from sim.checkers.bounds import Bounds
-from sim.checkers.case import Case, Operation
+from sim.checkers.case import Case, Operation, Transaction
 from sim.checkers.sickness import Leaders, Spell
 from sim.history.events import (
     AnyEvent,
@@ -144,10 +144,16 @@ class Waits:
             )
 
     def _reads_the_past(self, operation: Operation) -> bool:
+        return any(tx.read_ts is not None for tx in self._transactions(operation))
+
+    def _transactions(self, operation: Operation) -> Iterator[Transaction]:
+        """Those that an operation was tried under, or the one that it belongs to."""
         asked = operation.invoked
         own = {} if asked is None or asked.tx is None else {asked.tx: None}
-        txs = [self._case.transactions.get(name) for name in operation.txs or own]
-        return any(tx is not None and tx.read_ts is not None for tx in txs)
+        for name in operation.txs or own:
+            tx = self._case.transactions.get(name)
+            if tx is not None:
+                yield tx
 
     def _participants(self, operation: Operation) -> dict[str, None]:
         """None of them where it is not known whom a data operation had asked."""
@@ -160,10 +166,7 @@ class Waits:
                 nodes[ddl.decided.node] = None
             return nodes
         executed = False
-        for name in operation.txs or ({} if asked.tx is None else {asked.tx: None}):
-            tx = self._case.transactions.get(name)
-            if tx is None:
-                continue
+        for tx in self._transactions(operation):
             for event in tx.accesses:
                 executed = executed or event.op == operation.name or asked.kind == "commit"
                 nodes |= {event.node: None} | self._of_table.get(event.object_id, {})
