@@ -28,10 +28,6 @@ def test_the_house_is_tidy(rule: Rule) -> None:
     assert not breaches, "\n".join(["", *breaches])
 
 
-def test_long_files_are_named_for_a_reason() -> None:
-    assert all(len(reason) > 10 for reason in tidy.LONG_FILES.values())
-
-
 DOC = '"""A file."""\n'
 LONG_FUNCTION = "def walk():\n" + "    pass\n" * 60
 DOCUMENTED = 'def walk():\n    """Many words.\n' + "    words\n" * 60 + '    """\n'
@@ -40,8 +36,7 @@ FAULTS: list[tuple[Rule, str, str]] = [
     (tidy.docstrings, "sim/a.py", ""),
     (tidy.docstrings, "sim/a.py", "import os\n" + DOC),
     (tidy.docstrings, "tests/test_a.py", '""" """\n'),
-    (tidy.sizes, "sim/a.py", DOC + "#\n" * 300),
-    (tidy.sizes, "sim/protocol/raft.py", DOC + "#\n" * 400),
+    (tidy.sizes, "sim/a.py", DOC + "#\n" * 500),
     (tidy.sizes, "sim/a.py", DOC + "#" * 101),
     (tidy.sizes, "analysis/a.py", DOC + LONG_FUNCTION),
     (tidy.sizes, "analysis/a.py", DOC + "async " + LONG_FUNCTION),
@@ -83,7 +78,7 @@ def test_a_planted_fault_is_found(rule: Rule, name: str, text: str, tmp_path: Pa
 
 
 PARDONED: list[tuple[Rule, str, str]] = [
-    (tidy.sizes, "sim/protocol/raft.py", DOC + "#\n" * 399),
+    (tidy.sizes, "sim/a.py", DOC + "#\n" * 499),
     (tidy.sizes, "sim/a.py", DOC + DOCUMENTED),
     (tidy.crash_safety, "sim/kernel/a.py", "import random\n"),
     (order.set_loops, "sim/protocol/a.py", "x = sorted(set(y))\nz = any(w for w in set(y))\n"),

@@ -9,16 +9,8 @@ from pathlib import Path
 
 from tests.house.tree import committed, parsed, python_files
 
-FILE_LINES, LONG_FILE_LINES, FUNCTION_LINES, LINE_LENGTH = 300, 400, 60, 100
+FILE_LINES, FUNCTION_LINES, LINE_LENGTH = 500, 60, 100
 PRODUCT = ("sim", "analysis")
-
-# Files that may reach LONG_FILE_LINES, each with the reason why cutting it would hurt.
-LONG_FILES = {
-    "sim/history/events.py": "one vocabulary: a record per kind of event, and no logic",
-    "sim/protocol/raft.py": "one step machine, read top to bottom",
-    "sim/protocol/coordinator.py": "the coordinator's flow in IEP-110's order",
-    "sim/protocol/replica.py": "the replica's flow in IEP-110's order",
-}
 
 # Where a run happens: an order that depends on PYTHONHASHSEED would change its outcome.
 ORDERED = tuple(f"sim/{part}" for part in ("model", "protocol", "kernel", "strategies", "mutants"))
@@ -41,10 +33,8 @@ def sizes(root: Path) -> Iterator[str]:
     """Files, functions and lines stay small enough to be read."""
     for path in python_files(root):
         name, lines = at(root, path), path.read_text("utf-8").splitlines()
-        roomy = name in LONG_FILES or name.startswith("tests/")
-        limit = LONG_FILE_LINES if roomy else FILE_LINES
-        if len(lines) > limit:
-            yield f"{name}: {len(lines)} lines, more than {limit}"
+        if len(lines) > FILE_LINES:
+            yield f"{name}: {len(lines)} lines, more than {FILE_LINES}"
         for number, line in enumerate(lines, 1):
             if len(line) > LINE_LENGTH:
                 yield f"{name}:{number}: {len(line)} characters, more than {LINE_LENGTH}"
