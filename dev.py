@@ -4,7 +4,8 @@ usage: python3 dev.py VERB
 
     demo              a realistic scenario is judged, then a broken design convicted
     test [ARGS]       the whole suite; ARGS are stages (house, fast, scenarios,
-                      spark, bench) or pytest's own, with paths relative to the project
+                      spark) or pytest's own, with paths relative to the project
+    test bench        the benches, which print ratios and assert no timing
     check             the formatter, the linter, the types and the floors
     lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
     setup             only the set-up
@@ -111,7 +112,11 @@ def test(args: list[str]) -> int:
     folders = [f for a in args for f in STAGES.get(a, []) if (ROOT / f).is_dir()]
     if not folders and any(a in STAGES for a in args):
         stop(f"no tests yet in {', '.join(args)}")
-    more = [a for a in args if a not in STAGES] + ["-s"] * ("bench" in args)  # shows the figures
+    more = [a for a in args if a not in STAGES]
+    if "bench" in args:
+        more += ["-s"]  # shows the figures, one process after the other
+    elif not more:
+        more += ["-n", "auto", "--dist", "loadfile"]
     return run(str(PYTHON), "-m", "pytest", "-q", *folders, *more)
 
 

@@ -4,12 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # The default repeats itself exactly, so that a red suite is red for everybody.
-settings.register_profile("ci", derandomize=True, max_examples=100, deadline=None)
+# No example is refused for being slow: a busy machine makes any of them slow.
+SLOW = (HealthCheck.too_slow,)
+settings.register_profile(
+    "ci", derandomize=True, max_examples=100, deadline=None, suppress_health_check=SLOW
+)
 # By hand, at night: pytest --hypothesis-profile nightly
-settings.register_profile("nightly", max_examples=2_000, deadline=None, print_blob=True)
+settings.register_profile(
+    "nightly", max_examples=2_000, deadline=None, print_blob=True, suppress_health_check=SLOW
+)
 settings.load_profile("ci")
 
 

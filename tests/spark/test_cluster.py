@@ -8,14 +8,14 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from analysis import java
+from tests.helpers_waiting import PATIENCE_S, until
 from tests.unit.analysis.sweeps import children, command_of, kill, rows_bytes, sweep_file
 from tests.unit.cli.command import ROOT, ddlsim
 
@@ -69,11 +69,8 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list
         for command, log in zip(commands, logs, strict=True)
     ]
     try:
-        until = time.monotonic() + 60
-        registered = "Registering worker"
-        while (folder / "0.log").read_text().count(registered) < 2:
-            assert time.monotonic() < until, (folder / "0.log").read_text()
-            time.sleep(0.2)
+        log = folder / "0.log"
+        until(lambda: log.read_text().count("Registering worker") == 2, "two workers of Spark")
         yield address, [daemon.pid for daemon in daemons[1:]]
     finally:
         below = [p for daemon in daemons for p in children(daemon.pid)]
@@ -122,7 +119,7 @@ def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
     wait(driver, lambda: len(parts()) > len(before))
     executors = [p for w in workers for p in children(w) if EXECUTOR in command_of(p)]
     kill(executors[0])
-    told = driver.communicate(timeout=120)[1].decode()
+    told = driver.communicate(timeout=PATIENCE_S)[1].decode()
     assert driver.returncode == 0, told
     assert "Exception" not in told
     assert {part: part.stat().st_mtime_ns for part in before} == before
@@ -131,11 +128,10 @@ def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
     assert rows_bytes(out) == rows_bytes(tmp_path / "plain")
 
 
-def wait(process: subprocess.Popen[bytes], ready: object) -> None:
+def wait(process: subprocess.Popen[bytes], ready: Callable[[], object]) -> None:
     """Until it is so, the process being alive."""
-    assert callable(ready)
-    until = time.monotonic() + 90
-    while not ready():
+
+    def alive() -> None:
         assert process.poll() is None, process.communicate()[1].decode()
-        assert time.monotonic() < until
-        time.sleep(0.02)
+
+    until(ready, "a sweep's parts", alive)

@@ -1,7 +1,6 @@
 """Chunks on Spark: the same bytes for any number of partitions, whatever dies meanwhile."""
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from analysis import grid, provenance, spark_fanout, store
 from analysis.chunks import ChunkId, Round, Tally, Work, parts
 from analysis.spark_fanout import NotSharedError, partitions, run_on_spark
 from analysis.sweep_file import load_sweep
+from tests.helpers_waiting import until
 from tests.unit.analysis.sweeps import children, command_of, kill, rows_bytes, sweep_file
 
 METADATA = provenance.metadata({"program": "ddlsim"})
@@ -68,9 +68,7 @@ def test_a_killed_task_is_tried_again(spark: Any, work: Work, tmp_path: Path) ->
     killed: list[int] = []
 
     def strike() -> None:
-        until = time.monotonic() + 30
-        while not list(parts(again.directory)) and time.monotonic() < until:
-            time.sleep(0.005)
+        until(lambda: list(parts(again.directory)), "the first part")
         daemons = [p for p in children(jvm) if "pyspark" in command_of(p)]
         workers = [p for p in daemons if any(p in children(d) for d in daemons)]
         killed.extend(workers)

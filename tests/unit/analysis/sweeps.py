@@ -4,9 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from tests.helpers_waiting import until
 from tests.unit.analysis.cells import TINY
 from tests.unit.cli.command import ROOT
 
@@ -47,11 +47,11 @@ def begin(*words: str) -> subprocess.Popen[bytes]:
 
 def wait_for_parts(directory: Path, count: int, process: subprocess.Popen[bytes]) -> None:
     """Until so many chunks are done."""
-    until = time.monotonic() + 60
-    while len(list(directory.glob("parts/part-*.parquet"))) < count:
+
+    def alive() -> None:
         assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < until, "no parts"
-        time.sleep(0.01)
+
+    until(lambda: len(list(directory.glob("parts/part-*.parquet"))) >= count, "parts", alive)
 
 
 def children(pid: int) -> list[int]:

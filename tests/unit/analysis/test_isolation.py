@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import pytest
 
@@ -33,16 +32,14 @@ def test_what_dies_is_a_row_and_the_rest_is_run() -> None:
 
 def hangs(job: Job) -> Row:
     if job.seed in (0, 5):
-        time.sleep(60)
+        signal.pause()
     return run_job(job)
 
 
 def test_what_hangs_is_a_row() -> None:
-    began = time.monotonic()
-    rows = rows_of(JOBS, Limits(time_s=1.0), hangs)
+    rows = rows_of(JOBS, Limits(time_s=5.0), hangs)
     assert [row["outcome"] for row in rows] == ["timeout", "ok", "ok", "ok", "ok", "timeout"]
-    assert rows[0]["error"] == "took longer than 1 s"
-    assert time.monotonic() - began < 20
+    assert rows[0]["error"] == "took longer than 5 s"
 
 
 def eats(job: Job) -> Row:

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,6 +11,7 @@ from msgspec import structs
 from analysis import provenance, store
 from analysis.chunks import Round
 from analysis.rows import SCHEMA, Job, run_job, table
+from tests.helpers_waiting import PATIENCE_S, until
 from tests.unit.analysis.sweeps import (
     begin,
     children,
@@ -136,10 +136,7 @@ def test_a_killed_driver_resumes_and_repeats_nothing(
     kill(process.pid)
     process.communicate()
     assert not (out / "rows.parquet").exists()
-    until = time.monotonic() + 20
-    while any("spawn_main" in command_of(p) for p in below):
-        assert time.monotonic() < until, "workers outlive their driver"
-        time.sleep(0.05)
+    until(lambda: not any("spawn_main" in command_of(p) for p in below), "workers to end")
     done = {file: file.stat().st_mtime_ns for file in (out / "parts").glob("part-*.parquet")}
     (out / "parts" / "part-000-000099.parquet.123.tmp").write_bytes(b"half")
     assert sweep(whole[0], out, "--jobs", "2").code == 2
@@ -156,7 +153,7 @@ def test_a_killed_worker_is_replaced(whole: tuple[str, Path], tmp_path: Path) ->
     wait_for_parts(out, 1, process)
     workers = [p for p in children(process.pid) if "spawn_main" in command_of(p)]
     kill(workers[0])
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert rows_bytes(out) == rows_bytes(whole[1])
 

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import pickle
 import signal
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from sim.world.parallel import ProcessDiedError, run_seeds
 from sim.world.problems import ScenarioError
 from sim.world.scenario import read
 from sim.world.shipped import load
+from tests.helpers_waiting import until
 from tests.unit.cli.command import TINY
 
 
@@ -219,7 +219,4 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
     before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt):
         run_seeds(job(), range(400), jobs=2, alone_s=0, watch=watch)
-    until = time.monotonic() + 10
-    while set(multiprocessing.active_children()) - before:
-        assert time.monotonic() < until, "processes are still there"
-        time.sleep(0.02)
+    until(lambda: not set(multiprocessing.active_children()) - before, "processes to end")

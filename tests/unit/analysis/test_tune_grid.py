@@ -16,7 +16,7 @@ from analysis.tune.runs import Runs
 from analysis.tune.world import world_of
 from sim.world.measured import parse
 
-SAMPLE = Path(__file__).resolve().parents[2] / "scenarios" / "measurements"
+SAMPLE = Path(__file__).resolve().parents[3] / "scenarios" / "measurements"
 MOST_MS = 500
 """The grid goes up to the DD that Ignite 3 is delivered with."""
 
@@ -66,8 +66,6 @@ def test_a_tenth_of_the_runs_finds_what_a_fine_grid_finds(
         expected = fine_grid(asked, brute)
         advice = Advisor(asked, few)._search(250)
         low, high = advice.interval
-        print(f"\n  grid {expected} ms, tune {advice.needed} ms [{low}, {high}]: "
-              f"{few.count} runs against {brute.count}")  # fmt: skip
         assert low <= expected <= high
         assert advice.needed == expected
         assert few.count * 10 <= brute.count
