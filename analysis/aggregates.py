@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from analysis import provenance, statistics, store
+from analysis import intervals, provenance, store
 from analysis.chunks import PARTS, write_table
 from analysis.rows import HISTOGRAMS
 
@@ -102,7 +102,7 @@ def _quantile(column: str, above: int, below: int) -> str:
 # --- per cell -------------------------------------------------------------------------------------
 
 
-def per_cell(frame: "DataFrame", level: float = statistics.LEVEL) -> "DataFrame":
+def per_cell(frame: "DataFrame", level: float = intervals.LEVEL) -> "DataFrame":
     """One row of figures and intervals for each cell."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -167,9 +167,9 @@ def _cell_intervals(table: Any, level: float) -> Any:
     table = table.sort_by("seed")
     found: dict[str, tuple[float, float]] = {}
     violated = sum(outcome == "violated" for outcome in table["outcome"].to_pylist())
-    low, high = statistics.wilson(violated, table.num_rows, level)
+    low, high = intervals.wilson(violated, table.num_rows, level)
     found["violation_rate"] = (float(low), float(high))
-    bound = float(statistics.none_seen(table.num_rows, level)) if not violated else None
+    bound = float(intervals.none_seen(table.num_rows, level)) if not violated else None
     done = table.filter(table["attempts"].is_valid())
     if done.num_rows > 1:
         schema, attempts = (numbers(done[name]) for name in ("schema_aborts", "attempts"))
@@ -205,7 +205,7 @@ def _of_histograms(kind: str, column: Any, level: float) -> dict[str, tuple[floa
         f"{kind}_mean_us": _ratio(totals, sizes, level),
     }
     shares = [above / below for above, below in QUANTILES.values()]
-    ends = statistics.bootstrap_pooled_quantiles(counts, values, shares, level, RESAMPLES)
+    ends = intervals.bootstrap_pooled_quantiles(counts, values, shares, level, RESAMPLES)
     for name, (low, high) in zip(QUANTILES, ends, strict=True):
         found[f"{kind}_{name}_us"] = (float(low), float(high))
     return found
@@ -227,7 +227,7 @@ def _matrix(column: Any) -> tuple[Any, Any]:
 def _ratio(above: Any, below: Any, level: float) -> tuple[float, float]:
     if not below.sum():
         return (np.nan, np.nan)
-    low, high = statistics.ratio_interval(above, below, level, RESAMPLES)
+    low, high = intervals.ratio_interval(above, below, level, RESAMPLES)
     return float(low), float(high)
 
 

@@ -2,7 +2,7 @@
 
 A cell is one scenario, design and set of parameters; its runs differ by the seed alone, and the
 seed is the unit of chance. Every estimate is pooled over a cell's runs and carries the interval
-that resampling whole seeds gives (analysis/statistics.py).
+that resampling whole seeds gives (analysis/intervals.py).
 """
 
 import json
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from analysis import histogram, provenance, statistics
+from analysis import histogram, intervals, provenance
 from sim.units import US_PER_MS
 
 ROWS: Final = "rows.parquet"
@@ -75,13 +75,13 @@ class Cell:
         a, b = self.counts(above), self.counts(below)
         if not len(a) or not b.sum():
             return Estimate(np.nan, np.nan, np.nan)
-        low, high = statistics.ratio_interval(a, b)
+        low, high = intervals.ratio_interval(a, b)
         return Estimate(float(a.sum() / b.sum()), float(low), float(high))
 
     def share_of_runs(self, of: Callable[[Mapping[str, Any]], bool]) -> Estimate:
         """In which share of the runs something happened; Wilson's interval."""
         hits, runs = float(self.counts(of).sum()), len(self.rows)
-        low, high = statistics.wilson(hits, runs)
+        low, high = intervals.wilson(hits, runs)
         return Estimate(hits / runs if runs else np.nan, float(low), float(high))
 
     @cached_property
@@ -103,7 +103,7 @@ class Cell:
         counts = np.array([histogram.size(one) for one in each], dtype=np.float64)
         if not counts.sum():
             return Estimate(np.nan, np.nan, np.nan)
-        low, high = statistics.ratio_interval(totals, counts)
+        low, high = intervals.ratio_interval(totals, counts)
         return Estimate(float(totals.sum() / counts.sum()), float(low), float(high))
 
     def quantile_ms(self, name: str, share: float) -> Estimate:
@@ -118,8 +118,8 @@ class Cell:
             for lower, count in one.counts.items():
                 row[place[lower]] = count
         values = np.array(lowers, dtype=np.float64) / US_PER_MS
-        middle = statistics.pooled_quantile(counts.sum(axis=0), values, share)
-        low, high = statistics.bootstrap_pooled_quantile(counts, values, share)
+        middle = intervals.pooled_quantile(counts.sum(axis=0), values, share)
+        low, high = intervals.bootstrap_pooled_quantile(counts, values, share)
         return Estimate(float(middle), float(low), float(high))
 
     def share_above(self, name: str, limit_us: int = 0) -> Estimate:
@@ -154,7 +154,7 @@ def _pooled(above: Sequence[int], below: Sequence[int]) -> Estimate:
     a, b = np.array(above, dtype=np.float64), np.array(below, dtype=np.float64)
     if not b.sum():
         return Estimate(np.nan, np.nan, np.nan)
-    low, high = statistics.ratio_interval(a, b)
+    low, high = intervals.ratio_interval(a, b)
     return Estimate(float(a.sum() / b.sum()), float(low), float(high))
 
 

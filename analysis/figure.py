@@ -3,7 +3,8 @@
 A figure is one module `analysis/plot_NAME.py` with a function under `@figure`. It takes the cells
 of a sweep (`of="history"`: one history; `of="tune"`: what `ddlsim tune` found) and gives a
 matplotlib figure; it asks for the parameters that it needs and refuses a sweep that has
-them not. `python -m analysis.plot_NAME DIR` and `ddlsim plot NAME DIR` do the same.
+them not. `ddlsim plot NAME DIR`, `python -m analysis.plot_NAME DIR` and, from any folder,
+`python analysis/plot_NAME.py DIR` do the same.
 """
 
 import importlib
@@ -100,10 +101,10 @@ def write(name: str, source: Path, target: Path) -> None:
 
 
 def main(name: str) -> int:
-    """What `python -m analysis.plot_NAME DIR [FILE]` does; the exit code."""
+    """What a figure's module does as a script, with DIR and perhaps FILE; the exit code."""
     arguments = sys.argv[1:]
     if not 1 <= len(arguments) <= 2 or arguments[0].startswith("-"):
-        sys.stderr.write(f"usage: python -m analysis.plot_{name} DIR [FILE.svg|FILE.png]\n")
+        sys.stderr.write(f"usage: plot_{name}.py DIR [FILE.svg|FILE.png]\n")
         return 2
     source = Path(arguments[0])
     folder = source if source.is_dir() else source.parent

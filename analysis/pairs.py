@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from analysis import statistics
+from analysis import intervals
 from analysis.aggregates import numbers
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def paired(
     factor: str,
     base: Any,
     figure: str,
-    level: float = statistics.LEVEL,
+    level: float = intervals.LEVEL,
 ) -> "DataFrame":
     """How a figure differs from that of the cell with `base` in place of its own `factor`.
 
@@ -52,7 +52,7 @@ def paired(
 def _difference(table: Any, level: float) -> Any:
     table = table.sort_by("seed")
     one, other = (numbers(table[name]) for name in ("value", "base_value"))
-    low, high = (float(end) for end in statistics.paired_difference(one, other, level))
+    low, high = (float(end) for end in intervals.paired_difference(one, other, level))
     ends = [end if np.isfinite(end) else None for end in (low, high)]
     return pa.table(
         {

@@ -15,7 +15,7 @@ from analysis.by_formula import World, worlds
 from analysis.cells import Cell, Cells, Estimate
 from analysis.drawing import canvas, form, legend_above, line, note
 from analysis.figure import figure, main
-from analysis.statistics import mean_interval
+from analysis.intervals import mean_interval
 from sim.units import US_PER_MS
 
 X: Final = "outage_ms"

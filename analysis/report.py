@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
-from analysis import figure, statistics, tuned
+from analysis import figure, intervals, tuned
 from analysis.by_formula import World, worlds
 from analysis.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, read, said
 from analysis.drawing import styled, svg_text
@@ -148,7 +148,7 @@ def _line(cell: Cell, names: list[str]) -> Line:
             [f"violated in {hits}"] * bool(hits) + [f"not finished: {crashed}"] * bool(crashed)
         )
     else:
-        most = float(statistics.none_seen(cell.runs))
+        most = float(intervals.none_seen(cell.runs))
         verdict = f"none; rate below {100 * most:.2g} %"
     return Line(
         labels=tuple(_shown(cell.value(name)) for name in names),

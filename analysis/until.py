@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from analysis import aggregates, statistics
+from analysis import aggregates, intervals
 from analysis.chunks import Round
 from sim.model.records import Record
 from sim.world.problems import near
@@ -89,7 +89,7 @@ def open_cells(
     """The cells, of those asked about, that some target is not yet met for."""
     frame = aggregates.rows(spark, directory)
     frame = frame.where(frame["cell"].isin(list(among)))
-    table = aggregates.per_cell(frame, statistics.level_of_look(look)).toArrow().sort_by("cell")
+    table = aggregates.per_cell(frame, intervals.level_of_look(look)).toArrow().sort_by("cell")
     wide = pc.less(table["runs"], LEAST_RUNS)
     for target in targets:
         low, high = (table[f"{target.figure}_{end}"] for end in ("low", "high"))

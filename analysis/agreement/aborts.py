@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis import closed_forms as forms
-from analysis import statistics
+from analysis import intervals
 from analysis.agreement.base import CLOCK_MS, Line, World, measured
 from sim.history.events import (
     Enlisted,
@@ -178,7 +178,7 @@ def _line(
     mean = float(np.mean(each))
     aborts = np.array([run.aborts for run in own], dtype=np.float64)
     attempts = np.array([run.attempts for run in own], dtype=np.float64)
-    low, high = statistics.ratio_interval(aborts, attempts)
+    low, high = intervals.ratio_interval(aborts, attempts)
     survive = -np.log1p(-mean)  # the exponent that the mean share stands for
     slack = len(TABLES) * lam * (CLOCK_MS + 2 * LATENCY_MS)
     cell: dict[str, Any] = {

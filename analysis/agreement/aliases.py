@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis import statistics
+from analysis import intervals
 from analysis.agreement.base import CLOCK_MS, Line, World, measured
 from sim.history.events import TxAborted, TxCommitted, UpdateLogged
 from sim.history.history import History
@@ -87,7 +87,7 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
 def line_of(window_ms: int, runs: list[tuple[int, int]]) -> Line:
     """The share that is aborted, beside the formula."""
     counted = np.array(runs, dtype=np.float64)
-    low, high = statistics.ratio_interval(counted[:, 1], counted[:, 0])
+    low, high = intervals.ratio_interval(counted[:, 1], counted[:, 0])
     slack_ms = CLOCK_MS + 2 * LATENCY_MS
     cell: dict[str, Any] = {"design": "b13_alias", "alias_ms": window_ms, "mean_ms": MEAN_MS}
     return Line(13, cell, "share aborted of those that cross a rename",

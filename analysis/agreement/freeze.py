@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis import statistics
+from analysis import intervals
 from analysis.agreement.base import CLOCK_MS, Line, World, measured
 from sim.history.events import SchemaResolved
 from sim.history.history import History
@@ -93,7 +93,7 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
     for (outage, dd), own in zip(cells, runs, strict=True):
         cell = {"outage_ms": outage, "dd_ms": dd, "h_ms": H_MS}
         here = np.array([run.here for run in own])
-        low, high = statistics.bootstrap(here)
+        low, high = intervals.bootstrap(here)
         least = float(forms.mean_frozen(outage, LATENCY_MS - CLOCK_MS, dd, H_MS))
         most = float(forms.mean_frozen(outage, LATENCY_MS + CLOCK_MS, dd, H_MS))
         found.append(

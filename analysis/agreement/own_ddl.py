@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis import statistics
+from analysis import intervals
 from analysis.agreement.base import CLOCK_MS, Line, World, measured
 from sim.history.events import DdlDecided, SchemaResolved
 from sim.history.history import History
@@ -162,9 +162,9 @@ def _ways() -> tuple[float, float]:
 def _line(cell: dict[str, float], own: list[Looks], ends: list[float]) -> Line:
     looks = np.array([run.looks for run in own], dtype=np.float64)
     missed = np.array([run.missed for run in own], dtype=np.float64)
-    ends_of = statistics.ratio_interval(missed, looks)
+    ends_of = intervals.ratio_interval(missed, looks)
     share = float(missed.sum() / max(looks.sum(), 1))
-    unseen = float(statistics.none_seen(len(own)))  # the clocks of a seed are one draw
+    unseen = float(intervals.none_seen(len(own)))  # the clocks of a seed are one draw
     low = min(float(ends_of[0]), 1 - unseen)
     high = float(ends_of[1]) if missed.any() else unseen
     return Line(5, dict(cell), "share that misses", share, low, high,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis import closed_forms as forms
-from analysis import measures, statistics
+from analysis import intervals, measures
 from analysis.agreement.base import CLOCK_MS, Line, World, measured
 from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, ordered, wait
 from sim.history.events import Invoked, Ok
@@ -148,8 +148,8 @@ def of_looks(dd: int, h: int, p99: int, skew: int, runs: list[Looked]) -> list[L
     count = np.array([run.waits.total() for run in runs], dtype=np.float64)
     waited = count - np.array([run.waits[0] for run in runs])
     total = np.array([sum(us * n for us, n in run.waits.items()) for run in runs]) / US_PER_MS
-    share = statistics.ratio_interval(waited, count)
-    mean = statistics.ratio_interval(total, count)
+    share = intervals.ratio_interval(waited, count)
+    mean = intervals.ratio_interval(total, count)
     most = float(share[1]) * h if not total.any() else float(mean[1])
     tail, tail_low, tail_high = _tail(runs)
     return [
@@ -167,8 +167,8 @@ def _tail(runs: list[Looked]) -> tuple[float, float, float]:
     values = sorted({us for run in runs for us in run.waits})
     counts = np.array([[run.waits[us] for us in values] for run in runs], dtype=np.float64)
     at = np.array(values) / US_PER_MS
-    low, high = statistics.bootstrap_pooled_quantile(counts, at, 0.99)
-    point = statistics.pooled_quantile(counts.sum(axis=0), at, 0.99)
+    low, high = intervals.bootstrap_pooled_quantile(counts, at, 0.99)
+    point = intervals.pooled_quantile(counts.sum(axis=0), at, 0.99)
     return float(point), float(low), float(high)
 
 
@@ -199,7 +199,7 @@ def of_statements(dd: int, h: int, p99: int, skew: int, runs: list[Looked]) -> L
         for cdf in rounds
     )
     each = np.array([np.mean(run.ddl_us) for run in runs if run.ddl_us]) / US_PER_MS
-    low, high = statistics.mean_interval(each)
+    low, high = intervals.mean_interval(each)
     cell = {"dd_ms": dd, "h_ms": h, "pd_p99_ms": p99, "skew_ms": skew}
     return Line(1, cell, "mean DDL latency, ms", float(each.mean()), float(low), float(high),
                 least - CLOCK_MS, most + 2 * CLOCK_MS)  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis import statistics
+from analysis import intervals
 from analysis.rows import Cell
 from analysis.tune import beside
 from analysis.tune.asked import Asked, coarse
@@ -160,7 +160,7 @@ class Advisor:
             border(result.tried, np.stack([each.resampled(goal) for each in found]), goal.limit)
             for goal in asked.waits
         ]
-        tail = statistics.resampling_tail(len(asked.seeds))
+        tail = intervals.resampling_tail(len(asked.seeds))
         ends = np.quantile(np.max(borders, axis=0), [tail, 1 - tail])
         advice = Advice(
             asked=asked,

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import statistics
+from analysis import intervals
 from analysis.chunks import Round, Tally, Work
 from analysis.rows import Cell, Job, Row, run_job
 from analysis.tune.goals import RATE, WAITS, Goal
@@ -136,7 +136,7 @@ class Figures:
 
     @cached_property
     def _weights(self) -> Array:
-        return statistics.seed_weights(len(self.rows))
+        return intervals.seed_weights(len(self.rows))
 
     def counts(self, of: str) -> tuple[Array, Array]:
         """A histogram of every seed: values in ms, and counts (seeds, values)."""
@@ -161,14 +161,14 @@ class Figures:
         """The same for every resample of the seeds; the same resamples in every cell."""
         return self._of(goal, self._weights)
 
-    def interval(self, goal: Goal, level: float = statistics.LEVEL) -> tuple[float, float]:
+    def interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
         """Its interval over seeds."""
         if goal.metric == RATE:
-            ends = statistics.ratio_interval(
+            ends = intervals.ratio_interval(
                 self.column("schema_aborts"), self.column("attempts"), level
             )
             return float(ends[0]), float(ends[1])
-        tail = statistics.resampling_tail(len(self.rows), level)
+        tail = intervals.resampling_tail(len(self.rows), level)
         low, high = np.nanquantile(self.resampled(goal), [tail, 1 - tail])
         return float(low), float(high)
 
@@ -179,7 +179,7 @@ class Figures:
         values, counts = self.counts(goal.of)
         pooled = weights @ counts
         if goal.share is not None:
-            return np.asarray(statistics.pooled_quantile(pooled, values, goal.share))
+            return np.asarray(intervals.pooled_quantile(pooled, values, goal.share))
         totals = np.asarray([row[WAITS[goal.of]]["total_us"] for row in self.rows]) / US_PER_MS
         with np.errstate(invalid="ignore"):
             return np.asarray((weights @ totals) / pooled.sum(axis=-1))
@@ -189,7 +189,7 @@ class Figures:
         values, counts = self.counts("schema_wait")
         waited = counts[:, values > 0].sum(axis=1)
         total = counts.sum(axis=1)
-        low, high = statistics.ratio_interval(waited, total)
+        low, high = intervals.ratio_interval(waited, total)
         return float(waited.sum() / max(total.sum(), 1)), float(low), float(high)
 
     @property

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import statistics
+from analysis import intervals
 from analysis.tune.goals import TuneError
 from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, wait
 from sim.kernel.rng import Lognormal, quantiles
@@ -149,8 +149,8 @@ def clock_bound(world: World, margin: float) -> ClockBound | None:
         margin_ms=round(extra, 3),
         between=pair,
         seen=seen,
-        next_larger=float(statistics.next_is_larger(seen)),
-        share_most=float(statistics.none_seen(seen)),
+        next_larger=float(intervals.next_is_larger(seen)),
+        share_most=float(intervals.none_seen(seen)),
     )
 
 

@@ -46,3 +46,16 @@ def test_a_planted_fault_is_found(tool: str, tmp_path: Path) -> None:
     done = run(tool, tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert complaint in done.stdout
+
+
+def hiding(root: Path) -> list[str]:
+    """Scripts' folders hide the standard library's modules behind files of the same name."""
+    found = (path.stem for path in (root / "analysis").glob("*.py"))
+    return sorted(set(found) & sys.stdlib_module_names)
+
+
+def test_no_file_beside_the_scripts_hides_the_standard_library(tmp_path: Path) -> None:
+    assert hiding(ROOT) == []
+    (tmp_path / "analysis").mkdir()
+    (tmp_path / "analysis" / "statistics.py").write_text("")
+    assert hiding(tmp_path) == ["statistics"]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from analysis import aggregates, grid, histogram, pairs, provenance, statistics, store, until
+from analysis import aggregates, grid, histogram, intervals, pairs, provenance, store, until
 from analysis.chunks import Round, write_table
 from analysis.rows import Job, Row, failed_row, run_job, table
 from analysis.sweep_file import load_sweep
@@ -88,10 +88,10 @@ def test_a_cell_is_its_runs_together(
         assert told["runs_crashed"] == (told["cell"] == 0)
         assert told["attempts"] == sum(one["attempts"] for one in done)
         violated = sum(one["outcome"] == "violated" for one in made)
-        low, high = statistics.wilson(violated, SEEDS)
+        low, high = intervals.wilson(violated, SEEDS)
         ends = (told["violation_rate_low"], told["violation_rate_high"])
         assert ends == pytest.approx((float(low), float(high)))
-        bound = None if violated else pytest.approx(float(statistics.none_seen(SEEDS)))
+        bound = None if violated else pytest.approx(float(intervals.none_seen(SEEDS)))
         assert told["violation_bound"] == bound
         for kind in aggregates.kinds():
             whole = histogram.merged(histogram.of_cell(one[f"{kind}_us"]) for one in done)
@@ -103,7 +103,7 @@ def test_intervals_are_over_seeds(
 ) -> None:
     for told in tables[1]:
         done = [one for one in rows[1] if one["cell"] == told["cell"] and one["attempts"]]
-        ends = statistics.ratio_interval(
+        ends = intervals.ratio_interval(
             [one["schema_aborts"] for one in done],
             [one["attempts"] for one in done],
             resamples=aggregates.RESAMPLES,
@@ -113,7 +113,7 @@ def test_intervals_are_over_seeds(
         counts = [histogram.of_cell(one["dml_latency_us"]).counts for one in done]
         values = sorted({value for each in counts for value in each})
         matrix = [[each.get(value, 0) for value in values] for each in counts]
-        low, high = statistics.bootstrap_pooled_quantile(
+        low, high = intervals.bootstrap_pooled_quantile(
             matrix, values, 0.99, resamples=aggregates.RESAMPLES
         )
         assert (told["dml_latency_p99_us_low"], told["dml_latency_p99_us_high"]) == (low, high)
@@ -132,7 +132,7 @@ def test_a_pair_is_compared_seed_by_seed(
     both = [seed for seed in range(SEEDS) if seed != 1]
     for told in found:
         apart = np.array([values[told["cell"], s] - values[0, s] for s in both])
-        low, high = statistics.mean_interval(apart)
+        low, high = intervals.mean_interval(apart)
         assert told["seeds"] == len(both)
         assert told["difference"] == pytest.approx(apart.mean())
         assert (told["low"], told["high"]) == pytest.approx((float(low), float(high)))

@@ -1,6 +1,8 @@
 """Every figure is drawn, twice the same, with what it must show; what it cannot show is told."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from analysis.cells import Cells, CellsError, read
 from analysis.drawing import MARKERS, canvas, logarithmic, styled
 from sim.history import codec
 from tests.unit.analysis.cells import TINY
-from tests.unit.cli.command import ddlsim
+from tests.unit.cli.command import ROOT, ddlsim
 
 OF_TWO = ("atomicity", "designs", "pareto")
 SWEPT = [name for name, plot in figure.plots().items() if plot.of == "sweep"]
@@ -120,10 +122,33 @@ def test_a_module_draws_by_itself(two: Path, tmp_path: Path, capfd: pytest.Captu
     assert capfd.readouterr().out.strip() == str(target)
     monkeypatch.setattr("sys.argv", ["plot_pareto"])
     assert figure.main("pareto") == 2
-    assert "usage: python -m analysis.plot_pareto DIR" in capfd.readouterr().err
+    assert "usage: plot_pareto.py DIR" in capfd.readouterr().err
     monkeypatch.setattr("sys.argv", ["plot_pareto", str(tmp_path)])
     assert figure.main("pareto") == 2
     assert "no rows.parquet" in capfd.readouterr().err
+
+
+def script(name: str, *words: str, at: Path) -> subprocess.CompletedProcess[str]:
+    """A figure's file run as a script from another folder."""
+    file = ROOT / "analysis" / f"plot_{name}.py"
+    asked = [sys.executable, str(file), *words]
+    return subprocess.run(asked, cwd=at, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", figure.plots())
+def test_a_figures_file_is_a_script_that_runs_from_any_folder(name: str, tmp_path: Path) -> None:
+    done = script(name, at=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"usage: plot_{name}.py DIR [FILE.svg|FILE.png]\n"
+
+
+def test_a_script_draws_what_the_command_draws(two: Path, history: Path, tmp_path: Path) -> None:
+    for name, source in (("pareto", two), ("run_lag", history)):
+        target = tmp_path / f"{name}.svg"
+        done = script(name, str(source), str(target), at=tmp_path)
+        assert (done.returncode, done.stdout) == (0, f"{target}\n"), done.stderr
+        figure.write(name, source, tmp_path / "other.svg")
+        assert (tmp_path / "other.svg").read_bytes() == target.read_bytes()
 
 
 def test_designs_stand_one_below_the_other_with_what_the_rows_say(two: Path) -> None:

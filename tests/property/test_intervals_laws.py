@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.statistics import (
+from analysis.intervals import (
     bootstrap,
     bootstrap_pooled_quantile,
     decided,
