@@ -32,7 +32,7 @@ RATES: Final = {
 }
 """Sums divided by sums."""
 SUMS: Final = ("attempts", "committed", "unknown", "schema_aborts", "simulated_us", "events")
-OUTCOMES: Final = ("ok", "violated", "stuck", "crashed", "vacuous", "unknown", "timeout")
+OUTCOMES: Final = ("ok", "violated", "stuck", "crashed", "vacuous", "unknown", "unmet", "timeout")
 RESAMPLES: Final = 1_000
 PER_CELL: Final = "per_cell.parquet"
 PER_SEED: Final = "per_seed.parquet"

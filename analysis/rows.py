@@ -8,8 +8,8 @@ Columns:
 
 * *what ran*: `cell` (its number in the sweep), `scenario`, `strategy`, `mutant`, `seed`,
   `parameters` (the swept values as JSON, by the axes' names);
-* *how it ended*: `outcome` (ok, violated, stuck, crashed, vacuous, unknown, timeout), `error`,
-  `fingerprint`, `history` (the file that was kept, relative to the sweep's directory),
+* *how it ended*: `outcome` (ok, violated, stuck, crashed, vacuous, unknown, unmet, timeout),
+  `error`, `fingerprint`, `history` (the file that was kept, relative to the sweep's directory),
   `violations`, `unjudged`, `reached`;
 * *figures* (sim/history/figures.py; null without any): `committed`, `aborted` by reason,
   `schema_aborts`, `unknown`, `attempts`, `simulated_us`, `events`, `meta_commands`, `meta_writes`,
@@ -46,7 +46,7 @@ from sim.world.scenario import Scenario, read
 
 TIMEOUT: Final = "timeout"
 """The outcome of a run that took longer than its budget."""
-FAILED: Final = ("violated", "stuck", "crashed", "unknown", TIMEOUT)
+FAILED: Final = ("violated", "stuck", "crashed", "unknown", "unmet", TIMEOUT)
 """Outcomes that are worth looking at one by one."""
 ERROR_MOST: Final = 2_000
 """Characters of an error that are kept."""

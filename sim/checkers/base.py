@@ -18,7 +18,7 @@ from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome, worst
 from sim.history.events import AnyEvent
 from sim.history.history import History
-from sim.history.world_events import NeverCompleted
+from sim.history.world_events import NeverCompleted, StepMissed
 from sim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
 from sim.model.records import Record
 from sim.registry import Registry
@@ -246,6 +246,7 @@ def _judged(case: Case, bench: Bench) -> Verdict:
     outcomes = {
         Outcome.VIOLATED: broken,
         Outcome.STUCK: bool(stuck),
+        Outcome.UNMET: any(True for _ in case.of(StepMissed)),
         Outcome.UNKNOWN: bool(unjudged),
         Outcome.VACUOUS: any(not count for count in reached.values()),
     }

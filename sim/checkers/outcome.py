@@ -5,14 +5,19 @@ from enum import Enum
 
 
 class Outcome(Enum):
-    """One word for a whole run; the value is (word, exit code, rank among several runs)."""
+    """One word for a whole run; the value is (word, exit code, rank among several runs).
+
+    `unmet` is no verdict on the design: all claims were kept, but a scripted step did not come out
+    as the scenario says, or what must not be reached was.
+    """
 
     OK = ("ok", 0, 0)
     VACUOUS = ("vacuous", 5, 1)
     UNKNOWN = ("unknown", 6, 2)
-    STUCK = ("stuck", 3, 3)
-    VIOLATED = ("violated", 1, 4)
-    CRASHED = ("crashed", 4, 5)
+    UNMET = ("unmet", 8, 3)
+    STUCK = ("stuck", 3, 4)
+    VIOLATED = ("violated", 1, 5)
+    CRASHED = ("crashed", 4, 6)
 
     @property
     def word(self) -> str:
@@ -26,7 +31,7 @@ class Outcome(Enum):
 
     @property
     def rank(self) -> int:
-        """Larger is worse: crashed > violated > stuck > unknown > vacuous > ok."""
+        """Larger is worse: crashed > violated > stuck > unmet > unknown > vacuous > ok."""
         return self.value[2]
 
 

@@ -33,6 +33,8 @@ LISTS: Final = (
     "checkers",
     "clauses",
     "reasons",
+    "probes",
+    "rules",
     "figures",
 )
 INPUT_KINDS: Final = ("auto", "native", *INPUTS)
@@ -42,6 +44,7 @@ EPILOG: Final = """\
 exit codes:
   0 ok   1 a claim is broken   2 bad input, nothing was run   3 stuck
   4 crashed   5 vacuous: never reached what it must   6 part could not be judged
+  7 verify: time did not suffice to decide   8 unmet: a step ended otherwise than it says
 
 `ddlsim VERB --help` tells the flags of a verb. Each has an environment variable:
 DDLSIM_SEED stands for --seed, and so on. DDLSIM_DEBUG=1 shows tracebacks.

@@ -190,6 +190,37 @@ def reasons() -> list[Entry]:
     ]
 
 
+def probes() -> list[Entry]:
+    """Every branch that counts how often it was reached, for `reaches` of a scenario."""
+    from sim.model.probes import known
+
+    return [{"name": probe.name, "summary": probe.sentence, "source": OURS} for probe in known()]
+
+
+def rules() -> list[Entry]:
+    """Every rule of every field that `[strategy]` of a scenario may set, field by field."""
+    from sim.world.rules import fields_of_designs, is_number, rules_of
+
+    entries: list[Entry] = []
+    for field in fields_of_designs():
+        if is_number(field):
+            what = {"name": f"{field}=0", "summary": "a whole number", "source": OURS}
+            entries.append({**what, "field": field, "rule": None, "default": False})
+        for name, rule in rules_of(field).items():
+            entries.append(
+                {
+                    "name": f"{field}={name}",
+                    "summary": rule.summary,
+                    "source": rule.source or OURS,
+                    "field": field,
+                    "rule": name,
+                    "default": rule.default,
+                    REMARK: "the default" if rule.default else "",
+                }
+            )
+    return entries
+
+
 def figures() -> list[Entry]:
     """Every figure, and what its sweep must vary."""
     from analysis.figure import plots
@@ -218,5 +249,7 @@ LISTS: Final[dict[str, Callable[[], list[Entry]]]] = {
     "checkers": checkers,
     "clauses": clauses,
     "reasons": reasons,
+    "probes": probes,
+    "rules": rules,
     "figures": figures,
 }

@@ -15,6 +15,7 @@ COLOURS: Final = {
     Outcome.OK: "bold green",
     Outcome.VACUOUS: "bold yellow",
     Outcome.UNKNOWN: "bold yellow",
+    Outcome.UNMET: "bold yellow",
     Outcome.STUCK: "bold red",
     Outcome.VIOLATED: "bold red",
     Outcome.CRASHED: "bold magenta",

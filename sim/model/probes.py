@@ -119,7 +119,20 @@ BRANCHES: Final = (
 PROBES: Final = (*BRANCHES, *ABORTS, *PAUSES)
 """All of them; the tests compare this list with the code."""
 
+_ADDED: Final[dict[str, Probe]] = {}
+
+
+def add(name: str, sentence: str) -> Probe:
+    """Make a probe of a plug-in known, so that a scenario can ask for it."""
+    return _ADDED.setdefault(name, Probe(name, sentence))
+
+
+def known() -> tuple[Probe, ...]:
+    """Every probe that a scenario can ask for, those of plug-ins too."""
+    return (*PROBES, *_ADDED.values())
+
 
 def never_reached(reached: Container[str]) -> tuple[str, ...]:
     """The probes that are not among those reached, but for what only scripts can reach."""
-    return tuple(probe.name for probe in (*BRANCHES, *ABORTS) if probe.name not in reached)
+    branches = (*BRANCHES, *ABORTS, *_ADDED.values())
+    return tuple(probe.name for probe in branches if probe.name not in reached)

@@ -2,19 +2,17 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
+from sim.checkers.base import CHECKERS
+from sim.model import probes
 from sim.model.reasons import Reason
 from sim.world import config
 from sim.world.positions import Path
-from sim.world.problems import Origin, convert, near
+from sim.world.problems import Origin, convert, few, near
 from sim.world.script import EVENT
 from sim.world.tables import ScenarioTable
 from sim.world.vocabulary import check_kind
-
-INVARIANTS: Final = tuple(f"I{number}" for number in range(1, 13))
-_PROBE: Final = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
-
 
 # --- nodes ---------------------------------------------------------------------------------------
 
@@ -212,26 +210,36 @@ def read_expect(expect: str | dict[str, Any], origin: Origin) -> str | dict[str,
         what = 'expected invariants or checkers, such as ["I1", "own_ddl"]'
         raise origin.error((*path, "violated"), what)
     for name in names:
-        if name not in INVARIANTS and not re.fullmatch(r"[a-z][a-z_]*", name):
-            what = f"{name!r} is neither an invariant (I1 to I12) nor the name of a checker"
+        judges = [*CHECKERS, *dict.fromkeys(one.invariant for _, one in CHECKERS.items())]
+        if name not in judges:
+            what = f"{name!r} is neither an invariant nor a checker; {near(name, judges)}"
             raise origin.error((*path, "violated"), what)
     return {"violated": names}
 
 
 def check_finding(table: ScenarioTable, expect: str | dict[str, Any], origin: Origin) -> None:
-    """A file that describes a finding must also show it."""
+    """A file that describes a finding must also show it; what is expected must be known."""
+    from sim.world.findings import described  # its files are found beside those of scenarios
+
     finding = table.finding
+    wanted = expect.get("finding") if isinstance(expect, dict) else None
+    if wanted is not None and finding is None:
+        known = [one.id for one in described()]
+        if wanted not in known:
+            what = f"no finding is called {wanted!r}; ddlsim list scenarios shows findings/F-n"
+            raise origin.error(("expect", "finding"), what)
     if finding is not None and expect != {"finding": finding.id}:
         what = f'describes {finding.id}; say expect = {{ finding = "{finding.id}" }}'
         raise origin.error(("finding", "id"), what)
 
 
-def check_reaches(reaches: Sequence[str], origin: Origin) -> None:
-    """Probes have names in kebab-case."""
-    for index, probe in enumerate(reaches):
-        if not _PROBE.match(probe):
-            what = f"{probe!r} is no probe; probes look like completeness-wait"
-            raise origin.error(("reaches", index), what)
+def check_probes(names: Sequence[str], origin: Origin, key: str) -> None:
+    """Probes that some code has; those of plug-ins were added as they were loaded."""
+    for index, probe in enumerate(names):
+        known = [one.name for one in probes.known()]
+        if probe not in known:
+            what = f"no probe is called {probe!r}; {few(probe, known, 'ddlsim list probes')}"
+            raise origin.error((key, index), what)
 
 
 def check_reason(name: Any, origin: Origin, path: Path) -> None:

@@ -63,6 +63,12 @@ def near(name: str, known: Iterable[str]) -> str:
     return f"known: {', '.join(choices)}" if choices else "there are none"
 
 
+def few(name: str, known: Iterable[str], where: str) -> str:
+    """The same where there are too many to tell: the near ones, or where all of them are."""
+    found = get_close_matches(name, known, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(found)}?" if found else f"see {where}"
+
+
 _UNITS: Final = ("_ms", "_us", "_s", "_sec", "_seconds", "_millis", "_ns", "_ppm")
 
 

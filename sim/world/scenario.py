@@ -22,10 +22,11 @@ from sim.world.overrides import (
 )
 from sim.world.positions import Path
 from sim.world.problems import Origin, ScenarioError, convert
+from sim.world.rules import BadRuleError, value_of
 from sim.world.samples import SamplesByFile, read_samples
 from sim.world.scripted import check_script
 from sim.world.sqltext import SqlLine
-from sim.world.steps import StepReader, names_of
+from sim.world.steps import StepReader
 from sim.world.tables import ScenarioTable
 from sim.world.vocabulary import check_clauses
 from sim.world.workloads import WorkloadEntry, read_workloads
@@ -48,8 +49,8 @@ class Given(Record, frozen=True):
 class Scenario(Record, frozen=True):
     """A scenario file, read and found possible; `text` and `overrides` are all that it came from.
 
-    `strategy_fields` are fields of the design's record by name; whether the design has them is for
-    the run to say.
+    `strategy_fields` are fields of the design's record by name, each with the name of one of its
+    rules, or a number.
     """
 
     name: str
@@ -166,7 +167,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     """Every check that looks at more than one key, in the order of the file."""
     expect = checks.read_expect(table.expect, origin)
     checks.check_finding(table, expect, origin)
-    checks.check_reaches(table.reaches, origin)
+    checks.check_probes(table.reaches, origin, "reaches")
     check_clauses(table.clauses, origin)
     strategy, fields, mutant = _strategy(table.strategy, origin)
     numbers = checks.protocol_numbers(table.protocol, origin)
@@ -184,7 +185,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     steps = reader.read(table.step)
     later = [line for entry in migrations for line in entry.statements]
     made = [*schema, *later, *reader.ddl]
-    reader.check_names(names_of(made))
+    reader.check_tables(made)
     workloads = read_workloads(table.workload, origin)
     known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
     cast = Cast(
@@ -250,5 +251,10 @@ def _strategy(table: dict[str, Any], origin: Origin) -> tuple[str, dict[str, Any
         if not isinstance(table.get(key, ""), str):
             raise origin.error(("strategy", key), f"expected a string, not {table[key]}")
     fields = {key: value for key, value in table.items() if key not in ("name", "mutant")}
+    for key, value in fields.items():
+        try:
+            value_of(key, value)
+        except BadRuleError as error:
+            raise origin.error(("strategy", key), str(error)) from None
     mutant = table.get("mutant", NO_MUTANT)
     return table.get("name", "iep"), fields, None if mutant == NO_MUTANT else mutant

@@ -9,6 +9,7 @@ from sim.units import Micros, ms
 from sim.world.checks import check_event, check_reason, must_be_client, must_exist
 from sim.world.positions import Path
 from sim.world.problems import Origin, near
+from sim.world.row_types import RowTypes
 from sim.world.script import EVENT, StepTable
 from sim.world.sqltext import SqlLine, names_made, read_ddl, read_query
 
@@ -32,21 +33,33 @@ class StepReader:
         self._tx_nodes: dict[str, str] = {}
         self._read_only: dict[str, bool] = {}  # by transaction
         self._last: dict[str, Step] = {}  # by client
+        self._texts: list[bool] = []  # whether what a step does is written as SQL
 
     def read(self, tables: list[StepTable]) -> tuple[Step, ...]:
-        """All steps; every operation's table may be checked afterwards by `check_names`."""
+        """All steps; every operation's table may be checked afterwards by `check_tables`."""
         for index, table in enumerate(tables):
             self._read(table, ("step", index))
         self._check_order(tables)
         return tuple(self.made)
 
-    def check_names(self, names: list[str]) -> None:
-        """Every table that a step names must be made by some statement of the scenario."""
+    def check_tables(self, statements: list[SqlLine]) -> None:
+        """Some statement of the scenario makes every table that a step names, with such keys."""
+        names = names_of(statements)
+        types = RowTypes(line.statement for line in statements)
         for index, step in enumerate(self.made):
-            if isinstance(step.do, Get | Put | Delete | Scan) and step.do.table not in names:
-                name = step.do.table
-                what = f"no statement makes a table {name!r}; {near(name, names)}"
-                raise self._origin.error(("step", index, "do"), what)
+            do, path = step.do, ("step", index, "do")
+            if not isinstance(do, Get | Put | Delete | Scan):
+                continue
+            if do.table not in names:
+                what = f"no statement makes a table {do.table!r}; {near(do.table, names)}"
+                raise self._origin.error(path, what)
+            if isinstance(do, Scan):
+                continue
+            if (why := types.wrong_key(do.table, do.key)) is not None:
+                raise self._origin.error(path if self._texts[index] else (*path, 2), why)
+            for name, value in ((do.values if isinstance(do, Put) else None) or {}).items():
+                if (why := types.wrong_value(do.table, name, value)) is not None:
+                    raise self._origin.error((*path, 3, name), why)
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -72,6 +85,7 @@ class StepReader:
             line=self._origin.line(path),
         )
         self.made.append(step)
+        self._texts.append(isinstance(table.do, str))
         self._last[table.client] = step
 
     def _due(self, table: StepTable, path: Path) -> tuple[Micros | None, str | None, Micros]:

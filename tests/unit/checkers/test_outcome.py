@@ -8,6 +8,7 @@ def test_the_worst_outcome_wins() -> None:
         Outcome.OK,
         Outcome.VACUOUS,
         Outcome.UNKNOWN,
+        Outcome.UNMET,
         Outcome.STUCK,
         Outcome.VIOLATED,
         Outcome.CRASHED,
@@ -26,4 +27,5 @@ def test_the_exit_codes_are_those_that_others_script_against() -> None:
         "crashed": 4,
         "vacuous": 5,
         "unknown": 6,
+        "unmet": 8,
     }

@@ -124,9 +124,9 @@ def test_a_crash_is_told_in_json_too(crashing: tuple[str, ...]) -> None:
 
 
 def test_vacuous_is_5(tmp_path: Path) -> None:
-    done = ddlsim("run", tiny(tmp_path, **{'"ddl-installed"': '"leader-changed"'}))
+    done = ddlsim("run", tiny(tmp_path, **{'"ddl-installed"': '"failover"'}))
     assert done.code == 5
-    assert "NEVER reached leader-changed" in done.out
+    assert "NEVER reached failover" in done.out
 
 
 def test_the_worst_of_several_seeds_counts() -> None:
@@ -159,6 +159,32 @@ def test_a_step_that_ends_otherwise_is_not_as_expected(tmp_path: Path) -> None:
     assert "step w (line 14): expected unknown, got ok" in flat(done.out)
 
 
+def test_a_step_that_ends_otherwise_is_never_headed_ok(tmp_path: Path) -> None:
+    """All claims are kept, so it is not violated either: a word and an exit code of its own."""
+    path = tiny(tmp_path, **{'expect = "ok"\n\n[[step]]': 'expect = "unknown"\n\n[[step]]'})
+    done = ddlsim("run", path, "--out", str(tmp_path / "out"))
+    assert done.code == 8
+    assert done.out.startswith("UNMET  ")
+    assert "not as the scenario expects: seed 0: step w (line 14)" in flat(done.out)
+    assert "expected to be ok" not in done.out  # the step says it already
+    told = document(path)
+    assert (told["outcome"], told["as_expected"]) == ("unmet", False)
+    assert [run["outcome"] for run in told["runs"]] == ["unmet"]
+    again = ddlsim("check", str(tmp_path / "out" / "seed-0.jsonl"))
+    assert (again.code, again.out.split()[0]) == (8, "UNMET")
+
+
+def test_a_broken_claim_is_graver_than_an_unmet_step(tmp_path: Path) -> None:
+    shipped = ROOT / "scenarios" / "negative" / "allows_dropped_column.toml"
+    negative = shipped.read_text("utf-8")
+    assert 'expect = "ok"' in negative
+    path = tmp_path / "negative.toml"
+    path.write_text(negative.replace('expect = "ok"', 'expect = "unknown"'), "utf-8")
+    done = ddlsim("run", str(path))
+    assert (done.code, done.out.split()[0]) == (1, "VIOLATED")
+    assert "expected unknown, got ok" in flat(done.out)
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 BAD = [
@@ -187,7 +213,25 @@ BAD = [
     ),
     (
         "smoke --set strategy.check_commit=foo",
-        "strategy.check_commit: no rule of the protocol is called 'foo'",
+        (
+            "smoke.toml: --set strategy.check_commit: no rule of it is called 'foo'; rules: "
+            "each_step_forward_compatible, exact_match, commit_anyway, each_step_as_shipped"
+        ),
+    ),
+    (
+        "smoke --set strategy.completeness_ts=up_to_ten_times",
+        (
+            "smoke.toml: --set strategy.completeness_ts: no rule of it is called "
+            "'up_to_ten_times'; rules: operation_less_delay, never_waits, at_operation, "
+            "operation_plus_skew, operation_less_delay_plus_skew"
+        ),
+    ),
+    (
+        'smoke --set reaches=["completness-wait"]',
+        (
+            "smoke.toml: --set reaches[0]: no probe is called 'completness-wait'; "
+            "did you mean completeness-wait?"
+        ),
     ),
     ("smoke --migration nope.sql", "--migration nope.sql: No such file or directory"),
     ("smoke --load nope.py", "nope.py: no such plug-in file"),

@@ -59,9 +59,9 @@ def test_the_first_of_each_structure_has_an_argument() -> None:
 
 
 def test_a_probe_that_is_asked_for_is_counted_even_if_it_was_not_met() -> None:
-    text = TINY.replace('"ddl-installed"', '"leader-changed"')
+    text = TINY.replace('"ddl-installed"', '"failover"')
     row = Runner(Job("tiny", text, {})).row(0)
-    assert row.reached["leader-changed"] == 0
+    assert row.reached["failover"] == 0
     assert row.outcome is Outcome.VACUOUS
     assert not row.failed
 
@@ -70,7 +70,7 @@ def test_a_step_that_ends_otherwise_is_missed() -> None:
     text = TINY.replace('expect = "ok"\n\n[[step]]', 'expect = "unknown"\n\n[[step]]')
     row = Runner(Job("tiny", text, {})).row(0)
     assert row.missed == ("step w (line 14): expected unknown, got ok",)
-    assert row.outcome is Outcome.OK
+    assert row.outcome is Outcome.UNMET
     assert row.failed
     assert StepMissed.__struct_fields__[1:] == ("step", "line", "expected", "got")
 

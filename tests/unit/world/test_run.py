@@ -65,11 +65,20 @@ def test_a_mutant_may_replace_a_part() -> None:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"activation": "at_message"}, "strategy.activation: no such field; known: activation_ts"),
+        (
+            {"activation": "at_message"},
+            "strategy.activation: no such field; did you mean activation_ts",
+        ),
         ({"header": "IEP"}, "strategy.header: no such field"),
-        ({"activation_ts": "soon"}, "no rule of the protocol is called 'soon'"),
-        ({"activation_ts": "__name__"}, "no rule of the protocol is called '__name__'"),
-        ({"install": 7}, "no rule of the protocol is called 7"),
+        (
+            {"activation_ts": "soon"},
+            "no rule of it is called 'soon'; rules: at_message_plus_delay, at_message",
+        ),
+        ({"activation_ts": "__name__"}, "no rule of it is called '__name__'"),
+        ({"install": 7}, "no rule of it is called 7"),
+        ({"completeness_ts": "up_to_ten_times"}, "no rule of it is called 'up_to_ten_times'"),
+        ({"completeness_ts": "Strategy"}, "no rule of it is called 'Strategy'"),
+        ({"install": "logged"}, "no rule of it is called 'logged'; rules: replicate_wait"),
         ({"alias_ms": -1}, "strategy.alias_ms: expected a whole number, 0 or more, not -1"),
         ({"alias_ms": "alias"}, "strategy.alias_ms: expected a whole number"),
         ({"alias_ms": True}, "strategy.alias_ms: expected a whole number"),

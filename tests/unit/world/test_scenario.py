@@ -74,12 +74,14 @@ def test_the_largest_delay_counts_nodes_own() -> None:
     assert scenario(everywhere).largest_delay_ms == 30
 
 
+TWO = "CREATE TABLE two (a INT, b VARCHAR, v INT, PRIMARY KEY (a, b))"
+NAMED = "CREATE TABLE named (name VARCHAR PRIMARY KEY, v INT)"
 OPERATIONS: list[tuple[str, Operation]] = [
     ('["get", "t", 1]', Get("t", 1)),
-    ('["get", "t", [1, "a"]]', Get("t", (1, "a"))),
+    ('["get", "two", [1, "a"]]', Get("two", (1, "a"))),
     ('["put", "t", 2, { v = 5 }]', Put("t", 2, {"v": 5})),
     ('["put", "t", 2]', Put("t", 2)),
-    ('["delete", "t", "k"]', Delete("t", "k")),
+    ('["delete", "named", "k"]', Delete("named", "k")),
     ('["scan", "t"]', Scan("t")),
     ('"SELECT * FROM t"', Scan("t", metadata=True)),
     ('"SELECT v FROM t WHERE id = 1"', Get("t", 1, columns=("v",))),
@@ -91,7 +93,8 @@ OPERATIONS: list[tuple[str, Operation]] = [
 
 @pytest.mark.parametrize(("written", "meant"), OPERATIONS)
 def test_what_a_step_may_do(written: str, meant: Operation) -> None:
-    text = SCHEMA + step(id='"a"', client='"c"', node='"n1"', tx='"T"', do=written)
+    schema = SCHEMA.rstrip().removesuffix('"') + f'; {TWO}; {NAMED}"\n'
+    text = schema + step(id='"a"', client='"c"', node='"n1"', tx='"T"', do=written)
     [made] = scenario(text).steps
     assert made.do == meant
 
