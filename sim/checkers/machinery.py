@@ -3,6 +3,7 @@
 [98.x.1] [98.x.7]
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,17 +11,20 @@ from itertools import pairwise
 from sim.checkers.alias_rules import alias_rules
 from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from sim.checkers.case import Case
+from sim.checkers.ddl_answers import ddl_answers
 from sim.checkers.lease_rules import lease_rules
 from sim.history.events import (
     AnyEvent,
     ReadExecuted,
     SafeTimeAdvanced,
     TxBegan,
+    UpdateApplied,
     UpdateLogged,
     WriteExecuted,
 )
 from sim.history.world_events import (
     CommandLogged,
+    EntryLost,
     FaultBegan,
     FaultHealed,
     LeaderElected,
@@ -34,12 +38,14 @@ class Machinery:
     """Replication, clocks, safe times and leases keep their own rules, whatever came of it.
 
     At most one leader of a group and term, one command at an index; terms never fall and stamps
-    always rise with the index. A node's schema safe time, and the timestamps that it issues, never
-    go back, not even over its death; what it knows of a partition does not while it lives. Leases
-    of one place never overlap, a prolongation never shortens one, and what committed did so within
-    the leases that it ran under (`lease_rules`); an old name that a design keeps after a rename
-    does not end before its time (`alias_rules`). Only this checker sees such a fault while it is
-    still without consequences for any transaction.
+    always rise with the index; what a member has committed stays in its log, and a catalog takes an
+    update once. What the client of a DDL was told is what the log says (`ddl_answers`): of all
+    judges only this one reads answers, whatever the clocks show. A node's schema safe time, and the
+    timestamps that it issues, never go back, not even over its death; what it knows of a partition
+    does not while it lives. Leases of one place never overlap, a prolongation never shortens one,
+    and what committed did so within the leases that it ran under (`lease_rules`); an old name that
+    a design keeps after a rename does not end before its time (`alias_rules`). Only this checker
+    sees such a fault while it is still without consequences for any transaction.
     """
 
     name = "machinery"
@@ -52,12 +58,15 @@ class Machinery:
         """Leaders, logs, safe times, clocks, leases, aliases."""
         yield from _leaders(case)
         yield from _commands(case)
+        yield from _lost(case)
         yield from _updates(case)
+        yield from _applied(case)
         yield from _safe_times(case)
         yield from _begins(case)
         yield from _lives(case)
         yield from lease_rules(case)
         yield from alias_rules(case)
+        yield from ddl_answers(case)
 
 
 # --- replication ---------------------------------------------------------------------------------
@@ -116,6 +125,37 @@ def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
 
 def _told(command: CommandLogged) -> str:
     return f"a command of term {command.term} stamped {show(Timestamp(command.stamp))}"
+
+
+def _lost(case: Case) -> Iterator[Anomaly]:
+    """What a member has committed stays in its log [98.def.3]."""
+    for _, lost in case.of(EntryLost):
+        yield Anomaly(
+            "committed-entry-lost",
+            f"node {lost.node} had committed index {lost.index} of group {lost.group} (term "
+            f"{lost.term}, stamped {show(Timestamp(lost.stamp))}), and dropped it",
+            (lost,),
+            clauses=("98.def.3",),
+        )
+
+
+def _applied(case: Case) -> Iterator[Anomaly]:
+    """A catalog takes each update once in a life of its node [98.def.3]."""
+    deaths: dict[str, list[int]] = {}
+    for at, death in case.of(NodeCrashed):
+        deaths.setdefault(death.node, []).append(at)
+    first: dict[tuple[str, int, int], UpdateApplied] = {}
+    for at, applied in case.of(UpdateApplied):
+        life = bisect_left(deaths.get(applied.node, ()), at)
+        before = first.setdefault((applied.node, life, applied.catalog_version), applied)
+        if before is not applied:
+            yield Anomaly(
+                "applied-twice",
+                f"the catalog of node {applied.node} took version {applied.catalog_version} at "
+                f"{before.at_us / 1000:g} ms and again at {applied.at_us / 1000:g} ms",
+                (before, applied),
+                clauses=("98.def.3",),
+            )
 
 
 def _updates(case: Case) -> Iterator[Anomaly]:

@@ -17,6 +17,7 @@ from sim.history.event import Cells, Event
 from sim.history.world_events import (
     ClockSet,
     CommandLogged,
+    EntryLost,
     FaultBegan,
     FaultHealed,
     LeaderElected,
@@ -34,7 +35,7 @@ from sim.history.world_events import (
     StepMissed,
     TxRecovered,
 )
-from sim.model.ddl import ObjectChange
+from sim.model.ddl import ObjectChange, Statement
 
 # --- the client's voice --------------------------------------------------------------------------
 
@@ -130,7 +131,8 @@ class SafeTimeAdvanced(Event, frozen=True):
 class DdlDecided(Event, frozen=True):
     """A coordinator knows the outcome of a DDL statement and starts to wait for `acknowledge_ts`.
 
-    `outcome` is `installed`, `noop` or `refused`; the last two rest on the catalog version named.
+    `outcome` is `installed`, `noop` or `refused`; the last two rest on the catalog version named,
+    and tell the `statement`: what was installed stands in the log.
     """
 
     node: str
@@ -139,6 +141,7 @@ class DdlDecided(Event, frozen=True):
     catalog_version: int
     activation_ts: int
     acknowledge_ts: int
+    statement: Statement | None = None
 
 
 class SchemaResolved(Event, frozen=True):
@@ -313,6 +316,7 @@ AnyEvent = (
     | LeaderElected
     | LeaderSteppedDown
     | CommandLogged
+    | EntryLost
     | SnapshotInstalled
     | LeaseBegan
     | PartitionSafeTime

@@ -32,6 +32,16 @@ class CommandLogged(Event, frozen=True):
     stamp: int
 
 
+class EntryLost(Event, frozen=True):
+    """A member dropped, for a leader's entry, one that it had committed at an index of the log."""
+
+    node: str
+    group: str
+    index: int
+    term: int
+    stamp: int
+
+
 class SnapshotInstalled(Event, frozen=True):
     """A member that lagged behind the compacted log took over the leader's state."""
 

@@ -12,7 +12,12 @@ for one. A group of one has no timers and no messages: what is proposed is appli
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sim.history.world_events import CommandLogged, LeaderElected, SnapshotInstalled
+from sim.history.world_events import (
+    CommandLogged,
+    EntryLost,
+    LeaderElected,
+    SnapshotInstalled,
+)
 from sim.model.ports import Future, Node, Timer
 from sim.protocol.group_timers import Timed
 from sim.protocol.not_leader import NOT_LEADER
@@ -208,6 +213,8 @@ class Group(Timed):
                 self._send_all()
             if member.installed is not None:
                 self._install()
+            if member.lost:
+                self._lose()
             if member.committed:
                 self._apply_next()
                 continue
@@ -264,6 +271,16 @@ class Group(Timed):
             node.record(SnapshotInstalled(node.watch.now_us, node.name, self.name, index))
         self._log.applied = index
         self.machine.install(state)
+
+    def _lose(self) -> None:
+        """Write down what was committed and is in the log no more: a judge will read it."""
+        lost, self.member.lost = self.member.lost, []
+        node, machine = self.node, self.machine
+        for index, entry in lost if node.recording else ():
+            stamp = machine.stamp_of(entry.command)
+            node.record(
+                EntryLost(node.watch.now_us, node.name, self.name, index, entry.term, stamp)
+            )
 
     # --- the disk ---------------------------------------------------------------------------------
 

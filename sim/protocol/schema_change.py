@@ -19,6 +19,7 @@ from collections import deque
 from typing import Any
 
 from sim.history.events import DdlDecided
+from sim.model.ddl import Statement
 from sim.model.ports import Future, Node
 from sim.model.reasons import Reason
 from sim.model.records import Record
@@ -52,6 +53,7 @@ class SchemaChange:
         self.barriers: Barriers | None = None
         self.looks: TableLooks | None = None
         self._busy = False
+        self._statement: Statement | None = None
         self._queue: deque[Future[Any]] = deque()
         node.on(ClientDdl, self.run)
 
@@ -66,6 +68,7 @@ class SchemaChange:
             self._queue.append(turn)
             await turn
         self._busy = True
+        self._statement = request.statement
         decision: Decision = await self.strategy.install(self, request.op, request.statement)
         if decision.reason is None:
             return Answer(clock.now())
@@ -86,9 +89,8 @@ class SchemaChange:
         """Let the next statement begin, and wait until this one may be acknowledged."""
         node = self.node
         if node.recording:
-            node.record(
-                DdlDecided(node.watch.now_us, node.name, op, outcome, version, activation_ts, due)
-            )
+            now, asked = node.watch.now_us, None if outcome == "installed" else self._statement
+            node.record(DdlDecided(now, node.name, op, outcome, version, activation_ts, due, asked))
         node.probe(f"ddl-{outcome}")
         self._next()
         await node.clock_passes(due)

@@ -3,7 +3,8 @@
 A `Member` never waits, never sends, throws no dice and never reads a clock. Its driver calls
 `propose`, `step`, `election_timeout`, `heartbeat` and `resend`, and then carries out what they have
 left: `outbox` must be sent; while `needs_sync`, the disk must be written, which lets out what
-depends on it; `committed` must be applied in order, `installed` put in its place. That makes it a
+depends on it; `committed` must be applied in order, `installed` put in its place; `lost` is what it
+had committed and had to drop, which no leader that won its votes asks for. That makes it a
 plain object that a property test can drive through any order of messages, losses and crashes.
 
 The rules are Raft's (Ongaro and Ousterhout, 2014): who lacks committed entries gets no majority
@@ -146,8 +147,12 @@ class Member(Replication):
             self._hand_over()
 
     def compact(self, index: int, state: object, keep: int) -> None:
-        """Keep the state after `index` instead of the log up to `keep` entries before it."""
-        self.log.compact(index, state, keep)
+        """Keep the state after `index` instead of the log up to `keep` entries before it.
+
+        A log that has lost what was committed, and ends before `index`, stays as it is.
+        """
+        if index <= self.log.last_index:
+            self.log.compact(index, state, keep)
 
     def is_level(self, peer: str) -> bool:
         """At the leader: whether the peer is known to have the whole log."""

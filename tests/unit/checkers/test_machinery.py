@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from sim.checkers.base import judge
-from sim.history.events import SafeTimeAdvanced, TxBegan, TxCommitted
+from sim.history.events import SafeTimeAdvanced, TxBegan, TxCommitted, UpdateApplied
 from sim.history.world_events import (
     CommandLogged,
+    EntryLost,
     FaultBegan,
     FaultHealed,
     LeaderElected,
@@ -53,6 +54,26 @@ def test_an_index_holds_one_command() -> None:
 def test_terms_never_fall_along_the_log() -> None:
     assert told(logged(2, 2, 20), logged(1, 1, 10), logged(4, 2, 30)) == []
     assert told(logged(1, 2, 10), logged(2, 1, 20)) == ["term-falls"]
+
+
+def test_what_is_committed_stays_in_the_log() -> None:
+    """[98.def.3]"""
+    lost = (EntryLost, "n1", "meta", 3, 1, 10)
+    assert told(logged(3, 1, 10), lost) == ["committed-entry-lost"]
+
+
+def test_a_catalog_takes_an_update_once_in_a_life() -> None:
+    """[98.def.3] A node that comes back applies what its disk holds anew."""
+    one, other = applied("n1", 2), applied("n2", 2)
+    died, back = (NodeCrashed, "n1"), (NodeRestarted, "n1", 2)
+    assert told(one, other, applied("n1", 3)) == []
+    assert told(one, other, one) == ["applied-twice"]
+    assert told(one, died, back, one) == []
+    assert told(one, died, back, one, one) == ["applied-twice"]
+
+
+def applied(node: str, version: int) -> tuple[Any, ...]:
+    return (UpdateApplied, node, version, 10, 20)
 
 
 @pytest.mark.parametrize("group", ["meta", "1/0"])

@@ -167,18 +167,22 @@ def test_a_suffix_that_conflicts_is_replaced() -> None:
     assert [entry.term for entry in member.log.entries] == [1, 2]
 
 
-def test_a_committed_entry_is_never_replaced() -> None:
-    """That would be a broken leader: a defect of the model."""
+def test_a_committed_entry_that_is_replaced_is_told() -> None:
+    """Only a leader that should not have been elected asks for it: a judge has to see it."""
     member = follower()
-    member.step("a", append((1, "x"), (1, "y"), commit=2))
+    member.step("a", append((1, "x"), (1, "y"), (1, "z"), commit=3))
     member.sync_now()
-    with pytest.raises(AssertionError, match="would drop a committed entry"):
-        member.step("a", append((2, "w"), prev=(1, 1), term=2))
+    member.step("a", append((2, "w"), prev=(1, 1), term=2))
+    assert [(index, entry.command) for index, entry in member.lost] == [(2, "y"), (3, "z")]
+    assert commands(member) == ["x", "w"]
+    member.compact(3, "state", keep=0)
+    assert commands(member) == ["x", "w"]
     member = follower()
     member.step("a", append((1, "x"), (1, "y"), commit=1))
     member.sync_now()
     member.step("a", append((2, "w"), prev=(1, 1), term=2))
     assert commands(member) == ["x", "w"]
+    assert member.lost == []
 
 
 def test_an_append_that_comes_twice_changes_nothing() -> None:

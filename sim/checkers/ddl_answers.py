@@ -1,0 +1,110 @@
+"""Whether what the client of a DDL was told is true of the meta storage's log; part of I12.
+
+*Ok* says that the statement's own update is in the log, or that there was nothing to do: then that
+is true of the catalog version which the decision names. *Failed* says that no update of it is in
+the log, neither before the answer nor after it. *Unknown* says nothing.
+
+A statement whose columns were pending first [110.later.2] is in the log once they are confirmed; if
+they never are, its update has been taken back.
+"""
+
+from collections.abc import Iterator
+
+from sim.checkers.base import Anomaly
+from sim.checkers.case import Case
+from sim.checkers.doings import Operation
+from sim.checkers.idle_statements import changes_nothing
+from sim.history.events import AnyEvent, DdlDecided, Failed, Ok, UpdateLogged
+from sim.model.pending import ColumnConfirmed, ColumnPending
+from sim.model.schema import SchemaObject
+
+CLAUSES = ("98.flow.1", "98.def.3")
+
+
+def ddl_answers(case: Case) -> Iterator[Anomaly]:
+    """Each answered statement against the log."""
+    logged: dict[str, list[UpdateLogged]] = {}
+    for _, update in case.schemas.updates:
+        if update.op is not None:
+            logged.setdefault(update.op, []).append(update)
+    for operation in case.operations.values():
+        if operation.invoked is None or operation.invoked.kind != "ddl":
+            continue
+        updates = logged.get(operation.name, [])
+        if isinstance(operation.ended, Failed):
+            yield from _failed(case, operation, updates)
+        elif isinstance(operation.ended, Ok):
+            yield from _ok(case, operation, updates)
+
+
+def _failed(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterator[Anomaly]:
+    if not _took_effect(updates):
+        return
+    assert isinstance(operation.ended, Failed), operation.name
+    yield Anomaly(
+        "failed-but-logged",
+        f"the client of {_told(case, operation)} was told at {operation.ended.at_us / 1000:g} ms "
+        f"that it failed ({operation.ended.reason}), but its update is in the log at index "
+        f"{updates[-1].index}, as catalog version {updates[-1].catalog_version}",
+        (*_asked(operation), updates[-1], operation.ended),
+        clauses=CLAUSES,
+    )
+
+
+def _ok(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterator[Anomaly]:
+    assert isinstance(operation.ended, Ok), operation.name
+    if _took_effect(updates):
+        return
+    decided = _decision(case, operation)
+    if decided is None or decided.outcome != "noop":
+        what = "its update is not in the log" if not updates else "its columns were never confirmed"
+        yield Anomaly(
+            "acknowledged-not-logged",
+            f"{_told(case, operation)} was acknowledged at {operation.ended.at_us / 1000:g} ms, "
+            f"but {what}",
+            (*_asked(operation), *(() if decided is None else (decided,)), operation.ended),
+            clauses=CLAUSES,
+        )
+        return
+    if decided.statement is None:  # a history that does not tell what was asked
+        return
+    why = changes_nothing(decided.statement, _objects(case, decided.catalog_version))
+    if why is not None:
+        yield Anomaly(
+            "untrue-noop",
+            f"{_told(case, operation)} was acknowledged as having nothing to do on catalog version "
+            f"{decided.catalog_version}, but {why}",
+            (*_asked(operation), decided, operation.ended),
+            clauses=CLAUSES,
+        )
+
+
+def _decision(case: Case, operation: Operation) -> DdlDecided | None:
+    ddl = case.ddls.get(operation.name)
+    return None if ddl is None else ddl.decided
+
+
+def _took_effect(updates: list[UpdateLogged]) -> bool:
+    """Whether a statement's updates are in the log, and what was pending is confirmed."""
+    changes = [change for update in updates for step in update.objects for change in step.changes]
+    pending = {one.column.id for one in changes if isinstance(one, ColumnPending)}
+    confirmed = {one.column.id for one in changes if isinstance(one, ColumnConfirmed)}
+    return bool(changes) and pending <= confirmed
+
+
+def _objects(case: Case, catalog_version: int) -> list[SchemaObject]:
+    """Everything that there is as of a version of the whole catalog."""
+    latest: dict[int, SchemaObject | None] = {}
+    for step in case.schemas.all_steps():
+        if step.catalog_version <= catalog_version:
+            latest[step.object_id] = step.definition
+    return [found for found in latest.values() if found is not None]
+
+
+def _told(case: Case, operation: Operation) -> str:
+    sql = case.statement(operation.name)
+    return f"{operation.name} ({sql})" if sql else operation.name
+
+
+def _asked(operation: Operation) -> tuple[AnyEvent, ...]:
+    return () if operation.invoked is None else (operation.invoked,)

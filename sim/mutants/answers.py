@@ -1,0 +1,89 @@
+"""Statements whose clients are told what the meta storage's log does not say."""
+
+from typing import TYPE_CHECKING, Any
+
+from sim.model.reasons import Reason
+from sim.mutants.base import Mutant, mutant
+from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.flows import Logged, acknowledged, replicate_wait_acknowledge
+from sim.protocol.messages import CatalogUpdate, NodeJoined, Submit, Submitted
+from sim.protocol.metastorage import MetaStorage
+from sim.protocol.patience import patience
+
+if TYPE_CHECKING:
+    from sim.model.ddl import Statement
+    from sim.protocol.catalog import Snapshot
+    from sim.protocol.schema_change import Decision, SchemaChange
+
+
+async def acknowledge_whoever_won(
+    change: "SchemaChange", op: str, statement: "Statement"
+) -> "Decision":
+    """Take a compare-and-set that was lost for one that was won."""
+    snapshot = change.catalog.latest()
+    built = build(statement, snapshot, snapshot.next_object_id)
+    if not isinstance(built, Built):
+        return await replicate_wait_acknowledge(change, op, statement)
+    _, version = await change.submit(f"{op}/0", snapshot.version, built)
+    await change.metastorage.catalog_reaches(version)
+    activation_ts = change.catalog.activation_of(version)
+    return await acknowledged(change, op, Logged(built, version, activation_ts))
+
+
+def excuse_what_is_not_there(
+    statement: "Statement", snapshot: "Snapshot", alias_ms: int
+) -> Built | NoOp | Refused:
+    """Read IF EXISTS into every statement."""
+    del alias_ms
+    built = build(statement, snapshot, snapshot.next_object_id)
+    if isinstance(built, Refused) and built.reason is Reason.OBJECT_NOT_FOUND:
+        return NoOp(built.message)
+    return built
+
+
+class ForgettingMetaStorage(MetaStorage):
+    """A submitter to which no answer means that it has lost: it builds anew, under a new id."""
+
+    async def submit(self, command: CatalogUpdate | NodeJoined) -> Submitted:
+        """Ask once; where the answer is lost, the command counts as refused."""
+        node, leader = self.node, self.group.leader
+        if type(command) is not CatalogUpdate or leader is None:
+            return await super().submit(command)
+        request = Submit(node.clock.now(), command)
+        reply: Any = await node.request(leader, request, patience(node.settings, 0))
+        if type(reply) is not Submitted:
+            node.probe("submit-resent")
+            version = self.application.catalog.version
+            return Submitted(node.clock.now(), accepted=False, catalog_version=version)
+        node.clock.update(reply.sent_ts)
+        return reply
+
+
+mutant(
+    Mutant(
+        name="acknowledges_lost_race",
+        summary="a statement that lost the compare-and-set is acknowledged as if it had won",
+        breaks="98.flow.1",
+        caught_by="machinery",
+        fields={"install": acknowledge_whoever_won},
+    )
+)
+mutant(
+    Mutant(
+        name="fails_what_it_installed",
+        summary="a statement whose answer was lost is built anew, and refused because of itself",
+        breaks="98.def.3",
+        also=("98.flow.1",),
+        caught_by="machinery",
+        parts={"metastorage": ForgettingMetaStorage},
+    )
+)
+mutant(
+    Mutant(
+        name="excuses_every_statement",
+        summary="a statement about what is not there is acknowledged as if it said IF EXISTS",
+        breaks="98.flow.1",
+        caught_by="machinery",
+        fields={"rename": excuse_what_is_not_there},
+    )
+)

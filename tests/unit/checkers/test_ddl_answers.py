@@ -1,0 +1,176 @@
+"""I12: what the client of a DDL was told, against the log and against the schema it rests on."""
+
+from typing import Any
+
+import pytest
+
+from sim.checkers.idle_statements import changes_nothing
+from sim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
+from sim.model.ddl import ColumnDropped
+from sim.model.pending import ColumnConfirmed, ColumnPending
+from tests.helpers_history import Story, add_column, ts
+from tests.schemas import snapshot_of, statement
+from tests.unit.checkers.judging import anomalies
+
+REASON = ("DDL_CONFLICT",)
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("machinery", story)]
+
+
+@pytest.mark.parametrize(
+    ("end", "reason", "found"),
+    [
+        (Ok, (), []),
+        (Failed, REASON, ["failed-but-logged"]),
+        (Unknown, ("NODE_UNREACHABLE",), []),
+    ],
+)
+def test_of_what_is_logged_nobody_is_told_that_it_failed(
+    end: type, reason: tuple[str, ...], found: list[str]
+) -> None:
+    story = Story()
+    story.ddl("D", story.table(), add_column(2, "w"), tu=100, ack=200, end=end, reason=reason)
+    assert kinds(story) == found
+
+
+def test_an_update_that_is_logged_after_its_failure_was_told_counts_too() -> None:
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=100, submit=50)
+    story.add(20, Failed, "client of D", "D", *REASON)
+    assert kinds(story) == ["failed-but-logged"]
+
+
+@pytest.mark.parametrize(
+    ("end", "found"),
+    [(Ok, ["acknowledged-not-logged"]), (Failed, []), (Unknown, [])],
+)
+@pytest.mark.parametrize("outcome", [None, "installed", "refused"])
+def test_of_what_is_not_logged_nobody_is_told_that_it_is_done(
+    end: type, found: list[str], outcome: str | None
+) -> None:
+    story = Story()
+    story.table()
+    story.add(10, Invoked, "c", "D", None, "n1", "ddl", sql="DROP TABLE t")
+    if outcome is not None:
+        story.add(11, DdlDecided, "n1", "D", outcome, 1, ts(0), ts(0))
+    story.add(12, end, "c", "D", *(() if end is Ok else REASON))
+    assert kinds(story) == found
+
+
+def noop(sql: str, catalog: int) -> Story:
+    """t from the beginning, u from catalog version 2 on; both have id and v."""
+    story = Story()
+    story.table()
+    story.created("C", "u", tu=100, submit=1, ack=300)
+    story.add(10, Invoked, "c", "D", None, "n1", "ddl", sql=sql)
+    story.add(11, DdlDecided, "n1", "D", "noop", catalog, ts(0), ts(0), statement(sql))
+    story.add(400, Ok, "c", "D")
+    return story
+
+
+@pytest.mark.parametrize(
+    ("sql", "catalog", "found"),
+    [
+        ("DROP TABLE IF EXISTS u", 1, []),
+        ("DROP TABLE IF EXISTS u", 2, ["untrue-noop"]),
+        ("CREATE TABLE IF NOT EXISTS u (id INT PRIMARY KEY)", 1, ["untrue-noop"]),
+        ("CREATE TABLE IF NOT EXISTS u (id INT PRIMARY KEY)", 2, []),
+        ("CREATE TABLE u (id INT PRIMARY KEY)", 2, ["untrue-noop"]),
+        ("ALTER TABLE u ADD COLUMN IF NOT EXISTS v INT", 2, []),
+        ("ALTER TABLE t ADD COLUMN IF NOT EXISTS w INT", 2, ["untrue-noop"]),
+    ],
+)
+def test_a_noop_is_true_at_the_version_that_it_names(
+    sql: str, catalog: int, found: list[str]
+) -> None:
+    """Of that version: u is there from catalog version 2 on, active or not."""
+    assert kinds(noop(sql, catalog)) == found
+
+
+@pytest.mark.parametrize(
+    ("last", "end", "found"),
+    [
+        ("confirmed", Ok, []),
+        ("dropped", Ok, ["acknowledged-not-logged"]),
+        (None, Ok, ["acknowledged-not-logged"]),
+        ("confirmed", Failed, ["failed-but-logged"]),
+        ("dropped", Failed, []),
+        (None, Failed, []),
+    ],
+)
+def test_a_pending_column_is_in_effect_once_it_is_confirmed(
+    last: str | None, end: type, found: list[str]
+) -> None:
+    """[110.later.2]"""
+    story = Story()
+    t = story.table()
+    column = add_column(2, "w", nullable=False).column
+    story.ddl("D", t, ColumnPending(column), tu=100, submit=1)
+    if last is not None:
+        change: Any = ColumnConfirmed(column) if last == "confirmed" else ColumnDropped(column)
+        story.ddl("D", t, change, tu=300, submit=201)
+    story.add(400, end, "client of D", "D", *(() if end is Ok else REASON))
+    assert kinds(story) == found
+
+
+SCHEMA = (
+    "CREATE ZONE z WITH partitions=4, replicas=3;"
+    "CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, n VARCHAR(9) NOT NULL,"
+    " CONSTRAINT positive CHECK (v > 0)); CREATE INDEX i ON t (v); CREATE VIEW w AS SELECT * FROM t"
+)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE VIEW IF NOT EXISTS w AS SELECT * FROM t",
+        "CREATE TABLE IF NOT EXISTS w (id INT PRIMARY KEY)",
+        "CREATE INDEX IF NOT EXISTS i ON t (n)",
+        "CREATE ZONE IF NOT EXISTS z WITH partitions=1",
+        "DROP VIEW IF EXISTS x",
+        "DROP INDEX IF EXISTS x",
+        "DROP ZONE IF EXISTS x",
+        "ALTER TABLE IF EXISTS x RENAME TO y",
+        "ALTER TABLE IF EXISTS x ADD COLUMN a INT",
+        "ALTER ZONE z SET replicas=3",
+        "ALTER TABLE t ALTER COLUMN v DROP NOT NULL",
+        "ALTER TABLE t ALTER COLUMN v SET DEFAULT 5",
+        "ALTER TABLE t ALTER COLUMN n SET NOT NULL",
+        "ALTER TABLE t DROP COLUMN IF EXISTS x",
+        "ALTER TABLE t DROP CONSTRAINT IF EXISTS x",
+    ],
+)
+def test_these_statements_have_nothing_to_do(sql: str) -> None:
+    assert changes_nothing(statement(sql), snapshot_of(SCHEMA).objects()) is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE INDEX i ON t (n)",
+        "CREATE INDEX IF NOT EXISTS j ON t (n)",
+        "CREATE ZONE IF NOT EXISTS y WITH partitions=1",
+        "DROP VIEW IF EXISTS w",
+        "DROP TABLE IF EXISTS t",
+        "DROP INDEX IF EXISTS i",
+        "DROP ZONE IF EXISTS z",
+        "DROP TABLE x",
+        "ALTER TABLE IF EXISTS t RENAME TO y",
+        "ALTER TABLE t RENAME COLUMN v TO y",
+        "ALTER ZONE z SET replicas=1",
+        "ALTER ZONE x SET replicas=1",
+        "ALTER TABLE x ADD COLUMN IF NOT EXISTS v INT",
+        "ALTER TABLE t ALTER COLUMN v SET NOT NULL",
+        "ALTER TABLE t ALTER COLUMN v SET DEFAULT 6",
+        "ALTER TABLE t ALTER COLUMN v DROP DEFAULT",
+        "ALTER TABLE t ALTER COLUMN v SET DATA TYPE BIGINT",
+        "ALTER TABLE t ALTER COLUMN x SET DEFAULT 6",
+        "ALTER TABLE t DROP COLUMN IF EXISTS v",
+        "ALTER TABLE t DROP CONSTRAINT IF EXISTS positive",
+    ],
+)
+def test_these_have_something_to_do(sql: str) -> None:
+    assert changes_nothing(statement(sql), snapshot_of(SCHEMA).objects()) is not None
