@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from analysis import histogram, intervals, provenance
+from analysis.rows import SCHEMA
+from sim import sealed
 from sim.units import US_PER_MS
 
 ROWS: Final = "rows.parquet"
@@ -266,10 +266,11 @@ def read(directory: Path) -> Cells:
             f"{directory}: no {ROWS} there; name the directory of a finished `ddlsim sweep`"
         )
     try:
-        table = pq.read_table(file)
-    except (OSError, pa.ArrowException) as error:
-        why = str(error).splitlines()[0]
-        raise CellsError(f"{file}: it cannot be read ({why}); run the sweep again") from None
+        table = sealed.read(file)
+    except sealed.DamagedError as error:
+        raise CellsError(f"{file}: it is damaged ({error}); run the sweep again") from None
+    if not table.schema.equals(SCHEMA):
+        raise CellsError(f"{file}: its columns are not those of rows; run the sweep again")
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for row in table.to_pylist():
         groups.setdefault(row["cell"], []).append(row)

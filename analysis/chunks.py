@@ -2,33 +2,33 @@
 
 A chunk is known by its round and place, whoever runs it and when: its jobs, rows and file do not
 depend on how many workers there are. A worker writes beside the file's name and renames; who finds
-the file there does nothing, so a chunk that is tried again, or by two at once, is there once.
+the file there does nothing, so a chunk that is tried again, or by two at once, is there once. A
+file that was harmed, or holds other runs than its chunk, counts as not there.
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 from msgspec import field
 
+from analysis import provenance
 from analysis.isolation import Limits, rows_of
 from analysis.rows import FAILED, Cell, Job, Row, table
+from sim import files, sealed
 from sim.checkers.findings import Finding
 from sim.model.records import Record
 
 PARTS: Final = "parts"
 """The folder of the chunks' files, below the sweep's directory."""
-PARTIAL: Final = ".tmp"
-"""How files end that are being written."""
+PARTIAL: Final = files.PARTIAL
 TALLY: Final = b"tally"
 
 
 class DamagedPartError(ValueError):
-    """A chunk's file that was harmed after it was written; the message ends in the remedy."""
+    """A table's file that was harmed after it was written; the message ends in the remedy."""
 
 
 class Round(Record, frozen=True):
@@ -107,10 +107,10 @@ class Work(Record, frozen=True):
 
 
 def run_chunk(work: Work, whole: Round, chunk: ChunkId) -> Tally:
-    """Run a chunk and write its file, unless it is there already."""
+    """Run a chunk and write its file, unless it is there already and sound."""
     target = Path(work.directory, chunk.file)
-    if target.exists():
-        return tally_of(target)
+    if target.exists() and (found := sound(work, whole, chunk)) is not None:
+        return found
     rows = rows_of(work.jobs(whole, chunk.place), work.limits)
     counted = _tally(rows)
     metadata = {**work.metadata, TALLY: json.dumps(counted).encode()}
@@ -118,27 +118,44 @@ def run_chunk(work: Work, whole: Round, chunk: ChunkId) -> Tally:
     return counted
 
 
-def write_table(rows: object, target: Path) -> None:
-    """Write a table as a Parquet file that is there as a whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}{PARTIAL}")
+def write_table(rows: Any, target: Path) -> None:
+    """Write a table as a sealed Parquet file that is there as a whole or not at all."""
+    with files.beside(target, durable=True) as partial:
+        sealed.write(rows, partial)
+
+
+def read_table(file: Path, remedy: str) -> Any:
+    """A table that `write_table` wrote; `DamagedPartError` where it is not what was written."""
     try:
-        with partial.open("wb") as file:
-            pq.write_table(rows, file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+        return sealed.read(file)
+    except sealed.DamagedError as error:
+        raise DamagedPartError(f"{file}: it is damaged ({error}); {remedy}") from error
+
+
+def sound(work: Work, whole: Round, chunk: ChunkId) -> Tally | None:
+    """The tally of a chunk's file if it holds this chunk of this sweep, undamaged; else None."""
+    file = Path(work.directory, chunk.file)
+    try:
+        found = sealed.read(file)
+        said = found.schema.metadata or {}
+        tally = Tally(*json.loads(said[TALLY]))
+        sweeps = {provenance.read(each).get("fingerprint") for each in (said, work.metadata)}
+    except (ValueError, KeyError, TypeError):  # DamagedError is a ValueError
+        return None
+    if len(sweeps) > 1 or not {"cell", "seed"} <= set(found.column_names):
+        return None
+    runs = list(zip(*(found[name].to_pylist() for name in ("cell", "seed")), strict=True))
+    asked = sorted((job.cell.number, job.seed) for job in work.jobs(whole, chunk.place))
+    return tally if runs == asked else None
 
 
 def tally_of(file: Path) -> Tally:
     """What a chunk's file says of its rows, without reading them."""
     try:
-        return Tally(*json.loads(pq.read_metadata(file).metadata[TALLY]))
-    except (OSError, ValueError, KeyError, TypeError) as error:  # ArrowInvalid is a ValueError
+        return Tally(*json.loads(sealed.metadata(file)[TALLY]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
         what = str(error).partition("\n")[0]
-        raise DamagedPartError(f"{file}: {what}; delete it and say --resume") from None
+        raise DamagedPartError(f"{file}: it is damaged ({what}); say --resume") from None
 
 
 def parts(directory: str) -> Iterator[Path]:

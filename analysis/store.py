@@ -12,17 +12,28 @@ A file that is being written ends in `.tmp` and is never read.
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 from msgspec import structs
 
-from analysis.chunks import PARTIAL, PARTS, ChunkId, Round, parts, tally_of, write_table
+from analysis.chunks import (
+    PARTIAL,
+    PARTS,
+    ChunkId,
+    DamagedPartError,
+    Round,
+    parts,
+    read_table,
+    tally_of,
+    write_table,
+)
 from analysis.rows import SCHEMA, Cell
+from sim import sealed
+from sim.files import beside, write_text
 from sim.model.records import Record
 
 MANIFEST: Final = "sweep.json"
@@ -134,7 +145,7 @@ def _manifest(path: Path, directory: str) -> Manifest | None:
         return None
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Manifest)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # what is no JSON is a ValueError
         what = f"its {MANIFEST} is not of this program ({error})"
         raise DirectoryError(f"--out {directory}: {what}; {OTHER}") from None
     if found.writer != WRITER or found.format != FORMAT:
@@ -153,19 +164,39 @@ def load(directory: str) -> Manifest:
 
 def save(directory: str, manifest: Manifest) -> None:
     """Write the manifest, whole or not at all."""
-    file = Path(directory, MANIFEST)
-    partial = file.with_name(MANIFEST + PARTIAL)
     document = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False)
-    partial.write_text(document + "\n", "utf-8")
-    partial.replace(file)
+    write_text(Path(directory, MANIFEST), document + "\n")
 
 
 # --- what is done ---------------------------------------------------------------------------------
 
 
 def done_runs(directory: str) -> int:
-    """How many runs have their row."""
-    return sum(tally_of(file).runs for file in parts(directory))
+    """How many runs have their row, as far as the files can be read."""
+    runs = 0
+    for file in parts(directory):
+        with suppress(DamagedPartError):  # it will be run again
+            runs += tally_of(file).runs
+    return runs
+
+
+def done(directory: str, rounds: Sequence[Round]) -> Iterator[tuple[ChunkId, Round]]:
+    """The chunks that have a file, with their rounds."""
+    for number, whole in enumerate(rounds):
+        for place in range(whole.chunks):
+            chunk = ChunkId(number, place)
+            if Path(directory, chunk.file).exists():
+                yield chunk, whole
+
+
+def check_parts(directory: str, rounds: Sequence[Round]) -> None:
+    """Refuse files among the parts that belong to no chunk: they would be counted as runs."""
+    known = {
+        ChunkId(n, place).file for n, whole in enumerate(rounds) for place in range(whole.chunks)
+    }
+    for file in parts(directory):
+        if f"{PARTS}/{file.name}" not in known:
+            raise DirectoryError(f"{file}: no chunk of this sweep is called so; move it away")
 
 
 def missing(directory: str, number: int, whole: Round) -> list[ChunkId]:
@@ -205,14 +236,11 @@ def collect(directory: str, metadata: dict[bytes, bytes], rounds: int) -> int:
     """
     files = list(parts(directory))
     schema = SCHEMA.with_metadata(metadata)
-    target = Path(directory, ROWS)
-    partial = target.with_name(ROWS + PARTIAL)
     count = 0
-    with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+    with beside(Path(directory, ROWS)) as partial, sealed.Writer(partial, schema) as writer:
         for group in _groups(_in_order(files, rounds)):
-            writer.write_table(group.replace_schema_metadata(metadata))
+            writer.write(group.replace_schema_metadata(metadata))
             count += group.num_rows
-    partial.replace(target)
     return count
 
 
@@ -238,10 +266,10 @@ def _groups(tables: Iterator[Any]) -> Iterator[Any]:
 
 
 def _part(file: Path) -> Any:
-    try:
-        return pq.read_table(file, partitioning=None).replace_schema_metadata(None)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DirectoryError(f"{file}: {error}; delete it and say --resume") from None
+    found = read_table(file, "say --resume: it is run again").replace_schema_metadata(None)
+    if not found.schema.equals(SCHEMA):
+        raise DirectoryError(f"{file}: its columns are not those of rows; say --resume")
+    return found
 
 
 def read_rows(directory: str) -> Any:
@@ -250,10 +278,10 @@ def read_rows(directory: str) -> Any:
     if not file.exists():
         load(directory)
         raise DirectoryError(f"{directory}: the sweep is not finished; say sweep … --resume")
-    return pq.read_table(file, partitioning=None)
+    return read_table(file, "say sweep … --resume: it is made again")
 
 
 def read_cells(directory: str) -> Any:
     """The table of cells of a sweep."""
     load(directory)
-    return pq.read_table(Path(directory, CELLS), partitioning=None)
+    return read_table(Path(directory, CELLS), "say sweep … --resume: it is made again")

@@ -8,12 +8,13 @@ measured on a few runs that are thrown away.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import structs
 
 from analysis import grid, pool, provenance, store
-from analysis.chunks import Round, Tally, Work, parts, tally_of
+from analysis.chunks import Round, Tally, Work, sound
 from analysis.isolation import Limits, rows_of
 from analysis.sweep_file import Sweep
 from sim.model.records import Record
@@ -145,7 +146,7 @@ class _Conductor:
         if not self._manifest.rounds:
             everything = tuple(range(len(self._work.cells)))
             self._begin(Round(everything, self._seeds.start, len(self._seeds), 0))
-        self._tell_plan()
+        self._look_over()
         at = 0
         while at < len(self._manifest.rounds):
             self._run(at)
@@ -169,11 +170,19 @@ class _Conductor:
 
         return tuple(aggregates.write(self._session(), self._options.directory))
 
-    def _tell_plan(self) -> None:
-        done = [tally_of(file) for file in parts(self._options.directory)]
-        counted = Tally(*(sum(column) for column in zip(*done, strict=True))) if done else None
-        runs = sum(each.runs for each in self._manifest.rounds)
-        self._watcher.plan(runs, counted or Tally(0, 0, 0))
+    def _look_over(self) -> None:
+        """Count what is done; a chunk's file that is not what a worker wrote is run again."""
+        rounds = self._manifest.rounds
+        store.check_parts(self._options.directory, rounds)
+        done = Tally(0, 0, 0)
+        for chunk, whole in store.done(self._options.directory, rounds):
+            found = sound(self._work, whole, chunk)
+            if found is None:
+                Path(self._options.directory, chunk.file).unlink()
+                self._watcher.note(f"{chunk.file} is damaged or of another sweep; it is run again")
+            else:
+                done = Tally(*(a + b for a, b in zip(done, found, strict=True)))
+        self._watcher.plan(sum(each.runs for each in rounds), done)
 
     def _begin(self, whole: Round) -> None:
         """Write down a round before its first run; its chunks are the same ever after."""

@@ -25,7 +25,7 @@ from sim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from sim.history.history import FORMAT, Header, History
+from sim.history.history import HISTORY_FORMAT, Header, History
 from sim.history.world_events import ClockSet
 from sim.model import ddl
 from sim.model.design import Claim, DesignHeader
@@ -94,7 +94,7 @@ class Story:
 
     def history(self) -> History:
         header = Header(
-            FORMAT,
+            HISTORY_FORMAT,
             "test",
             "hand-made",
             "",

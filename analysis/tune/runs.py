@@ -20,6 +20,7 @@ from analysis import intervals
 from analysis.chunks import Round, Tally, Work
 from analysis.rows import Cell, Job, Row, run_job
 from analysis.tune.goals import RATE, WAITS, Goal
+from sim import sealed
 from sim.units import US_PER_MS
 from sim.world.parallel import cores
 
@@ -95,7 +96,6 @@ class Runs:
 
     def _on_spark(self, cells: Sequence[Cell]) -> list[Row]:
         """The same as chunks of a sweep; their files are on a file system that all share."""
-        import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
         from analysis import spark, spark_fanout
         from analysis.chunks import ChunkId
@@ -119,7 +119,7 @@ class Runs:
             spark_fanout.run_on_spark(self._spark, work, whole, chunks, tasks, watch)
             rows: list[Row] = []
             for chunk in chunks:
-                rows += pq.read_table(f"{folder}/{chunk.file}", partitioning=None).to_pylist()
+                rows += sealed.read(f"{folder}/{chunk.file}").to_pylist()
         return rows
 
 

@@ -63,10 +63,12 @@ def _is_large(options: argparse.Namespace, file: str) -> bool:
 def _large(session: Any, options: argparse.Namespace, file: str) -> Any:
     """What Spark says of one history, partitioned by key."""
     from analysis import large_history
+    from sim.columns import store
     from sim.columns.history import HistoryError
     from sim.foreign import columns_report
 
     try:
+        store.verify(Path(file))
         verdict = large_history.judge(session, file, options.model or DEFAULT)
         return check_foreign.Foreign(file, inputs.COLUMNS, columns_report.report(verdict, file))
     except HistoryError as wrong:

@@ -26,13 +26,14 @@ def is_bad_input(error: Exception) -> bool:
         return True
     if _is_of_the_pipeline(error):
         return True
+    from sim.files import WriteError
     from sim.foreign.problems import ForeignError
     from sim.history.codec import BadHistory
     from sim.registry import BadPluginError, UnknownPluginError
     from sim.world.designs import BadDesignError
     from sim.world.problems import ScenarioError
 
-    bad_files = (ScenarioError, BadHistory, ForeignError)
+    bad_files = (ScenarioError, BadHistory, ForeignError, WriteError)
     return isinstance(error, (*bad_files, BadDesignError, BadPluginError, UnknownPluginError))
 
 

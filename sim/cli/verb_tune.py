@@ -17,6 +17,7 @@ from analysis.tune.world import World, world_of
 from sim.cli import documents
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
+from sim.files import write_text
 from sim.registry import load_file
 from sim.world.files import reason
 from sim.world.measured import Measured, parse, text_of
@@ -181,6 +182,4 @@ def save(directory: str, found: dict[str, Any], advice: Advice, runs: Runs) -> N
     origin = provenance.metadata({**found["provenance"], "command": found["command"]})
     write_table(rows.table(runs.rows, origin), Path(directory, OURS[1]))
     store.write_cells(directory, advice.cells, origin)
-    partial = Path(directory, OURS[0] + ".tmp")
-    partial.write_text(documents.text(found) + "\n", "utf-8")
-    partial.replace(Path(directory, OURS[0]))
+    write_text(Path(directory, OURS[0]), documents.text(found) + "\n")

@@ -160,6 +160,7 @@ def check(history: ColumnHistory) -> None:
     if history.transactions and int(history.status.max()) > UNKNOWN:
         at = int(np.argmax(history.status))
         raise HistoryError(f"transaction {at}: a status is 0, 1 or 2, not {history.status[at]}")
+    _check_names(history)
     if not history.operations:
         return
     tx, n = history.tx, history.transactions
@@ -169,6 +170,14 @@ def check(history: ColumnHistory) -> None:
     _refuse(history, history.kind >= len(KINDS), f"a kind is one of 0 to {len(KINDS) - 1}")
     _refuse(history, history.version < NONE, "a version is -1 (none), 0 (initial) or higher")
     _refuse(history, is_write(history.kind) & (history.version == 0), "nobody writes version 0")
+
+
+def _check_names(history: ColumnHistory) -> None:
+    """Whoever is named by a list stands in it."""
+    for what in ("transactions", "keys"):
+        given, count = getattr(history.names, what), getattr(history, what)
+        if given is not None and len(given) < count:
+            raise HistoryError(f"{len(given)} names of {what}, but there are {count}")
 
 
 def _refuse(history: ColumnHistory, wrong: Array, why: str) -> None:

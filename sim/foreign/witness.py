@@ -28,7 +28,7 @@ from sim.foreign.witness_records import (
 from sim.foreign.witness_schema import Truth, truth_of
 from sim.history import events
 from sim.history.events import AnyEvent
-from sim.history.history import FORMAT, Header, History
+from sim.history.history import HISTORY_FORMAT, Header, History
 from sim.model.design import DesignHeader
 
 JUDGES: Final = ("atomicity", "own_ddl", "forward_compatible")
@@ -105,7 +105,7 @@ class _Writer:
 
     def _history(self) -> History:
         design = DesignHeader("witness", "a real cluster", self._log.file, "ignite", ())
-        header = Header(FORMAT, "", self._log.file, "", {}, 0, design, None, "ok", (), {})
+        header = Header(HISTORY_FORMAT, "", self._log.file, "", {}, 0, design, None, "ok", (), {})
         history = History(header)
         history.events.extend(self._truth.updates.values())
         return history

@@ -3,16 +3,20 @@
 A file is JSON lines, or Parquet with such a line in each row (`sim.history.parquet`).
 
 One line is one record. The first is the `Header`, the last the `End`, which repeats the run's
-fingerprint over the events between them: a file that was cut off, changed by hand or made by
-another program is refused with the line and the remedy, never judged in part.
+fingerprint over the events between them and holds a digest over every byte of header, events and
+of itself: a file that was cut off, changed by hand or made by another program is refused with the
+line and the remedy, never judged in part. The digest proves that nothing was changed; it does not
+prove who wrote it.
 """
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from sim.files import beside
 from sim.history import parquet
 from sim.history.events import (
     AnyEvent,
@@ -23,11 +27,14 @@ from sim.history.events import (
     RowRead,
     WriteExecuted,
 )
-from sim.history.history import FORMAT, Header, History
+from sim.history.history import HISTORY_FORMAT, Header, History
 from sim.model.records import Record
 
 _KEYED: Final = (Invoked, WriteExecuted, LockWaited, RowFinal)
 """Events with one `key`: where it has several columns, JSON gives back a list for the tuple."""
+
+
+CHANGED: Final = "it was changed after the run; run the scenario again"
 
 
 class BadHistory(ValueError):  # noqa: N818 - what is bad is the history, not the program
@@ -41,12 +48,17 @@ class BadHistory(ValueError):  # noqa: N818 - what is bad is the history, not th
 
 
 class End(Record, frozen=True, tag_field="event", tag="End"):
-    """The last record of a history: nothing is missing before it."""
+    """The last record of a history: nothing is missing before it.
+
+    `fingerprint` is that of the events, for comparing runs; `digest` the SHA-256 of every line
+    before this record and of this record without it.
+    """
 
     end_us: int
     probes: dict[str, int]
     executed_events: int
     fingerprint: str
+    digest: str = ""
 
 
 class _Named(Record, frozen=True):
@@ -55,6 +67,8 @@ class _Named(Record, frozen=True):
     event: str
 
 
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no record: not JSON, not UTF-8, nested too deeply."""
 _encoder: Final = msgspec.json.Encoder()
 _names: Final = msgspec.json.Decoder(_Named)
 _headers: Final = msgspec.json.Decoder(Header)
@@ -64,11 +78,27 @@ _events: Final = msgspec.json.Decoder(AnyEvent)
 
 def lines(history: History) -> Iterator[bytes]:
     """The records of a history, one JSON object each, in order."""
-    yield _encoder.encode(history.header)
-    yield from map(_encoder.encode, history.events)
+    seen = hashlib.sha256()
+    for record in (history.header, *history.events):
+        line = _encoder.encode(record)
+        _see(seen, line)
+        yield line
     probes = dict(sorted(history.probes.items()))
-    fingerprint = history.fingerprint()
-    yield _encoder.encode(End(history.end_us, probes, history.executed_events, fingerprint))
+    end = End(history.end_us, probes, history.executed_events, history.fingerprint())
+    yield _encoder.encode(_sealed(end, seen))
+
+
+def _see(seen: Any, line: bytes) -> None:
+    """Add a line to a digest."""
+    seen.update(line)
+    seen.update(b"\n")
+
+
+def _sealed(end: End, seen: Any) -> End:
+    """An end record with the digest of the lines before it and of itself."""
+    digest = seen.copy()
+    _see(digest, _encoder.encode(msgspec.structs.replace(end, digest="")))
+    return msgspec.structs.replace(end, digest=digest.hexdigest())
 
 
 def save(history: History, path: str | Path) -> None:
@@ -76,21 +106,18 @@ def save(history: History, path: str | Path) -> None:
 
     One that is called `….events.parquet` becomes Parquet, any other JSON lines.
     """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(target.name + ".partial")
-    if target.name.endswith(parquet.SUFFIX):
-        parquet.save(history, list(lines(history)), partial)
-    else:
+    with beside(path) as partial:
+        if str(path).endswith(parquet.SUFFIX):
+            parquet.save(history, list(lines(history)), partial)
+            return
         with partial.open("wb") as file:
             for line in lines(history):
                 file.write(line)
                 file.write(b"\n")
-    partial.replace(target)
 
 
 def load(path: str | Path) -> History:
-    """Read a history back; `BadHistory` unless it is whole and its fingerprint agrees."""
+    """Read a history back; `BadHistory` unless it is whole and its digest agrees."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -100,8 +127,13 @@ def load(path: str | Path) -> History:
         return parse(data.split(b"\n"), path)
     try:
         return parse(parquet.records(path), path)
+    except parquet.OtherFormat as error:
+        raise BadHistory(path, 0, f"{error}; run the scenario again") from error
     except parquet.Unreadable as error:
         raise BadHistory(path, 0, _foreign(str(error))) from error
+    except parquet.Damaged as error:
+        what = f"is damaged ({error}): {CHANGED}"
+        raise BadHistory(path, 0, what) from error
 
 
 def parse(records: list[bytes], path: str | Path) -> History:
@@ -117,28 +149,27 @@ def parse(records: list[bytes], path: str | Path) -> History:
     try:
         for line, record in enumerate(records[1:-1], 2):  # noqa: B007 - the error names the line
             append(decode(record))
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise BadHistory(path, line, _damaged(error)) from error
     _mend_keys(history.events)
-    _check_whole(history, end, path, len(records))
+    _check_whole(history, end, records, path)
     return history
 
 
 def _header(record: bytes, path: str | Path) -> Header:
     try:
         fields: Any = msgspec.json.decode(record)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise BadHistory(path, 1, _foreign("it is not JSON")) from error
     if not isinstance(fields, dict) or fields.get("event") != "Header":
         raise BadHistory(path, 1, _foreign("its first line is no Header"))
-    if fields.get("format") != FORMAT:
-        found = fields.get("format")
-        raise BadHistory(
-            path, 1, f"has format {found!r}, this program reads {FORMAT}; run the scenario again"
-        )
+    if fields.get("format") != HISTORY_FORMAT:
+        found = _brief(fields.get("format"))
+        what = f"has format {found}, this program reads {HISTORY_FORMAT}; run the scenario again"
+        raise BadHistory(path, 1, what)
     try:
         return _headers.decode(record)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise BadHistory(path, 1, _damaged(error)) from error
 
 
@@ -146,7 +177,7 @@ def _end(records: list[bytes], path: str | Path) -> End:
     last = len(records)
     try:
         named = _names.decode(records[-1])
-    except msgspec.DecodeError:
+    except UNREADABLE:
         named = None
     if named is None or named.event != "End" or last == 1:
         raise BadHistory(
@@ -154,22 +185,31 @@ def _end(records: list[bytes], path: str | Path) -> End:
         )
     try:
         return _ends.decode(records[-1])
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise BadHistory(path, last, _damaged(error)) from error
 
 
-def _check_whole(history: History, end: End, path: str | Path, last: int) -> None:
+def _check_whole(history: History, end: End, records: list[bytes], path: str | Path) -> None:
+    last = len(records)
     found = history.fingerprint()
     if found != end.fingerprint:
-        raise BadHistory(
-            path,
-            last,
-            f"its events have the fingerprint {found}, not {end.fingerprint} as recorded: "
-            "it was changed after the run; run the scenario again",
-        )
+        what = f"its events have the fingerprint {found}, not {_brief(end.fingerprint)} as recorded"
+        raise BadHistory(path, last, f"{what}: {CHANGED}")
+    if not _is_sealed(end, records):
+        what = "its events are those of the run, its header or this record are not"
+        raise BadHistory(path, last, f"{what}: {CHANGED}")
     history.probes.update(end.probes)
     history.end_us = end.end_us
     history.executed_events = end.executed_events
+
+
+def _is_sealed(end: End, records: Iterable[bytes]) -> bool:
+    """Whether the lines are, byte for byte, those that the digest was taken over."""
+    *before, last = records
+    seen = hashlib.sha256()
+    for line in before:
+        _see(seen, line)
+    return _encoder.encode(_sealed(end, seen)) == last
 
 
 def _mend_keys(events: list[AnyEvent]) -> None:
@@ -196,5 +236,11 @@ def _foreign(why: str) -> str:
     )
 
 
-def _damaged(error: msgspec.DecodeError) -> str:
-    return f"cannot be understood ({error}): it was changed after the run; run the scenario again"
+def _brief(value: object) -> str:
+    """A value of a file as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _damaged(error: Exception) -> str:
+    return f"cannot be understood ({error}): {CHANGED}"

@@ -11,7 +11,9 @@ from sim.model.design import DesignHeader
 from sim.model.records import Record
 
 FORMAT: Final = 1
-"""The format number of histories and of all JSON output."""
+"""The format number of all JSON output."""
+HISTORY_FORMAT: Final = 2
+"""The format number of stored histories; 2 has a digest over everything in the End record."""
 
 
 class Header(Record, frozen=True, tag_field="event", tag="Header"):

@@ -3,15 +3,19 @@
 `record` is the line itself, header and end record included, so that nothing is lost and a file that
 was cut off or changed is refused as any other (`codec`). `event`, `at_us`, `node`, `tx` and `op`
 are copied from it, null where a record has none: queries over many histories need not parse lines.
+Pages have checksums, and the footer a digest of all of it (`sim.sealed`).
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from sim import sealed
+
 if TYPE_CHECKING:
     from sim.history.history import History
 
-FORMAT: Final = "ddlsim-events-1"
+KIND: Final = "ddlsim-events-"
+FORMAT: Final = f"{KIND}2"
 SUFFIX: Final = ".events.parquet"
 MAGIC: Final = b"PAR1"
 """How Parquet files begin."""
@@ -23,22 +27,30 @@ class Unreadable(ValueError):  # noqa: N818 - as BadHistory
     """A Parquet file without the lines of a history."""
 
 
+class OtherFormat(ValueError):  # noqa: N818 - as BadHistory
+    """A history of another version of this program."""
+
+
+class Damaged(ValueError):  # noqa: N818 - as BadHistory
+    """A history whose content is not what was written."""
+
+
 def is_one(path: str | Path) -> bool:
     """Whether a file is a history of events as Parquet; any other Parquet file is not."""
-    import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
-    from pyarrow import parquet
+    return _format_of(path).startswith(KIND)
 
+
+def _format_of(path: str | Path) -> str:
+    """What the footer calls the format; empty where it says nothing, or cannot be read."""
     try:
-        said = parquet.read_schema(path).metadata or {}
-    except (pa.ArrowException, OSError):
-        return False
-    return said.get(_KEY) == FORMAT.encode()
+        return sealed.metadata(path).get(_KEY, b"").decode("utf-8", "replace")
+    except sealed.DamagedError:
+        return ""
 
 
 def save(history: "History", records: list[bytes], path: Path) -> None:
     """Write the records of a history (`codec.lines`), of which the first and last are no events."""
-    import pyarrow as pa
-    from pyarrow import parquet
+    import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
     events: list[Any] = [None, *history.events, None]
     kinds = ["Header", *(type(event).__name__ for event in history.events), "End"]
@@ -51,16 +63,22 @@ def save(history: "History", records: list[bytes], path: Path) -> None:
         columns[name] = pa.array(told, pa.string()).dictionary_encode()
     columns["record"] = pa.array([record.decode() for record in records], pa.string())
     table = pa.table(columns).replace_schema_metadata({_KEY: FORMAT})
-    parquet.write_table(table, path, compression="zstd", use_dictionary=[*_NAMES, "event"])
+    sealed.write(table, path, use_dictionary=[*_NAMES, "event"])
 
 
 def records(path: str | Path) -> list[bytes]:
-    """The lines of a history; `Unreadable` for a file that is damaged or none."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
+    """The lines of a history; `OtherFormat`, `Damaged`, or `Unreadable` for a file that is none."""
+    found = _format_of(path)
+    if found.startswith(KIND) and found != FORMAT:
+        told = found if found.isprintable() and len(found) < 40 else "another format"
+        raise OtherFormat(f"is of {told}, this program reads {FORMAT}")
     try:
-        column = parquet.read_table(path, columns=["record"]).column("record")
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise Unreadable(str(error).splitlines()[0]) from error
-    return [record.encode() for record in column.to_pylist()]
+        table = sealed.read(path)
+    except sealed.DamagedError as error:
+        raise (Damaged if found else Unreadable)(str(error)) from error
+    if found != FORMAT or "record" not in table.column_names:
+        raise Unreadable("it has no column of records")
+    lines = table.column("record").to_pylist()
+    if not all(isinstance(line, str) for line in lines):
+        raise Unreadable("its records are no texts")
+    return [line.encode() for line in lines]

@@ -8,7 +8,7 @@ import gc
 from typing import Final
 
 import sim
-from sim.history.history import FORMAT, Header, History
+from sim.history.history import HISTORY_FORMAT, Header, History
 from sim.history.world_events import (
     FaultBegan,
     FaultHealed,
@@ -219,7 +219,7 @@ class Run:
         settings = {node.name: dict(node.settings) for node in plan.nodes}
         settings[""] = {**plan.cluster_settings, **promises(plan)}
         return Header(
-            format=FORMAT,
+            format=HISTORY_FORMAT,
             program=sim.__version__,
             scenario=plan.scenario,
             scenario_text=plan.scenario_text,

@@ -1,16 +1,21 @@
 """Sweeps without Spark: the same rows for any number of processes, resumed after any death."""
 
+import io
 import json
 import shlex
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
 
 from analysis import provenance, store
-from analysis.chunks import Round
+from analysis.chunks import DamagedPartError, Round
 from analysis.rows import SCHEMA, Job, run_job, table
+from sim import sealed
 from tests.helpers_waiting import PATIENCE_S, until
 from tests.unit.analysis.sweeps import (
     begin,
@@ -202,18 +207,76 @@ def test_two_do_not_work_at_one_directory(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_a_part_that_is_damaged_is_named(whole: tuple[str, Path], tmp_path: Path) -> None:
-    file = sweep_file(tmp_path, 3)
-    assert sweep(file, tmp_path / "out", "--jobs", "1").code == 0
-    part = min((tmp_path / "out" / "parts").iterdir())
-    whole_part = part.read_bytes()
-    part.write_bytes(whole_part[: len(whole_part) // 2])
-    done = sweep(file, tmp_path / "out", "--resume")
-    assert done.code == 2
-    assert f"{part}" in done.err
-    assert "delete it and say --resume" in done.err
-    part.unlink()
-    assert sweep(file, tmp_path / "out", "--resume").code == 0
+def harmed(part: Path) -> Iterator[bytes]:
+    """A part cut short, with an edited value, with other columns, and without a digest."""
+    data, said = part.read_bytes(), sealed.metadata(part)
+    table = pq.read_table(part, partitioning=None).replace_schema_metadata(said)
+    yield data[: len(data) // 2]
+    at = table.schema.get_field_index("outcome")
+    lies = pa.array(["stuck"] * table.num_rows, pa.string())
+    for edited in (table.set_column(at, table.schema.field(at), lies.cast(table["outcome"].type)),
+                   table.drop_columns(["outcome"])):  # fmt: skip
+        pq.write_table(edited, part)
+        yield part.read_bytes()
+    sealed.write(sealed_without(table), part)
+    yield part.read_bytes().replace(sealed.DIGEST, b"ddlsim.digesT")
+
+
+def sealed_without(table: pa.Table) -> pa.Table:
+    said = {k: v for k, v in table.schema.metadata.items() if k != sealed.DIGEST}
+    return table.replace_schema_metadata(said)
+
+
+def test_a_part_that_is_harmed_is_run_again_and_never_merged(tmp_path: Path) -> None:
+    file = sweep_file(tmp_path, 3, more='mutants = ["no_completeness_wait"]')
+    out = tmp_path / "out"
+    assert sweep(file, out, "--jobs", "1").code == 0
+    part, rows = min((out / "parts").iterdir()), rows_bytes(out)
+    whole = part.read_bytes()
+    for data in list(harmed(part)):
+        part.write_bytes(data)
+        done = sweep(file, out, "--resume", "--jobs", "1")
+        assert (done.code, f"{part.name} is damaged or of another sweep" in done.err) == (0, True)
+        assert rows_bytes(out) == rows
+        assert sealed.read(part).equals(pq.read_table(io.BytesIO(whole)).replace_schema_metadata(
+            sealed.read(part).schema.metadata))  # fmt: skip
+
+
+def test_a_part_of_other_runs_is_not_merged(tmp_path: Path) -> None:
+    file, out = sweep_file(tmp_path, 3), tmp_path / "out"
+    assert sweep(file, out, "--jobs", "1").code == 0
+    first, *others = sorted((out / "parts").iterdir())
+    rows = rows_bytes(out)
+    if others:
+        others[0].write_bytes(first.read_bytes())
+        assert "is run again" in sweep(file, out, "--resume", "--jobs", "1").err
+        assert rows_bytes(out) == rows
+    stray = first.with_name("part-000-000999.parquet")
+    stray.write_bytes(first.read_bytes())
+    done = sweep(file, out, "--resume", "--jobs", "1")
+    told = f"ddlsim: {stray}: no chunk of this sweep is called so; move it away\n"
+    assert (done.code, done.err) == (2, told)
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "cells.parquet"])
+def test_a_table_that_is_harmed_is_not_drawn(
+    whole: tuple[str, Path], tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[1], folder)
+    file = folder / name
+    said = sealed.metadata(file)
+    table = pq.read_table(file, partitioning=None).replace_schema_metadata(said)
+    column = "schema_aborts" if name.startswith("rows") else "dd"
+    at = table.schema.get_field_index(column)
+    edited = pa.array([0] * table.num_rows, table.schema.field(at).type)
+    pq.write_table(table.set_column(at, table.schema.field(at), edited), file)
+    read = store.read_rows if name.startswith("rows") else store.read_cells
+    with pytest.raises(DamagedPartError, match="its content is not that of its digest"):
+        read(str(folder))
+    if name.startswith("rows"):
+        done = ddlsim("plot", "delay", str(folder))
+        assert (done.code, "it is damaged" in done.err) == (2, True)
 
 
 def test_failures_and_their_histories_are_told(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sim import sealed
 from sim.columns.history import ColumnHistory, HistoryError, Names, columns_of, make
-from sim.columns.store import read, write, write_batches
+from sim.columns.store import read, verify, write, write_batches
 from sim.columns.synthetic import Shape, history, plant
 
 
@@ -71,10 +72,10 @@ def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
 def damaged(path: Path, name: str, column: pa.Array | None) -> None:
     """A stored history with a column replaced, or left out."""
     write(path, history(3, Shape(3)))
-    table = pq.read_table(path)
+    table = sealed.read(path)
     at = table.column_names.index(name)
     table = table.remove_column(at) if column is None else table.set_column(at, name, column)
-    pq.write_table(table, path)
+    sealed.write(table, path)
 
 
 def test_a_damaged_column_is_named(tmp_path: Path) -> None:
@@ -90,4 +91,64 @@ def test_a_damaged_column_is_named(tmp_path: Path) -> None:
         read(path)
     damaged(path, "begin", pa.array(["a", "b", "c"]))
     with pytest.raises(HistoryError, match=r"h\.parquet: column begin: holds string, not int64"):
+        read(path)
+
+
+def test_a_column_that_was_edited_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "h.parquet"
+    write(path, history(3, Shape(30)))
+    table = pq.read_table(path).replace_schema_metadata(sealed.metadata(path))  # and the old digest
+    edited = pa.array([7, *table.column("process").to_pylist()[1:]], pa.int32())
+    pq.write_table(table.set_column(0, "process", edited), path)
+    for look in (read, verify):
+        with pytest.raises(HistoryError, match="its content is not that of its digest"):
+            look(path)
+
+
+def test_damaged_bytes_are_seen(tmp_path: Path) -> None:
+    """Some harm nothing that is read (offsets that nothing uses): then all is there."""
+    path = tmp_path / "h.parquet"
+    whole = plant(history(3, Shape(20)), "G1a")
+    write(path, whole, 10)
+    data = path.read_bytes()
+    kept = 0
+    for at in range(0, len(data), 23):
+        broken = bytearray(data)
+        broken[at] ^= 1 << at % 8
+        path.write_bytes(broken)
+        try:
+            found = read(path)
+        except HistoryError:
+            continue
+        kept += 1
+        assert same(found, whole)
+    assert kept < len(data) // 23 // 3
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"[" * 100_000, "its metadata cannot be read"),
+        (b"\xff", "its metadata cannot be read"),
+        (b"7", "not a history of columns"),
+        (b'{"format": "ddlsim-columns-1"}', "is of ddlsim-columns-1, this program reads"),
+        (b'{"format": "ddlsim-columns-2", "keys": 5}', "its metadata cannot be read"),
+        (b'{"format": "ddlsim-columns-2", "keys": ["a"]}', "1 names of keys, but there are"),
+        (b'{"format": "ddlsim-columns-2", "transactions": []}', "0 names of transactions, but"),
+    ],
+)
+def test_metadata_that_makes_no_sense(tmp_path: Path, said: bytes, told: str) -> None:
+    path = tmp_path / "h.parquet"
+    write(path, history(3, Shape(30)))
+    sealed.write(sealed.read(path).replace_schema_metadata({b"ddlsim": said}), path)
+    with pytest.raises(HistoryError, match=told):
+        read(path)
+
+
+def test_a_column_that_stands_twice(tmp_path: Path) -> None:
+    path = tmp_path / "h.parquet"
+    write(path, history(3, Shape(3)))
+    table = sealed.read(path)
+    sealed.write(table.append_column("begin", table.column("begin")), path)
+    with pytest.raises(HistoryError, match="2 columns begin"):
         read(path)

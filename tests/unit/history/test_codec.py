@@ -1,11 +1,12 @@
 """A history survives its file, and a file that is not whole is refused with a remedy."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sim.history.codec import BadHistory, load, save
+from sim.history.codec import BadHistory, load, parse, save
 from sim.history.events import Invoked, LockWaited, RowRead
 from sim.history.history import History
 from sim.model import ddl
@@ -132,8 +133,58 @@ def test_a_foreign_file(tmp_path: Path, text: bytes) -> None:
 
 def test_another_format(saved: Path) -> None:
     lines = lines_of(saved)
-    lines[0] = lines[0].replace(b'"format":1', b'"format":2')
-    assert "has format 2, this program reads 1" in refused(saved, lines).message
+    lines[0] = lines[0].replace(b'"format":2', b'"format":1')
+    error = refused(saved, lines)
+    assert error.message == "has format 1, this program reads 2; run the scenario again"
+
+
+@pytest.mark.parametrize("key", ["claims", "seed", "design", "scenario_text", "settings", "strict"])
+def test_a_header_that_was_edited(saved: Path, key: str) -> None:
+    lines = lines_of(saved)
+    header = json.loads(lines[0])
+    edited: dict[str, Any] = {
+        "claims": {"design": {**header["design"], "claims": []}},
+        "design": {"design": {**header["design"], "name": "other"}},
+        "seed": {"seed": 7},
+        "scenario_text": {"scenario_text": "title = 'x'"},
+        "settings": {"settings": {"": {"max_clock_skew_ms": 1}}},
+        "strict": {"strict": True},
+    }
+    lines[0] = json.dumps({**header, **edited[key]}, separators=(",", ":")).encode() + b"\n"
+    error = refused(saved, lines)
+    assert error.message == (
+        "its events are those of the run, its header or this record are not: "
+        "it was changed after the run; run the scenario again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b'"rare":3', b'"rare":4'), (b'"executed_events":17', b'"executed_events":18')],
+)
+def test_an_end_that_was_edited(saved: Path, old: bytes, new: bytes) -> None:
+    lines = lines_of(saved)
+    assert old in lines[-1]
+    lines[-1] = lines[-1].replace(old, new)
+    assert "its header or this record are not" in refused(saved, lines).message
+
+
+def test_damaged_bytes_are_seen(saved: Path) -> None:
+    """Every one but the last line end, which says nothing; here a sample."""
+    data = saved.read_bytes()
+    for at in range(0, len(data) - 1, 11):
+        damaged = bytearray(data)
+        damaged[at] ^= 1 << at % 8
+        with pytest.raises(BadHistory):
+            parse(bytes(damaged).split(b"\n"), saved)
+    assert parse(data.split(b"\n"), saved).events == told().events
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"event":"Header","a":' * 50_000, b'"\xff"'])
+def test_a_line_that_no_decoder_likes(saved: Path, line: bytes) -> None:
+    lines = lines_of(saved)
+    for at in (0, 3, len(lines) - 1):
+        assert refused(saved, [*lines[:at], line + b"\n", *lines[at + 1 :]]).line == at + 1
 
 
 def test_a_damaged_header(saved: Path) -> None:

@@ -22,7 +22,7 @@ from sim.history.figures import (
     samples,
     schema_abort_rate,
 )
-from sim.history.history import FORMAT, Header, History
+from sim.history.history import HISTORY_FORMAT, Header, History
 from sim.model.design import DesignHeader
 
 NOTHING = Durations(0, 0, None, None, None, None)
@@ -31,7 +31,7 @@ NOTHING = Durations(0, 0, None, None, None, None)
 def history(*events: AnyEvent) -> History:
     """A history of these events, 12 ms long."""
     design = DesignHeader("d", "", "", "ignite", ())
-    made = History(Header(FORMAT, "0", "s", "", {}, 0, design, None, "ok", (), {}))
+    made = History(Header(HISTORY_FORMAT, "0", "s", "", {}, 0, design, None, "ok", (), {}))
     made.events = list(events)
     made.end_us, made.executed_events = 12_000, 7
     return made

@@ -7,6 +7,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pytest
 from pyarrow import parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
+from sim import sealed
 from sim.columns import store
 from sim.columns.synthetic import Shape, history
 from sim.foreign.inputs import kind_of
@@ -59,11 +60,11 @@ def changed(path: Path, **columns: Any) -> None:
 def test_what_was_changed_or_cut_off_is_refused(saved: Path) -> None:
     whole = saved.read_bytes()
     changed(saved, record=lambda line: line.replace('"T"', '"U"'))
-    with pytest.raises(BadHistory, match="was changed after the run"):
+    with pytest.raises(BadHistory, match=r"is damaged \(it has no digest of its content\)"):
         load(saved)
     saved.write_bytes(whole)
-    table = pq.read_table(saved)
-    pq.write_table(table.slice(0, table.num_rows - 1), saved)
+    table = sealed.read(saved)
+    sealed.write(table.slice(0, table.num_rows - 1), saved)
     with pytest.raises(BadHistory, match="ends without its End record"):
         load(saved)
     saved.write_bytes(whole[:-50])
@@ -72,6 +73,44 @@ def test_what_was_changed_or_cut_off_is_refused(saved: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), saved)
     with pytest.raises(BadHistory, match="is not a history of this program"):
         load(saved)
+
+
+def test_an_edit_that_has_a_digest_of_its_own_is_refused_by_the_end_record(saved: Path) -> None:
+    table = sealed.read(saved)
+    lines = [line.replace("hand-made", "other") for line in table.column("record").to_pylist()]
+    at = table.schema.get_field_index("record")
+    sealed.write(table.set_column(at, "record", pa.array(lines)), saved)
+    with pytest.raises(BadHistory, match="its header or this record are not"):
+        load(saved)
+
+
+def test_another_format_is_told(saved: Path) -> None:
+    table = sealed.read(saved).replace_schema_metadata({"ddlsim": "ddlsim-events-1"})
+    pq.write_table(table, saved)
+    assert kind_of(str(saved)) == "native"
+    with pytest.raises(BadHistory, match="is of ddlsim-events-1, this program reads ddlsim-event"):
+        load(saved)
+
+
+def test_damaged_bytes_are_seen(saved: Path) -> None:
+    """Some harm nothing that is read (statistics, offsets that nothing uses): then all is there."""
+    data, whole = saved.read_bytes(), told()
+    kept = 0
+    for at in range(0, len(data), 23):
+        damaged = bytearray(data)
+        damaged[at] ^= 1 << at % 8
+        saved.write_bytes(damaged)
+        try:
+            found = load(saved)
+        except BadHistory:
+            continue
+        kept += 1
+        assert (found.header, found.events, found.probes) == (
+            whole.header,
+            whole.events,
+            whole.probes,
+        )
+    assert kept < len(data) // 23 // 2
 
 
 def test_it_is_told_from_a_history_of_columns(saved: Path, tmp_path: Path) -> None:

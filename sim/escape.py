@@ -1,0 +1,50 @@
+"""Text of files and names as a terminal, a log or a page may be given it: nothing invisible acts.
+
+Control characters move the cursor, change colours or the window's title; bidirectional ones make a
+line read otherwise than it is. Whatever is not printable is written as Python writes it in a
+string: `\\x1b`, `\\u202e`. A line end and a tab stay where a text has several lines.
+"""
+
+import html
+from typing import Final
+
+LAYOUT: Final = "\n\t"
+SPACES: Final = "Zs"
+LINE_MOST: Final = 300
+"""No line of an error is longer."""
+HEAD: Final = 190
+CUT: Final = " [...] "
+
+
+def escaped(text: str, keep: str = LAYOUT) -> str:
+    """A text with everything that is not printable written out, but for the characters to keep."""
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() or sign in keep or _is_space(sign) else _written(sign)
+        for sign in text
+    )
+
+
+def one_line(text: str, most: int = LINE_MOST) -> str:
+    """A text as one line of at most so many characters: its beginning and its end."""
+    line = escaped(" ".join(part.strip() for part in text.splitlines() if part.strip()), keep="")
+    if len(line) <= most:
+        return line
+    head = min(HEAD, most // 2)
+    return line[:head] + CUT + line[head + len(CUT) - most :]
+
+
+def markup(text: str) -> str:
+    """A text for HTML, SVG and XML, which cannot hold control characters at all."""
+    return html.escape(escaped(text))
+
+
+def _is_space(sign: str) -> bool:
+    import unicodedata
+
+    return unicodedata.category(sign) == SPACES
+
+
+def _written(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")

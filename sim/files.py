@@ -1,0 +1,59 @@
+"""Files that are there as a whole or not at all: written beside their name, then renamed.
+
+Every file that a command leaves behind is written here. What was there before stays until the new
+one is whole, so a full disk or a killed process leaves the old file, or none.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+PARTIAL: Final = ".tmp"
+"""How files end that are being written; nothing ever reads one."""
+
+
+class WriteError(ValueError):
+    """A file that cannot be written; the message is one line with a remedy."""
+
+    def __init__(self, target: str | Path, error: OSError) -> None:
+        why = error.strerror or type(error).__name__
+        super().__init__(f"{target}: cannot be written ({why}); free some space or name another")
+
+
+@contextmanager
+def beside(target: str | Path, *, durable: bool = False) -> Iterator[Path]:
+    """A path to write to, which takes the target's name when the block has ended well.
+
+    The folders above the target are made. A `durable` file is on the disk before it is renamed.
+    A target that is no ordinary file (a terminal, a pipe) is written to directly: renaming would
+    replace the device. Raises `WriteError` for whatever the system refuses within the block.
+    """
+    # a link stays a link: what it points at is replaced
+    place = Path(os.path.realpath(target))
+    special = place.exists() and not place.is_file() and not place.is_dir()
+    partial = place if special else place.with_name(f"{place.name}.{os.getpid()}{PARTIAL}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        if not special:
+            if durable:
+                _sync(partial)
+            partial.replace(place)
+    except OSError as error:
+        raise WriteError(target, error) from error
+    finally:
+        if not special:
+            partial.unlink(missing_ok=True)
+
+
+def write_text(target: str | Path, text: str) -> None:
+    """Write a text as UTF-8; what has no UTF-8 (a torn file name) is written with backslashes."""
+    with beside(target) as partial:
+        partial.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def _sync(file: Path) -> None:
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
