@@ -126,16 +126,20 @@ def skew_beyond_elections(case: Case) -> str | None:
 
 
 def _skew_beyond(case: Case, setting: str, name: str) -> str | None:
-    bounds = [
-        settings[setting] for settings in case.header.settings.values() if setting in settings
-    ]
+    bound_ms = least_setting(case, setting)
     skew_us, slow, fast, at_us = Clocks(case).largest_skew()
-    if not bounds or skew_us <= min(bounds) * US_PER_MS:
+    if bound_ms is None or skew_us <= bound_ms * US_PER_MS:
         return None
     return (
         f"at {at_us / US_PER_MS:g} ms the clocks of {slow} and {fast} were "
-        f"{skew_us / US_PER_MS:g} ms apart, more than {name} = {min(bounds)} ms"
+        f"{skew_us / US_PER_MS:g} ms apart, more than {name} = {bound_ms} ms"
     )
+
+
+def least_setting(case: Case, setting: str) -> int | None:
+    """The smallest value of a setting anywhere in the cluster, as the run began; None: not told."""
+    found = [of[setting] for of in case.header.settings.values() if setting in of]
+    return min(found, default=None)
 
 
 def skew_between_leases(case: Case) -> str | None:

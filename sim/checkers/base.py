@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Literal, Protocol
 
-from sim.checkers.assumptions import BROKEN_BY
+from sim.checkers.assumptions import BROKEN_BY, least_setting
 from sim.checkers.case import Case
 from sim.checkers.findings import Finding, explained_by
 from sim.checkers.measures import Measures
@@ -44,8 +44,9 @@ class Anomaly(Record, frozen=True):
     """Something that an invariant forbids, with the events that show it.
 
     `stuck` marks what makes the run stuck rather than violated. `strict_only` marks what only the
-    strict graph shows, `assumes` what the argument itself rests
-    on besides the claim's assumptions, `clauses` the rules that were broken.
+    strict graph shows, `assumes` what the argument itself rests on besides the claim's assumptions,
+    `clauses` the rules that were broken, `gaps_ms` for each read that it rests on the time from its
+    timestamp to that of what replaced it.
     """
 
     kind: str
@@ -56,6 +57,7 @@ class Anomaly(Record, frozen=True):
     assumes: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
     stuck: bool = False
+    gaps_ms: tuple[int, ...] = ()
 
 
 class Checker(Protocol):
@@ -142,8 +144,9 @@ class Bench:
         self._claims = {claim.invariant: claim for claim in case.header.design.claims}
         self._strict = strict
         self._all_claims = all_claims or case.header.all_claims
-        design = case.header.design.name
+        design = case.header.design
         self._findings = tuple(one for one in findings if one.concerns(design))
+        self._skew_ms = least_setting(case, "max_clock_skew_ms")
         self._broken: dict[str, str | None] = {}
 
     def claimed(self, checker: Checker) -> bool:
@@ -183,7 +186,7 @@ class Bench:
                 return "out_of_assumption", f"{assumption} is assumed, but {broken}"
         if anomaly.stuck:
             return "stuck", "it makes the run stuck, whatever is claimed"
-        finding = explained_by(invariant, anomaly, self._findings)
+        finding = explained_by(invariant, anomaly, self._findings, self._skew_ms)
         if finding is not None:
             return f"finding:{finding}", f"explained by {finding}"
         return "violation", ""

@@ -70,14 +70,15 @@ class InstalledThenUsed(NamedTuple):
 class UsedThenReplaced(NamedTuple):
     """rw: a transaction ran under a version that a DDL ended; `hold` tells why that matters.
 
-    `late`: it did so even when the new version was in force, which no check at operations allows.
+    `late`: how it did so even when the new version was in force, which no check at operations
+    allows (`late`); nothing where it did not.
     `ruling` is what the rules say of the step, where nothing holds.
     """
 
     use: SchemaUse
     step: SchemaVersion
     hold: Hold | None
-    late: bool = False
+    late: str = ""
     ruling: Ruling | None = None
 
 
@@ -156,7 +157,7 @@ def name_of(edge: Edge) -> str:
     reason = edge.reason
     if isinstance(reason, UsedThenReplaced):
         tag = "compatible" if reason.hold is None else reason.hold.tag
-        return f"rw-schema[{tag}{', late' if reason.late and reason.hold is None else ''}]"
+        return f"rw-schema[{f'{tag}, {reason.late}' if reason.late else tag}]"
     if isinstance(reason, InstalledThenUsed | InstalledThenReplaced):
         return f"{edge.kind}-schema"
     if isinstance(reason, BeforeInRealTime):

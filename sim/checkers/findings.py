@@ -1,8 +1,13 @@
 """Known findings about the documents, and how an anomaly is recognised as one of them.
 
-A finding is recognised by its structure alone: for a cycle, the kinds of nodes and edges around it,
+A finding is recognised by its structure: for a cycle, the kinds of nodes and edges around it,
 turned so that equal cycles read equally wherever they were entered; for anything else, its kind
 and the clauses that it breaks. What matches no known finding is a violation.
+
+It excuses only a design that has the hole, by the rules in the fields of the design as declared:
+each of them open, and not all as the closing rule wants them. A mutant of a design that has the
+closing rule is not excused, nor is a late use of a schema version, which every check at operations
+rules out, unless the finding is about that check and says `late` itself.
 
 The order of one client's doings (`process`) counts as real time, which it is a part of.
 A way from one transaction to another past no DDL counts as one edge, `via(…)`, which names the
@@ -15,6 +20,9 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
+from msgspec import field
+
+from sim.model.design import DesignHeader
 from sim.model.records import Record
 
 if TYPE_CHECKING:
@@ -22,6 +30,8 @@ if TYPE_CHECKING:
 
 Signature = tuple[str, ...]
 Pair = tuple[str, str]
+LATE: Final = ", late"
+"""What marks the use of a version that was no longer in force; no `*` stands for it."""
 REPLACED: Final = "ww-schema"
 """What joins a change to the next one of the same object."""
 AS_REAL_TIME: Final = {"process": "rt"}
@@ -31,17 +41,27 @@ AS_REAL_TIME: Final = {"process": "rt"}
 class Finding(Record, frozen=True):
     """A hole in the documents that is known: `signature` may hold `*` within its elements.
 
-    Where it is a hole of some designs only, it explains nothing in any other.
+    `hole` says which designs have it: those that meet one of these conditions, each a list of rules
+    for some fields; without any, all designs. `closing` are the fields that close it.
+    `within_skew`: what was read was replaced at most CSmax after the timestamp it was read at.
     """
 
     id: str
     invariant: str
     signature: Signature
-    designs: tuple[str, ...] = ()
+    hole: tuple[dict[str, tuple[str, ...]], ...] = ()
+    closing: dict[str, str] = field(default_factory=dict)
+    within_skew: bool = False
 
-    def concerns(self, design: str) -> bool:
+    def concerns(self, design: DesignHeader) -> bool:
         """Whether the hole is one of this design."""
-        return not self.designs or design in self.designs
+        rules = design.rules
+        if self.closing and all(rules.get(name) == rule for name, rule in self.closing.items()):
+            return False
+        return not self.hole or any(
+            all(rules.get(name) in open_with for name, open_with in condition.items())
+            for condition in self.hole
+        )
 
 
 def signature(anomaly: "Anomaly") -> Signature:
@@ -101,14 +121,19 @@ def _tags(kind: str) -> list[str]:
     return kind.removeprefix("D(").removesuffix(")").split(", ")
 
 
-def explained_by(invariant: str, anomaly: "Anomaly", findings: Iterable[Finding]) -> str | None:
-    """The id of the first known finding that an anomaly is an instance of."""
+def explained_by(
+    invariant: str, anomaly: "Anomaly", findings: Iterable[Finding], skew_ms: int | None = None
+) -> str | None:
+    """The id of the first known finding that an anomaly is an instance of; `skew_ms` is CSmax."""
     found = signature(anomaly)
+    near = skew_ms is not None and all(gap <= skew_ms for gap in anomaly.gaps_ms)
     turns = (
         [found[at:] + found[:at] for at in range(0, len(found), 2)] if anomaly.steps else [found]
     )
     for finding in findings:
-        if finding.invariant == invariant and any(_matches(finding.signature, t) for t in turns):
+        if finding.invariant != invariant or (finding.within_skew and not near):
+            continue
+        if any(_matches(finding.signature, turn) for turn in turns):
             return finding.id
     return None
 
@@ -116,7 +141,10 @@ def explained_by(invariant: str, anomaly: "Anomaly", findings: Iterable[Finding]
 def _matches(pattern: Signature, found: Signature) -> bool:
     if len(pattern) != len(found):
         return False
-    return all(
-        word == known or fnmatchcase(word, known.replace("[", "[[]"))
-        for known, word in zip(pattern, found, strict=True)
-    )
+    return all(_is_one(known, word) for known, word in zip(pattern, found, strict=True))
+
+
+def _is_one(known: str, word: str) -> bool:
+    if LATE in word and LATE not in known:
+        return False
+    return word == known or fnmatchcase(word, known.replace("[", "[[]"))

@@ -37,7 +37,7 @@ from sim.checkers.edges import (
     as_use,
     kind_of,
 )
-from sim.checkers.late import is_late
+from sim.checkers.late import lateness
 from sim.checkers.schemas import SchemaVersion
 from sim.checkers.sessions import client_of, session_edges
 from sim.checkers.writes import Item, Version, Writes, writes_of
@@ -149,7 +149,7 @@ class Graph:
         self, number: int, tx: Transaction, use: SchemaUse, step: SchemaVersion, hold: Hold | None
     ) -> None:
         target = self._of_version[step.object_id, step.version]
-        late = is_late(self._writes, tx, use, step)
+        late = lateness(self._writes, tx, use, step)
         ruling = self._backward.ruling(step) if hold is None else None
         reason = UsedThenReplaced(use, step, hold, late, ruling)
         self._add(Edge(number, target, RW, reason, strict_only=hold is None))

@@ -8,6 +8,7 @@ from sim.checkers.cycles import Cycle, find
 from sim.checkers.dirty_reads import dirty_reads
 from sim.checkers.edges import witnesses
 from sim.checkers.findings import Signature, signature
+from sim.checkers.gaps import gaps_ms
 from sim.checkers.graph import Graph, graph_of
 from sim.checkers.steps import steps_of
 from sim.checkers.writes import writes_of
@@ -67,6 +68,7 @@ def _anomaly(case: Case, graph: Graph, cycle: Cycle) -> Anomaly:
         strict_only=cycle.strict_only,
         assumes=case.header.design.ddl_edges_assume if cycle.needs_ddl_time else (),
         clauses=("110.lin",),
+        gaps_ms=gaps_ms(nodes, cycle.edges),
     )
 
 

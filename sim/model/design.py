@@ -7,6 +7,8 @@ broken on purpose it is *out of assumption*; of what was never claimed, *accepte
 
 from typing import Final
 
+from msgspec import field
+
 from sim.model.records import Record
 
 SKEW_BOUNDED: Final = "skew<=CSmax"
@@ -37,6 +39,9 @@ class DesignHeader(Record, frozen=True):
 
     `ddl_edges_assume` are the assumptions of the real-time edges that leave a DDL; `backward` is
     the rule for rows of a newer version: `forbid_all`, `by_change_type`, `by_tuple` or `off`.
+    `rules` names the rule in each field of the design as it was declared: what a scenario sets in a
+    field counts, what a mutant breaks does not. Rules from outside of the protocol have a dotted
+    name.
     """
 
     name: str
@@ -46,3 +51,4 @@ class DesignHeader(Record, frozen=True):
     claims: tuple[Claim, ...]
     ddl_edges_assume: tuple[str, ...] = (SKEW_BOUNDED,)
     backward: str = "forbid_all"
+    rules: dict[str, str] = field(default_factory=dict)

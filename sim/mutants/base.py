@@ -20,6 +20,7 @@ class Mutant:
     `fields` has one entry at most, and so has `parts`; one of them is empty. `caught_by` names the
     checker. `also` are other clauses that do not hold either where the one that it `breaks` does
     not: definitions, requirements and purposes that the rule serves.
+    `reopens` is the finding whose closing rule it takes out of `iep_closed`.
     `survives` says why no run convicts it, where that is known: `ddlsim verify` then lists it among
     the survivors and does not fail.
     """
@@ -31,6 +32,7 @@ class Mutant:
     also: tuple[str, ...] = ()
     fields: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, type] = field(default_factory=dict)
+    reopens: str = ""
     survives: str = ""
 
     def __post_init__(self) -> None:

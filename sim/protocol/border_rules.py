@@ -24,7 +24,6 @@ from sim.protocol.compatibility import is_forward_compatible
 from sim.protocol.ddl import Built, build
 from sim.protocol.enlistment import enlisted
 from sim.protocol.flows import replicate_wait_acknowledge
-from sim.units import Timestamp
 
 if TYPE_CHECKING:
     from sim.history.event import Cells
@@ -128,12 +127,6 @@ def _is_harmless(change: SimpleChange) -> bool:
 
 
 # --- base timestamps ------------------------------------------------------------------------------
-
-
-def at_begin(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Timestamp:
-    """baseTs = beginTs: a table as it was when the transaction began."""
-    del now, created_ts
-    return begin_ts
 
 
 async def enlist_as_of_begin_or_creation(

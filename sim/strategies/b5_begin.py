@@ -8,7 +8,7 @@ cannot be used at all [110.req.2].
 from dataclasses import replace
 
 from sim.model.design import Claim, DesignHeader
-from sim.protocol import border_rules
+from sim.protocol import as_shipped, border_rules
 from sim.strategies.base import FULL_CLAIMS, all_less, strategy
 from sim.strategies.iep import IEP
 
@@ -25,7 +25,7 @@ B5_BEGIN = strategy(
     replace(
         IEP,
         header=_header("b5_begin", "baseTs = beginTs", FULL_CLAIMS),
-        base_ts=border_rules.at_begin,
+        base_ts=as_shipped.at_begin,
     )
 )
 

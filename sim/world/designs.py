@@ -1,14 +1,20 @@
 """The design that a plan asks for: a strategy, fields of it by the names of rules, a mutant."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from msgspec import structs
+
+from sim.model.design import DesignHeader
 from sim.mutants.base import MUTANTS, Mutant
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
 from sim.strategies.base import STRATEGIES
 from sim.world.plan_records import Plan
-from sim.world.rules import BadRuleError, value_of
+from sim.world.rules import BadRuleError, fields_of_designs, name_of, value_of
+
+PROTOCOL: Final = "sim.protocol."
+"""In whose modules the rules are that findings know by name."""
 
 
 class BadDesignError(ValueError):
@@ -22,6 +28,27 @@ def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
         return chosen, Parts(), None
     mutant = MUTANTS.get(plan.mutant)
     return mutant.applied_to(chosen), mutant.parts_of(Parts()), mutant
+
+
+def declared(plan: Plan) -> DesignHeader:
+    """The header of the plan's design, with its rules as they are without the mutant."""
+    chosen = with_fields(STRATEGIES.get(plan.strategy), plan.strategy_fields)
+    return structs.replace(chosen.header, rules=rules_of(chosen))
+
+
+def rules_of(chosen: Strategy) -> dict[str, str]:
+    """The rule in each field by its name; one from outside of the protocol by a dotted name."""
+    return {name: _named(getattr(chosen, name)) for name in fields_of_designs()}
+
+
+def _named(rule: Any) -> str:
+    if type(rule) is int:
+        return str(rule)
+    home = getattr(rule, "__module__", "")
+    name = name_of(rule)
+    if name is not None and (not callable(rule) or home.startswith(PROTOCOL)):
+        return name
+    return f"{home}.{getattr(rule, '__name__', type(rule).__name__)}"
 
 
 def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:

@@ -21,7 +21,10 @@ FOLDER: Final = "findings/"
 def known() -> tuple[Finding, ...]:
     """Every known finding, as judges recognise it."""
     return tuple(
-        Finding(table.id, table.breaks, table.signature, table.designs) for table in described()
+        Finding(
+            table.id, table.breaks, table.signature, table.hole, table.closing, table.within_skew
+        )
+        for table in described()
     )
 
 

@@ -20,12 +20,11 @@ from sim.history.world_events import (
 from sim.kernel.envelope import TracedEnvelope
 from sim.nemesis.base import FAULTS, Fault, touched
 from sim.nemesis.roles import NobodyError
-from sim.protocol.strategy import Strategy
 from sim.units import US_PER_MS
 from sim.world.adapters import Recorder
 from sim.world.clients import ClientHost, ProgramRunner
 from sim.world.cluster import Cluster
-from sim.world.designs import design
+from sim.world.designs import declared, design
 from sim.world.levers import ClusterLevers
 from sim.world.plan_records import ClockStep, FaultPlan, Plan
 from sim.world.rest import alive, at_rest, read_back
@@ -64,7 +63,7 @@ class Run:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         chosen, parts, _ = design(plan)
-        self.history = History(self._header(chosen))
+        self.history = History(self._header())
         recorder = Recorder(self.history, recording=plan.recording)
         self.cluster = Cluster(plan, chosen, parts, recorder)
         self.loop = self.cluster.loop
@@ -214,7 +213,7 @@ class Run:
 
     # --- the history's header, the trace ----------------------------------------------------------
 
-    def _header(self, chosen: Strategy) -> Header:
+    def _header(self) -> Header:
         plan = self.plan
         settings = {node.name: dict(node.settings) for node in plan.nodes}
         settings[""] = {**plan.cluster_settings, **promises(plan)}
@@ -225,7 +224,7 @@ class Run:
             scenario_text=plan.scenario_text,
             overrides=plan.overrides,
             seed=plan.seed,
-            design=chosen.header,
+            design=declared(plan),
             mutant=plan.mutant,
             expect=plan.expect,
             reaches=plan.reaches,

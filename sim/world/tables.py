@@ -12,8 +12,9 @@ class FindingTable(TableRecord, frozen=True):
     """`[finding]`: a hole in the documents, and how a run's anomaly is recognised as it.
 
     `breaks` is the invariant, `signature` the structure of the anomaly (`*` may stand within its
-    words), `closing` the fields of the strategy that close the hole. `designs` are those that have
-    it, where it is not in the documents.
+    words), `closing` the fields of the strategy that close the hole. `hole` lists for some fields
+    the rules with which the hole is there; a design has it that meets one of these tables.
+    `within_skew`: what was read was replaced at most CSmax after the timestamp it was read at.
     """
 
     id: Annotated[str, Meta(pattern=r"^F-[0-9]+$")]
@@ -22,7 +23,8 @@ class FindingTable(TableRecord, frozen=True):
     signature: Annotated[tuple[str, ...], Meta(min_length=1)]
     clauses: tuple[str, ...] = ()
     closing: dict[str, str] = field(default_factory=dict)
-    designs: tuple[str, ...] = ()
+    hole: tuple[dict[str, tuple[str, ...]], ...] = ()
+    within_skew: bool = False
 
 
 class ScenarioTable(TableRecord, frozen=True):

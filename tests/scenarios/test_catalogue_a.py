@@ -11,7 +11,7 @@ from tests.scenarios.catalogue import FOLDER, statuses
 from tests.scenarios.runs import runner_of
 
 MUST_FIND = {
-    "A0-T1": {"I1", "I2", "I8"},
+    "A0-T1": {"I1", "I2", "I3", "I8"},
     "A1-T1": {"I1"},
     "A1-T2": {"I1"},
     "A2-T2": {"I12"},

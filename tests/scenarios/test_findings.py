@@ -1,18 +1,29 @@
 """Each recorded finding shows itself, and its closing rule makes it disappear."""
 
 import pytest
+from msgspec import structs
 
+from sim.model.design import DesignHeader
+from sim.mutants.base import MUTANTS
+from sim.protocol.strategy import Strategy
 from sim.strategies.base import STRATEGIES
 from sim.strategies.iep_closed import CLOSING
 from sim.world import findings
 from sim.world.campaign import RunRow
-from sim.world.designs import with_fields
+from sim.world.designs import rules_of, with_fields
 from sim.world.scenario import Scenario
 from sim.world.shipped import load
 from tests.scenarios.runs import compared, runner_of
 
+
+def with_rules(design: Strategy) -> DesignHeader:
+    """The header of a design as a run of it writes it."""
+    return structs.replace(design.header, rules=rules_of(design))
+
+
 TABLES = {table.id: table for table in findings.described()}
-OF_THE_DOCUMENTS = [number for number, table in TABLES.items() if not table.designs]
+DESIGNS = {name: with_rules(design) for name, design in STRATEGIES.items()}
+OF_THE_DOCUMENTS = [table.id for table in findings.known() if table.concerns(DESIGNS["iep"])]
 
 
 def found(scenario: Scenario) -> tuple[RunRow, set[str]]:
@@ -57,6 +68,53 @@ def test_the_closed_design_has_the_closing_rule_of_every_finding_of_the_document
 def test_a_hole_of_one_design_explains_nothing_in_another() -> None:
     """Findings of the shipped code are none of the documents'."""
     known = {finding.id: finding for finding in findings.known()}
-    assert known["F-3"].concerns("ignite3")
-    assert not known["F-3"].concerns("iep")
-    assert known["F-1"].concerns("iep")
+    assert known["F-3"].concerns(DESIGNS["ignite3"])
+    assert not known["F-3"].concerns(DESIGNS["iep"])
+    assert known["F-1"].concerns(DESIGNS["iep"])
+    assert not known["F-1"].concerns(DESIGNS["b15_exact"])
+
+
+def test_every_finding_says_which_designs_have_the_hole() -> None:
+    """By rules that exist, in fields that exist; and the closing rule is none of them."""
+    iep = STRATEGIES.get("iep")
+    for table in TABLES.values():
+        assert table.hole, table.id
+        for condition in table.hole:
+            for name, rules in condition.items():
+                for rule in rules:
+                    with_fields(iep, {name: rule})
+            both = table.closing.keys() & condition
+            assert any(table.closing[name] not in condition[name] for name in both), table.id
+
+
+@pytest.mark.parametrize("number", TABLES)
+def test_a_finding_excuses_no_design_that_has_its_closing_rule(number: str) -> None:
+    known = {finding.id: finding for finding in findings.known()}[number]
+    name = load(f"findings/{number}").table.strategy["name"]
+    assert known.concerns(DESIGNS[name])
+    closed = with_fields(STRATEGIES.get(name), TABLES[number].closing)
+    assert not known.concerns(with_rules(closed))
+    assert not known.concerns(DESIGNS["iep_closed"])
+
+
+def test_every_closing_rule_has_the_mutant_of_iep_closed_that_lacks_it() -> None:
+    """Which `test_mutants` sees convicted: the finding does not excuse it."""
+    without = {
+        (mutant.reopens, name)
+        for _, mutant in MUTANTS.items()
+        if mutant.reopens
+        for name in mutant.fields
+    }
+    assert without == {(table.id, name) for table in TABLES.values() for name in table.closing}
+    for name, mutant in MUTANTS.items():
+        if mutant.reopens:
+            assert load(f"negative/{name}").table.strategy["name"] == "iep_closed"
+
+
+@pytest.mark.parametrize("look", [False, True])
+def test_no_finding_excuses_an_operation_after_the_change_without_a_check(look: bool) -> None:
+    """Not even of a transaction that was shown the columns, which F-1 would be about."""
+    overrides = {"step[0].do": "SELECT * FROM t WHERE id = 1"} if look else {}
+    _, statuses = found(load("negative/checks_on_arrival_only", overrides))
+    assert "violation" in statuses
+    assert not {one for one in statuses if one.startswith("finding")}

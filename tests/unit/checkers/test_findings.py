@@ -1,7 +1,10 @@
 """What makes two anomalies the same finding, and what does not."""
 
+from msgspec.structs import replace
+
 from sim.checkers.base import Anomaly, Step
 from sim.checkers.findings import Finding, explained_by, signature
+from sim.model.design import DesignHeader
 
 
 def cycle(*pairs: tuple[str, str]) -> Anomaly:
@@ -81,3 +84,45 @@ def test_brackets_in_a_finding_are_no_pattern() -> None:
 def test_a_pattern_matches_wherever_the_cycle_begins() -> None:
     pattern = ("T", "rw-schema[metadata]", "D(*)", "wr-schema", "T", "via(*)")
     assert explained_by("I3", cycle(*F1), [Finding("F-1", "I3", pattern)]) == "F-1"
+
+
+def test_a_late_use_is_another_matter_unless_the_finding_says_so() -> None:
+    """No `*` stands for it: the check at operations rules it out."""
+    known = ("D(*)", "wr-schema", "T", "via(*)", "T", "rw-schema*")
+    late = cycle(*F1[:2], ("T", "rw-schema[metadata, late]"))
+    nothing = cycle(*F1[:2], ("T", "rw-schema[metadata, late, nothing found]"))
+    assert explained_by("I3", cycle(*F1), [Finding("F-1", "I3", known)]) == "F-1"
+    assert explained_by("I3", late, [Finding("F-1", "I3", known)]) is None
+    said = (*known[:-1], "rw-schema[*, late, nothing found]")
+    assert explained_by("I3", nothing, [Finding("F-3", "I3", said)]) == "F-3"
+    assert explained_by("I3", late, [Finding("F-3", "I3", said)]) is None
+    assert explained_by("I3", cycle(*F1), [Finding("F-3", "I3", said)]) is None
+
+
+def test_a_finding_about_clocks_reaches_as_far_as_csmax() -> None:
+    known = [Finding("F-5", "I3", signature(cycle(*F1)), within_skew=True)]
+    for gap_ms, skew_ms, found in ((7, 7, "F-5"), (8, 7, None), (8, None, None)):
+        anomaly = replace(cycle(*F1), gaps_ms=(gap_ms,))
+        assert explained_by("I3", anomaly, known, skew_ms) == found
+
+
+def design(**rules: str) -> DesignHeader:
+    return DesignHeader("iep", "", "", "ignite", (), rules=rules)
+
+
+def test_a_finding_concerns_the_designs_that_have_the_hole() -> None:
+    """By the rules in their fields: one of the conditions met, and not all that closes it."""
+    finding = Finding(
+        "F-2",
+        "I3",
+        (),
+        ({"commit": ("open", "half"), "check": ("any",)}, {"stamp": ("open",)}),
+        {"commit": "closed", "stamp": "closed"},
+    )
+    assert finding.concerns(design(commit="open", check="any", stamp="closed"))
+    assert finding.concerns(design(commit="half", check="any", stamp="closed"))
+    assert finding.concerns(design(commit="closed", check="any", stamp="open"))
+    assert not finding.concerns(design(commit="open", check="none", stamp="closed"))
+    assert not finding.concerns(design(commit="closed", check="any", stamp="closed"))
+    assert not finding.concerns(design(commit="of.a.user", check="any", stamp="closed"))
+    assert not finding.concerns(design())

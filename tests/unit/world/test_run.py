@@ -1,9 +1,11 @@
 """The four acts of a run: set up, load under faults, heal, drain and read back."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from sim.history.events import Ok, RowFinal, SafeTimeAdvanced, TxCommitted
 from sim.history.history import History
@@ -21,7 +23,7 @@ from sim.protocol.time_rules import at_message, never_waits
 from sim.strategies.base import STRATEGIES
 from sim.strategies.iep import IEP
 from sim.units import Micros, ms
-from sim.world.designs import BadDesignError, design, with_fields
+from sim.world.designs import BadDesignError, declared, design, rules_of, with_fields
 from sim.world.plan_records import ClockStep, FaultPlan, HoldPlan, TickPlan
 from tests.unit.world.worlds import planned, program, ran, transaction
 
@@ -103,7 +105,8 @@ def test_the_header_tells_how_to_run_it_again() -> None:
         7,
         plan.scenario_text,
     )
-    assert (header.design, header.mutant, header.reaches) == (IEP.header, None, ("x",))
+    assert (header.design, header.mutant, header.reaches) == (declared(plan), None, ("x",))
+    assert header.design == structs.replace(IEP.header, rules=rules_of(IEP))
     assert header.settings["n2"]["delay_duration_ms"] == 30
     assert header.settings[""]["delay_duration_ms"] == 100
     assert (header.strict, header.expect) == (False, "ok")
@@ -268,3 +271,33 @@ def test_a_longer_run_is_a_longer_run(differing: Callable[[History], int]) -> No
     """What a run tells of its length is true."""
     short, long = (ran(load_until_us=ms(at)) for at in (100, 400))
     assert differing(short) < differing(long)
+
+
+def test_the_header_names_the_rules_of_the_design_as_declared() -> None:
+    """A field that the scenario sets is one of the design; what a mutant breaks is not."""
+    fields = '[strategy]\nlookup_ts = "looked_up_at_operation"\ncompleteness_ts = "at_operation"\n'
+    rules = declared(planned(f'{fields}mutant = "no_commit_check"')).rules
+    assert rules["completeness_ts"] == "at_operation"
+    assert rules["check_commit"] == "each_step_forward_compatible"
+    assert rules["check_operation_when"] == "ARRIVAL_AND_AFTER_LOCKS"
+    assert rules["validate_at_finish"] == "none"
+
+
+def test_a_rule_from_outside_of_the_protocol_has_a_dotted_name() -> None:
+    """Even where it is called like one of the protocol's: findings excuse by names."""
+
+    def schema_at_commit_ts() -> None:
+        """Nothing."""
+
+    fields: dict[str, Any] = {"commit_schema": schema_at_commit_ts}
+    found = rules_of(dataclasses.replace(IEP, **fields))
+    assert found["commit_schema"] == f"{__name__}.schema_at_commit_ts"
+
+
+def test_every_rule_of_every_design_has_a_name_of_the_protocol() -> None:
+    """One that a scenario can give: set by it, the field is the same."""
+    for name, chosen in STRATEGIES.items():
+        for field, rule in rules_of(chosen).items():
+            if not rule.isdigit():
+                named = with_fields(IEP, {field: rule})
+                assert getattr(named, field) is getattr(chosen, field), (name, field)
