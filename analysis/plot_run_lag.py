@@ -1,7 +1,13 @@
-"""One run: how far each node's schema safe time lagged behind the newest that any node had."""
+"""One run: each node's clock less its schema safe time, and where that is more than DD.
+
+A look-up at Top waits until safe time has reached Top - DD (98.past.3), so a look-up of the present
+waits exactly where the lag is above DD: the shaded stretches.
+"""
 
 import sys
 from typing import Any
+
+import numpy as np
 
 from analysis import run_events
 from analysis.drawing import COLOURS, LINES, canvas, legend_above, note
@@ -9,33 +15,63 @@ from analysis.figure import figure, main
 from analysis.plot_run_latency import bands
 from sim.history.history import History
 
+DD = "delay_duration_ms"
 
-@figure("run_lag", "lag of schema safe time on every node of a run", of="history")
+
+@figure("run_lag", "now less schema safe time, on every node of a run", of="history")
 def draw(history: History) -> Any:
-    """A line per node; above DD look-ups of the present have to wait."""
+    """A line per node, shaded where it is above the node's DD."""
     drawn, axes = canvas(1, 1, height_in=3.4)
     panel = axes[0][0]
     bands(panel, history)
-    delay = run_events.setting(history, "delay_duration_ms")
-    if delay is not None:
-        panel.axhline(delay, color="#777777", linewidth=0.9)
-        panel.annotate(f" DD {delay:g} ms", (0, delay), va="bottom", fontsize=7)
-    for number, (node, (times, behind)) in enumerate(run_events.lags(history).items()):
-        panel.plot(
-            times,
-            behind,
-            label=node,
-            color=COLOURS[number % len(COLOURS)],
-            linestyle=LINES[number % len(LINES)],
-            linewidth=1,
-        )
+    end_ms = history.end_us / 1_000
+    courses = run_events.setting_over_time(history, DD)
+    limits = {node: course for nodes, course in courses.items() for node in nodes}
+    found = run_events.lags(history)
+    for number, (node, (times, lag)) in enumerate(found.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        style = LINES[number % len(LINES)]
+        panel.plot(times, lag, label=node, color=colour, linestyle=style, linewidth=1)
+        for since, until, limit in _spans(limits.get(node, ()), end_ms):
+            _shade(panel, np.asarray(times), np.asarray(lag), (since, until), limit, colour)
+    for nodes, course in courses.items():
+        whose = "" if len(courses) == 1 else f" of {', '.join(nodes)}"
+        for since, until, limit in _spans(course, end_ms):
+            panel.plot([since, until], [limit, limit], color="#777777", linewidth=0.9)
+            panel.annotate(f" DD {limit:g} ms{whose}", (since, limit), va="bottom", fontsize=7)
     panel.set_xlabel("simulated time (ms)")
-    panel.set_ylabel("behind the newest safe time (ms)")
-    panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: safe time")
-    panel.set_ylim(bottom=0)
+    panel.set_ylabel("clock less safe time (ms)")
+    panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: lag of safe time")
+    if min((min(lag) for _, lag in found.values()), default=0.0) >= 0:
+        panel.set_ylim(bottom=0)
     legend_above(drawn, panel, 6)
-    note(drawn, "grey: a fault is under way; vertical lines: a schema change activates")
+    note(
+        drawn,
+        "shaded: a look-up of the present waits; grey: a fault is under way; "
+        "vertical lines: a schema change activates",
+    )
     return drawn
+
+
+def _spans(course: run_events.Course, end_ms: float) -> list[tuple[float, float, int]]:
+    """From when to when each value was in force, and the value."""
+    ends = [since for since, _ in course[1:]] + [end_ms]
+    return [(since, until, value) for (since, value), until in zip(course, ends, strict=True)]
+
+
+def _shade(
+    panel: Any, times: Any, lag: Any, span: tuple[float, float], limit: int, colour: str
+) -> None:
+    """Fill what of the curve is above the limit, within the span."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (limit - lag[:-1]) / np.diff(lag)
+    crosses = (share > 0) & (share < 1)
+    places = np.flatnonzero(crosses) + 1
+    crossings = times[:-1][crosses] + share[crosses] * np.diff(times)[crosses]
+    times, lag = np.insert(times, places, crossings), np.insert(lag, places, limit)
+    inside = (times >= span[0]) & (times <= span[1])
+    above = np.maximum(lag[inside], limit)
+    panel.fill_between(times[inside], limit, above, color=colour, alpha=0.25, linewidth=0)
 
 
 if __name__ == "__main__":

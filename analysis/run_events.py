@@ -1,5 +1,7 @@
 """What the figures of one run need of its history: spans of faults, activations, clocks, lags."""
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,10 +14,12 @@ from sim.history.events import (
     UpdateLogged,
 )
 from sim.history.history import History
-from sim.history.world_events import ClockSet, FaultBegan, FaultHealed
+from sim.history.world_events import ClockSet, FaultBegan, FaultHealed, NodeCrashed, SettingChanged
 from sim.units import US_PER_MS, Timestamp, physical_ms
 
 MILLION = 1_000_000
+Course = tuple[tuple[float, int], ...]
+"""The values of a setting, each with the instant in ms from which it is in force."""
 
 
 class Span(NamedTuple):
@@ -97,28 +101,72 @@ def clock_offsets(history: History) -> dict[str, tuple[list[float], list[float]]
 
 
 def lags(history: History) -> dict[str, tuple[list[float], list[float]]]:
-    """For every node: instants, and by how much its schema safe time lagged behind the newest.
+    """For every node: instants in ms, and its clock less its schema safe time there, in ms.
 
-    Just before a node advances it lags most, so both sides of every step are given.
+    The lag grows as the node's clock runs and falls where safe time advances, so both sides of
+    each step are given and the curve is straight between two instants. A look-up of the present
+    waits where it is more than DD. The clock is the physical one: a hybrid clock that a faster
+    node has pushed ahead lags more. NaN parts the curve while a node is crashed.
     """
-    newest = 0
+    offsets = {node: _Clock(*curve) for node, curve in clock_offsets(history).items()}
     known: dict[str, int] = {}
     found: dict[str, tuple[list[float], list[float]]] = {}
-    for event in history.of(SafeTimeAdvanced):
-        newest = max(newest, physical_ms(Timestamp(event.safe_ts)))
-        before = known.get(event.node)
-        times, behind = found.setdefault(event.node, ([], []))
-        at_ms = event.at_us / US_PER_MS
-        if before is not None:
-            times.append(at_ms)
-            behind.append(newest - before)
-        known[event.node] = physical_ms(Timestamp(event.safe_ts))
+
+    def point(node: str, at_ms: float, *, after_step: bool = True) -> None:
+        times, lag = found.setdefault(node, ([], []))
         times.append(at_ms)
-        behind.append(newest - known[event.node])
+        ahead = offsets[node].at(at_ms, after_step=after_step) if node in offsets else 0.0
+        lag.append(at_ms + ahead - known[node] if node in known else math.nan)
+
+    for event in history.of(SafeTimeAdvanced, ClockSet, NodeCrashed):
+        at_ms = event.at_us / US_PER_MS
+        if event.node in known:
+            point(event.node, at_ms, after_step=False)
+        if type(event) is SafeTimeAdvanced:
+            known[event.node] = physical_ms(Timestamp(event.safe_ts))
+        elif type(event) is NodeCrashed:
+            known.pop(event.node, None)
+        if event.node in found or event.node in known:
+            point(event.node, at_ms)
+    for node in known:
+        point(node, history.end_us / US_PER_MS)
     return dict(sorted(found.items()))
+
+
+class _Clock:
+    """A clock's offset over time, from the corners of its curve."""
+
+    def __init__(self, times: list[float], offsets: list[float]) -> None:
+        self._times, self._offsets = times, offsets
+
+    def at(self, at_ms: float, *, after_step: bool) -> float:
+        """The offset at an instant, in ms; where it steps then, the side after or before."""
+        times, offsets = self._times, self._offsets
+        place = (bisect_right if after_step else bisect_left)(times, at_ms)
+        if place == 0:
+            return offsets[0]
+        if place == len(times):
+            return offsets[-1]
+        since, until = times[place - 1], times[place]
+        share = (at_ms - since) / (until - since) if until > since else 1.0
+        return offsets[place - 1] + share * (offsets[place] - offsets[place - 1])
 
 
 def setting(history: History, name: str) -> Any:
     """A setting of the cluster, or the largest of its nodes; None if there is none."""
     values = [of[name] for of in history.header.settings.values() if name in of]
     return max(values, default=None)
+
+
+def setting_over_time(history: History, name: str) -> dict[tuple[str, ...], Course]:
+    """A setting's course, by the nodes that share all of it."""
+    changes: dict[str, list[tuple[float, int]]] = {
+        node: [(0.0, of[name])] for node, of in history.header.settings.items() if name in of
+    }
+    for event in history.of(SettingChanged):
+        if event.key == name and event.node in changes:
+            changes[event.node].append((event.at_us / US_PER_MS, event.value))
+    courses: dict[Course, list[str]] = {}
+    for node, course in sorted(changes.items()):
+        courses.setdefault(tuple(course), []).append(node)
+    return {tuple(nodes): course for course, nodes in courses.items()}
