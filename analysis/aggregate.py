@@ -52,6 +52,7 @@ def total(rows: Iterable[RunRow]) -> Figures | None:
         simulated_ms=round(sum(each.simulated_ms for each in figures), 3),
         events=sum(each.events for each in figures),
         ddl_latency_ms=pooled(row.pools["ddl_latency_ms"] for row in finished),
+        ddl_noop_latency_ms=pooled(row.pools["ddl_noop_latency_ms"] for row in finished),
         dml_latency_ms=pooled(row.pools["dml_latency_ms"] for row in finished),
         schema_wait_ms=pooled(row.pools["schema_wait_ms"] for row in finished),
         after_heal_ms=max(

@@ -19,6 +19,7 @@ from sim import sealed
 from sim.units import US_PER_MS
 
 ROWS: Final = "rows.parquet"
+ROUNDING: Final = 1e-9
 UNFINISHED: Final = ("crashed", "timeout")
 CLAIMED: Final = ("violation",)
 """Statuses of what breaks a claim that the design makes under its assumptions."""
@@ -107,7 +108,11 @@ class Cell:
         return Estimate(float(totals.sum() / counts.sum()), float(low), float(high))
 
     def quantile_ms(self, name: str, share: float) -> Estimate:
-        """A quantile of all durations together, in milliseconds, to the width of a bucket."""
+        """A quantile of all durations together, in milliseconds, to the width of a bucket.
+
+        NaN where there are so few durations that the quantile would be the largest of them: a 99th
+        percentile takes 100.
+        """
         each = self.durations(name)
         lowers = sorted({lower for one in each for lower in one.counts})
         if not lowers:
@@ -118,6 +123,8 @@ class Cell:
             for lower, count in one.counts.items():
                 row[place[lower]] = count
         values = np.array(lowers, dtype=np.float64) / US_PER_MS
+        if counts.sum() * (1 - share) < 1 - ROUNDING:
+            return Estimate(np.nan, np.nan, np.nan)
         middle = intervals.pooled_quantile(counts.sum(axis=0), values, share)
         low, high = intervals.bootstrap_pooled_quantile(counts, values, share)
         return Estimate(float(middle), float(low), float(high))

@@ -14,7 +14,8 @@ Columns:
 * *figures* (sim/history/figures.py; null without any): `committed`, `aborted` by reason,
   `schema_aborts`, `unknown`, `attempts`, `simulated_us`, `events`, `meta_commands`, `meta_writes`,
   `schema_updates` (analysis/measures.py), `after_heal_ms`, `blocked_behind`, `needless_aborts`;
-* *histograms* in microseconds (analysis/histogram.py): `dml_latency_us`, `ddl_latency_us`,
+* *histograms* in microseconds (analysis/histogram.py): `dml_latency_us`, `ddl_latency_us`
+  (statements that installed a version), `ddl_noop_latency_us` (those that changed nothing),
   `schema_wait_us` (per look-up), `operation_wait_us` (per operation or commit), `first_wait_us`
   (per enlistment), `using_us` and `tail_us` (per committed transaction and table).
 """
@@ -92,6 +93,7 @@ NUMBERS: Final = (
 HISTOGRAMS: Final = (
     "dml_latency_us",
     "ddl_latency_us",
+    "ddl_noop_latency_us",
     "schema_wait_us",
     "operation_wait_us",
     "first_wait_us",
@@ -218,6 +220,7 @@ def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
         "needless_aborts": sorted(figures.needless_aborts.items()),
         "dml_latency_us": histogram.cell(judged.pools["dml_latency_ms"]),
         "ddl_latency_us": histogram.cell(judged.pools["ddl_latency_ms"]),
+        "ddl_noop_latency_us": histogram.cell(judged.pools["ddl_noop_latency_ms"]),
         "schema_wait_us": histogram.cell(judged.pools["schema_wait_ms"]),
         "operation_wait_us": histogram.cell(waits),
         "using_us": histogram.cell(histogram.of(using)),

@@ -33,6 +33,7 @@ def show(taken: Figures, to: Console) -> None:
     spans = _table("milliseconds", "count", "above 0", "mean", "p50", "p99", "max")
     for name, span in (
         ("DDL latency", taken.ddl_latency_ms),
+        *[("DDL, no-ops", taken.ddl_noop_latency_ms)] * bool(taken.ddl_noop_latency_ms.count),
         ("DML latency", taken.dml_latency_ms),
         ("schema wait", taken.schema_wait_ms),
     ):

@@ -73,7 +73,7 @@ def labelled(label: str, text: str, to: Console, style: str = "") -> None:
     ) or [""]
     for place, line in enumerate(lines):
         head = label if not place else ""
-        to.print(Text.assemble((head.ljust(LABEL), style), line))
+        to.print(Text.assemble((head.ljust(LABEL), style), line), soft_wrap=True)
 
 
 def block(text: str, to: Console, style: str = "") -> None:

@@ -8,7 +8,8 @@ operation outside any transaction). Each attempt is *committed*, *aborted* (for 
 coordinator noted, else for the one that the client was told first), *unknown* (the client cannot
 tell), or was left open.
 *schema_abort_rate*: attempts aborted for a schema reason, divided by attempts; 0 without attempts.
-*ddl_latency_ms*: from the invocation of a DDL statement to its success.
+*ddl_latency_ms*: from the invocation of a DDL statement to its success, of those that installed a
+schema version; *ddl_noop_latency_ms*: the same of those that changed nothing.
 *dml_latency_ms*: from the invocation of a data operation or commit to its success.
 *schema_wait_ms*: how long a node waited for its schema to be complete, per look-up [98.past.3].
 *after_heal_ms*, *blocked_behind*, *needless_aborts*: what the judges of I9 and I11 measured
@@ -22,7 +23,7 @@ from typing import Final
 
 from msgspec import field
 
-from sim.history.events import Failed, Invoked, Ok, SchemaResolved, TxAborted, Unknown
+from sim.history.events import DdlDecided, Failed, Invoked, Ok, SchemaResolved, TxAborted, Unknown
 from sim.history.history import History
 from sim.model.reasons import Reason
 from sim.model.records import Record
@@ -62,6 +63,7 @@ class Figures(Record, frozen=True):
     simulated_ms: float
     events: int
     ddl_latency_ms: Durations
+    ddl_noop_latency_ms: Durations
     dml_latency_ms: Durations
     schema_wait_ms: Durations
     after_heal_ms: float | None = None
@@ -85,6 +87,7 @@ class Samples(Record, frozen=True):
     """The durations of one run in microseconds, unsorted."""
 
     ddl_us: tuple[int, ...]
+    ddl_noop_us: tuple[int, ...]
     dml_us: tuple[int, ...]
     wait_us: tuple[int, ...]
 
@@ -104,6 +107,7 @@ def figures(history: History) -> Figures:
         simulated_ms=history.end_us / US_PER_MS,
         events=history.executed_events,
         ddl_latency_ms=durations(taken.ddl_us),
+        ddl_noop_latency_ms=durations(taken.ddl_noop_us),
         dml_latency_ms=durations(taken.dml_us),
         schema_wait_ms=durations(taken.wait_us),
     )
@@ -112,20 +116,25 @@ def figures(history: History) -> Figures:
 def samples(history: History) -> Samples:
     """Every duration of a history."""
     begun: dict[str, Invoked] = {}
+    decided: dict[str, str] = {}
     ddl_us: list[int] = []
+    ddl_noop_us: list[int] = []
     dml_us: list[int] = []
     wait_us: list[int] = []
-    for event in history.of(Invoked, Ok, SchemaResolved):
+    for event in history.of(Invoked, Ok, SchemaResolved, DdlDecided):
         if type(event) is Invoked:
             begun[event.op] = event
         elif type(event) is SchemaResolved:
             wait_us.append(event.waited_us)
+        elif type(event) is DdlDecided:
+            decided[event.op] = event.outcome
         elif (asked := begun.get(event.op)) is not None:
             if asked.kind == "ddl":
-                ddl_us.append(event.at_us - asked.at_us)
+                changed = decided.get(event.op) != "noop"
+                (ddl_us if changed else ddl_noop_us).append(event.at_us - asked.at_us)
             elif asked.kind in DATA or asked.kind == "commit":
                 dml_us.append(event.at_us - asked.at_us)
-    return Samples(tuple(ddl_us), tuple(dml_us), tuple(wait_us))
+    return Samples(tuple(ddl_us), tuple(ddl_noop_us), tuple(dml_us), tuple(wait_us))
 
 
 _NOT_ABORTED: Final = ("committed", "unknown", "open")

@@ -191,6 +191,7 @@ def row_of(
         figures=with_measures(figures(history), verdict.measures),
         pools={
             "ddl_latency_ms": bucketed(taken.ddl_us),
+            "ddl_noop_latency_ms": bucketed(taken.ddl_noop_us),
             "dml_latency_ms": bucketed(taken.dml_us),
             "schema_wait_ms": bucketed(taken.wait_us),
         },

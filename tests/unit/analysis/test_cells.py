@@ -55,8 +55,16 @@ def test_means_are_exact_and_quantiles_of_all_together() -> None:
     cell = Cell([a_row(0), a_row(1)])
     assert cell.mean_ms("dml_latency_us").value == 2.0
     assert cell.quantile_ms("dml_latency_us", 0.5).value == pytest.approx(1.0, rel=0.01)
-    assert cell.quantile_ms("dml_latency_us", 0.99).value == pytest.approx(11.0, rel=0.01)
+    assert cell.quantile_ms("dml_latency_us", 0.95).value == pytest.approx(11.0, rel=0.01)
     assert cell.share_above("dml_latency_us", 5_000).value == pytest.approx(0.1)
+
+
+def test_a_percentile_of_too_few_is_no_number() -> None:
+    """Of fewer than a hundred durations the 99th percentile would be the largest."""
+    for count, known in ((99, False), (100, True)):
+        taken = histogram.cell(histogram.of([1_000] * count))
+        cell = Cell([a_row(0, dml_latency_us=taken)])
+        assert math.isnan(cell.quantile_ms("dml_latency_us", 0.99).value) is not known
 
 
 def test_nothing_measured_is_no_number() -> None:

@@ -26,6 +26,7 @@ def some_figures(**changes: Any) -> Figures:
         "simulated_ms": 3100.0,
         "events": 8605,
         "ddl_latency_ms": NONE,
+        "ddl_noop_latency_ms": NONE,
         "dml_latency_ms": durations(WAITS_US),
         "schema_wait_ms": durations(WAITS_US),
     }
@@ -81,6 +82,7 @@ def a_row(seed: int = 0, *found: Violation, **changes: Any) -> RunRow:
         "figures": some_figures(),
         "pools": {
             "ddl_latency_ms": bucketed(()),
+            "ddl_noop_latency_ms": bucketed(()),
             "dml_latency_ms": bucketed(WAITS_US),
             "schema_wait_ms": bucketed(WAITS_US),
         },

@@ -281,7 +281,7 @@ def test_json_has_the_shape_of_the_interface() -> None:
     spread = {"count", "waited", "mean", "p50", "p99", "max"}
     assert all(
         set(row["figures"][f"{name}_ms"]) == spread
-        for name in ("ddl_latency", "dml_latency", "schema_wait")
+        for name in ("ddl_latency", "ddl_noop_latency", "dml_latency", "schema_wait")
     )
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from sim.history.events import (
     AnyEvent,
+    DdlDecided,
     Failed,
     Invoked,
     Ok,
@@ -188,6 +189,18 @@ def test_each_duration_goes_where_it_belongs() -> None:
     assert taken.ddl_us == (300,)
     assert taken.dml_us == (10, 30)
     assert taken.wait_us == (0, 2_500)
+
+
+def test_statements_that_changed_nothing_are_apart() -> None:
+    events: list[AnyEvent] = []
+    for op, at_us, outcome in (("a", 100, "installed"), ("b", 500, "noop"), ("c", 900, "refused")):
+        events += [asked(at_us, op, None, "ddl"), DdlDecided(at_us + 5, "n1", op, outcome, 1, 0, 0)]
+        events.append(
+            failed(at_us + 7, op, "DDL_REFUSED") if outcome == "refused" else done(at_us + 40, op)
+        )
+    taken = samples(history(*events))
+    assert (taken.ddl_us, taken.ddl_noop_us) == ((40,), (40,))
+    assert figures(history(*events)).ddl_noop_latency_ms.count == 1
 
 
 def test_waits_tell_how_many_waited() -> None:
