@@ -126,7 +126,9 @@ class Story:
         self._log(0, None, tu, [(id_, name, table, (ddl.ObjectCreated(),))])
         return id_
 
-    def _log(self, at: float, op: str | None, tu: int, changed: list[Any], tm: Any = None) -> None:
+    def _log(
+        self, at: float, op: str | None, tu: int, changed: list[Any], tm: Any = None, on: Any = None
+    ) -> None:
         self._catalog += 1
         objects = tuple(
             ddl.ObjectChange(
@@ -137,9 +139,8 @@ class Story:
             for id_, name, table, changes in changed
         )
         message_ts = ts(tu if tm is None else tm)
-        self.add(
-            at, UpdateLogged, "n1", op, self._catalog, self._catalog, message_ts, ts(tu), 0, objects
-        )
+        stamps = (message_ts, ts(tu), 0)
+        self.add(at, UpdateLogged, "n1", op, self._catalog, self._catalog, *stamps, objects, on)
 
     def ddl(
         self,
@@ -157,8 +158,10 @@ class Story:
         after = _changed(before, changes)
         client = more.get("client", f"client of {op}")
         self.add(submit, Invoked, client, op, None, "n1", "ddl", sql=more.get("sql", f"ALTER {op}"))
-        self._log(submit, op, tu, [(table, before.name, after, changes)], more.get("tm"))
-        self.add(submit, DdlDecided, "n1", op, "installed", self._catalog, ts(tu), ts(tu))
+        on = more.get("built_on")
+        self._log(submit, op, tu, [(table, before.name, after, changes)], more.get("tm"), on)
+        asked = more.get("asked")
+        self.add(submit, DdlDecided, "n1", op, "installed", self._catalog, ts(tu), ts(tu), asked)
         if ack is not None:
             self.add(ack, more.get("end", Ok), client, op, *more.get("reason", ()))
         if after is not None:

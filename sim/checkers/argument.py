@@ -10,6 +10,7 @@ from textwrap import wrap
 from sim.checkers.base import Step, Violation
 from sim.checkers.case import Case, Transaction
 from sim.checkers.explain import WIDTH, describe
+from sim.checkers.statements import Answered, answered
 from sim.history.events import AnyEvent, UpdateApplied, UpdateLogged
 from sim.model.records import Record
 from sim.units import US_PER_MS, Timestamp, show
@@ -92,6 +93,9 @@ def party_of(case: Case, name: str) -> Party:
     if update is not None:
         return _ddl(case, name, update)
     tx = case.transactions.get(name)
+    asked = statement_of(case, name)
+    if tx is None and asked is not None:
+        return _statement(case, asked)
     if tx is None:
         return Party(
             name,
@@ -112,6 +116,29 @@ def update_of(case: Case, name: str) -> UpdateLogged | None:
     if name in case.transactions or number == name or not number.isdigit():
         return None
     return case.schemas.catalog(int(number))
+
+
+def statement_of(case: Case, name: str) -> Answered | None:
+    """The statement without an update that a name such as `d2 (no-op)` stands for."""
+    return next((one for one in answered(case) if one.label == name), None)
+
+
+def _statement(case: Case, one: Answered) -> Party:
+    operation = one.ddl.operation
+    invoked = operation.invoked
+    return Party(
+        name=one.label,
+        is_ddl=True,
+        did=_short(case.statement(one.decided.op)),
+        node=one.decided.node,
+        client=None if invoked is None else invoked.client,
+        begins_ms=None if invoked is None else invoked.at_us / US_PER_MS,
+        ends_ms=_at_ms(case, operation.answered_at),
+        stamps={
+            "asked": show(Timestamp(one.decided.asked_ts)),
+            "rests on Tu": show(Timestamp(one.decided.activation_ts)),
+        },
+    )
 
 
 def _ddl(case: Case, name: str, update: UpdateLogged) -> Party:
@@ -202,8 +229,9 @@ def _frame(case: Case, party: Party) -> Iterator[AnyEvent]:
             yield from (events[at] for at in (tx.begins_at, tx.ends_at) if at is not None)
             yield from (event for event in (tx.committed, tx.aborted) if event is not None)
         return
-    update = update_of(case, party.name)
-    operation = None if update is None else case.operations.get(update.op or "")
+    update, asked = update_of(case, party.name), statement_of(case, party.name)
+    op = "" if update is None else update.op or ""
+    operation = case.operations.get(op if asked is None else asked.decided.op)
     if operation is not None:
         ends = (operation.invoked_at, operation.answered_at)
         yield from (events[at] for at in ends if at is not None)

@@ -3,8 +3,9 @@
 It reads what `graph` reads: committed versions of rows in the order of commit_ts, what reads and
 scans found, schema versions in the order of the log with the relaxed rule's holds, real time by
 positions, and the sessions of read-only transactions with a token. A DDL is a transaction that
-writes `schema:<object>`. Writes of transactions that did not commit come after all others of their
-key, so that nobody is taken to have overwritten them.
+writes `schema:<object>`, and `name:<name>` for what statements named; one that left no update is a
+transaction that has read that. Writes of transactions that did not commit come after all others of
+their key, so that nobody is taken to have overwritten them.
 """
 
 from typing import Any, Final, NamedTuple
@@ -12,8 +13,9 @@ from typing import Any, Final, NamedTuple
 from sim.checkers.backward import Backward
 from sim.checkers.case import Case, Transaction
 from sim.checkers.edges import as_use
-from sim.checkers.graph import ddl_nodes, last_deletion, wrote_before
+from sim.checkers.graph import ddl_nodes, last_deletion, statement_nodes, wrote_before
 from sim.checkers.sessions import client_of
+from sim.checkers.statements import Name, built, meanings_of
 from sim.checkers.writes import Item, Writes, writes_of
 from sim.columns.history import (
     ABORTED,
@@ -55,7 +57,7 @@ class _Columns:
         self._case = case
         self._writes = writes
         self._backward = Backward(case, writes)
-        self._keys: dict[Item | tuple[str, int], int] = {}
+        self._keys: dict[Item | tuple[str, int] | Name, int] = {}
         self._numbers: dict[int, int] = {}
         """The version that each write installs, by its position."""
         self._count: dict[Item, int] = {}
@@ -69,6 +71,8 @@ class _Columns:
         for tx in self._case.transactions.values():
             self._transaction(tx)
         self._ddls()
+        self._statements()
+        self._rows.sort(key=lambda row: row.tx)
         rows = list(zip(*self._rows, strict=True)) or [()] * 5
         operations = dict(zip(Row._fields, rows, strict=True))
         keys = [self._name(key) for key in self._keys]
@@ -87,10 +91,12 @@ class _Columns:
                 self._count[item] = self._count.get(item, 0) + 1
                 self._numbers[write.position] = self._count[item]
 
-    def _key(self, item: Item | tuple[str, int]) -> int:
+    def _key(self, item: Item | tuple[str, int] | Name) -> int:
         return self._keys.setdefault(item, len(self._keys))
 
-    def _name(self, item: Item | tuple[str, int]) -> str:
+    def _name(self, item: Item | tuple[str, int] | Name) -> str:
+        if isinstance(item, Name):
+            return f"name:{item}"
         object_id, key = (item[1], None) if item[0] == "schema" else item
         assert isinstance(object_id, int), item
         newest = self._case.schemas.newest(object_id)
@@ -198,6 +204,37 @@ class _Columns:
                     place = self._place(change.object_id, change.version)
                     self._rows.append(Row(number, key, WRITE, place))
 
+    def _statements(self) -> None:
+        """What each name that a statement named stood for, as one more item that DDLs write."""
+        first = len(self._case.transactions)
+        found: list[tuple[int, Name, int]] = []
+        writers: dict[int, int] = {}
+        for number, node in enumerate(ddl_nodes(self._case), first):
+            if (update := node.update) is not None:
+                writers[update.catalog_version] = number
+                names = built(self._case, update)
+                found += [(number, name, update.built_on or 0) for name in names]
+        for node in statement_nodes(self._case):
+            assert node.statement is not None, node.label
+            number = self._add(
+                node.label,
+                begin=node.begins_at,
+                end=node.ends_at,
+                commit_ts=node.ts,
+                status=COMMITTED,
+                ddl=True,
+            )
+            rests_on = node.statement.decided.catalog_version
+            found += [(number, name, rests_on) for name in node.statement.names]
+        meanings = meanings_of(self._case)
+        for number, name, rests_on in found:
+            place = meanings.place(name, rests_on)
+            self._rows.append(Row(number, self._key(name), SCHEMA, place))
+        for name in dict.fromkeys(name for _, name, _ in found):
+            for place, meaning in enumerate(meanings.all(name), 1):
+                writer = writers[meaning.catalog_version]
+                self._rows.append(Row(writer, self._key(name), WRITE, place))
+
     # --- sessions --------------------------------------------------------------------------------
 
     def _sessions(self) -> None:
@@ -216,7 +253,7 @@ class _Columns:
                 clients.setdefault(tx.client, []).append((tx.begins_at, tx.ends_at, number))
             if reads_the_past and tx.session:
                 readers[tx.client] = None
-        for at, node in enumerate(ddl_nodes(self._case)):
+        for at, node in enumerate([*ddl_nodes(self._case), *statement_nodes(self._case)]):
             client = client_of(self._case, node)
             if client is not None and node.begins_at is not None and node.ends_at is not None:
                 placed = (node.begins_at, node.ends_at, len(transactions) + at)

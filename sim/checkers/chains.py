@@ -58,7 +58,7 @@ class Chains:
             (ends_at, number)
             for number in inside
             if (ends_at := nodes[number].ends_at) is not None
-            and (nodes[number].update is not None) is of_ddls
+            and (nodes[number].tx is None) is of_ddls
         )
 
     def _begins(self, inside: range) -> list[Placed]:

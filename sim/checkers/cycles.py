@@ -196,7 +196,7 @@ class _Tangle:
         return Cycle(
             tuple(edges),
             weight,
-            any(e.kind in (RT, PROCESS) and nodes[e.source].update is not None for e in edges),
+            any(e.kind in (RT, PROCESS) and nodes[e.source].tx is None for e in edges),
             any(edge.strict_only for edge in edges),
             kind_of_cycle(edges, nodes),
         )

@@ -9,6 +9,7 @@ from sim.checkers.backward import Hold
 from sim.checkers.case import Case, Transaction, Use
 from sim.checkers.schemas import SchemaVersion
 from sim.checkers.spec import Ruling
+from sim.checkers.statements import Answered, Name
 from sim.checkers.writes import Item, Write
 from sim.history.events import (
     AnyEvent,
@@ -33,7 +34,8 @@ LONGEST_VALUE: Final = 60
 class Node(NamedTuple):
     """A committed transaction or a DDL; positions tell when it began and ended for its client.
 
-    `label` names it in sentences, `kind` is what a finding knows it by.
+    `label` names it in sentences, `kind` is what a finding knows it by. A statement that left no
+    update is a transaction that only read the catalog.
     """
 
     label: str
@@ -43,11 +45,14 @@ class Node(NamedTuple):
     ends_at: int | None
     tx: Transaction | None
     update: UpdateLogged | None
+    statement: Answered | None = None
 
     def event(self) -> AnyEvent:
         """The event that made it a node."""
         if self.update is not None:
             return self.update
+        if self.statement is not None:
+            return self.statement.decided
         assert self.tx is not None, self.label
         assert self.tx.committed is not None, self.label
         return self.tx.committed
@@ -87,6 +92,20 @@ class InstalledThenReplaced(NamedTuple):
 
     before: SchemaVersion
     after: SchemaVersion
+
+
+class InstalledThenNamed(NamedTuple):
+    """wr: a DDL had given a name the meaning that a statement found at `catalog_version`."""
+
+    name: Name
+    catalog_version: int
+
+
+class NamedThenChanged(NamedTuple):
+    """rw: a statement rests on `catalog_version`, after which a DDL changed what a name meant."""
+
+    name: Name
+    catalog_version: int
 
 
 class Overwritten(NamedTuple):
@@ -130,6 +149,8 @@ Reason = (
     InstalledThenUsed
     | UsedThenReplaced
     | InstalledThenReplaced
+    | InstalledThenNamed
+    | NamedThenChanged
     | Overwritten
     | ReadFrom
     | ReadThenOverwritten
@@ -160,6 +181,8 @@ def name_of(edge: Edge) -> str:
         return f"rw-schema[{f'{tag}, {reason.late}' if reason.late else tag}]"
     if isinstance(reason, InstalledThenUsed | InstalledThenReplaced):
         return f"{edge.kind}-schema"
+    if isinstance(reason, InstalledThenNamed | NamedThenChanged):
+        return f"{edge.kind}-schema[statement]"
     if isinstance(reason, BeforeInRealTime):
         return edge.kind
     return "rw-predicate" if edge.is_predicate else f"{edge.kind}-row"
@@ -194,6 +217,15 @@ class Words:
                 return (
                     f"{source} installed {before.name} version {before.version}, and {target} "
                     f"the next one, version {after.version}"
+                )
+            case InstalledThenNamed(name, version):
+                return (
+                    f"{target} found {name} as {source} had left it, in catalog version {version}"
+                )
+            case NamedThenChanged(name, version):
+                return (
+                    f"{source} was answered from catalog version {version}, and {target} changed "
+                    f"what {name} is after that"
                 )
             case Overwritten(before, after):
                 return (

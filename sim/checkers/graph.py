@@ -12,6 +12,9 @@ knows; so is every logged DDL.
 Nodes are numbered by rank, commit_ts or activation_ts; where they tie, a DDL comes first, since at
 commit_ts = Tu the new version counts already. In a run without surprises every edge goes up.
 
+Statements read the catalog: a DDL what it was built on, and one that was refused or changed nothing
+is a node that has only read. Each name is an item that the updates of the log write (`statements`).
+
 An edge T -> D_{v+1} that the relaxed graph drops is kept for the strict one. What it implied is not
 lost: T then precedes the next DDL on that table that it may *not* be taken to have seen.
 """
@@ -26,8 +29,10 @@ from sim.checkers.edges import (
     WR,
     WW,
     Edge,
+    InstalledThenNamed,
     InstalledThenReplaced,
     InstalledThenUsed,
+    NamedThenChanged,
     Node,
     Overwritten,
     ReadFrom,
@@ -40,6 +45,7 @@ from sim.checkers.edges import (
 from sim.checkers.late import lateness
 from sim.checkers.schemas import SchemaVersion
 from sim.checkers.sessions import client_of, session_edges
+from sim.checkers.statements import Name, answered, built, meanings_of
 from sim.checkers.writes import Item, Version, Writes, writes_of
 from sim.history.events import ReadExecuted, RowRead
 
@@ -51,14 +57,18 @@ class Graph:
         self._case = case
         self._writes = writes
         self._backward = Backward(case, writes)
-        self.nodes = sorted([*_transactions(case), *ddl_nodes(case)], key=_rank)
+        self.nodes = sorted(
+            [*_transactions(case), *ddl_nodes(case), *statement_nodes(case)], key=_rank
+        )
         self.edges: list[Edge] = []
         self._of_tx: dict[str, int] = {}
         self._of_version: dict[tuple[int, int], int] = {}
+        self._of_catalog: dict[int, int] = {}
         for number, node in enumerate(self.nodes):
             if node.tx is not None:
                 self._of_tx[node.tx.name] = number
             elif node.update is not None:
+                self._of_catalog.setdefault(node.update.catalog_version, number)
                 for change in node.update.objects:
                     self._of_version.setdefault((change.object_id, change.version), number)
         self._ranks: dict[Item, list[int]] = {
@@ -71,7 +81,7 @@ class Graph:
             if node.tx is not None:
                 self._schema_uses(number, node.tx)
                 self._reads(number, node.tx)
-
+        self._statements()
         for edge in session_edges(case, self.nodes):
             self._add(edge)
 
@@ -153,6 +163,29 @@ class Graph:
         ruling = self._backward.ruling(step) if hold is None else None
         reason = UsedThenReplaced(use, step, hold, late, ruling)
         self._add(Edge(number, target, RW, reason, strict_only=hold is None))
+
+    # --- the catalog as statements read it -------------------------------------------------------
+
+    def _statements(self) -> None:
+        for number, node in enumerate(self.nodes):
+            if node.statement is not None:
+                rests_on = node.statement.decided.catalog_version
+                for name in node.statement.names:
+                    self._named(number, name, rests_on)
+            elif node.update is not None and node.update.built_on is not None:
+                for name in built(self._case, node.update):
+                    self._named(number, name, node.update.built_on)
+
+    def _named(self, number: int, name: Name, rests_on: int) -> None:
+        """wr from who gave a name the meaning that was found, rw to who changed it next."""
+        meanings = meanings_of(self._case)
+        known, place = meanings.all(name), meanings.place(name, rests_on)
+        if place:
+            source = self._of_catalog[known[place - 1].catalog_version]
+            self._add(Edge(source, number, WR, InstalledThenNamed(name, rests_on)))
+        if place < len(known):
+            target = self._of_catalog[known[place].catalog_version]
+            self._add(Edge(number, target, RW, NamedThenChanged(name, rests_on)))
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -266,9 +299,26 @@ def ddl_nodes(case: Case) -> list[Node]:
     return found
 
 
+def statement_nodes(case: Case) -> list[Node]:
+    """Every statement that was answered and left no update, as a node that only read.
+
+    It stands where its catalog version was the newest: at its node's now, or at Tu if that is
+    later, for what it did not know activates later than both.
+    """
+    found: list[Node] = []
+    for one in answered(case):
+        operation, decided = one.ddl.operation, one.decided
+        ts = max(decided.asked_ts, decided.activation_ts)
+        spans = (operation.invoked_at, operation.answered_at)
+        found.append(Node(one.label, "T", ts, *spans, None, None, one))
+    return found
+
+
 def _rank(node: Node) -> tuple[int, int, int]:
     if node.update is not None:
         return (node.ts, 0, node.update.catalog_version)
+    if node.statement is not None:
+        return (node.ts, 1, node.statement.ddl.operation.invoked_at or 0)
     assert node.tx is not None, node.label
     return (node.ts, 1, node.tx.committed_at)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from sim.checkers.case import Case, Ddl, Operation
+from sim.checkers.statements import Name, answered, built, meanings_of
 from sim.history.events import AnyEvent, SchemaResolved
 from sim.units import Timestamp, show
 
@@ -37,6 +38,9 @@ class OwnDdl:
     operations do then: the old enlistment alone is no breach. Commits are not judged, since a
     transaction may take effect at any instant of its life (I3 judges where); nor are read-only
     transactions, which read the past by design and owe it to their own session only (I10).
+
+    A statement, too, sees what was acknowledged before it: of the objects that it names, it must
+    not rest on an older catalog version, whether it was refused, changed nothing or was built.
     """
 
     name = "own_ddl"
@@ -66,6 +70,7 @@ class OwnDdl:
                 if any(event.ts < promise.activation_ts for event in looked_up):
                     yield from _too_early(case, operation, promise, looked_up)
                 yield from _unseen(case, operation, promise)
+        yield from _stale_statements(case, promises, positions)
 
 
 def _promises(case: Case) -> list[Promise]:
@@ -150,6 +155,41 @@ def _unseen(case: Case, operation: Operation, promise: Promise) -> Iterator[Anom
             clauses=("98.own",),
         )
         return
+
+
+def _stale_statements(
+    case: Case, promises: list[Promise], positions: list[int]
+) -> Iterator[Anomaly]:
+    """Statements that rest on less than what had been acknowledged before they were invoked."""
+    found: list[tuple[Operation, int, tuple[Name, ...], AnyEvent]] = [
+        (one.ddl.operation, one.decided.catalog_version, one.names, one.decided)
+        for one in answered(case)
+    ]
+    for _, update in case.schemas.updates:
+        ddl = case.ddls.get(update.op or "")
+        if ddl is not None and update.built_on is not None:
+            found.append((ddl.operation, update.built_on, built(case, update), update))
+    meanings = meanings_of(case)
+    for operation, rests_on, names, event in found:
+        before = bisect_right(positions, operation.invoked_at or 0)
+        promised = promises[before - 1].catalog_version if before else 0
+        for name in names:
+            known, due = meanings.at(name, rests_on), meanings.at(name, promised)
+            if promised <= rests_on or known == due:
+                continue
+            yield Anomaly(
+                "statement-on-older-catalog",
+                f"{_asked(case, promises[before - 1])}; {operation.name}, invoked later at "
+                f"{_ms(operation)} ms, rests on catalog version {rests_on}, in which {name} was "
+                f"{_meant(known.version)} and not {_meant(due.version)}",
+                (*promises[before - 1].witness, *_invoked(operation), event),
+                clauses=("98.own", "98.x.8"),
+            )
+            break
+
+
+def _meant(version: int) -> str:
+    return f"at version {version}" if version else "not there"
 
 
 def _asked(case: Case, promise: Promise) -> str:

@@ -45,6 +45,8 @@ def client_of(case: Case, node: Node) -> str | None:
     if node.tx is not None:
         return node.tx.client
     op = None if node.update is None else node.update.op
+    if node.statement is not None:
+        op = node.statement.decided.op
     operation = None if op is None else case.operations.get(op)
     invoked = None if operation is None else operation.invoked
     return None if invoked is None else invoked.client

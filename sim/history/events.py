@@ -99,7 +99,7 @@ class UpdateLogged(Event, frozen=True):
     """A schema update took effect in the meta storage log; recorded once for the cluster.
 
     `op` is the client operation that asked for it (None: the initial schema). `message_ts` is Tm,
-    `activation_ts` Tu.
+    `activation_ts` Tu, `built_on` the catalog version that it was built on (None: not told).
     """
 
     node: str
@@ -110,6 +110,7 @@ class UpdateLogged(Event, frozen=True):
     activation_ts: int
     delay_duration_ms: int
     objects: tuple[ObjectChange, ...]
+    built_on: int | None = None
 
 
 class UpdateApplied(Event, frozen=True):
@@ -131,8 +132,8 @@ class SafeTimeAdvanced(Event, frozen=True):
 class DdlDecided(Event, frozen=True):
     """A coordinator knows the outcome of a DDL statement and starts to wait for `acknowledge_ts`.
 
-    `outcome` is `installed`, `noop` or `refused`; the last two rest on the catalog version named,
-    and tell the `statement`: what was installed stands in the log.
+    `outcome` is `installed`, `noop` or `refused`; the last two rest on the catalog version named.
+    `asked_ts` is the node's timestamp from which it took what it knows for complete.
     """
 
     node: str
@@ -142,6 +143,7 @@ class DdlDecided(Event, frozen=True):
     activation_ts: int
     acknowledge_ts: int
     statement: Statement | None = None
+    asked_ts: int = 0
 
 
 class SchemaResolved(Event, frozen=True):

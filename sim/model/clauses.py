@@ -71,6 +71,7 @@ IEP_98: Final = (
     _rule("98.x.5", "a command that is sent again is not appended with its old stamp"),
     _rule("98.x.6", "safe-time commands go through the log, under the leader's term"),
     _rule("98.x.7", "a restarted node restores safe time and issues no timestamp below an old one"),
+    _rule("98.x.8", "a DDL rests on metadata that is complete for its node's now"),
 )
 """Schema synchronization."""
 

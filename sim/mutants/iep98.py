@@ -2,6 +2,7 @@
 
 from sim.mutants.base import Mutant, mutant
 from sim.protocol.catalog import Catalog, Snapshot
+from sim.protocol.flows import whatever_is_known
 from sim.protocol.raft import AppendEntries, Member
 from sim.protocol.strategy import ON_APPLICATION
 from sim.protocol.time_rules import (
@@ -143,6 +144,15 @@ mutant(
         breaks="98.flow.4",
         caught_by="own_ddl",
         fields={"acknowledge_known_ts": at_once},
+    )
+)
+mutant(
+    Mutant(
+        name="builds_on_what_it_knows",
+        summary="a statement is answered from what its node happens to know, complete or not",
+        breaks="98.x.8",
+        caught_by="own_ddl",
+        fields={"before_statement": whatever_is_known},
     )
 )
 mutant(

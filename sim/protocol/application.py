@@ -243,6 +243,7 @@ class Application:
                 activation_ts,
                 update.delay_duration_ms,
                 update.objects,
+                update.expected_version,
             ),
         )
         applied = AppliedUpdate(message_ts, activation_ts, version, update)

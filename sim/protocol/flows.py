@@ -48,6 +48,28 @@ def wait_then_look_up(
     return sync.catalog.at(lookup_ts)
 
 
+async def metadata_is_complete(change: "SchemaChange", asked_ts: Timestamp) -> None:
+    """A statement rests on metadata that is complete for its node's now: wait for it [98.x.8].
+
+    An update that was acknowledged before the statement came has Tu <= now on this clock
+    [98.flow.4], so Tm <= Tu - DD <= now - DD: once safe time is there, the update is known here.
+    Then the *newest* known version is what is built on, effective or not: whatever this node does
+    not know activates later than now, and a compare-and-set sees to what is built [98.own].
+    """
+    sync = change.sync
+    settings, strategy = change.node.settings, change.strategy
+    delay_ms = min(settings.delay_duration_ms, sync.delay_bound_ms)
+    complete_ts = strategy.completeness_ts(asked_ts, delay_ms, settings.max_clock_skew_ms)
+    if sync.safe_time < complete_ts:
+        change.node.probe("ddl-awaits-metadata")
+        await sync.safe_time_reaches(complete_ts)
+
+
+async def whatever_is_known(change: "SchemaChange", asked_ts: Timestamp) -> None:
+    """A statement rests on what its node happens to know."""
+    del change, asked_ts
+
+
 def what_is_known(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
     """The newest schema that this node has heard of, whatever Top is: no timestamps at all."""
     del op_ts
@@ -87,8 +109,8 @@ async def logged(
     """Send what is built through the log; None if others won at every attempt.
 
     The update is built against the newest version that this node knows, effective or not, and takes
-    effect only if that is still the newest; the loser of a race waits until it knows the winner and
-    builds again. `step` tells the updates of one statement apart.
+    effect only if that is still the newest [98.x.8]; the loser of a race waits until it knows the
+    winner and builds again. `step` tells the updates of one statement apart.
     """
     for attempt in range(change.node.settings.ddl_attempts):
         snapshot = change.catalog.latest()

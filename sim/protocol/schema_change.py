@@ -6,6 +6,10 @@ node, and is acknowledged only when Now >= Tu + CSmax [98.flow.4]: physical cloc
 CSmax, so by then Tu has become non-future everywhere and whoever the client talks to next sees the
 update without carrying any token [98.own].
 
+What is refused, or changes nothing, is answered from what the node knows. It is answered at once by
+the letter; a node that lags would then tell a client that what it has just created is not there. So
+a statement first waits until the node knows every update that may have been acknowledged [98.x.8].
+
 A statement waits for no transaction, and no transaction for a statement [110.req.0]: what crosses
 an activation and cannot go on aborts.
 
@@ -28,9 +32,10 @@ from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, NoOp, Refused
 from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal
 from sim.protocol.metastorage import MetaStorage
+from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
 from sim.protocol.table_looks import TableLooks
-from sim.units import Timestamp
+from sim.units import MIN_TIMESTAMP, Timestamp
 
 
 class Decision(Record, frozen=True):
@@ -44,16 +49,18 @@ class SchemaChange:
     """One node's side of DDL: installs statements that clients bring to it."""
 
     def __init__(
-        self, node: Node, strategy: Strategy, catalog: Catalog, metastorage: MetaStorage
+        self, node: Node, strategy: Strategy, sync: SchemaSync, metastorage: MetaStorage
     ) -> None:
         self.node = node
         self.strategy = strategy
-        self.catalog = catalog
+        self.sync = sync
+        self.catalog: Catalog = sync.catalog
         self.metastorage = metastorage
         self.barriers: Barriers | None = None
         self.looks: TableLooks | None = None
         self._busy = False
         self._statement: Statement | None = None
+        self._asked_ts: Timestamp = MIN_TIMESTAMP
         self._queue: deque[Future[Any]] = deque()
         node.on(ClientDdl, self.run)
 
@@ -68,7 +75,8 @@ class SchemaChange:
             self._queue.append(turn)
             await turn
         self._busy = True
-        self._statement = request.statement
+        self._statement, self._asked_ts = request.statement, clock.current()
+        await self.strategy.before_statement(self, self._asked_ts)
         decision: Decision = await self.strategy.install(self, request.op, request.statement)
         if decision.reason is None:
             return Answer(clock.now())
@@ -89,8 +97,12 @@ class SchemaChange:
         """Let the next statement begin, and wait until this one may be acknowledged."""
         node = self.node
         if node.recording:
-            now, asked = node.watch.now_us, None if outcome == "installed" else self._statement
-            node.record(DdlDecided(now, node.name, op, outcome, version, activation_ts, due, asked))
+            now, asked, asked_ts = node.watch.now_us, self._statement, self._asked_ts
+            node.record(
+                DdlDecided(
+                    now, node.name, op, outcome, version, activation_ts, due, asked, asked_ts
+                )
+            )
         node.probe(f"ddl-{outcome}")
         self._next()
         await node.clock_passes(due)

@@ -120,7 +120,7 @@ class Server:
             member_class=parts.member,
             delays=delays or Delays(),
         )
-        self.schema_change = SchemaChange(node, strategy, self.catalog, self.metastorage)
+        self.schema_change = SchemaChange(node, strategy, self.sync, self.metastorage)
         self.placement = Placement(
             config.nodes,
             config.placed,

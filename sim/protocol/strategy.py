@@ -222,6 +222,7 @@ class Strategy:
     alias_ms: int = 0
     # flows
     resolve_schema: AtOnceOrFlow = field(default=flows.wait_then_look_up)
+    before_statement: Flow = field(default=flows.metadata_is_complete)
     install: Flow = field(default=flows.replicate_wait_acknowledge)
     enlist: AtOnceOrFlow = field(default=flows.enlist_once)
     on_activated: Flow = field(default=flows.mark_at_activation)

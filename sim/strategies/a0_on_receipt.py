@@ -8,7 +8,7 @@ on their way. It claims nothing and is the negative baseline.
 from dataclasses import replace
 
 from sim.model.design import DesignHeader
-from sim.protocol.flows import what_is_known
+from sim.protocol.flows import what_is_known, whatever_is_known
 from sim.protocol.time_rules import at_message, at_once
 from sim.strategies.base import strategy
 from sim.strategies.iep import IEP
@@ -25,6 +25,7 @@ A0_ON_RECEIPT = strategy(
         ),
         activation_ts=at_message,
         resolve_schema=what_is_known,
+        before_statement=whatever_is_known,
         acknowledge_ts=at_once,
         acknowledge_known_ts=at_once,
     )

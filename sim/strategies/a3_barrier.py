@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sim.model.design import DesignHeader
 from sim.protocol import agreed_installs
+from sim.protocol.flows import whatever_is_known
 from sim.protocol.time_rules import at_message, at_once
 from sim.strategies.base import all_but, strategy
 from sim.strategies.iep import IEP
@@ -29,6 +30,7 @@ A3_BARRIER = strategy(
         header=_header("a3_barrier", "every DDL stops all nodes until all of them know it"),
         install=agreed_installs.install_behind_a_barrier,
         resolve_schema=agreed_installs.behind_a_barrier,
+        before_statement=whatever_is_known,
         activation_ts=at_message,
         acknowledge_ts=at_once,
     )

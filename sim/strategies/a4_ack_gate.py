@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sim.model.design import DesignHeader
 from sim.protocol import agreed_installs
-from sim.protocol.flows import what_is_known
+from sim.protocol.flows import what_is_known, whatever_is_known
 from sim.protocol.time_rules import at_message, at_once
 from sim.strategies.base import FULL_CLAIMS, strategy
 from sim.strategies.iep import IEP
@@ -33,6 +33,7 @@ A4_ON_RECEIPT = strategy(
         header=_header("a4_on_receipt", "known everywhere, then used wherever it arrives"),
         activation_ts=at_message,
         resolve_schema=what_is_known,
+        before_statement=whatever_is_known,
         acknowledge_ts=at_once,
     )
 )

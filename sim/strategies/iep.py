@@ -36,6 +36,7 @@ IEP_LITERAL = strategy(
         ),
         acknowledge_ts=activation_plus_skew,
         acknowledge_known_ts=at_once,
+        before_statement=flows.whatever_is_known,
         message_delay=own_delay,
         reader_delay_bound=whatever_delay,
         tick_counts=any_tick,

@@ -39,6 +39,7 @@ IGNITE3 = strategy(
             ),
         ),
         take_over_clock=keep_own_clock,
+        before_statement=flows.whatever_is_known,
         base_ts=as_shipped.at_begin,
         check_operation_when=as_shipped.AFTER_LOCKS_WITH_ROWS,
         check_commit=as_shipped.each_step_as_shipped,

@@ -21,11 +21,16 @@ FOLDER: Final = "findings/"
 def known() -> tuple[Finding, ...]:
     """Every known finding, as judges recognise it."""
     return tuple(
-        Finding(
-            table.id, table.breaks, table.signature, table.hole, table.closing, table.within_skew
-        )
+        Finding(table.id, *shown, table.hole, table.closing, table.within_skew)
         for table in described()
+        for shown in _shown(table)
     )
+
+
+def _shown(table: FindingTable) -> list[tuple[str, tuple[str, ...]]]:
+    """The invariants that a finding breaks, and by which structures."""
+    others = [(each.breaks, each.signature) for each in table.also]
+    return [(table.breaks, table.signature), *others]
 
 
 def title(number: str) -> str:

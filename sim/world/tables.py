@@ -8,6 +8,13 @@ from sim.world import config, script
 from sim.world.config import TableRecord, Text
 
 
+class AlsoTable(TableRecord, frozen=True):
+    """`[[finding.also]]`: another anomaly that the same hole shows in."""
+
+    breaks: Annotated[str, Meta(pattern=r"^I[0-9]+$")]
+    signature: Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
 class FindingTable(TableRecord, frozen=True):
     """`[finding]`: a hole in the documents, and how a run's anomaly is recognised as it.
 
@@ -15,6 +22,7 @@ class FindingTable(TableRecord, frozen=True):
     words), `closing` the fields of the strategy that close the hole. `hole` lists for some fields
     the rules with which the hole is there; a design has it that meets one of these tables.
     `within_skew`: what was read was replaced at most CSmax after the timestamp it was read at.
+    `also` are the other anomalies that it shows in.
     """
 
     id: Annotated[str, Meta(pattern=r"^F-[0-9]+$")]
@@ -25,6 +33,7 @@ class FindingTable(TableRecord, frozen=True):
     closing: dict[str, str] = field(default_factory=dict)
     hole: tuple[dict[str, tuple[str, ...]], ...] = ()
     within_skew: bool = False
+    also: tuple[AlsoTable, ...] = ()
 
 
 class ScenarioTable(TableRecord, frozen=True):

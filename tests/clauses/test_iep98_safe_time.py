@@ -261,3 +261,23 @@ def test_a_command_that_is_sent_again_gets_a_stamp_of_its_own() -> None:
     replies = group.wire.payloads(Submitted)
     assert {(each.accepted, each.catalog_version) for each in replies} == {(True, 2)}
     assert group["b"].catalog.version == 2
+
+
+def test_a_statement_rests_on_all_that_may_have_been_acknowledged() -> None:
+    """n3 hears nothing from 60 to 600, and is asked to drop what was created meanwhile [98.x.8]."""
+    story = Story(
+        """
+        110 d@n1: d = CREATE TABLE x (id INT PRIMARY KEY)
+        400 e@n3: e = DROP TABLE IF EXISTS x
+        900 r@n2: r = get x 1
+        """,
+        '[[hold]]\nfrom = "n1"\nto = "n3"\nkind = "append-entries"\nfrom_ms = 60\nuntil_ms = 600\n',
+        leaders=HERE,
+    )
+
+    def found(told: Told) -> Any:
+        return told["e"], told.at_ms("e") > 600, told["r"]
+
+    assert found(story.tell()) == ("ok", True, "TABLE_NOT_FOUND")
+    assert differs(story, found, "builds_on_what_it_knows")
+    assert story.tell("builds_on_what_it_knows").breaches >= {"I3", "I4"}

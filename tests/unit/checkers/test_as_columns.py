@@ -122,7 +122,15 @@ def test_a_session_that_reads_the_past_finds_what_it_was_told_of(
 
 
 @pytest.mark.parametrize(
-    "name", ["smoke", "negative/checks_on_arrival_only", "transactions/read_only"]
+    "name",
+    [
+        "smoke",
+        "negative/checks_on_arrival_only",
+        "negative/builds_on_what_it_knows",
+        "iep98/own_ddl_altered",
+        "generated/ddl_storm",
+        "transactions/read_only",
+    ],
 )
 def test_runs_of_the_cluster_are_judged_alike(name: str) -> None:
     path = ROOT / "scenarios" / f"{name}.toml"

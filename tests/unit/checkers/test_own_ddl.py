@@ -3,6 +3,7 @@
 import pytest
 
 from sim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
+from sim.model.ddl import AlterTable, DropTable, Statement
 from sim.model.pending import ColumnConfirmed, ColumnPending
 from tests.helpers_history import Story, add_column, ts
 from tests.unit.checkers.judging import anomalies
@@ -161,3 +162,47 @@ def test_the_words_name_the_statement_and_both_instants() -> None:
     assert "D (ALTER D) was acknowledged at 470 ms, with Tu = 500" in early.summary
     assert "invoked later at 475 ms" in early.summary
     assert "at 445, before that" in early.summary
+
+
+def lagging(
+    rests_on: int, asked: Statement, *, ack: float | None = 510, invoked: float = 520
+) -> Story:
+    """D created u as catalog version 2; E, invoked at `invoked`, found nothing to do or fault."""
+    story = Story()
+    story.table()
+    story.created("D", "u", tu=500, submit=1, ack=ack or 10_000)
+    story.add(invoked, Invoked, "c2", "E", None, "n2", "ddl", sql="E")
+    story.add(
+        invoked, DdlDecided, "n2", "E", "noop", rests_on, ts(0), ts(0), asked, ts(int(invoked))
+    )
+    story.add(invoked + 1, Ok, "c2", "E")
+    return story
+
+
+@pytest.mark.parametrize(
+    ("rests_on", "name", "stale"),
+    [(1, "u", True), (2, "u", False), (1, "t", False), (1, "other", False)],
+)
+def test_a_statement_rests_on_what_was_acknowledged_before_it(
+    rests_on: int, name: str, *, stale: bool
+) -> None:
+    """Of what it names [98.x.8]: what is older elsewhere is nothing to it."""
+    expected = ["statement-on-older-catalog"] if stale else []
+    assert kinds(lagging(rests_on, DropTable(name, if_exists=True))) == expected
+    assert kinds(lagging(rests_on, AlterTable(name, ()))) == expected
+
+
+def test_a_statement_owes_nothing_to_what_was_not_acknowledged_yet() -> None:
+    assert kinds(lagging(1, DropTable("u", if_exists=True), ack=600)) == []
+
+
+@pytest.mark.parametrize(("rests_on", "stale"), [(2, False), (1, True)])
+def test_a_statement_is_not_built_on_less_either(rests_on: int, *, stale: bool) -> None:
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=500, submit=1, ack=510)
+    asked = AlterTable("t", ())
+    story.ddl(
+        "E", t, add_column(3, "x"), tu=900, submit=600, ack=950, built_on=rests_on, asked=asked
+    )
+    assert kinds(story) == (["statement-on-older-catalog"] if stale else [])

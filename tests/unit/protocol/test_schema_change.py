@@ -26,10 +26,18 @@ TAKEN = "CREATE TABLE t (id INT PRIMARY KEY)"
 class Server:
     """A node that takes statements; n1 leads the log. DD is 100 ms, CSmax 10 ms."""
 
-    def __init__(self, name: str, wire: Wire, strategy: Strategy, changes: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        wire: Wire,
+        strategy: Strategy,
+        changes: dict[str, Any],
+        complete_ts: Timestamp,
+    ) -> None:
         self.node = FakeNode(name, wire, **changes)
         self.catalog = catalog_of((T, LONG_AGO_MS))
-        sync = SchemaSync(self.node, strategy, self.catalog)
+        sync = self.sync = SchemaSync(self.node, strategy, self.catalog)
+        sync.publish(complete_ts)
         self.meta = MetaStorage(
             self.node,
             strategy,
@@ -39,17 +47,20 @@ class Server:
             MetaStorageConfig(("n1",), ("n2",), "n1", 100, idle_ticks=False),
             delays=Delays(),
         )
-        SchemaChange(self.node, strategy, self.catalog, self.meta)
+        SchemaChange(self.node, strategy, sync, self.meta)
 
 
 class Change:
     """Two such nodes on a wire that takes 1 ms, and a client that writes down its answers."""
 
-    def __init__(self, strategy: Strategy = IEP, **changes: Any) -> None:
+    def __init__(
+        self, strategy: Strategy = IEP, complete_ms: int = 100_000, **changes: Any
+    ) -> None:
         self.loop = Loop()
         wire = self.wire = Wire(self.loop)
         wire.fate = lambda sent: (0 if sent.sender == sent.to else 1000,)
-        self.n1, self.n2 = (Server(name, wire, strategy, changes) for name in ("n1", "n2"))
+        known = timestamp(complete_ms)
+        self.n1, self.n2 = (Server(each, wire, strategy, changes, known) for each in ("n1", "n2"))
         for server in (self.n1, self.n2):
             server.meta.start()
         self.client = FakeNode("c", wire)
@@ -88,6 +99,38 @@ def stamp(change: Change) -> Timestamp:
     return Timestamp(first)
 
 
+# --- what it rests on ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", [AGAIN, TAKEN, ADD])
+def test_a_statement_waits_until_its_node_knows_what_may_be_acknowledged(asked: str) -> None:
+    """At 1 ms on n2 that is safeTime >= now - DD = 1 - 100 [98.x.8]."""
+    change = Change(complete_ms=-100)
+    change.ask("d", asked, to="n2")
+    change.until(300)
+    assert change.decided() == []
+    change.n2.sync.publish(timestamp(-99))
+    change.until(600)
+    assert len(change.answers) == 1
+
+
+def test_whoever_comes_later_waits_behind_it() -> None:
+    change = Change(complete_ms=-100)
+    change.ask("d", AGAIN, to="n2")
+    change.ask("e", AGAIN, to="n2")
+    change.until(300)
+    change.n2.sync.publish(timestamp(250))
+    change.until(600)
+    assert [op for op, _ in change.instants] == ["d", "e"]
+
+
+def test_by_the_letter_it_does_not_wait() -> None:
+    change = Change(IEP_LITERAL, complete_ms=-100)
+    change.ask("d", AGAIN, to="n2")
+    change.until(300)
+    assert len(change.answers) == 1
+
+
 # --- when it is acknowledged ---------------------------------------------------------------------
 
 
@@ -99,7 +142,9 @@ def test_an_update_is_acknowledged_when_it_is_effective_everywhere() -> None:
     assert stamp(change) == timestamp(2)  # 1 ms to n2, 1 ms from there to the leader
     assert change.instants == [("d", 2 + 100 + 10 + 1)]
     [decided] = change.decided()
-    assert decided == DdlDecided(3_000, "n2", "d", "installed", 2, timestamp(102), timestamp(112))
+    stamps = (timestamp(102), timestamp(112))
+    asked = (statement(ADD), timestamp(1))
+    assert decided == DdlDecided(3_000, "n2", "d", "installed", 2, *stamps, *asked)
 
 
 def test_a_logical_part_counts_as_one_tick_more() -> None:
