@@ -123,6 +123,7 @@ def test_the_letter_of_the_text_lacks_the_clauses_under_x() -> None:
         "header",
         "acknowledge_ts",
         "acknowledge_known_ts",
+        "before_statement",
         "message_delay",
         "reader_delay_bound",
         "tick_counts",
