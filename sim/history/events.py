@@ -132,7 +132,8 @@ class SafeTimeAdvanced(Event, frozen=True):
 class DdlDecided(Event, frozen=True):
     """A coordinator knows the outcome of a DDL statement and starts to wait for `acknowledge_ts`.
 
-    `outcome` is `installed`, `noop` or `refused`; the last two rest on the catalog version named.
+    `statement` is what was asked; `outcome` is `installed`, `noop` or `refused`, and the last two
+    rest on the catalog version named.
     `asked_ts` is the node's timestamp from which it took what it knows for complete.
     """
 
