@@ -1,18 +1,29 @@
 """How long after a read's timestamp what was read was replaced, for each read of a cycle."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from sim.checkers.case import Transaction
-from sim.checkers.edges import Edge, Node, ReadThenOverwritten, SchemaUse, UsedThenReplaced
+from sim.checkers.edges import (
+    Edge,
+    NamedThenChanged,
+    Node,
+    ReadThenOverwritten,
+    SchemaUse,
+    UsedThenReplaced,
+)
 from sim.history.events import ReadExecuted, WriteExecuted
 from sim.units import Timestamp, physical_ms
+
+ANTI: Final = UsedThenReplaced | ReadThenOverwritten | NamedThenChanged
+"""The reasons of anti-dependencies."""
 
 
 def gaps_ms(nodes: Sequence[Node], edges: Iterable[Edge]) -> tuple[int, ...]:
     """In whole milliseconds of timestamps, one for each anti-dependency, in order."""
     found: list[int] = []
     for edge in edges:
-        if not isinstance(edge.reason, UsedThenReplaced | ReadThenOverwritten):
+        if not isinstance(edge.reason, ANTI):
             continue
         replaced = physical_ms(Timestamp(nodes[edge.target].ts))
         found.append(replaced - physical_ms(Timestamp(_read_ts(nodes[edge.source], edge))))
@@ -24,6 +35,8 @@ def _read_ts(node: Node, edge: Edge) -> int:
     reason = edge.reason
     if isinstance(reason, ReadThenOverwritten):
         return reason.read.op_ts
+    if isinstance(reason, NamedThenChanged):
+        return node.ts if node.statement is None else node.statement.decided.asked_ts
     assert isinstance(reason, UsedThenReplaced), reason
     assert node.tx is not None, node.label
     return _first_use_ts(node.tx, reason.use)
