@@ -151,6 +151,7 @@ mutant(
         name="builds_on_what_it_knows",
         summary="a statement is answered from what its node happens to know, complete or not",
         breaks="98.x.8",
+        reopens="F-7",
         caught_by="own_ddl",
         fields={"before_statement": whatever_is_known},
     )
