@@ -11,16 +11,17 @@ Whether a later command can overtake an earlier one decides the tail, hence a br
 effective before all that was sent before it on the link, other commands and heartbeats included;
 6.1's product over j of F(x + jH). Raft applies in order over links that keep their order, so its
 waits lie at or below the ordered end; they exceed the unordered end where delays are not so short
-that nothing ever queues.
+that nothing ever queues. `tests/wait_monte_carlo.py` plays the same from the documents.
 
 Distributions are arrays of P(X <= x) on a grid of times in milliseconds. Independence is assumed of
 links, of messages and of clocks. Look-ups come at any time: clients that wait for an answer before
 they ask again look less often while they wait, and so see less of it (coordinated omission).
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -37,8 +38,11 @@ FARTHEST: Final = 40
 NOTHING: Final = 1e-7
 PHASES: Final = 8
 """How finely the moment of the last heartbeat is told."""
-ENTRY_AND_NOTICE, ANSWER = 2, 1
-"""How many messages a command takes from the leader to a node, and back."""
+ROUNDS: Final = 6
+SETTLED: Final = 1e-4
+"""Commits and queues have settled where no probability moves by more."""
+SPANS: Final = (0.1, 0.5, 0.9)
+"""A time between two commands as three values, each as likely."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,9 @@ class Grid:
         """The mean of values an interval earlier; before the grid they are 1."""
         return np.asarray(fftconvolve(values, gaps)[: len(values)] + 1 - np.cumsum(gaps))
 
-    def later(self, cdf: Array, by_ms: float) -> Array:
-        """P(X <= x + by) on the grid; beyond its end everything has happened, before it nothing."""
-        return np.asarray(np.interp(self.times + by_ms, self.times, cdf, left=0.0, right=1.0))
+    def later(self, cdf: Array, by_ms: float, *, end: float = 1.0) -> Array:
+        """P(X <= x + by) on the grid; beyond its end `end` has happened, before it nothing."""
+        return np.asarray(np.interp(self.times + by_ms, self.times, cdf, left=0.0, right=end))
 
 
 @dataclass(frozen=True)
@@ -152,59 +156,134 @@ def majority(grid: Grid, round_trips: Sequence[Array]) -> Array:
 
 
 def commit_of(grid: Grid, voters: Sequence[tuple[Array, Array]], commands: Commands) -> Commit:
-    """The commit of an entry, from the delays to each other voter and back."""
-    trips = [grid.plus(there, back) for there, back in voters]
-    queued = [
-        grid.plus(
-            behind_others(grid, there, commands, ENTRY_AND_NOTICE),
-            behind_others(grid, back, commands, ANSWER),
-        )
-        for there, back in voters
-    ]
-    return Commit(majority(grid, trips), majority(grid, queued))
+    """The commit of an entry, from the delays to each other voter and back.
 
-
-def behind_others(grid: Grid, delay: Array, commands: Commands, messages: int) -> Array:
-    """The delay of a message behind all that were sent before it on the link.
-
-    `messages` travel for each command, all at its stamp as far as this formula goes, and one for
-    each heartbeat, at any moment of its interval.
+    A notice leaves at its command's commit and is then in the way of later entries, so commits and
+    queues depend on each other: they settle in a few rounds. A heartbeat goes to all voters at the
+    same moment, so the voters are counted for each phase of it and only then averaged.
     """
+    trips = [grid.plus(there, back) for there, back in voters]
+    unordered = queued = majority(grid, trips)
+    for _ in range(ROUNDS if voters else 0):
+        last, queued = queued, _queued_commit(grid, voters, queued, commands)
+        if float(np.abs(queued - last).max()) < SETTLED:
+            break
+    return Commit(unordered, queued)
+
+
+def _queued_commit(
+    grid: Grid, voters: Sequence[tuple[Array, Array]], commit: Array, commands: Commands
+) -> Array:
+    """The commit behind everything on the links, if earlier commands take `commit`."""
+    behind = [there * earlier_commands(grid, there, commit, commands) for there, _ in voters]
+    total = np.zeros_like(commit)
+    phases = list(_phases(commands))
+    for phase in phases:
+        trips = []
+        for (there, back), entry in zip(voters, behind, strict=True):
+            arrived = entry * heartbeats(grid, there, commands, phase)
+            trip = grid.plus(arrived, back * heartbeats(grid, back, commands, phase))
+            trips.append(trip * earlier(grid, trip, commands))
+        total += majority(grid, trips)
+    return total / len(phases)
+
+
+def earlier_commands(grid: Grid, delay: Array, commit: Array, commands: Commands) -> Array:
+    """P(what earlier commands put on the link before a command's entry has arrived by then).
+
+    Their entries left at their stamps, their notices at their commits, if that was before.
+    """
+    started = np.diff(commit, prepend=0.0)
+    result = np.ones_like(delay)
+    for spans in _spans(grid, commands):
+        factor = np.zeros_like(delay)
+        for weight, span in spans:
+            before = np.where(grid.times <= span, started, 0.0)
+            told = np.clip(np.cumsum(fftconvolve(before, np.diff(delay, prepend=0.0))), 0, 1)
+            late = float(np.interp(span, grid.times, commit))  # P(committed before our stamp)
+            notice = 1 - late + grid.later(told[: len(delay)], span, end=late)
+            factor += weight * grid.later(delay, span) * notice
+        result *= factor
+        if factor[0] > 1 - NOTHING:
+            break
+    return result
+
+
+def earlier(grid: Grid, own: Array, commands: Commands) -> Array:
+    """P(what takes so long from each earlier command's stamp is over); taken as independent."""
     gaps = commands.gaps(grid)
-    before = delay**messages
-    result = delay * _repeated(lambda ahead: grid.ahead(before * ahead, gaps), np.ones_like(delay))
-    return result * _heartbeats(grid, delay, commands)
+    return _repeated(lambda ahead: grid.ahead(own * ahead, gaps), np.ones_like(own))
 
 
-def _heartbeats(grid: Grid, delay: Array, commands: Commands) -> Array:
-    """P(all heartbeats that were sent before have arrived), the last at any moment before."""
+def heartbeats(grid: Grid, delay: Array, commands: Commands, phase: float | None = None) -> Array:
+    """P(all heartbeats that were sent before have arrived), the last one `phase` intervals before.
+
+    Without a phase: the last at any moment of its interval.
+    """
     if commands.heartbeat is None:
         return np.ones_like(delay)
-    total = np.zeros_like(delay)
-    for phase in (np.arange(PHASES) + 0.5) / PHASES:
-        result = np.ones_like(delay)
-        for j in range(FARTHEST):
-            ahead = grid.later(delay, (j + phase) * commands.heartbeat)
-            if ahead[0] >= 1:
-                break
-            result *= ahead
-        total += result
-    return total / PHASES
+    if phase is None:
+        each = [heartbeats(grid, delay, commands, one) for one in _phases(commands)]
+        return np.asarray(np.mean(each, axis=0))
+    result = np.ones_like(delay)
+    for j in range(FARTHEST):
+        ahead = grid.later(delay, (j + phase) * commands.heartbeat)
+        if ahead[0] >= 1:
+            break
+        result *= ahead
+    return result
+
+
+def _phases(commands: Commands) -> Array:
+    """How long ago the last heartbeat was, as a share of their interval."""
+    return np.zeros(1) if commands.heartbeat is None else (np.arange(PHASES) + 0.5) / PHASES
+
+
+@lru_cache(maxsize=16)
+def _spans(grid: Grid, commands: Commands) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """From a command to the one before, to that before it and so on: weights and spans in ms."""
+    gaps = commands.gaps(grid)
+    total = gaps
+    found = []
+    for _ in range(FARTHEST):
+        parts = np.cumsum(total)
+        if parts[-1] < SPANS[-1]:
+            break  # longer ago than the grid is long
+        each = Counter(float(grid.times[place]) for place in np.searchsorted(parts, SPANS))
+        found.append(tuple((count / len(SPANS), span) for span, count in each.items()))
+        total = fftconvolve(total, gaps)[: len(total)]
+    return tuple(found)
 
 
 def ordered(grid: Grid, link: Link, commands: Commands) -> Array:
     """G behind everything that was sent before on the same link; a little too high.
 
-    The entry and the notice of its commit have both arrived. It counts the notice of every earlier
-    command, of which some are sent after this one's.
+    The entry and the notice of its commit have both arrived, and all earlier ones; so have the
+    heartbeats that were sent before the notice, and the entries of later commands where the commit
+    took longer than the interval. All are taken as independent.
     """
     commit = link.commit.ordered
     if link.leader:
         return commit
-    own = link.delay * grid.plus(commit, link.delay)
-    gaps = commands.gaps(grid)
-    result = own * _repeated(lambda ahead: grid.ahead(own * ahead, gaps), np.ones_like(own))
-    return result * _heartbeats(grid, link.delay, commands)
+    notice = link.delay * heartbeats(grid, link.delay, commands)
+    told = np.zeros_like(commit)
+    in_the_way = np.ones_like(commit)
+    done = 0.0
+    for spans in (*_spans(grid, commands), ((1.0, np.inf),)):
+        span = spans[len(spans) // 2][1]  # the next command's entry leaves so long after the stamp
+        part = np.minimum(commit, _at(grid, commit, span)) - np.minimum(commit, done)
+        told += grid.plus(part, notice) * in_the_way
+        done = _at(grid, commit, span)
+        if done > 1 - NOTHING:
+            break
+        in_the_way *= grid.later(link.delay, -span)
+    before = earlier(grid, link.delay * grid.plus(commit, link.delay), commands)
+    return link.delay * told * before
+
+
+def _at(grid: Grid, cdf: Array, time: float) -> float:
+    """P(X <= time)."""
+    return float(np.interp(time, grid.times, cdf, right=1.0))
 
 
 def overtaking(grid: Grid, link: Link, commands: Commands) -> Array:

@@ -12,8 +12,10 @@ from analysis.wait_model import (
     Ends,
     Grid,
     Link,
-    behind_others,
     commit_of,
+    earlier,
+    earlier_commands,
+    heartbeats,
     majority,
     ordered,
     wait,
@@ -47,6 +49,7 @@ def played(
         commit = np.sort(trips, axis=1)[:, voters // 2 - 1]
     notice = stamped + commit
     if fifo:
+        notice = np.maximum.accumulate(notice)  # a leader commits in the order of its log
         beats = np.arange(0, stamped[-1], beat) if beat else np.empty(0)
         sent = np.concatenate([stamped, notice, beats])
         due = sent + drawn(sent.shape)
@@ -79,13 +82,17 @@ def test_both_ends_are_what_is_played(case: dict, fifo: bool) -> None:
     found = wait(GRID, [link], Commands(case["h"], case["mu"], case["beat"]))
     name = "ordered" if fifo else "unordered"
     dd = case["dd"]
-    close = 0.08 if fifo and case["voters"] == 5 else 0.06
-    share = getattr(found.probability(dd), name)
-    assert share == pytest.approx((waits > 0).mean(), rel=close, abs=0.004)
-    assert getattr(found.mean(dd), name) == pytest.approx(waits.mean(), rel=2 * close, abs=0.3)
+    # with delays above H what is in the way is one and the same for many: the upper end is higher
+    dense = fifo and case["voters"] == 5
+    close, above = (0.01, 0.10) if dense else (0.06, 0.06)
+    share, mean = getattr(found.probability(dd), name), getattr(found.mean(dd), name)
+    true = (waits > 0).mean()
+    assert true * (1 - close) - 0.004 <= share <= true * (1 + above) + 0.004
+    true = waits.mean()
+    assert true * (1 - 2 * close) - 0.3 <= mean <= true * (1 + 2 * above) + 0.3
     for p in (0.9, 0.99):
-        quantile = getattr(found.quantile(p, dd), name)
-        assert quantile == pytest.approx(np.quantile(waits, p), rel=close, abs=3)
+        quantile, true = getattr(found.quantile(p, dd), name), np.quantile(waits, p)
+        assert true * (1 - close) - 3 <= quantile <= true * (1 + above) + 3
 
 
 @settings(max_examples=30)
@@ -173,5 +180,11 @@ def test_a_message_behind_others_is_late_by_the_latest(
     arrived = np.empty_like(sent)
     arrived[order] = np.maximum.accumulate((sent + dice.choice(DELAYS, len(sent)))[order])
     first = arrived[: len(stamps) : messages] - stamps[::messages]
-    found = behind_others(GRID, GRID.cdf(DELAYS), Commands(h, 0.0, beat), messages)
+    delay, commands = GRID.cdf(DELAYS), Commands(h, 0.0, beat)
+    found = heartbeats(GRID, delay, commands)
+    if messages == 1:
+        found = found * delay * earlier(GRID, delay, commands)
+    else:
+        at_its_stamp = np.ones_like(delay)
+        found = found * delay * earlier_commands(GRID, delay, at_its_stamp, commands)
     assert np.abs(found - GRID.cdf(first)).max() < 0.012
