@@ -26,7 +26,8 @@ class ScenarioRow(Record, frozen=True):
     """A scenario under the design that it names: how its runs ended, against what it expects.
 
     `complete` tells that it had all the seeds that were asked for. `wrong` is what is not as
-    expected; `argument` a judge's words on the first run that failed, whose seed is `seed`.
+    expected; `argument` a judge's words on the first run that failed, whose seed is `seed`;
+    `under` names the design where it is not the file's own.
     """
 
     scenario: str
@@ -42,6 +43,7 @@ class ScenarioRow(Record, frozen=True):
     seed: int
     argument: str = ""
     loads: tuple[str, ...] = ()
+    under: str = ""
 
     @property
     def excused(self) -> bool:
@@ -146,7 +148,7 @@ def _has_dice(case: Case) -> bool:
 
 
 def _label(case: Case) -> str:
-    return case.name if case.kind != "claims" else f"{case.name} under {case.strategy}"
+    return f"{case.name} under {case.under}" if case.under else case.name
 
 
 def _met(pairs: Iterable[tuple[Case, Sequence[Trial]]]) -> set[str]:
@@ -183,6 +185,7 @@ def _scenario(case: Case, done: Sequence[Trial], seeds: Sequence[int]) -> Scenar
         seed=0 if first is None else first.seed,
         argument="" if first is None else _argument(first),
         loads=case.job.loads,
+        under=case.under,
     )
 
 

@@ -249,7 +249,7 @@ def _judged(case: Case, bench: Bench) -> Verdict:
     outcomes = {
         Outcome.VIOLATED: broken,
         Outcome.STUCK: bool(stuck),
-        Outcome.UNMET: any(True for _ in case.of(StepMissed)),
+        Outcome.UNMET: bool(case.of(StepMissed)) or bool(forbidden(case)),
         Outcome.UNKNOWN: bool(unjudged),
         Outcome.VACUOUS: any(not count for count in reached.values()),
     }
@@ -262,6 +262,12 @@ def _judged(case: Case, bench: Bench) -> Verdict:
         {kind: count - KEPT_OF_A_KIND for kind, count in seen.items() if count > KEPT_OF_A_KIND},
         case.measures,
     )
+
+
+def forbidden(case: Case) -> dict[str, int]:
+    """The probes that must not be reached and were, and how often."""
+    counts = {probe: reach(case, probe) for probe in case.header.never_reaches}
+    return {probe: count for probe, count in counts.items() if count}
 
 
 def reach(case: Case, probe: str) -> int:

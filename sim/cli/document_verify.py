@@ -98,8 +98,10 @@ def _claim(row: ClaimRow) -> dict[str, Any]:
 
 def command(row: ScenarioRow) -> str:
     """What repeats the first run of a scenario that failed, or its first run."""
-    design = row.strategy if row.kind == "claims" else None
-    return of_scenario(row.scenario, row.seed, strategy=design, loads=row.loads)
+    strategy, _, mutant = row.under.partition(" + ")
+    return of_scenario(
+        row.scenario, row.seed, strategy=strategy or None, mutant=mutant or None, loads=row.loads
+    )
 
 
 def tests(result: Verification) -> Iterator[TestCase]:
@@ -108,7 +110,8 @@ def tests(result: Verification) -> Iterator[TestCase]:
         if row.kind != "claims":
             wrong = () if row.undecided else row.wrong
             text = "\n".join((*row.wrong, row.argument, f"repeat: {command(row)}"))
-            yield _test(f"scenario {row.scenario}", wrong, text)
+            under = f" under {row.under}" if row.under else ""
+            yield _test(f"scenario {row.scenario}{under}", wrong, text)
     for name in sorted({row.mutant for row in result.mutants if row.killed}):
         yield TestCase(f"mutant {name}")
     for one in result.survivors:

@@ -48,6 +48,7 @@ def _row(row: RunRow) -> dict[str, Any]:
         "violations": [violation(each) for each in row.violations],
         "omitted": row.omitted,
         "missed": list(row.missed),
+        "unmatched": list(row.unmatched),
         "stuck": list(row.stuck),
         "unjudged": list(row.unjudged),
         "figures": msgspec.to_builtins(row.figures),

@@ -42,11 +42,17 @@ def of_header(header: Header) -> str:
 
 
 def of_scenario(
-    name: str, seed: int, *, strategy: str | None = None, loads: Sequence[str] = ()
+    name: str,
+    seed: int,
+    *,
+    strategy: str | None = None,
+    mutant: str | None = None,
+    loads: Sequence[str] = (),
 ) -> str:
     """The command that runs one seed of a scenario as its file says, perhaps by another design."""
     words = ["ddlsim", "run", name, "--seed", str(seed)]
     words += [] if strategy is None else ["--strategy", strategy]
+    words += [] if mutant is None else ["--mutant", mutant]
     for file in loads:
         words += ["--load", file]
     return shlex.join([*words, "--expect"])

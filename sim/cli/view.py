@@ -34,6 +34,7 @@ def show(report: Report, to: Console) -> None:
         view_figures.show(report.figures, to)
     findings(report.found, report.sum.runs, to)
     troubles(report.sum.runs, to)
+    _unmatched(report, to)
     _probes(report, to)
     if report.drawn:
         to.print()
@@ -169,6 +170,17 @@ def troubles(rows: Iterable[RunRow], to: Console) -> None:
         to.print()
     _cut(crashed, to)
     _cut(lines, to)
+
+
+def _unmatched(report: Report, to: Console) -> None:
+    """What of the scenario met nothing in any run that came to its end."""
+    ended = [set(row.unmatched) for row in report.sum.runs if row.crash is None]
+    if lines := [
+        what for what in report.sum.runs[0].unmatched if all(what in one for one in ended)
+    ]:
+        to.print()
+        for what in lines:
+            labelled("met nothing" if what is lines[0] else "", what, to, "bold yellow")
 
 
 def _probes(report: Report, to: Console) -> None:

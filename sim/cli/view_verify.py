@@ -117,7 +117,7 @@ def _wrong(result: Verification, to: Console) -> None:
 def _in_full(row: ScenarioRow, to: Console) -> None:
     """A judge's words on a scenario that disappoints, and the command that repeats it."""
     to.print()
-    under = f" under {row.strategy}" if row.kind == "claims" else ""
+    under = f" under {row.under}" if row.under else ""
     to.print(Text(f"{row.scenario}{under}, seed {row.seed}", "bold"), soft_wrap=True)
     block(row.argument, to)
     command(repeat(row), to)

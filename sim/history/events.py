@@ -29,6 +29,7 @@ from sim.history.world_events import (
     NeverCompleted,
     NodeCrashed,
     NodeRestarted,
+    NothingMatched,
     PartitionSafeTime,
     SettingChanged,
     SnapshotInstalled,
@@ -333,6 +334,7 @@ AnyEvent = (
     | NeverCompleted
     | LeftOpen
     | StepMissed
+    | NothingMatched
     | MessageSent
     | MessageDelivered
 )

@@ -149,6 +149,12 @@ class StepMissed(Event, frozen=True):
     got: str
 
 
+class NothingMatched(Event, frozen=True):
+    """A hold, a pause or a fault of the scenario met nothing in this run; `what` names it."""
+
+    what: str
+
+
 class MessageSent(Event, frozen=True):
     """Trace: a message left a node; `label` tells it from others of its kind on the link."""
 

@@ -145,6 +145,7 @@ class Network:
         for rule in list(self.rules):
             if rule.order <= after or not rule.matches(envelope):
                 continue
+            rule.hits += 1
             match rule.judge(envelope):
                 case Delay(by_us):
                     due_us += by_us

@@ -41,6 +41,7 @@ class Rule:
     ) -> None:
         self.from_, self.to, self.kind, self.label = from_, to, kind, label
         self.order = 0  # of installation, from 1
+        self.hits = 0  # how many messages it has judged
 
     def matches(self, envelope: Envelope) -> bool:
         channel = envelope.channel

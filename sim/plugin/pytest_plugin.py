@@ -106,11 +106,23 @@ class ScenarioFile(pytest.File):
         size = self.config.getoption("ddlsim_block") or len(seeds)
         if scenario.scripted:
             seeds = seeds[:1]
-        for at in range(0, len(seeds), size):
-            block = seeds[at : at + size]
-            name = f"seed {block[0]}" if len(block) == 1 else f"seeds {block[0]}..{block[-1]}"
-            item: SeedsItem = SeedsItem.from_parent(self, name=name, scenario=scenario, seeds=block)
-            yield item
+        for under, one in [("", scenario), *self._others(scenario)]:
+            for at in range(0, len(seeds), size):
+                block = seeds[at : at + size]
+                name = f"seed {block[0]}" if len(block) == 1 else f"seeds {block[0]}..{block[-1]}"
+                name += under and f" under {under}"
+                item: SeedsItem = SeedsItem.from_parent(self, name=name, scenario=one, seeds=block)
+                yield item
+
+    def _others(self, scenario: "Scenario") -> Iterator[tuple[str, "Scenario"]]:
+        """The scenario under each other design of which it says what comes of it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from sim.world.checks import label_of
+            from sim.world.suite import designs_named, under
+
+            for strategy, mutant in designs_named(scenario):
+                yield label_of(strategy, mutant), under(scenario, strategy, mutant)
 
     def _scenario(self) -> "Scenario":
         with warnings.catch_warnings():
@@ -162,7 +174,7 @@ class SeedsItem(pytest.Item):
             total = sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
             if not total.as_expected:
                 loads = self.config.getoption("ddlsim_load")
-                raise NotAsExpectedError(told(scenario.name, total, loads))
+                raise NotAsExpectedError(told(scenario, total, loads))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *more: Any) -> Any:
         """The message alone where a scenario disappoints; where ddlsim fails, everything."""
@@ -175,7 +187,7 @@ class SeedsItem(pytest.Item):
         return self.path, None, f"{self._scenario.name} {self.name}"
 
 
-def told(name: str, total: "Sum", loads: list[str]) -> str:
+def told(scenario: "Scenario", total: "Sum", loads: list[str]) -> str:
     """What is not as expected, the judge's words on the first run that failed, how to repeat it."""
     from sim.cli.repeat import of_scenario
 
@@ -192,4 +204,8 @@ def told(name: str, total: "Sum", loads: list[str]) -> str:
         lines += ["", f"{one.invariant} {one.checker}: {one.summary}"]
         lines += [first.arguments[place]] if place in first.arguments else []
     lines += [line for line in (*first.stuck, first.crash) if line]
-    return "\n".join([*lines, "", f"repeat: {of_scenario(name, first.seed, loads=loads)}"])
+    given = {key: scenario.overrides.get(f"strategy.{key}") for key in ("name", "mutant")}
+    again = of_scenario(
+        scenario.name, first.seed, strategy=given["name"], mutant=given["mutant"], loads=loads
+    )
+    return "\n".join([*lines, "", f"repeat: {again}"])

@@ -90,6 +90,7 @@ class Pauses:
 
     def __init__(self) -> None:
         self.planned: dict[tuple[str, str], list[tuple[str | None, Future[Any]]]] = {}
+        self._stopped: list[Future[Any]] = []
 
     def add(self, node: str, point: str, tx: str | None, until: Future[Any]) -> None:
         """The next task of the node (of the transaction) that comes by waits for `until`."""
@@ -98,12 +99,18 @@ class Pauses:
     def __bool__(self) -> bool:
         return bool(self.planned)
 
+    def stopped(self, until: Future[Any]) -> bool:
+        """Whether a pause has stopped a task while it lasted."""
+        return any(until is one for one in self._stopped)
+
     def take(self, node: str, point: str, tx: str | None) -> Future[Any] | None:
         """What a task at this point has to wait for; each pause stops one task, once."""
         planned = self.planned.get((node, point), [])
         for place, (wanted, until) in enumerate(planned):
             if wanted is None or wanted == tx:
                 del planned[place]
+                if not until.done:
+                    self._stopped.append(until)
                 return until
         return None
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import field, structs
 
-from sim.checkers.base import Anomaly, Violation, judge
+from sim.checkers.base import Anomaly, Violation, forbidden, judge
 from sim.checkers.case import Case
 from sim.checkers.explain import cycle, timeline
 from sim.checkers.findings import Finding, Signature, signature
@@ -20,7 +20,7 @@ from sim.checkers.stuck import waiting
 from sim.history import codec
 from sim.history.figures import Buckets, Figures, bucketed, figures, samples
 from sim.history.history import History
-from sim.history.world_events import StepMissed
+from sim.history.world_events import NothingMatched, StepMissed
 from sim.model.records import Record
 from sim.registry import UnknownPluginError, load_file
 from sim.world import findings, swarm
@@ -59,7 +59,8 @@ class RunRow(Record, frozen=True):
 
     `reached` counts every probe, those that the scenario asks for in any case. `arguments` tells
     violations in words, by their places: the first of each structure. `missed` are scripted steps
-    that did not end as expected, `stuck` operations that never ended. A crashed run has a `crash`
+    that did not end as expected and probes that must not be reached, `stuck` operations that never
+    ended, `unmatched` holds, pauses and faults that met nothing. A crashed run has a `crash`
     and neither fingerprint nor figures; `origin` is where it came from, for developers.
     """
 
@@ -74,6 +75,7 @@ class RunRow(Record, frozen=True):
     omitted: dict[str, int] = field(default_factory=dict)
     arguments: dict[int, str] = field(default_factory=dict)
     missed: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
     figures: Figures | None = None
@@ -182,10 +184,8 @@ def row_of(
         violations=verdict.violations,
         omitted=verdict.omitted,
         arguments=arguments,
-        missed=tuple(
-            f"step {missed.step} (line {missed.line}): expected {missed.expected}, got {missed.got}"
-            for missed in history.of(StepMissed)
-        ),
+        missed=(*_missed(history), *_forbidden(case)),
+        unmatched=tuple(event.what for event in history.of(NothingMatched)),
         stuck=tuple(waiting(case, event) for event in verdict.stuck),
         unjudged=verdict.unjudged,
         figures=with_measures(figures(history), verdict.measures),
@@ -196,6 +196,17 @@ def row_of(
             "schema_wait_ms": bucketed(taken.wait_us),
         },
     )
+
+
+def _missed(history: History) -> Iterator[str]:
+    for one in history.of(StepMissed):
+        yield f"step {one.step} (line {one.line}): expected {one.expected}, got {one.got}"
+
+
+def _forbidden(case: Case) -> Iterator[str]:
+    for probe, times in forbidden(case).items():
+        often = "once" if times == 1 else f"{times:,} times"
+        yield f"{probe} must never be reached, but was {often}"
 
 
 def with_measures(taken: Figures, measures: Measures) -> Figures:

@@ -7,6 +7,8 @@ from typing import Any
 from sim.checkers.base import CHECKERS
 from sim.model import probes
 from sim.model.reasons import Reason
+from sim.mutants.base import MUTANTS
+from sim.strategies.base import STRATEGIES
 from sim.world import config
 from sim.world.positions import Path
 from sim.world.problems import Origin, convert, few, near
@@ -190,14 +192,43 @@ def check_step(step: str | None, ids: Sequence[str], origin: Origin, path: Path)
         raise origin.error(path, f"no step has the id {step!r}; {near(step, ids)}")
 
 
-def read_expect(expect: str | dict[str, Any], origin: Origin) -> str | dict[str, Any]:
+def label_of(strategy: str, mutant: str | None) -> str:
+    """A design as results name it, and `expect_under`: `iep`, `iep + no_commit_check`."""
+    return strategy if mutant is None else f"{strategy} + {mutant}"
+
+
+def check_design(label: str, origin: Origin, path: Path) -> None:
+    """A strategy that is known, and a mutant after ` + `."""
+    strategy, plus, mutant = label.partition(" + ")
+    if strategy not in STRATEGIES:
+        what = f"no strategy is called {strategy!r}; {near(strategy, STRATEGIES)}"
+        raise origin.error(path, what)
+    if plus and mutant not in MUTANTS:
+        what = f"no mutant is called {mutant!r}; {few(mutant, MUTANTS, 'ddlsim list mutants')}"
+        raise origin.error(path, what)
+
+
+def expect_of(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:
+    """What a run must come to under a design: its own entry of `expect_under`, else `expect`."""
+    expect = read_expect(table.expect, origin)
+    for label, one in table.expect_under.items():
+        check_design(label, origin, ("expect_under", label))
+        own = read_expect(one, origin, ("expect_under", label))
+        expect = own if label == design else expect
+    return expect
+
+
+def read_expect(
+    expect: str | dict[str, Any], origin: Origin, path: Path = ("expect",)
+) -> str | dict[str, Any]:
     """What the run must come to; a single `violated` becomes a list."""
-    path: Path = ("expect",)
     known = '"ok", "stuck", "vacuous", { violated = ["I1"] } or { finding = "F-2" }'
     if isinstance(expect, str):
         if expect not in ("ok", "stuck", "vacuous"):
             raise origin.error(path, f"expected {known}, not {expect!r}")
         return expect
+    if not isinstance(expect, dict):
+        raise origin.error(path, f"expected {known}")
     if list(expect) == ["finding"]:
         if not re.fullmatch(r"F-\d+", str(expect["finding"])):
             raise origin.error((*path, "finding"), 'expected the id of a finding, such as "F-2"')

@@ -21,6 +21,12 @@ class ClusterLevers:
         self._undo: list[Callable[[], None]] = []
         self._cuts: dict[str, list[Rule]] = {}
         self._released = 0
+        self._rules: list[Rule] = []
+
+    @property
+    def idle(self) -> bool:
+        """Whether it was set on messages and has met none."""
+        return bool(self._rules) and not any(rule.hits for rule in self._rules)
 
     def nodes(self) -> Sequence[str]:
         """Every node, in order."""
@@ -59,7 +65,9 @@ class ClusterLevers:
 
     def hold_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
         """From now on matching messages are kept back; released, they arrive in order."""
-        self._undo.append(self._cluster.network.hold(sender, to, kind).release)
+        held = self._cluster.network.hold(sender, to, kind)
+        self._rules.append(held)
+        self._undo.append(held.release)
 
     def block_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
         """From now on matching messages are lost."""
@@ -180,4 +188,5 @@ class ClusterLevers:
 
     def _install(self, rule: Rule) -> None:
         self._cluster.network.install(rule)
+        self._rules.append(rule)
         self._undo.append(rule.remove)

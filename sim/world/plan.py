@@ -47,6 +47,7 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
         idle_ticks=table.idle_ticks,
         strict=table.strict,
         all_claims=table.all_claims,
+        never_reaches=scenario.never_reaches,
         programs=programs,
         steps=steps,
         links=plan_nodes.links(scenario),

@@ -139,3 +139,4 @@ class Plan(Record, frozen=True):
     recording: bool = True
     strict: bool = False
     all_claims: bool = False
+    never_reaches: tuple[str, ...] = ()

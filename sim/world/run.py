@@ -16,6 +16,7 @@ from sim.history.world_events import (
     MessageDelivered,
     MessageSent,
     NeverCompleted,
+    NothingMatched,
 )
 from sim.kernel.envelope import TracedEnvelope
 from sim.nemesis.base import FAULTS, Fault, touched
@@ -72,6 +73,7 @@ class Run:
         self._programs: list[ProgramRunner] = []
         self._faults: list[tuple[Fault, ClusterLevers, FaultPlan]] = []
         self._healed: dict[int, None] = {}
+        self._on_nobody: dict[int, None] = {}
         self._touched: dict[int, tuple[str, ...]] = {}
         if plan.trace:
             self.cluster.network.trace = self._trace
@@ -90,6 +92,8 @@ class Run:
         self.loop.run(self.plan.load_until_us)
         self._heal_all()
         self._drain()
+        self._steps.settle(self.history)
+        self._tell_unmatched()
         read_back(self.cluster)
         self.history.end_us = self.loop.now_us
         self.history.executed_events = self.loop.events
@@ -156,6 +160,7 @@ class Run:
             fault.begin(levers)
         except NobodyError:
             self._recorder.probe("fault-on-nobody")
+            self._on_nobody[number] = None
             self._heal_fault(number)
 
     def _heal_fault(self, number: int) -> None:
@@ -184,6 +189,19 @@ class Run:
             self._healed[number] = None
         if lasting:
             self.loop.run(now_us + SLICE_US)
+
+    def _tell_unmatched(self) -> None:
+        """Holds, pauses and faults of the scenario that met nothing, for those who wrote them."""
+        told = self._steps.unmatched()
+        for number, (fault, levers, planned) in enumerate(self._faults):
+            on = "" if fault.node_named is None else f" on {fault.node_named}"
+            what = f"faults[{number}] ({planned.name}{on})"
+            if number in self._on_nobody:
+                told.append(f"{what} struck nothing: no node had that part")
+            elif levers.idle:
+                told.append(f"{what} met no message")
+        for what in told:
+            self._recorder.record(NothingMatched(self.loop.now_us, what))
 
     # --- drain and read back ----------------------------------------------------------------------
 
@@ -231,6 +249,7 @@ class Run:
             settings=settings,
             strict=plan.strict,
             all_claims=plan.all_claims,
+            never_reaches=plan.never_reaches,
         )
 
     def _trace(self, what: str, at_us: int, envelope: TracedEnvelope) -> None:

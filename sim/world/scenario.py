@@ -96,6 +96,11 @@ class Scenario(Record, frozen=True):
         return tuple(self.table.reaches)
 
     @property
+    def never_reaches(self) -> tuple[str, ...]:
+        """The probes that no run of it may reach."""
+        return tuple(self.table.never_reaches)
+
+    @property
     def scripted(self) -> bool:
         """Whether nothing in it is left to dice: it needs no seed."""
         return bool(self.steps) and not self.workloads
@@ -165,11 +170,9 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
 
 def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -> Scenario:
     """Every check that looks at more than one key, in the order of the file."""
-    expect = checks.read_expect(table.expect, origin)
-    checks.check_finding(table, expect, origin)
-    checks.check_probes(table.reaches, origin, "reaches")
-    check_clauses(table.clauses, origin)
     strategy, fields, mutant = _strategy(table.strategy, origin)
+    design = checks.label_of(strategy, mutant)
+    expect = _head(table, design, origin)
     numbers = checks.protocol_numbers(table.protocol, origin)
     nodes = checks.nodes_of(table.cluster, origin)
     voters = checks.voters_of(table.cluster, nodes, origin)
@@ -181,7 +184,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     checks.check_network(table.network, nodes, origin)
     schema = read_schema(table.schema, origin, files)
     migrations = read_migrations(table.migration, nodes, origin, files)
-    reader = StepReader(nodes, origin)
+    reader = StepReader(nodes, design, origin)
     steps = reader.read(table.step)
     later = [line for entry in migrations for line in entry.statements]
     made = [*schema, *later, *reader.ddl]
@@ -224,6 +227,16 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         overrides={**given.overrides, **files.overrides()},
         directory=given.directory,
     )
+
+
+def _head(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:
+    """What a file says of itself, found possible; what it must come to under this design."""
+    expect = checks.expect_of(table, design, origin)
+    checks.check_finding(table, expect, origin)
+    checks.check_probes(table.reaches, origin, "reaches")
+    checks.check_probes(table.never_reaches, origin, "never_reaches")
+    check_clauses(table.clauses, origin)
+    return expect
 
 
 def _check_work(scenario: Scenario, origin: Origin) -> None:

@@ -29,6 +29,7 @@ class StepTable(TableRecord, frozen=True):
     session: bool = False
     read_only: bool = False
     expect: str | dict[str, Any] | None = None
+    expect_under: dict[str, Any] = field(default_factory=dict)
 
 
 class HoldTable(TableRecord, frozen=True):

@@ -6,12 +6,13 @@ from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Operation, Put, 
 from sim.model.programs import Step
 from sim.model.schema import Value
 from sim.units import Micros, ms
-from sim.world.checks import check_event, check_reason, must_be_client, must_exist
+from sim.world.checks import check_design, check_event, must_be_client, must_exist
 from sim.world.positions import Path
 from sim.world.problems import Origin, near
 from sim.world.row_types import RowTypes
 from sim.world.script import EVENT, StepTable
 from sim.world.sqltext import SqlLine, names_made, read_ddl, read_query
+from sim.world.step_expect import read_step_expect
 
 _WORDS: dict[str, Operation] = {"begin": Begin(), "commit": Commit(), "rollback": Rollback()}
 _FORMS = {
@@ -25,8 +26,8 @@ _FORMS = {
 class StepReader:
     """Reads the steps of one scenario, one after the other."""
 
-    def __init__(self, nodes: tuple[str, ...], origin: Origin) -> None:
-        self._nodes, self._origin = nodes, origin
+    def __init__(self, nodes: tuple[str, ...], design: str, origin: Origin) -> None:
+        self._nodes, self._design, self._origin = nodes, design, origin
         self.made: list[Step] = []
         self.ddl: list[SqlLine] = []
         self._clients: dict[str, str] = {}  # by transaction
@@ -81,7 +82,7 @@ class StepReader:
             plus_us=plus_us,
             session=table.session,
             read_only=table.read_only,
-            expect=self._expect(table.expect, (*path, "expect")),
+            expect=self._expect(table, do, path),
             line=self._origin.line(path),
         )
         self.made.append(step)
@@ -203,29 +204,21 @@ class StepReader:
 
     # -- what must come of it ----------------------------------------------------------------------
 
-    def _expect(self, expect: str | dict[str, Any] | None, path: Path) -> Any:
-        if expect is None or expect in ("ok", "unknown"):
-            return expect
-        kinds = "aborts", "fails", "rows", "waits_until_ms", "tolerance_ms"
-        if isinstance(expect, str):
-            what = f'"{expect}" is no expectation; "ok", "unknown" or a table of {", ".join(kinds)}'
-            raise self._origin.error(path, what)
-        for key, value in expect.items():
-            if key not in kinds:
-                raise self._origin.error((*path, key), f"unknown key; {near(key, kinds)}")
-            if key in ("aborts", "fails"):
-                check_reason(value, self._origin, (*path, key))
-            if key.endswith("_ms") and (type(value) not in (int, float) or not value >= 0):
-                raise self._origin.error((*path, key), f"expected milliseconds, not {value!r}")
-            if key == "rows" and not _are_rows(value):
-                what = "expected a list of rows: [{ id = 1, v = 5 }]"
-                raise self._origin.error((*path, key), what)
-        if sum(key in expect for key in kinds[:4]) != 1:
-            what = "expect just one of aborts, fails, rows and waits_until_ms"
-            raise self._origin.error(path, what)
-        if "tolerance_ms" in expect and "waits_until_ms" not in expect:
-            raise self._origin.error(path, "tolerance_ms is the tolerance of waits_until_ms")
-        return expect
+    def _expect(self, table: StepTable, do: Operation, path: Path) -> Any:
+        """What this design must come to: its own entry of `expect_under`, else `expect`."""
+        implicit = table.tx is None
+        chosen = table.expect
+        for design, one in table.expect_under.items():
+            own = (*path, "expect_under", design)
+            check_design(design, self._origin, own)
+            if not isinstance(one, str | dict):
+                raise self._origin.error(own, "expected a string or a table")
+            read_step_expect(one, do, implicit=implicit, origin=self._origin, path=own)
+            chosen = one if design == self._design else chosen
+        if table.expect is not None:
+            own = (*path, "expect")
+            read_step_expect(table.expect, do, implicit=implicit, origin=self._origin, path=own)
+        return chosen
 
     # -- all of them together ----------------------------------------------------------------------
 
@@ -247,10 +240,6 @@ class StepReader:
                     raise self._origin.error(("step", index), what)
                 if chain[-1] in chain[:-1]:
                     break
-
-
-def _are_rows(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
 
 
 def names_of(statements: list[SqlLine]) -> list[str]:

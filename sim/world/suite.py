@@ -2,7 +2,8 @@
 
 A *case* is one scenario under one design. There are three kinds:
 
-* `scenario`: as its file says; its outcome is compared with its `expect`.
+* `scenario`: as its file says; its outcome is compared with its `expect`, and once more under each
+  design that its `expect_under` names.
 * `mutant`: a scenario that expects its mutant's own judge to convict. Each seed is run twice, with
   and without the mutant: a conviction means nothing if the design alone is convicted too.
 * `claims`: a generated scenario that expects ok, under another design; what that design claims must
@@ -25,8 +26,9 @@ from sim.model.records import Record
 from sim.mutants.base import MUTANTS
 from sim.strategies.base import STRATEGIES
 from sim.world.campaign import Job, Runner, RunRow
+from sim.world.checks import label_of
 from sim.world.problems import ScenarioError
-from sim.world.scenario import Scenario
+from sim.world.scenario import NO_MUTANT, Scenario, override
 from sim.world.shipped import load, shipped
 
 BLOCKS: Final = 5
@@ -40,8 +42,8 @@ Kind = Literal["scenario", "mutant", "claims"]
 class Case(Record, frozen=True):
     """One scenario under one design; `judge` is who must convict its mutant.
 
-    `varied` tells that the scenario sets fields of the design, which then is not quite the named
-    one any more.
+    `under` names the design where it is not the file's own. `varied` tells that the scenario sets
+    fields of the design, which then is not quite the named one any more.
     """
 
     kind: Kind
@@ -53,6 +55,7 @@ class Case(Record, frozen=True):
     reaches: tuple[str, ...]
     scripted: bool
     varied: bool = False
+    under: str = ""
 
     @property
     def name(self) -> str:
@@ -100,6 +103,8 @@ def cases_of(
     designs = sorted(named | set(STRATEGIES)) if every_design else sorted(named)
     cases = [_as_written(scenario, tuple(loads)) for scenario in scenarios]
     for scenario in scenarios:
+        cases += _under_named(scenario, tuple(loads))
+    for scenario in scenarios:
         if is_measure(scenario):
             others = [design for design in designs if design != scenario.strategy]
             cases += _under_others(scenario, others, tuple(loads))
@@ -119,6 +124,30 @@ def _as_written(scenario: Scenario, loads: tuple[str, ...]) -> Case:
         scripted=scenario.scripted,
         varied=bool(scenario.strategy_fields),
     )
+
+
+def designs_named(scenario: Scenario) -> list[tuple[str, str | None]]:
+    """The designs, with their mutants, of which a scenario says what comes of it under them."""
+    table, own = scenario.table, label_of(scenario.strategy, scenario.mutant)
+    labels = [*table.expect_under, *(label for step in table.step for label in step.expect_under)]
+    found = []
+    for label in dict.fromkeys(labels):
+        strategy, plus, mutant = label.partition(" + ")
+        if label != own:
+            found.append((strategy, mutant if plus else None))
+    return found
+
+
+def under(scenario: Scenario, strategy: str, mutant: str | None) -> Scenario:
+    """The same scenario under another design; what must be reached is its own affair."""
+    changes = {"strategy.name": strategy, "strategy.mutant": mutant or NO_MUTANT, "reaches": []}
+    return override(scenario, changes)
+
+
+def _under_named(scenario: Scenario, loads: tuple[str, ...]) -> Iterator[Case]:
+    for strategy, mutant in designs_named(scenario):
+        case = _as_written(under(scenario, strategy, mutant), loads)
+        yield structs.replace(case, kind="scenario", under=label_of(strategy, mutant))
 
 
 def _convicts(scenario: Scenario, judge: str) -> bool:
@@ -148,6 +177,7 @@ def _under_others(
             job=Job(scenario.name, scenario.text, overrides, loads),
             strategy=design,
             reaches=(),
+            under=design,
         )
 
 

@@ -124,7 +124,7 @@ def _around(source: Source, knobs: Knobs) -> Table:
     files = {k: v for k, v in source.overrides.items() if k.startswith(EMBEDDED)}
     base = read(source.text, source.name or NAME, overrides=files)
     data: Table = tomllib.loads(source.text)
-    for key in ("finding", "reaches", "expect"):
+    for key in ("finding", "reaches", "never_reaches", "expect", "expect_under"):
         data.pop(key, None)
     _embed(data, base)
     if knobs.die("network").chance(0.7):
@@ -178,6 +178,7 @@ def _loosen(data: Table) -> None:
     """Steps no longer come out as scripted: nothing is expected of them, nobody waits for a yes."""
     for step in data.get("step", []):
         step.pop("expect", None)
+        step.pop("expect_under", None)
     for name, key in (("step", "after"), ("hold", "until"), ("pause", "until")):
         for table in data.get(name, []):
             event, dot, what = table.get(key, "").rpartition(".")

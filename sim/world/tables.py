@@ -43,7 +43,9 @@ class ScenarioTable(TableRecord, frozen=True):
     source: str = ""
     clauses: list[str] = field(default_factory=list)
     expect: str | dict[str, Any] = "ok"
+    expect_under: dict[str, Any] = field(default_factory=dict)
     reaches: list[str] = field(default_factory=list)
+    never_reaches: list[str] = field(default_factory=list)
     finding: FindingTable | None = None
     idle_ticks: bool = True
     strict: bool = False

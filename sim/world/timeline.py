@@ -5,8 +5,9 @@ Holds and pauses wait for the same events. What a step's `expect` says is compar
 it; a difference is an event of the history.
 """
 
-from typing import Any, Final
+from typing import Any
 
+from sim.history.history import History
 from sim.history.world_events import StepMissed
 from sim.kernel.future import Future
 from sim.kernel.rules import Hold
@@ -17,10 +18,9 @@ from sim.protocol.messages import Answer, Refusal, Submit
 from sim.units import US_PER_MS
 from sim.world.clients import ClientHost, Outcome
 from sim.world.cluster import Cluster
+from sim.world.overrides import toml_value
 from sim.world.plan_records import HoldPlan, PausePlan
-
-DEFAULT_TOLERANCE_MS: Final = 20
-"""How far from `waits_until_ms` a step may end where the scenario does not say."""
+from sim.world.step_outcome import AT_THE_END, Record, missed_at_once
 
 
 class StepHold(Hold):
@@ -54,12 +54,15 @@ class Timeline:
         self._loop = cluster.loop
         self._events: dict[str, Future[Any]] = {}
         self._begun: dict[str, None] = {}
+        self._to_settle: list[Step] = []
+        self._holds: dict[int, StepHold] = {}
+        self._pauses: list[Future[Any]] = []
         self.unfinished = [step.id for step in cluster.plan.steps]
 
     def start(self) -> None:
         """Set up every step, hold and pause; those of equal time come in the order of the file."""
-        for hold in self._cluster.plan.holds:
-            self._loop.call_at(hold.from_us, self._hold, hold)
+        for number, hold in enumerate(self._cluster.plan.holds):
+            self._loop.call_at(hold.from_us, self._hold, number, hold)
         for pause in self._cluster.plan.pauses:
             self._pause(pause)
         before: dict[str, str] = {}
@@ -80,8 +83,8 @@ class Timeline:
             found = self._events[name] = self._loop.future()
         return found
 
-    def _hold(self, hold: HoldPlan) -> None:
-        rule = StepHold(hold)
+    def _hold(self, number: int, hold: HoldPlan) -> None:
+        rule = self._holds[number] = StepHold(hold)
         self._cluster.network.install(rule)
         if hold.until_us is not None:
             self._loop.call_at(hold.until_us, rule.release)
@@ -94,6 +97,7 @@ class Timeline:
 
     def _pause(self, pause: PausePlan) -> None:
         until: Future[Any] = self._loop.future()
+        self._pauses.append(until)
         self._cluster.pauses.add(pause.node, pause.point, pause.tx, until)
         if pause.until_us is not None:
             self._loop.call_at(pause.until_us, until.try_set, None)
@@ -119,11 +123,7 @@ class Timeline:
         reply = await client.perform(
             step.id, step.tx, step.node, step.do, begins=begins, read_only=step.read_only
         )
-        missed = self._missed(step, reply)
-        if missed is not None:
-            self._cluster.recorder.record(
-                StepMissed(self._loop.now_us, step.id, step.line, str(step.expect), missed)
-            )
+        self._tell(step, self._missed(step, reply))
         self._event(f"{step.id}.{'ok' if type(reply) is Answer else 'failed'}").set(None)
         self._event(f"{step.id}.done").set(None)
         self.unfinished.remove(step.id)
@@ -138,43 +138,55 @@ class Timeline:
     # --- what was expected ------------------------------------------------------------------------
 
     def _missed(self, step: Step, reply: Outcome) -> str | None:
-        """What came instead of what the step expects; None if it is as expected."""
-        expect, got = step.expect, outcome_of(reply)
-        if expect is None:
+        """What came instead of what the step expects, as its client sees it."""
+        if step.expect is None:
             return None
-        if isinstance(expect, str):
-            return None if got == expect else got
-        for form in ("aborts", "fails"):
-            if form in expect:
-                return None if got == expect[form] else got
-        if type(reply) is not Answer:
-            return got
-        if "rows" in expect:
-            return self._missed_rows(step, expect["rows"], reply)
-        return self._missed_wait(expect)
-
-    def _missed_wait(self, expect: dict[str, Any]) -> str | None:
-        until_ms: float = expect["waits_until_ms"]
-        tolerance_ms: float = expect.get("tolerance_ms", DEFAULT_TOLERANCE_MS)
+        rows = None
+        if type(reply) is Answer and isinstance(step.do, Get | Scan):
+            client = self._clients[step.client].client
+            rows = [client.shown(step.do, cells) for _, cells in reply.rows]
         ended_ms = self._loop.now_us / US_PER_MS
-        if abs(ended_ms - until_ms) <= tolerance_ms:
-            return None
-        return f"ended at {ended_ms:g} ms"
+        missed = missed_at_once(step.expect, outcome_of(reply), rows, ended_ms)
+        later = isinstance(step.expect, dict) and any(key in step.expect for key in AT_THE_END)
+        if missed is None and later:
+            self._to_settle.append(step)
+        return missed
 
-    def _missed_rows(self, step: Step, rows: list[dict[str, Any]], reply: Answer) -> str | None:
-        """Rows are compared by the columns that the expectation names, in any order."""
-        client = self._clients[step.client].client
-        if not isinstance(step.do, Get | Scan):
-            return "no rows"
-        do = step.do
-        shown = [client.shown(do, cells) for _, cells in reply.rows]
-        left = list(shown)
-        for want in rows:
-            match = next((row for row in left if want.items() <= row.items()), None)
-            if match is None:
-                return f"rows {shown}"
-            left.remove(match)
-        return f"rows {shown}" if left else None
+    def settle(self, history: History) -> None:
+        """The run is over: compare what only its record tells."""
+        if not self._cluster.recorder.recording:
+            return
+        record = Record(history, (step.id for step in self._cluster.plan.steps))
+        for step in self._to_settle:
+            self._tell(step, record.missed(step))
+
+    def _tell(self, step: Step, missed: str | None) -> None:
+        if missed is not None:
+            expected = step.expect if isinstance(step.expect, str) else toml_value(step.expect)
+            self._cluster.recorder.record(
+                StepMissed(self._loop.now_us, step.id, step.line, expected, missed)
+            )
+
+    def unmatched(self) -> list[str]:
+        """The holds that kept nothing back, and the pauses that stopped no task."""
+        plan = self._cluster.plan
+        told = [
+            f"hold[{number}] ({described(hold)}) kept no message back"
+            for number, hold in enumerate(plan.holds)
+            if number not in self._holds or not self._holds[number].hits
+        ]
+        return told + [
+            f"pause[{number}] ({pause.node}, {pause.point}"
+            f"{'' if pause.tx is None else f', {pause.tx}'}) stopped no task"
+            for number, pause in enumerate(plan.pauses)
+            if not self._cluster.pauses.stopped(self._pauses[number])
+        ]
+
+
+def described(hold: HoldPlan) -> str:
+    """Which messages a hold is for."""
+    who = f"{hold.sender or 'any'} to {hold.to or 'any'}, {hold.kind or 'any kind'}"
+    return who if hold.label is None else f"{who}, of {hold.label}"
 
 
 def outcome_of(reply: Outcome) -> str:

@@ -108,7 +108,7 @@ def verified() -> str:
         ),
         (a_case(reaches=("leader-changed",)), [Trial(a_row(0)), Trial(a_row(1, a_cycle()))]),
         (a_case(kind="claims", strategy="iep_literal"), [Trial(a_row(0, a_cycle()))]),
-        (a_case(kind="claims", strategy="a5_safetime"), []),
+        (a_case(kind="claims", strategy="a5_safetime", under="a5_safetime"), []),
     ]
     cases, trials = zip(*suite, strict=True)
     result = verification(cases, trials, range(6), every_mutant=False)

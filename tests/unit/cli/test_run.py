@@ -174,6 +174,43 @@ def test_a_step_that_ends_otherwise_is_never_headed_ok(tmp_path: Path) -> None:
     assert (again.code, again.out.split()[0]) == (8, "UNMET")
 
 
+def test_what_must_never_be_reached_makes_a_run_unmet(tmp_path: Path) -> None:
+    wanted = 'reaches = ["ddl-installed"]\n'
+    path = tiny(tmp_path, **{wanted: 'never_reaches = ["ddl-installed", "failover"]\n'})
+    done = ddlsim("run", path, "--out", str(tmp_path / "out"))
+    assert (done.code, done.out.split()[0]) == (8, "UNMET")
+    assert "ddl-installed must never be reached, but was once" in flat(done.out)
+    assert ddlsim("check", str(tmp_path / "out" / "seed-0.jsonl")).code == 8
+    calm = tiny(tmp_path, **{wanted: 'never_reaches = ["failover"]\n'})
+    assert ddlsim("run", calm).code == 0
+
+
+def test_what_met_nothing_is_told(tmp_path: Path) -> None:
+    """It leaves the outcome alone: a design may send no such message."""
+    path = Path(tiny(tmp_path))
+    hold = '[[hold]]\nfrom = "n3"\nkind = "finish"\nuntil_ms = 50\n'
+    path.write_text(f"{path.read_text('utf-8')}\n{hold}", "utf-8")
+    what = "hold[0] (n3 to any, finish) kept no message back"
+    done = ddlsim("run", str(path))
+    assert done.code == 0
+    assert f"met nothing {what}" in flat(done.out)
+    assert document(str(path))["runs"][0]["unmatched"] == [what]
+
+
+def test_another_design_may_have_expectations_of_its_own(tmp_path: Path) -> None:
+    """`verify` runs the scenario under each of them, and repeats what disappoints."""
+    head = 'expect_under = { a5_safetime = { violated = ["I4"] }, ignite3 = "ok" }\n'
+    path = tiny(tmp_path, **{'expect = "ok"\nreaches': f'{head}expect = "ok"\nreaches'})
+    assert ddlsim("run", path, "--expect").code == 0
+    assert ddlsim("run", path, "--expect", "--strategy", "ignite3").code == 0
+    assert ddlsim("run", path, "--expect", "--strategy", "a5_safetime").code == 1
+    done = ddlsim("verify", path)
+    assert done.code == 1
+    assert "3 cases, 3 runs" in done.out
+    assert f"{path} under a5_safetime: expected to be violated, but it is ok" in flat(done.out)
+    assert f"repeat: ddlsim run {path} --seed 0 --strategy a5_safetime --expect" in flat(done.out)
+
+
 def test_a_broken_claim_is_graver_than_an_unmet_step(tmp_path: Path) -> None:
     shipped = ROOT / "scenarios" / "negative" / "allows_dropped_column.toml"
     negative = shipped.read_text("utf-8")

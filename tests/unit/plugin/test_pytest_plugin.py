@@ -13,6 +13,7 @@ from sim.plugin import pytest_plugin
 from sim.plugin.pytest_plugin import told
 from sim.world.campaign import Job, Runner
 from sim.world.expectation import sum_of
+from sim.world.shipped import load
 from tests.unit.cli.command import ROOT, TINY
 
 pytest_plugins = "pytester"
@@ -32,7 +33,7 @@ DICE = DICE.replace('reaches = ["ddl-installed"]', 'reaches = ["implicit-retry"]
 def warm_up() -> None:
     """Import what a run needs: pytester forgets what is first imported in a run of its own."""
     row = Runner(Job("tiny", TINY, {})).row(0)
-    assert told("tiny", sum_of([row], reaches=(), expect="stuck"), [])
+    assert told(load("smoke"), sum_of([row], reaches=(), expect="stuck"), [])
 
 
 @pytest.fixture
@@ -173,3 +174,14 @@ def test_the_entry_point_names_the_plugin() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     points = settings["project"]["entry-points"]["pytest11"]
     assert import_module(points["ddlsim"]) is pytest_plugin
+
+
+def test_each_design_that_a_scenario_names_is_an_item(team: pytest.Pytester) -> None:
+    """What is expected under it counts there, and the command that repeats it names it."""
+    under = 'expect = "ok"\nexpect_under = { a5_safetime = { aborts = "BAD_ROW" } }'
+    text = TINY.replace('{ v = 5 }]\nexpect = "ok"', f"{{ v = 5 }}]\n{under}")
+    assert text != TINY
+    write(team, "tiny", text)
+    done = run(team, "--ddlsim", "scenarios")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["*seed 0 under a5_safetime*", "*--strategy a5_safetime*"])

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import sim
-from sim.history.world_events import NeverCompleted, StepMissed
+from sim.history.world_events import NeverCompleted, NothingMatched, StepMissed
 from sim.nemesis.base import FAULTS
 from sim.workload.base import WORKLOADS
 from sim.world import config, script
@@ -23,9 +23,24 @@ TEXT = (Path(sim.__file__).parents[1] / "scenarios" / "README.md").read_text("ut
 EXAMPLES = re.findall(r"^```toml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 
-def test_there_are_two_generated_and_three_scripted_examples() -> None:
+def test_there_are_two_generated_and_four_scripted_examples() -> None:
     read_all = [read(text, "example") for text in EXAMPLES]
-    assert [example.scripted for example in read_all] == [False, True, True, True, False]
+    assert [example.scripted for example in read_all] == [False, True, True, True, True, False]
+
+
+def test_the_short_form_stands_first_of_the_scripted_ones() -> None:
+    assert "step = [" in EXAMPLES[1]
+    assert "[[step]]" not in EXAMPLES[1]
+    assert all("[[step]]" in text for text in EXAMPLES[2:5])
+
+
+def test_a_stale_read_is_unmet_under_a_design_that_shows_the_column() -> None:
+    """The README's first schedule passed under the right design too: no row said that w is gone."""
+    history = run(plan(read(EXAMPLES[2], "example", overrides={"strategy.name": "iep"}), 1))
+    assert [(missed.step, missed.got) for missed in history.of(StepMissed)][-1] == (
+        "stale",
+        "rows [{ id = 1, v = 1, w = 7 }]",
+    )
 
 
 @pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: text[11:40])
@@ -34,6 +49,7 @@ def test_an_example_runs_and_its_steps_come_out_as_expected(text: str) -> None:
 
     assert history.of(StepMissed) == []
     assert history.of(NeverCompleted) == []
+    assert history.of(NothingMatched) == []
 
 
 def records(module: Any) -> list[type[TableRecord]]:

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import Failed, Invoked, Ok, TxBegan, Unknown
+from sim.history.events import Failed, Invoked, Ok, TxAborted, TxBegan, Unknown
 from sim.history.history import History
-from sim.history.world_events import NeverCompleted, StepMissed
+from sim.history.world_events import NeverCompleted, NothingMatched, StepMissed
 from sim.model.ports import NO_REPLY
 from sim.model.reasons import Reason
+from sim.protocol.commit import TransactionEnds
 from sim.protocol.messages import Answer, CatalogUpdate, ClientCommit, Refusal, Submit
 from sim.units import Timestamp
 from sim.world.timeline import operation_of, outcome_of
@@ -252,7 +253,9 @@ def test_an_expectation_is_compared_with_what_came(do: Any, expect: Any, got: st
         ({"aborts": "LOCK_CONFLICT"}, None),
         ({"aborts": "SCHEMA_CHANGED"}, "LOCK_CONFLICT"),
         ("ok", "LOCK_CONFLICT"),
-        ({"rows": []}, "LOCK_CONFLICT"),
+        ({"outcome": "ok"}, "LOCK_CONFLICT"),
+        ({"fails": ["SCHEMA_CHANGED", "LOCK_CONFLICT"]}, None),
+        ({"aborts": ["SCHEMA_CHANGED", "TX_FINISHED"]}, "LOCK_CONFLICT"),
         ({"waits_until_ms": 15}, "LOCK_CONFLICT"),
     ],
 )
@@ -292,25 +295,154 @@ def test_an_end_can_be_expected_at_an_instant(
 
 
 @pytest.mark.parametrize(
-    ("rows", "fits"),
+    ("rows", "exact", "fits"),
     [
-        ([{"id": 2, "v": 6}, {"id": 1, "v": 5}], True),
-        ([{"v": 5}, {"id": 2}], True),
-        ([{"v": 5}], False),
-        ([{"v": 5}, {"v": 5}], False),
-        ([{"v": 5}, {"v": 6}, {}], False),
-        ([{"v": 5, "w": 1}, {"v": 6}], False),
+        ([{"id": 2, "v": 6}, {"id": 1, "v": 5}], True, True),
+        ([{"id": 2, "v": 6}, {"id": 1}], True, False),
+        ([{"id": 2, "v": 6}, {"id": 1, "v": 5, "w": {"absent": True}}], True, True),
+        ([{"id": 2, "v": 6}, {"id": 1, "v": {"absent": True}}], True, False),
+        ([{"id": 2, "v": 6}, {"id": 1, "v": {"null": True}}], True, False),
+        ([{"id": 2, "v": 6}, {"id": 1, "v": 5, "w": {"null": True}}], True, False),
+        ([{"v": 5}, {"id": 2}], False, True),
+        ([{}, {"v": 5}], False, True),  # whichever row the first one takes
+        ([{"v": 5, "w": {"absent": True}}, {"id": 2}], False, True),
+        ([{"v": 5}], False, False),
+        ([{"v": 5}, {"v": 5}], False, False),
+        ([{"v": 5}, {"v": 6}, {}], False, False),
+        ([{"v": 5, "w": 1}, {"v": 6}], False, False),
     ],
 )
-def test_rows_are_expected_in_any_order_by_some_of_their_columns(rows: Any, fits: bool) -> None:
-    """Every row once, and no other."""
+def test_rows_are_expected_in_any_order_and_with_all_of_their_columns(
+    rows: Any, exact: bool, fits: bool
+) -> None:
+    """Every row once, and no other; with `exact = false` by the columns that are named."""
     history = steps(
         {"do": ["put", "t", 1, {"v": 5}]},
         {"do": ["put", "t", 2, {"v": 6}]},
-        {"do": ["scan", "t"], "expect": {"rows": rows}},
+        {"do": ["scan", "t"], "expect": {"rows": rows} | ({} if exact else {"exact": False})},
     )
-    got = "rows [{'id': 1, 'v': 5}, {'id': 2, 'v': 6}]"
+    got = "rows [{ id = 1, v = 5 }, { id = 2, v = 6 }]"
     assert [event for *_, event in missed(history)] == ([] if fits else [got])
+
+
+ALTER = {"at_ms": 20, "ddl": "ALTER TABLE t ADD COLUMN w INT"}
+
+
+def test_a_column_that_is_null_is_there_and_one_that_is_not_is_absent() -> None:
+    put = {"do": ["put", "t", 1, {"v": 5}]}
+    null = {"rows": [{"id": 1, "v": 5, "w": {"null": True}}]}
+    gone = {"rows": [{"id": 1, "v": 5}]}
+    for late, right, wrong in ((False, gone, null), (True, null, gone)):
+        read = {"do": "SELECT * FROM t"} | ({"after": "s2.ok"} if late else {"at_ms": 10})
+        assert missed(steps(put, {**ALTER, "client": "d"}, {**read, "expect": right})) == []
+        assert missed(steps(put, {**ALTER, "client": "d"}, {**read, "expect": wrong}))
+
+
+@pytest.mark.parametrize(
+    ("step", "expect", "got"),
+    [
+        ("d", {"tu_ms": 120, "version": 2, "waits_until_ms": 128, "tolerance_ms": 0}, None),
+        ("d", {"tu_ms": 121}, "tu_ms = 120"),
+        ("d", {"tu_ms": 125, "tolerance_ms": 5}, None),
+        ("d", {"version": 1}, "version 2"),
+        ("noop", {"tu_ms": 120}, "no tu_ms"),
+        ("old", {"version": 1, "commit_ts_ms": 10}, None),
+        ("old", {"version": 2}, "version 1"),
+        ("old", {"commit_ts_ms": 11}, "commit_ts_ms = 10"),
+        ("new", {"version": 2, "rows": [{"id": 1, "v": 5, "w": {"null": True}}]}, None),
+        ("new", {"version": 1}, "version 2"),
+        ("c", {"commit_ts_ms": 210}, None),
+        ("c", {"commit_ts_ms": 190}, "commit_ts_ms = 210"),
+    ],
+)
+def test_a_version_a_commit_and_tu_are_those_of_the_record(
+    step: str, expect: dict[str, Any], got: str | None
+) -> None:
+    """DD is 100 ms: of a statement at 20 ms Tu is 120."""
+    made: dict[str, dict[str, Any]] = {
+        "old": {"client": "a", "at_ms": 10, "do": ["put", "t", 1, {"v": 5}]},
+        "d": {**ALTER, "client": "b"},
+        "noop": {"client": "b", "ddl": "DROP TABLE IF EXISTS nowhere"},
+        "new": {"client": "a", "tx": "T", "at_ms": 200, "do": ["get", "t", 1]},
+        "c": {"client": "a", "tx": "T", "at_ms": 210, "do": "commit"},
+    }
+    made[step]["expect"] = expect
+    history = steps(*({"id": name, **keys} for name, keys in made.items()))
+    assert [event for *_, event in missed(history)] == ([] if got is None else [got])
+
+
+def test_an_outcome_and_its_instant_can_be_expected_together() -> None:
+    """LOCK_CONFLICT comes after three tries, 15 ms; silence when the client waits no more."""
+    refused = {**REFUSED, "tx": "T2"}
+    early = {"aborts": "LOCK_CONFLICT", "waits_until_ms": 15, "tolerance_ms": 0.5}
+    assert missed(steps(TAKEN, {**refused, "expect": early})) == []
+    [(_, _, got)] = missed(steps(TAKEN, {**refused, "expect": {**early, "waits_until_ms": 90}}))
+    assert got == "LOCK_CONFLICT at 15 ms"
+    tail = hold(**{"from": "n1", "to": "c", "until_ms": 300})
+    silent = {"outcome": "unknown", "waits_until_ms": 50, "tolerance_ms": 0}
+    assert missed(steps({"expect": silent}, head=SILENT, tail=tail)) == []
+
+
+def test_who_aborts_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal that leaves its transaction open is not an abort, whatever its reason."""
+    expect = {**REFUSED, "tx": "T2", "expect": {"aborts": "LOCK_CONFLICT"}}
+    assert missed(steps(TAKEN, expect)) == []
+    monkeypatch.setattr(TransactionEnds, "abort", lambda *_: None)
+    assert [got for *_, got in missed(steps(TAKEN, expect))] == ["its transaction is not over"]
+    fails = {**expect, "expect": {"fails": "LOCK_CONFLICT"}}
+    assert missed(steps(TAKEN, fails)) == []
+
+
+def test_a_single_operation_aborts_under_the_names_of_its_attempts() -> None:
+    refused = {**REFUSED, "expect": {"aborts": "LOCK_CONFLICT"}}
+    assert missed(steps(TAKEN, refused)) == []
+    assert len(steps(TAKEN, refused).of(TxAborted)) > 1
+
+
+def test_a_design_has_expectations_of_its_own() -> None:
+    """By its name, with its mutant if it has one; all others keep `expect`."""
+    text = step(id='"r"', client='"c"', node='"n1"', do='["get", "t", 1]', expect='"unknown"')
+    text += 'expect_under = { a5_safetime = "ok", "iep + no_commit_check" = { rows = [] } }\n'
+    for head, fits in (
+        ("", False),
+        ('[strategy]\nname = "a5_safetime"\n', True),
+        ('[strategy]\nname = "iep"\nmutant = "no_commit_check"\n', True),
+        ('[strategy]\nname = "iep"\nmutant = "no_operation_check"\n', False),
+    ):
+        assert (ran(f"{head}{text}").of(StepMissed) == []) == fits
+
+
+# --- what met nothing -----------------------------------------------------------------------------
+
+
+def unmatched(history: History) -> list[str]:
+    return [event.what for event in history.of(NothingMatched)]
+
+
+def test_a_hold_or_a_pause_that_meets_nothing_is_told() -> None:
+    tail = hold(**{"from": "n3", "to": "n2", "kind": "finish", "until_ms": 300})
+    tail += hold(**{"from": "c", "until_ms": 5}) + hold(
+        **{"from": "c", "label": "s1", "from_ms": 50, "until_ms": 60}
+    )
+    tail += pause(node="n1", point="before-commit-ts", tx="T", until_ms=90)
+    tail += pause(node="n2", point="before-commit-ts", until_ms=90)
+    history = steps({"tx": "T"}, {"tx": "T", "do": "commit"}, tail=tail)
+    assert unmatched(history) == [
+        "hold[0] (n3 to n2, finish) kept no message back",
+        "hold[2] (c to any, any kind, of s1) kept no message back",
+        "pause[1] (n2, before-commit-ts) stopped no task",
+    ]
+
+
+def test_a_fault_that_meets_nothing_is_told() -> None:
+    lag = '[[faults]]\nname = "learner_lag"\nnode = "{}"\nfrom_ms = 5\nfor_ms = 30\n'
+    late = "[run]\nload_ms = 100\n" + lag.format("primary of later") + lag.format("n2")
+    late += '[[faults]]\nname = "clog"\nnode = "n2"\nto = "n3"\nkind = "finish"\ndelay_ms = 5\n'
+    history = steps({"ddl": "CREATE TABLE later (id INT PRIMARY KEY)", "at_ms": 6}, tail=late)
+    assert unmatched(history) == [
+        "faults[0] (learner_lag on primary of later) struck nothing: no node had that part",
+        "faults[2] (clog) met no message",
+    ]
 
 
 def test_every_answer_has_a_word() -> None:
