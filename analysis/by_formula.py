@@ -144,7 +144,7 @@ def worlds(cells: Cells) -> dict[int, World]:
     known: dict[int, World] = {}
     for cell in cells.cells:
         own = found.get(cell.number)
-        if own is None or own.parameters != cell.parameters:
+        if own is None or own.parameters != cell.swept:
             return {}
         known[cell.number] = World(read(own.text, own.name, overrides=own.overrides))
     return known

@@ -6,7 +6,10 @@ that resampling whole seeds gives (analysis/intervals.py).
 """
 
 import json
+import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,9 +17,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from analysis import histogram, intervals, provenance
+from analysis.axes import read_axis
 from analysis.rows import SCHEMA
 from sim import sealed
 from sim.units import US_PER_MS
+from sim.world.problems import Origin
 
 ROWS: Final = "rows.parquet"
 ROUNDING: Final = 1e-9
@@ -39,8 +44,26 @@ class Estimate(NamedTuple):
     high: float
 
 
+class Need(NamedTuple):
+    """An axis that a figure asks a sweep for: its usual name, and the path of keys that it sets.
+
+    A `*` in the path stands for any number or name.
+    """
+
+    name: str
+    path: str
+
+    def is_set_by(self, path: str) -> bool:
+        """Whether a sweep's path is such a one."""
+        return bool(re.fullmatch(re.escape(self.path).replace(r"\*", r"[^.\[\]]+"), path))
+
+
 class Cell:
-    """One cell: what ran, and its finished runs in the order of their seeds."""
+    """One cell: what ran, and its finished runs in the order of their seeds.
+
+    `parameters` are the swept values by the names that figures know them by, `swept` the same by
+    the names that the sweep gives them.
+    """
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         first = rows[0]
@@ -48,7 +71,8 @@ class Cell:
         self.scenario: str = first["scenario"]
         self.strategy: str = first["strategy"]
         self.mutant: str | None = first["mutant"]
-        self.parameters: dict[str, Any] = json.loads(first["parameters"])
+        self.swept: dict[str, Any] = json.loads(first["parameters"])
+        self.parameters = self.swept
         self.runs = len(rows)
         self.rows = [row for row in rows if row["outcome"] not in UNFINISHED]
 
@@ -56,6 +80,12 @@ class Cell:
     def design(self) -> str:
         """The strategy, and the mutant in it."""
         return f"{self.strategy} + {self.mutant}" if self.mutant else self.strategy
+
+    def named(self, names: Mapping[str, str]) -> "Cell":
+        """The same cell with parameters under other names."""
+        other = copy(self)
+        other.parameters = {names.get(name, name): value for name, value in self.swept.items()}
+        return other
 
     def value(self, name: str) -> Any:
         """A parameter, or `scenario`, `strategy`, `design`."""
@@ -172,16 +202,37 @@ class Cells:
         self.cells = tuple(cells)
         self.provenance = dict(origin)
 
-    def need(self, *names: str, figure: str) -> None:
-        """Whether every cell has these parameters; else an error that tells what to sweep."""
-        for name in names:
-            if name not in ("scenario", "strategy", "design") and any(
-                name not in cell.parameters for cell in self.cells
-            ):
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """The paths of keys that each swept parameter sets, by its name in the sweep's text."""
+        text, name = self.provenance.get("text"), self.provenance.get("sweep", "")
+        if not text:
+            return {}
+        document = tomllib.loads(text)
+        origin, sampled = Origin(name, text, []), "sample" in document
+        given = document.get("parameters", {}).items()
+        axes = [read_axis(key, value, origin, sampled=sampled) for key, value in given]
+        return {axis.name: axis.paths for axis in axes}
+
+    def need(self, *needs: Need, figure: str) -> "Cells":
+        """The cells with these axes under their usual names, by which the figure asks for them.
+
+        An axis is known by that name, or else by a path that it sets. Raises `CellsError`, telling
+        what to sweep, where there is none, or more than one.
+        """
+        names: dict[str, str] = {}
+        for need in needs:
+            if all(need.name in cell.parameters for cell in self.cells):
+                continue
+            found = [name for name, paths in self.paths.items() if any(map(need.is_set_by, paths))]
+            if len(found) != 1:
+                there = f"{len(found)}: {', '.join(found)}" if found else "none"
                 raise CellsError(
-                    f"the figure {figure!r} needs a sweep over {name}, and this one has none; "
-                    f"add it to [parameters]"
+                    f"the figure {figure!r} needs a sweep over {need.name} ({need.path}), and this "
+                    f"one has {there}; add it to [parameters], or name it so"
                 )
+            names[found[0]] = need.name
+        return Cells([cell.named(names) for cell in self.cells], self.provenance)
 
     def values(self, name: str) -> list[Any]:
         """The values of a parameter, in order."""

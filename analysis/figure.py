@@ -2,8 +2,8 @@
 
 A figure is one module `analysis/plot_NAME.py` with a function under `@figure`. It takes the cells
 of a sweep (`of="history"`: one history; `of="tune"`: what `ddlsim tune` found) and gives a
-matplotlib figure; it asks for the parameters that it needs and refuses a sweep that has
-them not. `ddlsim plot NAME DIR`, `python -m analysis.plot_NAME DIR` and, from any folder,
+matplotlib figure; it asks for the axes that it needs, by name or by path, and refuses a sweep
+that has them not. `ddlsim plot NAME DIR`, `python -m analysis.plot_NAME DIR` and, from any folder,
 `python analysis/plot_NAME.py DIR` do the same.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import analysis
-from analysis.cells import CellsError, read
+from analysis.cells import CellsError, Need, read
 from sim.history.history import History
 
 PREFIX: Final = "plot_"
@@ -27,7 +27,7 @@ class Plot(NamedTuple):
 
     name: str
     summary: str
-    needs: tuple[str, ...]
+    needs: tuple[Need, ...]
     of: Kind
     draw: Callable[[Any], Any]
 
@@ -36,7 +36,7 @@ _PLOTS: dict[str, Plot] = {}
 
 
 def figure(
-    name: str, summary: str, *, needs: tuple[str, ...] = (), of: Kind = "sweep"
+    name: str, summary: str, *, needs: tuple[Need, ...] = (), of: Kind = "sweep"
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Make a drawing function known; once, also where its module runs as a script."""
 
@@ -74,8 +74,7 @@ def draw(name: str, source: Path) -> Any:
         if plot.of == "tune":
             return plot.draw(tuned.read(source))
         cells = read(source)
-        cells.need(*plot.needs, figure=name)
-        return plot.draw(cells)
+        return plot.draw(cells.need(*plot.needs, figure=name))
 
 
 def _history(source: Path) -> History:

@@ -14,7 +14,7 @@ import numpy as np
 from analysis import closed_forms as forms
 from analysis import histogram
 from analysis.by_formula import World, worlds
-from analysis.cells import Cell, Cells, Estimate
+from analysis.cells import Cell, Cells, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, line, logarithmic, note
 from analysis.figure import figure, main
 from sim.units import US_PER_MS
@@ -53,7 +53,11 @@ def _percent(cell: Cell) -> Estimate:
     return Estimate(*(100 * one for one in cell.schema_aborts))
 
 
-@figure("abort_rate", "schema aborts against DDL per transaction", needs=(X,))
+@figure(
+    "abort_rate",
+    "schema aborts against DDL per transaction",
+    needs=(Need(X, "workload[*].gap_ms"),),
+)
 def draw(cells: Cells) -> Any:
     """Log-log, a line for each design; the closed form beside them."""
     drawn, axes = canvas(1, 1, height_in=4.2)

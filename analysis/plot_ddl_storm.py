@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis.by_formula import worlds
-from analysis.cells import Cell, Cells, Estimate
+from analysis.cells import Cell, Cells, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, line, logarithmic, note
 from analysis.figure import figure, main
 from analysis.plot_abort_rate import changes_per_ms, length_ms
@@ -37,7 +37,11 @@ PANELS: Final = (
 )
 
 
-@figure("ddl_storm", "goodput and attempts against the rate of schema changes", needs=(X,))
+@figure(
+    "ddl_storm",
+    "goodput and attempts against the rate of schema changes",
+    needs=(Need(X, "workload[*].clients"),),
+)
 def draw(cells: Cells) -> Any:
     """Goodput left, attempts per commit right; a line for each design."""
     drawn, axes = canvas(1, 2, height_in=3.6)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.by_formula import World, wait_of, worlds
-from analysis.cells import Cell, Cells, Estimate, said
+from analysis.cells import Cell, Cells, Estimate, Need, said
 from analysis.drawing import bracket, canvas, form, legend_above, line, note
 from analysis.figure import figure, main
 
@@ -44,7 +44,11 @@ PANELS: Final = (
 )
 
 
-@figure("delay", "aborts, waits and latencies against DD", needs=(X,))
+@figure(
+    "delay",
+    "aborts, waits and latencies against DD",
+    needs=(Need(X, "protocol.delay_duration_ms"),),
+)
 def draw(cells: Cells) -> Any:
     """Four panels over one DD axis; a line for everything else that was swept."""
     drawn, axes = canvas(2, 2, height_in=2.5, sharex=True)

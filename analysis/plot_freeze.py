@@ -12,7 +12,7 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis.by_formula import World, worlds
-from analysis.cells import Cell, Cells, Estimate
+from analysis.cells import Cell, Cells, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, line, note
 from analysis.figure import figure, main
 from analysis.intervals import mean_interval
@@ -34,7 +34,7 @@ def _waiting(cell: Cell) -> Estimate:
     return Estimate(*(100 * one for one in cell.share_above("operation_wait_us")))
 
 
-@figure("freeze", "operations frozen by a learner that lags", needs=(X,))
+@figure("freeze", "operations frozen by a learner that lags", needs=(Need(X, "faults[*].for_ms"),))
 def draw(cells: Cells) -> Any:
     """The share of operations that wait, and the longest wait beside the closed form."""
     drawn, axes = canvas(1, 2, height_in=3.5)

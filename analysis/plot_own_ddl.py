@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis.by_formula import World, worlds
-from analysis.cells import Cell, Cells, Estimate
+from analysis.cells import Cell, Cells, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, note, whiskers
 from analysis.figure import figure, main
 
@@ -24,7 +24,11 @@ def _percent(cell: Cell) -> Estimate:
     return Estimate(*(100 * one for one in cell.violating("I4")))
 
 
-@figure("own_ddl", "clients that do not see their own DDL, against the skew", needs=(X,))
+@figure(
+    "own_ddl",
+    "clients that do not see their own DDL, against the skew",
+    needs=(Need(X, "clocks.nodes.*.offset_ms"),),
+)
 def draw(cells: Cells) -> Any:
     """A line for each acknowledgement rule; the configured bound is a vertical line."""
     drawn, axes = canvas(1, 1, height_in=3.6)

@@ -13,9 +13,10 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from analysis import figure, intervals, tuned
-from analysis.by_formula import World, worlds
+from analysis.by_formula import worlds
 from analysis.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, read, said
 from analysis.drawing import styled, svg_text
+from sim.world.overrides import repeat_options
 
 TEMPLATE: Final = "report.html.j2"
 FINDINGS_MOST: Final = 40
@@ -105,7 +106,7 @@ def _about(cells: Cells, directory: Path) -> dict[str, Any]:
         "names": [said(name) for name in names],
         "lines": [_line(cell, names) for cell in cells.cells],
         "figures": list(_figures(cells, directory)),
-        "found": _found(cells, worlds(cells)),
+        "found": _found(cells),
     }
 
 
@@ -192,12 +193,11 @@ def _figures(cells: Cells, directory: Path) -> Iterator[Drawn]:
         if plot.of != "sweep":
             continue
         try:
-            cells.need(*plot.needs, figure=name)
             with styled():
-                drawn = plot.draw(cells)
+                drawn = plot.draw(cells.need(*plot.needs, figure=name))
         except CellsError:
             continue
-        command = f"ddlsim plot {name} {directory.name}"
+        command = shlex.join(["ddlsim", "plot", name, str(directory)])
         yield Drawn(name, plot.summary, Markup(_own_ids(svg_text(drawn), name)), command)
 
 
@@ -213,30 +213,45 @@ def _own_ids(svg: str, name: str) -> str:
 # --- findings -------------------------------------------------------------------------------------
 
 
-def _found(cells: Cells, known: Mapping[int, World]) -> list[Found]:
+def _found(cells: Cells) -> list[Found]:
     """What was found, by kind, the most frequent first; each with a run that shows it."""
+    commands = _Commands(cells)
     groups: dict[Key, list[Member]] = {}
     for cell in cells.cells:
         for row in cell.rows:
             for one in row["violations"]:
                 key = (one["status"], one["invariant"], one["checker"], one["kind"])
                 groups.setdefault(key, []).append((cell, row, one))
-    lines = [_one_found(key, members, known) for key, members in groups.items()]
+    lines = [_one_found(key, members, commands) for key, members in groups.items()]
     return sorted(lines, key=lambda line: (line.status != "violation", -line.runs))[:FINDINGS_MOST]
 
 
-def _one_found(key: Key, members: list[Member], known: Mapping[int, World]) -> Found:
+def _one_found(key: Key, members: list[Member], commands: "_Commands") -> Found:
     cell, row, one = members[0]
     runs = len({(cell.number, row["seed"]) for cell, row, _ in members})
-    return Found(*key, runs, one["summary"], _run_command(cell, row["seed"], known))
+    return Found(*key, runs, one["summary"], commands.of(cell, row["seed"]))
 
 
-def _run_command(cell: Cell, seed: int, known: Mapping[int, World]) -> str:
-    """The command of one run; with what a cell sets in words where its file cannot be read."""
-    world = known.get(cell.number)
-    if world is not None:
-        return shlex.join(["ddlsim", "run", *world.scenario.arguments(), "--seed", str(seed)])
-    words = ["ddlsim", "run", cell.scenario, "--seed", str(seed), "--strategy", cell.strategy]
-    words += ["--mutant", cell.mutant] if cell.mutant else []
-    said_of = ", ".join(f"{name} = {_shown(value)}" for name, value in cell.parameters.items())
-    return shlex.join(words) + (f"   (with {said_of})" if said_of else "")
+class _Commands:
+    """The commands that repeat single runs of a sweep."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._known = worlds(cells)
+        self._paths = cells.paths
+        self._folder = Path(cells.provenance.get("sweep", "")).parent
+        self._set: dict[str, Any] = cells.provenance.get("set", {})
+        self._judging: list[str] = cells.provenance.get("judging", [])
+
+    def of(self, cell: Cell, seed: int) -> str:
+        """The command of one run."""
+        world = self._known.get(cell.number)
+        words = self._words(cell) if world is None else world.scenario.arguments()
+        return shlex.join(["ddlsim", "run", *words, "--seed", str(seed), *self._judging])
+
+    def _words(self, cell: Cell) -> list[str]:
+        """A scenario that cannot be read here, with everything that the sweep sets over it."""
+        swept = {path: cell.swept[name] for name in cell.swept for path in self._paths[name]}
+        beside = self._folder / cell.scenario
+        words = [str(beside) if beside.is_file() else cell.scenario, "--strategy", cell.strategy]
+        words += ["--mutant", cell.mutant] if cell.mutant else []
+        return words + repeat_options({**self._set, **swept})

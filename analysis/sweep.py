@@ -95,6 +95,11 @@ def carry_out(
     origin = {**provenance.of_program(), "sweep": sweep.name, "text": sweep.text, "set": table.set}
     origin |= {"seeds": f"{sweep.seeds.start}..{sweep.seeds.stop - 1}", "title": table.title}
     origin["command"] = options.command
+    origin["judging"] = [
+        *(word for load in options.loads for word in ("--load", load)),
+        *["--strict"] * table.strict,
+        *["--all-claims"] * table.all_claims,
+    ]
     fresh = store.Manifest(
         store.WRITER, store.FORMAT, table.title, store.fingerprint(asked), origin
     )

@@ -231,8 +231,9 @@ def figures() -> list[Entry]:
             "name": name,
             "summary": plot.summary,
             "source": sources[plot.of],
-            "needs": list(plot.needs),
-            REMARK: f"over {', '.join(plot.needs) or 'designs'}"
+            "needs": [need.name for need in plot.needs],
+            "paths": [need.path for need in plot.needs],
+            REMARK: f"over {', '.join(need.path for need in plot.needs) or 'designs'}"
             if plot.of == "sweep"
             else f"of {sources[plot.of]}",
         }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analysis import histogram
-from analysis.cells import CLAIMED, Cell, Cells, CellsError, read, said
+from analysis.cells import CLAIMED, Cell, Cells, CellsError, Need, read, said
 
 
 def a_row(seed: int, **more: Any) -> dict[str, Any]:
@@ -118,9 +118,30 @@ def test_series_are_lines_over_one_axis_in_its_order() -> None:
 
 def test_a_missing_axis_is_told_with_the_remedy() -> None:
     cells = Cells([a_cell(0, dd_ms=5)], {})
-    cells.need("dd_ms", "design", figure="delay")
-    with pytest.raises(CellsError, match=r"'delay' needs a sweep over h_ms.*\[parameters\]"):
-        cells.need("dd_ms", "h_ms", figure="delay")
+    dd, h = Need("dd_ms", "protocol.dd_ms"), Need("h_ms", "protocol.h_ms")
+    assert cells.need(dd, figure="delay").cells[0].parameters == {"dd_ms": 5}
+    with pytest.raises(CellsError, match=r"'delay' needs .* h_ms \(protocol.h_ms\).*\[parameters"):
+        cells.need(dd, h, figure="delay")
+
+
+SWEPT = """
+[parameters]
+mine = { path = "workload[0].gap_ms", values = "5..15 step 5" }
+"protocol.dd_ms" = [5]
+"""
+
+
+def test_an_axis_is_known_by_its_path_too() -> None:
+    cells = Cells([a_cell(0, mine=5, dd_ms=6)], {"text": SWEPT, "sweep": "s.toml"})
+    [cell] = cells.need(Need("gap_ms", "workload[*].gap_ms"), figure="abort_rate").cells
+    assert (cell.parameters, cell.swept) == ({"gap_ms": 5, "dd_ms": 6}, {"mine": 5, "dd_ms": 6})
+
+
+def test_two_axes_of_one_kind_are_told() -> None:
+    text = SWEPT + '"workload[1].gap_ms" = [7]\n'
+    cells = Cells([a_cell(0, mine=5, dd_ms=6, gap_ms=7)], {"text": text, "sweep": "s.toml"})
+    with pytest.raises(CellsError, match="this one has 2: mine, gap_ms"):
+        cells.need(Need("pause_ms", "workload[*].gap_ms"), figure="abort_rate")
 
 
 def test_the_note_tells_how_many_runs_there_were() -> None:

@@ -4,12 +4,15 @@ import html
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from analysis import figure
 from tests.unit.analysis.advice import ADVICE
+from tests.unit.analysis.drawn import SCENARIO
 from tests.unit.cli.command import ddlsim
 
 
@@ -31,7 +34,7 @@ def test_nothing_is_fetched(page: str) -> None:
 
 
 def test_every_figure_that_can_be_drawn_is_on_it_with_its_command(page: str, two: Path) -> None:
-    drawn = set(re.findall(r"ddlsim plot (\w+) out", page))
+    drawn = set(re.findall(r"ddlsim plot (\w+) ", page))
     assert drawn == {"atomicity", "designs", "pareto", "own_ddl", "freeze"}
     assert page.count("<svg") == len(drawn)
     for name in drawn:
@@ -116,3 +119,69 @@ def test_advice_of_others_is_refused(text: str, tmp_path: Path) -> None:
         assert done.code == 2
         assert "no advice that this program wrote" in done.err
     assert [file.name for file in tmp_path.iterdir()] == ["tune.json"]
+
+
+PLUGIN = '''\
+"""A design of a team of its own."""
+
+from dataclasses import replace
+
+from sim.model.design import DesignHeader
+from sim.protocol.flows import what_is_known
+from sim.strategies.base import strategy
+from sim.strategies.iep import IEP
+
+HEADER = DesignHeader(name="ours_NAME", summary="s", source="s", plane="ignite", claims=())
+strategy(replace(IEP, header=HEADER, resolve_schema=what_is_known))
+'''
+OURS = """\
+title = "a design of ours"
+scenarios = ["scenario.toml"]
+strategies = ["ours_NAME"]
+seeds = "0..1"
+all_claims = true
+
+[set]
+"protocol.resend_ms" = 150
+
+[parameters]
+mine = { path = "clocks.nodes.n1.offset_ms", values = [0, 20] }
+outage_ms = { path = "faults[0].for_ms", values = [10, 60] }
+"""
+
+
+def commands(page: str) -> list[list[str]]:
+    """Every command on a page, as a shell reads it, without its first word."""
+    found = re.findall(r"<(?:pre|code)>ddlsim (.*?)</(?:pre|code)>", page, re.DOTALL)
+    return [shlex.split(html.unescape(words)) for words in dict.fromkeys(found)]
+
+
+def test_every_command_on_the_page_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a design that only --load knows, values over the file, and a folder with a space."""
+    folder = tmp_path / "two words"
+    folder.mkdir()
+    name = f"ours_{tmp_path.name}".replace("-", "_")
+    for file, text in (("scenario.toml", SCENARIO), ("sweep.toml", OURS), ("ours.py", PLUGIN)):
+        (folder / file).write_text(text.replace("ours_NAME", name), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    where = ["two words/sweep.toml", "--load", "two words/ours.py", "--jobs", "1"]
+    assert in_a_process("sweep", *where, "--out", "two words/out").returncode == 0
+    assert in_a_process("report", "two words/out").returncode == 0
+    found = commands((folder / "out" / "report.html").read_text("utf-8"))
+    assert {words[0] for words in found} == {"sweep", "plot", "run"}
+    assert ["plot", "own_ddl", "two words/out"] in found  # the axis is known by its path
+    for words in found:
+        done = in_a_process(*words)
+        assert done.returncode in (0, 1), (words, done.stderr)
+        if words[0] == "run":
+            assert "--load" in words
+            assert "protocol.resend_ms=150" in words
+            assert done.stdout.startswith("VIOLATED")
+
+
+def in_a_process(*words: str) -> subprocess.CompletedProcess[str]:
+    """A command as a process of its own: what one loads no other knows."""
+    asked = [sys.executable, "-m", "sim", *words]
+    return subprocess.run(asked, capture_output=True, text=True, check=False)
