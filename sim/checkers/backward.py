@@ -11,7 +11,13 @@ from typing import NamedTuple
 from sim.checkers.case import Case, Transaction
 from sim.checkers.rows import fits
 from sim.checkers.schemas import SchemaVersion
-from sim.checkers.spec import Ruling, harmless_to_older, judgeable_by_row, judged_step
+from sim.checkers.spec import (
+    Ruling,
+    harmless_to_older,
+    judgeable_by_row,
+    judged_step,
+    leaves_rows_alone,
+)
 from sim.checkers.writes import Writes
 from sim.history.events import MetadataRead, ReadExecuted, RowRead
 from sim.model.schema import Table
@@ -88,6 +94,8 @@ class Backward:
         changes = [change for step in steps for change in step.changes]
         if self._rule == "by_change_type":
             return harmless_to_older(changes)
+        if self._rule == "by_table_version":
+            return leaves_rows_alone(changes)
         if self._rule != "by_tuple" or not judgeable_by_row(changes):
             return False
         older = self._case.schemas.definition(object_id, version)

@@ -10,13 +10,18 @@ from sim.checkers.assumptions import Clocks
 from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
 from sim.checkers.forward_compatible import first_incompatible
-from sim.checkers.spec import harmless_to_older
+from sim.checkers.spec import harmless_to_older, leaves_rows_alone
 from sim.history.events import Failed, SchemaResolved, TxAborted, TxBegan
 from sim.model.reasons import Reason
 from sim.units import Timestamp, physical_ms, show
 
 QUIRK: Final = "quirk"
 AT_THE_PRIMARY: Final = ("arrival", "after-locks")
+ALLOWED_BY: Final = {
+    "by_change_type": harmless_to_older,
+    "by_table_version": leaves_rows_alone,
+}
+"""The rules for newer rows that go by the changes alone."""
 SCHEMA_REASONS: Final = {reason.name: None for reason in Reason if reason.is_schema}
 
 
@@ -174,7 +179,7 @@ def _marked(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
 
 def _newer_row(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
     """A row of a newer schema was there, and the design's rule does not let it be read."""
-    by_change = case.header.design.backward == "by_change_type"
+    allows = ALLOWED_BY.get(case.header.design.backward)
     harmless = False
     for _, enlisted in tx.enlisted:
         for version in case.versions_written.get(enlisted.object_id, ()):
@@ -182,7 +187,7 @@ def _newer_row(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
                 continue
             steps = case.schemas.steps(enlisted.object_id, enlisted.version, version)
             changes = [change for step in steps for change in step.changes]
-            harmless = by_change and harmless_to_older(changes)
+            harmless = allows is not None and allows(changes)
             if not harmless:
                 return None
     if harmless:

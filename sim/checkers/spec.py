@@ -242,6 +242,13 @@ def harmless_to_older(changes: Iterable[SimpleChange]) -> bool:
     )
 
 
+def leaves_rows_alone(changes: Iterable[SimpleChange]) -> bool:
+    """Whether a row written after these changes is encoded as one before: indexes, and names."""
+    return all(
+        isinstance(change, IndexCreated | IndexDropped | ObjectRenamed) for change in changes
+    )
+
+
 def judgeable_by_row(changes: Iterable[SimpleChange]) -> bool:
     """Whether the contents of a row can tell if it is one of the schema before these changes.
 

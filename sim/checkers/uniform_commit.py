@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
+from sim.checkers.by_name import is_compatible_by_name
 from sim.checkers.case import Case, Transaction
 from sim.checkers.forward_compatible import first_incompatible
 from sim.history.events import ReadExecuted, RowFinal, TxCommitted, WriteExecuted
@@ -66,8 +67,9 @@ def _rows(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         told[known] = None
         target = case.schemas.effective(write.object_id, commit_ts)
         upto = 0 if target is None else target.version
-        why = _inconsistent(case, write, upto, commit_ts)
-        if why is not None:
+        found = _inconsistent(case, write, upto, commit_ts)
+        if found is not None:
+            why, clauses = found
             yield Anomaly(
                 "inconsistent-row",
                 f"{tx.name} wrote {write.key!r} of "
@@ -75,18 +77,23 @@ def _rows(case: Case, tx: Transaction) -> Iterator[Anomaly]:
                 f"committed it at {show(Timestamp(commit_ts))}, where version {upto} is the "
                 f"schema: {why}",
                 (write, tx.committed),
-                clauses=("98.one", "110.fwd.1"),
+                clauses=clauses,
             )
 
 
-def _inconsistent(case: Case, write: WriteExecuted, upto: int, commit_ts: int) -> str | None:
+def _inconsistent(
+    case: Case, write: WriteExecuted, upto: int, commit_ts: int
+) -> tuple[str, tuple[str, ...]] | None:
+    """Why, and the clauses: another one where columns compared by name would do."""
     if write.version > upto:
-        return "the row is of a version that was not active yet"
+        return "the row is of a version that was not active yet", ("98.one", "110.fwd.1")
     found = first_incompatible(case, write.object_id, write.version, commit_ts)
     if found is None:
         return None
     step, ruling = found
-    return f"version {step.version} is no forward-compatible step: {ruling.reason}"
+    by_name = is_compatible_by_name(case.schemas, step)
+    clauses = ("98.one", "110.compat.id" if by_name else "110.fwd.1")
+    return f"version {step.version} is no forward-compatible step: {ruling.reason}", clauses
 
 
 def _several_timestamps(case: Case) -> Iterator[Anomaly]:

@@ -38,7 +38,8 @@ class DesignHeader(Record, frozen=True):
     """What a judge must know of a design; it travels in the history's header.
 
     `ddl_edges_assume` are the assumptions of the real-time edges that leave a DDL; `backward` is
-    the rule for rows of a newer version: `forbid_all`, `by_change_type`, `by_tuple` or `off`.
+    the rule for rows of a newer version: `forbid_all`, `by_change_type`, `by_tuple`, `off`, or
+    `by_table_version`, by which indexes and names make no row newer.
     `rules` names the rule in each field of the design as it was declared: what a scenario sets in a
     field counts, what a mutant breaks does not. Rules from outside of the protocol have a dotted
     name.

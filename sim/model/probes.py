@@ -102,6 +102,7 @@ BRANCHES: Final = (
     Probe("one-phase-commit", "a single write committed in one phase"),
     Probe("one-phase-revalidated", "a partition's leader judged a write at its own stamp"),
     Probe("one-phase-awaits-metadata", "a leader did not know the schema at its own stamp yet"),
+    Probe("one-phase-asked-again", "a leader without metadata was asked for a single write again"),
     Probe("one-phase-repeated", "a single write was sent again, its outcome unknown"),
     Probe("intent-resolved", "an intent was met whose transaction had to be looked for"),
     Probe("coordinator-recovery", "a transaction was ended by others, its coordinator gone"),

@@ -1,16 +1,25 @@
 """Rules of Apache Ignite 3 as shipped, where they differ from the IEPs' (strategy `ignite3`)."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sim.model.ddl import ColumnAltered, SimpleChange
+from sim.model.ddl import (
+    ColumnAltered,
+    IndexCreated,
+    IndexDropped,
+    ObjectChange,
+    ObjectRenamed,
+    SimpleChange,
+)
 from sim.model.reasons import Reason
 from sim.protocol.compatibility import IGNITE3, forward_compatible, judge
 from sim.protocol.late import MetadataLateError
+from sim.protocol.messages import Operated
 from sim.protocol.strategy import CheckPoints, Steps
 from sim.units import Timestamp
 
 if TYPE_CHECKING:
     from sim.protocol.coordinator import Coordinator
+    from sim.protocol.execution import Executor, OnePhase
     from sim.protocol.messages import Finish
     from sim.protocol.schema_sync import SchemaSync
     from sim.protocol.transaction import Transaction
@@ -21,8 +30,15 @@ AFTER_LOCKS_WITH_ROWS = CheckPoints(
     exists_on_arrival=True,
     only_with_rows=True,
     deleted_rows=False,
+    rows_first=True,
 )
-"""Apache Ignite 3: existence on arrival; the version once a row is found or is to be written."""
+"""Apache Ignite 3: existence on arrival; the version once a row is found or is to be written.
+
+What a read finds is judged as it is found, before the table's version is.
+"""
+
+NO_TABLE_VERSION = (IndexCreated, IndexDropped, ObjectRenamed)
+"""Indexes are objects of their own in the shipped catalog, and a name is not part of a schema."""
 
 
 def at_begin(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Timestamp:
@@ -31,8 +47,25 @@ def at_begin(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Time
     return begin_ts
 
 
+def is_table_version(step: ObjectChange) -> bool:
+    """Whether the shipped catalog gives the table another version for a step."""
+    return not all(isinstance(change, NO_TABLE_VERSION) for change in step.changes)
+
+
+def same_table_version(initial: int, current: int, steps: Steps) -> Reason | None:
+    """An operation fails if the table's version at opTs, as shipped, is not that of I."""
+    del initial, current
+    return Reason.SCHEMA_CHANGED if any(map(is_table_version, steps)) else None
+
+
+def is_of_same_table_version(steps: Steps, row: Any) -> bool:
+    """Whether a row of a later step is of the same table version, as shipped."""
+    del row
+    return not any(map(is_table_version, steps))
+
+
 def each_step_as_shipped(steps: Steps) -> Reason | None:
-    """The same by the rules of the shipped code: columns by name, fewer types."""
+    """The rules of the shipped code: before and after by name, fewer types."""
     return None if forward_compatible(steps, IGNITE3) else Reason.SCHEMA_INCOMPATIBLE
 
 
@@ -47,6 +80,23 @@ def allow_what_widens(change: SimpleChange) -> str | None:
 def judge_writes_and_queries(*, wrote: bool, queried: bool) -> bool:
     """A key-value transaction that only read is just unlocked (Apache Ignite 3)."""
     return wrote or queried
+
+
+async def ask_leader_again(executor: "Executor", write: "OnePhase") -> "Operated":
+    """A leader without metadata is busy (EBUSY): ask again until it knows, or time is up.
+
+    Up to the last try that still begins within the operation's time limit; the coordinator is told.
+    """
+    node = executor.node
+    resend_us = node.settings.resend_us
+    until_us = write.began_us + node.settings.operation_timeout_us
+    while node.watch.now_us + resend_us < until_us:
+        node.probe("one-phase-asked-again")
+        await node.sleep(resend_us)
+        answered = await executor.committed_at_once(write)
+        if answered is not None:
+            return answered
+    return Operated(node.clock.now(), write.op_ts, Reason.METADATA_LATE)
 
 
 async def judged_at_finish(

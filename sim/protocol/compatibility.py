@@ -19,8 +19,9 @@ Backward there is no rule to read: every change is incompatible [110.back].
 
 Two rule sets are kept. `iep` is the text, with readings of ours (clauses `110.ours.*`) where a
 migration asks what the text leaves to other documents: adding a constraint, and indexes. `ignite3`
-is the shipped code: columns are compared by name, so that a renamed column is a dropped and an
-added one; date-time types and anything but VARCHAR itself cannot become wider or text.
+is the shipped code: a statement is the difference of the table before it and after it, column by
+column of equal names (`by_name`), so that a renamed column is a dropped and an added one; date-time
+types and anything but VARCHAR itself cannot become wider or text.
 
 A rule is a function that gives a verdict on the changes it knows and None on all others. A change
 that no rule judges is a programming error, never "compatible".
@@ -48,6 +49,7 @@ from sim.model.ddl import (
 )
 from sim.model.pending import ColumnConfirmed, ColumnPending
 from sim.model.schema import TEMPORAL_TYPES
+from sim.protocol.by_name import difference
 from sim.protocol.column_types import fits_as_text, longest_text, same_default, widens
 
 
@@ -231,7 +233,20 @@ def _index(change: SimpleChange, _: str) -> RuleVerdict | None:
 
 # --- the rule sets -------------------------------------------------------------------------------
 
-IEP: Final[tuple[Rule, ...]] = (
+
+class RuleSet(NamedTuple):
+    """The rules of one baseline, and how it takes a step apart before they are asked."""
+
+    rules: tuple[Rule, ...]
+    changes_of: Callable[[ObjectChange], tuple[SimpleChange, ...]]
+
+
+def _as_written(step: ObjectChange) -> tuple[SimpleChange, ...]:
+    """The simple changes of a statement, in its order [110.compat.compound]."""
+    return step.changes
+
+
+_IEP: Final[tuple[Rule, ...]] = (
     _of_object,
     _column_added,
     _column_dropped,
@@ -243,7 +258,7 @@ IEP: Final[tuple[Rule, ...]] = (
     _index,
     _of_zone,
 )
-IGNITE3: Final[tuple[Rule, ...]] = (
+_IGNITE3: Final[tuple[Rule, ...]] = (
     _of_object,
     _column_added,
     _column_dropped,
@@ -255,35 +270,37 @@ IGNITE3: Final[tuple[Rule, ...]] = (
     _index,
     _of_zone,
 )
+IEP: Final = RuleSet(_IEP, _as_written)
+IGNITE3: Final = RuleSet(_IGNITE3, difference)
 RULES: Final = {"iep": IEP, "ignite3": IGNITE3}
 """The rules by the name of their baseline."""
 
 
 def judge(
-    change: SimpleChange, kind: str = "table", rules: tuple[Rule, ...] = IEP
+    change: SimpleChange, kind: str = "table", rules: RuleSet = IEP
 ) -> tuple[RuleVerdict, ...]:
     """What every matching rule says of a simple change, in the rules' order."""
-    verdicts = tuple(verdict for rule in rules if (verdict := rule(change, kind)) is not None)
+    verdicts = tuple(verdict for rule in rules.rules if (verdict := rule(change, kind)))
     assert verdicts, f"no rule judges {change}"
     return verdicts
 
 
-def judge_step(change: ObjectChange, rules: tuple[Rule, ...] = IEP) -> tuple[RuleVerdict, ...]:
+def judge_step(change: ObjectChange, rules: RuleSet = IEP) -> tuple[RuleVerdict, ...]:
     """What the rules say of every simple change of a step, in order [110.compat.compound]."""
     assert change.changes, f"no rule judges a step without changes: {change.name}"
-    return tuple(
-        verdict for simple in change.changes for verdict in judge(simple, change.kind, rules)
-    )
+    changes = rules.changes_of(change)
+    if not changes:
+        reason = "compared by name, the columns are what they were"
+        return (RuleVerdict("110.compat.compound", compatible=True, reason=reason),)
+    return tuple(verdict for simple in changes for verdict in judge(simple, change.kind, rules))
 
 
-def is_forward_compatible(change: ObjectChange, rules: tuple[Rule, ...] = IEP) -> bool:
+def is_forward_compatible(change: ObjectChange, rules: RuleSet = IEP) -> bool:
     """Whether a transaction may commit across this step of an object that it has enlisted."""
     return all(verdict.compatible for verdict in judge_step(change, rules))
 
 
-def first_incompatible(
-    steps: Iterable[ObjectChange], rules: tuple[Rule, ...] = IEP
-) -> RuleVerdict | None:
+def first_incompatible(steps: Iterable[ObjectChange], rules: RuleSet = IEP) -> RuleVerdict | None:
     """The first "no" on the way from I to C [110.compat.steps]; None: forward-compatible."""
     for step in steps:
         for verdict in judge_step(step, rules):
@@ -292,6 +309,6 @@ def first_incompatible(
     return None
 
 
-def forward_compatible(steps: Iterable[ObjectChange], rules: tuple[Rule, ...] = IEP) -> bool:
+def forward_compatible(steps: Iterable[ObjectChange], rules: RuleSet = IEP) -> bool:
     """Whether I is forward-compatible with C, given all steps between them."""
     return first_incompatible(steps, rules) is None

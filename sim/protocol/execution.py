@@ -6,7 +6,7 @@ reader [110.back].
 """
 
 from types import CoroutineType
-from typing import Any
+from typing import Any, NamedTuple
 
 from sim.history.event import Cells
 from sim.history.events import ReadExecuted, RowRead, WriteExecuted
@@ -24,12 +24,24 @@ from sim.protocol.replica_messages import AreReplicated, Replicated
 from sim.protocol.rows import decode, upgrade
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
-from sim.units import MAX_TIMESTAMP, Timestamp
+from sim.units import MAX_TIMESTAMP, Micros, Timestamp
 
 ReadRow = tuple[Key, Cells]
 Found = tuple[str | None, int, Any]
 """(writer, schema version, row) of what a read sees under a key; writer None: never written."""
 NOTHING: Found = (None, 0, None)
+
+
+class OnePhase(NamedTuple):
+    """A write that is its whole transaction, on its way to the log."""
+
+    coordinator: str
+    request: Operate
+    hosted: Hosted
+    op_ts: Timestamp
+    table: Table
+    command: FullWrite
+    began_us: Micros
 
 
 class Executor:
@@ -53,6 +65,20 @@ class Executor:
             if newest is not None:
                 one = (newest.writer, newest.version, newest.row)
             return self.shown(request, tx, op_ts, table, [(request.key, one)])
+        return self.shown(request, tx, op_ts, table, self._seen(request, hosted))
+
+    def newer_row(self, request: Operate, hosted: Hosted) -> Reason | None:
+        """Why a read must not go on because of the rows that it finds [110.back], if so."""
+        for _, (_, version, row) in self._seen(request, hosted):
+            reason = self._judged_row(request.table_id, request.initial, version, row)
+            if reason is not None:
+                self.node.probe("newer-row-met")
+                return reason
+        return None
+
+    def _seen(self, request: Operate, hosted: Hosted) -> list[tuple[Key, Found]]:
+        """What a read finds: the transaction's own intents, and what is committed."""
+        tx, machine, pending = request.tx, hosted.machine, hosted.pending
         scan = request.action == "scan"
         keys: Any = (request.key,)
         if scan:
@@ -74,7 +100,16 @@ class Executor:
                 seen.append((key, (newest.writer, newest.version, newest.row)))
             elif not scan:
                 seen.append((key, NOTHING))
-        return self.shown(request, tx, op_ts, table, seen)
+        return seen
+
+    def _judged_row(self, table_id: int, initial: int, version: int, row: Any) -> Reason | None:
+        """What the design says to a row of this version, under schema I."""
+        if row is None and not self.strategy.check_operation_when.deleted_rows:
+            return None
+        reason = self.strategy.check_tuple(version, initial)
+        if reason is None or self._excused(table_id, initial, version, row):
+            return None
+        return reason
 
     def shown(
         self,
@@ -89,10 +124,8 @@ class Executor:
         reads: list[RowRead] = []
         found: list[ReadRow] = []
         for key, (writer, version, row) in seen:
-            reason = None
-            if row is not None or self.strategy.check_operation_when.deleted_rows:
-                reason = self.strategy.check_tuple(version, initial)
-            if reason is not None and not self._excused(request.table_id, initial, version, row):
+            reason = self._judged_row(request.table_id, initial, version, row)
+            if reason is not None:
                 node.probe("newer-row-met")
                 return Operated(node.clock.now(), op_ts, reason)
             cells, decoded = None, version
@@ -154,6 +187,12 @@ class Executor:
         """Leave a write intent; where it must be replicated first, that is told later."""
         self._record(request, op_ts, table)
         return self._leave_intent(coordinator, request, hosted, op_ts, table)
+
+    def leave_intent(self, write: OnePhase) -> Operated:
+        """The same for what was to be written in one phase, and has been recorded."""
+        return self._leave_intent(
+            write.coordinator, write.request, write.hosted, write.op_ts, write.table
+        )
 
     def _leave_intent(
         self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
@@ -220,10 +259,9 @@ class Executor:
     ) -> Operated:
         """The one-phase path: the leader's stamp is commit_ts.
 
-        A leader that does not know the schema at its stamp yet cannot wait, since stamps rise; the
-        write then is an ordinary intent, and its transaction commits in two phases.
+        A leader that does not know the schema at its stamp yet cannot wait, since stamps rise; what
+        becomes of the write then is for the design to say.
         """
-        node = self.node
         self._record(request, op_ts, table)
         command = FullWrite(
             request.tx,
@@ -237,15 +275,26 @@ class Executor:
             ((request.table_id, request.initial, request.initial),),
             MAX_TIMESTAMP if hosted.lease is None else hosted.lease.expiration_ts,
         )
-        result = self.hosting.submitted(hosted, command)
+        now = self.node.watch.now_us
+        write = OnePhase(coordinator, request, hosted, op_ts, table, command, now)
+        answered = await self.committed_at_once(write)
+        if answered is None:
+            late: Any = self.strategy.leader_is_late(self, write)
+            answered = await late if type(late) is CoroutineType else late
+        return answered
+
+    async def committed_at_once(self, write: OnePhase) -> Operated | None:
+        """Run a one-phase write through the log; None where the leader is late."""
+        node = self.node
+        result = self.hosting.submitted(write.hosted, write.command)
         if type(result) is CoroutineType:
             result = await result
         if result is BUSY:
-            return self._leave_intent(coordinator, request, hosted, op_ts, table)
+            return None
         if isinstance(result, Reason):
-            return Operated(node.clock.now(), op_ts, result)
+            return Operated(node.clock.now(), write.op_ts, result)
         node.probe("one-phase-commit")
-        return Operated(node.clock.now(), op_ts, None, (), commit_ts=result)
+        return Operated(node.clock.now(), write.op_ts, None, (), commit_ts=result)
 
     def _record(self, request: Operate, op_ts: Timestamp, table: Table) -> None:
         node = self.node

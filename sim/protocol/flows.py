@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sim.model.ddl import Statement
     from sim.protocol.commands import FullWrite
     from sim.protocol.coordinator import Coordinator
+    from sim.protocol.execution import Executor, OnePhase
+    from sim.protocol.messages import Operated
     from sim.protocol.meta_commands import AppliedUpdate
     from sim.protocol.schema_change import Decision, SchemaChange
     from sim.protocol.schema_sync import SchemaSync
@@ -251,6 +253,11 @@ def schema_on_arrival(
     """Trust the check that the primary made before the write was stamped."""
     del sync, stamp
     return None, command.tables
+
+
+def write_in_two_phases(executor: "Executor", write: "OnePhase") -> "Operated":
+    """Where the leader does not know the schema at its stamp, the write becomes an intent."""
+    return executor.leave_intent(write)
 
 
 async def answer_at_once(coordinator: "Coordinator", tx: "Transaction") -> None:

@@ -78,6 +78,12 @@ class Participant(Recovery):
         active.ops[op] = lease_start
         return True
 
+    def forget_op(self, tx: TxId, op: str) -> None:
+        """A write was given up before it was done: another copy of it is new."""
+        active = self._active.get(tx)
+        if active is not None:
+            active.ops.pop(op, None)
+
     # --- the commit point -------------------------------------------------------------------------
 
     def finish(self, sender: str, request: Finish) -> Any:

@@ -175,9 +175,15 @@ class Replica:
         answered: Any = self._after_locks(sender, request, hosted, current, op_ts)
         if type(answered) is CoroutineType:
             answered = await answered
-        if request.one_phase and answered is not None and answered.commit_ts is not None:
-            self.participant.release(tx)
+        if request.one_phase and answered is not None:
+            self._one_phase_ended(request, answered)
         return answered
+
+    def _one_phase_ended(self, request: Operate, answered: Operated) -> None:
+        if answered.commit_ts is not None:
+            self.participant.release(request.tx)
+        elif answered.reason is Reason.METADATA_LATE:  # nothing was done: a copy of it is new
+            self.participant.forget_op(request.tx, request.op)
 
     def _after_locks(
         self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
@@ -185,6 +191,10 @@ class Replica:
         """Look once more whether all holds that held on arrival, then execute."""
         clock = self.node.clock
         when = self.strategy.check_operation_when
+        if when.rows_first and request.action in {"get", "scan"}:
+            newer = self.executor.newer_row(request, hosted)
+            if newer is not None:
+                return Operated(clock.now(), op_ts, newer)
         if when.after_locks and (not when.only_with_rows or meets_a_row(request, hosted)):
             op_ts = clock.now()
             checked: Any = self._checked(request, op_ts, "after-locks")
@@ -338,9 +348,12 @@ class Replica:
 
 
 def meets_a_row(request: Operate, hosted: Hosted) -> bool:
-    """Whether an operation that has its locks finds a row, or leaves one."""
+    """Whether an operation that has its locks finds a row, or leaves one.
+
+    A delete leaves none: where there is nothing to delete, it meets no row.
+    """
     machine, tx = hosted.machine, request.tx
-    if request.action not in {"get", "scan"}:
+    if request.action not in {"get", "scan", "delete"}:
         return True
     for known in (hosted.pending, machine.intents):
         for key, intent in known.items():

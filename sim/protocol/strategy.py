@@ -140,7 +140,8 @@ class CheckPoints:
 
     `exists_on_arrival`: on arrival only whether the table exists. `only_with_rows`: after the locks
     only if the operation found or writes a row. `deleted_rows`: whether the version of a row that
-    was deleted counts as that of a row.
+    was deleted counts as that of a row. `rows_first`: whether the rows that a read finds are judged
+    before the schema at op_ts is.
     """
 
     on_arrival: bool
@@ -148,6 +149,7 @@ class CheckPoints:
     exists_on_arrival: bool = False
     only_with_rows: bool = False
     deleted_rows: bool = True
+    rows_first: bool = False
 
 
 ARRIVAL_AND_AFTER_LOCKS = CheckPoints(on_arrival=True, after_locks=True)
@@ -229,6 +231,7 @@ class Strategy:
     before_commit_ts: Flow = field(default=flows.await_outstanding_operations)
     commit_schema: Flow = field(default=flows.schema_at_commit_ts)
     validate_one_phase: AtOnceOrFlow = field(default=flows.schema_at_the_stamp)
+    leader_is_late: AtOnceOrFlow = field(default=flows.write_in_two_phases)
     validate_at_finish: Flow | None = None
     before_answer: Flow = field(default=flows.answer_at_once)
 

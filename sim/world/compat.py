@@ -26,7 +26,7 @@ from sim.model.ddl import ObjectChange
 from sim.model.ops import Get, Scan
 from sim.model.schema import Zone
 from sim.protocol.catalog import Snapshot
-from sim.protocol.compatibility import IEP, RULES, Rule, RuleVerdict, judge_step
+from sim.protocol.compatibility import IEP, RULES, RuleSet, RuleVerdict, judge_step
 from sim.protocol.ddl import Built, NoOp, Refused, build
 from sim.protocol.mandatory_columns import adds_mandatory_columns
 from sim.units import Timestamp
@@ -89,7 +89,7 @@ class _Migration:
 
     def __init__(self, baseline: str) -> None:
         self._baseline = baseline
-        self._rules: tuple[Rule, ...] = BASELINES[baseline]
+        self._rules: RuleSet = BASELINES[baseline]
         self._snapshot = Snapshot()
         self._written: dict[str, str] = {}
         self._followed: dict[int, str] = {}

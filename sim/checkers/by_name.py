@@ -1,0 +1,32 @@
+"""What a step comes to for who compares the columns before and after it by name (Ignite 3).
+
+Not what IEP-110 says, which knows columns by their ids and judges each simple change: with this a
+judge tells a breach that comes of the other reading from any other one.
+"""
+
+from sim.checkers.schemas import SchemaLog, SchemaVersion
+from sim.checkers.spec import judged
+from sim.model.ddl import ColumnAdded, ColumnAltered
+from sim.model.schema import Column, Table
+
+
+def is_compatible_by_name(schemas: SchemaLog, step: SchemaVersion) -> bool:
+    """Whether each column of before is there under its name, as it was or wider."""
+    before = schemas.definition(step.object_id, step.version - 1)
+    after = step.definition
+    if not isinstance(before, Table) or not isinstance(after, Table):
+        return False
+    if before.name != after.name or before.constraints != after.constraints:
+        return False
+    old = {column.name: column for column in before.columns}
+    new = {column.name: column for column in after.columns}
+    kept = all(name in new and _fits(column, new[name]) for name, column in old.items())
+    added = [column for name, column in new.items() if name not in old]
+    return kept and all(judged(ColumnAdded(column)).compatible for column in added)
+
+
+def _fits(old: Column, new: Column) -> bool:
+    same = (old.type, old.nullable, old.default) == (new.type, new.nullable, new.default)
+    if same and type(old.default) is type(new.default):
+        return True
+    return judged(ColumnAltered(old, new)).compatible
