@@ -78,3 +78,14 @@ mutant(
         fields={"before_answer": closing.answer_once_active_everywhere},
     )
 )
+mutant(
+    Mutant(
+        name="compares_before_and_after",
+        summary="a statement is one difference by name, so a column dropped and added is the same",
+        breaks="110.compat.compound",
+        also=("110.compat.id",),
+        reopens="F-12",
+        caught_by="forward_compatible",
+        fields={"check_commit": as_shipped.each_step_as_shipped},
+    )
+)

@@ -5,7 +5,7 @@ import pytest
 from sim.checkers.base import judge
 from sim.history.events import Failed, TxBegan
 from sim.model import ddl
-from sim.model.schema import Column
+from sim.model.schema import Column, Index
 from tests.helpers_history import INT, Story, add_column, ts
 from tests.unit.checkers.judging import anomalies
 
@@ -97,6 +97,9 @@ def test_a_mark_is_for_an_incompatible_change_that_is_active() -> None:
     assert kinds(marked(add_column(2, "w"), at=30)) == ["compatible-change"]
 
 
+INDEXED = ddl.IndexCreated(Index(9, "i", (1,)))
+
+
 def newer_row(*, version: int, backward: str = "forbid_all", change: object = None) -> Story:
     story = Story(backward=backward)
     t = story.table()
@@ -113,6 +116,10 @@ def test_a_newer_row_has_to_be_there_and_to_matter() -> None:
     assert kinds(newer_row(version=1)) == ["no-newer-row"]
     assert kinds(newer_row(version=2, backward="by_change_type")) == ["harmless-row"]
     assert kinds(newer_row(version=2, backward="by_change_type", change=DROPPED)) == []
+    assert kinds(newer_row(version=2, backward="by_table_version")) == []
+    assert kinds(newer_row(version=2, backward="by_table_version", change=INDEXED)) == [
+        "harmless-row"
+    ]
 
 
 @pytest.mark.parametrize(("name", "found"), [("t", ["name-exists"]), ("nobody", [])])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sim.model import ddl
-from sim.model.schema import Column
+from sim.model.schema import Column, Index
 from tests.helpers_history import BIGINT, INT, Story, add_column, drop_constraint
 from tests.unit.checkers.judging import cycles, found, kinds
 
@@ -186,6 +186,9 @@ def test_a_metadata_query_of_another_table_does_not() -> None:
         ("by_change_type", ddl.ColumnRenamed(1, "v", "u"), False),
         ("by_change_type", drop_constraint(), True),
         ("by_change_type", ddl.ColumnAltered(V, Column(1, "v", BIGINT)), True),
+        ("by_table_version", COMPATIBLE, True),
+        ("by_table_version", ddl.IndexCreated(Index(9, "i", (1,))), False),
+        ("forbid_all", ddl.IndexCreated(Index(9, "i", (1,))), True),
         ("by_tuple", COMPATIBLE, False),
         ("by_tuple", drop_constraint(), True),
     ],

@@ -6,7 +6,7 @@ import pytest
 
 from sim.model import ddl
 from sim.model.schema import Column
-from tests.helpers_history import INT, Story, add_column
+from tests.helpers_history import BIGINT, INT, Story, add_column
 from tests.unit.checkers.judging import anomalies
 
 INCOMPATIBLE = ddl.ColumnDropped(Column(1, "v", INT))
@@ -38,6 +38,35 @@ def test_what_did_not_commit_is_not_judged() -> None:
     story.write("T", t, "y", 12, version=1)
     story.abort("T", 15)
     assert kinds(story) == []
+
+
+V = Column(1, "v", INT)
+
+
+@pytest.mark.parametrize(
+    ("changes", "clause"),
+    [
+        ((ddl.ColumnDropped(V), add_column(2, "v")), "110.compat.id"),
+        ((add_column(2, "w"), ddl.ColumnDropped(Column(2, "w", INT))), "110.compat.id"),
+        ((ddl.ColumnDropped(V), add_column(2, "v", type=BIGINT)), "110.compat.id"),
+        ((ddl.ColumnDropped(V), add_column(2, "v", default=7)), "110.fwd.1"),
+        ((ddl.ColumnDropped(V), add_column(2, "w")), "110.fwd.1"),
+        ((ddl.ColumnDropped(V),), "110.fwd.1"),
+        ((ddl.ObjectRenamed("t", "u"),), "110.fwd.1"),
+        ((ddl.ObjectDropped(),), "110.fwd.1"),
+    ],
+)
+def test_it_is_told_where_columns_compared_by_name_would_do(
+    changes: tuple[Any, ...], clause: str
+) -> None:
+    """F-12 is recognised by it."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, *changes, tu=20)
+    story.write("T", t, "x", 10)
+    story.commit("T", 30)
+    [anomaly] = anomalies("uniform_commit", story)
+    assert (anomaly.kind, anomaly.clauses) == ("inconsistent-row", ("98.one", clause))
 
 
 @pytest.mark.parametrize(
