@@ -120,6 +120,7 @@ def run_chunk(work: Work, whole: Round, chunk: ChunkId) -> Tally:
 
 def write_table(rows: Any, target: Path) -> None:
     """Write a table as a sealed Parquet file that is there as a whole or not at all."""
+    files.make_folder(target.parent)
     with files.beside(target, durable=True) as partial:
         sealed.write(rows, partial)
 

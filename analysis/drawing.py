@@ -16,7 +16,11 @@ import numpy as np
 mpl.use("Agg")
 
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from sim.escape import escaped
+from sim.files import beside
 
 COLOURS: Final = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -28,6 +32,7 @@ STYLE: Final[Any] = {
     "savefig.dpi": 110,
     "svg.hashsalt": "ddlsim",
     "svg.fonttype": "none",
+    "text.parse_math": False,
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 9,
     "axes.titlesize": 10,
@@ -176,13 +181,21 @@ def note(figure: Any, text: str) -> None:
 def save(figure: Any, file: Path) -> None:
     """Write an SVG or PNG (by the suffix) that is the same for the same data."""
     metadata = UNSAID if file.suffix == ".svg" else {"Software": None}
-    with mpl.rc_context(STYLE):
-        figure.savefig(file, metadata=metadata)
+    _escape(figure)
+    with mpl.rc_context(STYLE), beside(file) as partial:
+        figure.savefig(partial, format=file.suffix[1:], metadata=metadata)
+
+
+def _escape(figure: Any) -> None:
+    """Names come out of files: what is not printable is written out."""
+    for text in figure.findobj(Text):
+        text.set_text(escaped(text.get_text()))
 
 
 def svg_text(figure: Any) -> str:
     """The same SVG as an element of a page."""
     written = StringIO()
+    _escape(figure)
     with mpl.rc_context(STYLE):
         figure.savefig(written, format="svg", metadata=UNSAID)
     text = written.getvalue()

@@ -16,6 +16,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import analysis
 from analysis.cells import CellsError, Need, read
+from analysis.chunks import DamagedPartError
+from sim.escape import one_line
+from sim.files import WriteError
 from sim.history.history import History
 
 PREFIX: Final = "plot_"
@@ -92,11 +95,7 @@ def write(name: str, source: Path, target: Path) -> None:
 
     if target.suffix not in (".svg", ".png"):
         raise CellsError(f"{target}: a figure is an .svg or a .png")
-    drawn = draw(name, source)
-    try:
-        save(drawn, target)
-    except OSError as error:
-        raise CellsError(f"{target}: {error.strerror}; name a file that can be written") from None
+    save(draw(name, source), target)
 
 
 def main(name: str) -> int:
@@ -110,8 +109,8 @@ def main(name: str) -> int:
     target = Path(arguments[1]) if len(arguments) == 2 else folder / f"{name}.svg"
     try:
         write(name, source, target)
-    except CellsError as error:
-        sys.stderr.write(f"ddlsim: {error}\n")
+    except (CellsError, DamagedPartError, WriteError) as error:
+        sys.stderr.write(one_line(f"ddlsim: {error}") + "\n")
         return 2
     sys.stdout.write(f"{target}\n")
     return 0

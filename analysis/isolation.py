@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Final, NoReturn
 
 from analysis.rows import TIMEOUT, Job, Row, failed_row, prepare, run_job
+from sim.files import WriteError
 from sim.model.records import Record
 
 CAN_FORK: Final = hasattr(os, "fork")
@@ -75,7 +76,10 @@ def _in_child(jobs: Sequence[Job], limits: Limits, run: Run) -> list[Row]:
         while len(rows) < len(jobs):
             if not receiver.poll(limits.time_s):
                 break
-            rows.append(pickle.loads(receiver.recv_bytes()))
+            found = pickle.loads(receiver.recv_bytes())
+            if isinstance(found, WriteError):
+                raise found
+            rows.append(found)
     except EOFError:
         lost = ("crashed", "")
     finally:
@@ -102,6 +106,8 @@ def _serve(sender: Connection, jobs: Sequence[Job], limits: Limits, run: Run) ->
                 row = failed_row(job, "crashed", _too_large(limits))
             sender.send_bytes(pickle.dumps(row))
         code = 0
+    except WriteError as error:
+        sender.send_bytes(pickle.dumps(error))
     except MemoryError:
         code = OUT_OF_MEMORY
     finally:

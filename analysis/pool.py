@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Final
 
 from analysis.chunks import ChunkId, Round, Tally, Work, run_chunk
+from sim.files import WriteError
 
 ATTEMPTS: Final = 3
 """How often a chunk is tried whose process dies."""
@@ -41,7 +42,10 @@ def run_on_processes(
             for ready in wait(list(busy)):
                 worker = busy[ready]  # type: ignore[index]  # one of those asked about
                 try:
-                    watch(worker.connection.recv())
+                    told = worker.connection.recv()
+                    if isinstance(told, WriteError):
+                        raise told
+                    watch(told)
                 except (EOFError, ConnectionError):
                     lost = worker.chunk
                     assert lost is not None
@@ -88,11 +92,19 @@ class _Worker:
         self.process.join()
 
 
+def _told(work: Work, whole: Round, chunk: ChunkId) -> Tally | WriteError:
+    """What a chunk counts, or why its file cannot be written."""
+    try:
+        return run_chunk(work, whole, chunk)
+    except WriteError as error:
+        return error
+
+
 def _serve(connection: Connection, work: Work, whole: Round) -> None:
     """What a process does, until the other end of its pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         while True:
-            connection.send(run_chunk(work, whole, ChunkId(*connection.recv())))
+            connection.send(_told(work, whole, ChunkId(*connection.recv())))
     except (EOFError, ConnectionError):
         return

@@ -16,6 +16,8 @@ from analysis import figure, intervals, tuned
 from analysis.by_formula import worlds
 from analysis.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, read, said
 from analysis.drawing import styled, svg_text
+from sim.escape import escaped
+from sim.files import write_text
 from sim.world.overrides import repeat_options
 
 TEMPLATE: Final = "report.html.j2"
@@ -66,11 +68,7 @@ def write(directory: Path, target: Path) -> None:
     """The page about a directory of `sweep` or `tune`; `CellsError` where it is neither."""
     advice = tuned.read(directory) if tuned.there(directory) else None
     cells = None if advice and not (directory / ROWS).is_file() else read(directory)
-    page = page_of(cells, directory, advice)
-    try:
-        target.write_text(page, "utf-8")
-    except OSError as error:
-        raise CellsError(f"{target}: {error.strerror}; name a file that can be written") from None
+    write_text(target, page_of(cells, directory, advice))
 
 
 def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None = None) -> str:
@@ -80,6 +78,7 @@ def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None 
         autoescape=select_autoescape(default=True, default_for_string=True),
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_visible,
     )
     environment.globals |= {"number": _plain, "percent": _percent}
     about = {} if cells is None else _about(cells, directory)
@@ -87,6 +86,11 @@ def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None 
     return environment.get_template(TEMPLATE).render(
         {**about, "title": title, "tuned": advice, "tuned_figure": _tuned_figure(advice)}
     )
+
+
+def _visible(value: Any) -> Any:
+    """What a template puts onto the page; texts without characters that act and are not seen."""
+    return escaped(value) if type(value) is str else value
 
 
 def _about(cells: Cells, directory: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from analysis import histogram, measures
 from sim.checkers.base import in_order
 from sim.checkers.findings import Finding
 from sim.checkers.outcome import Outcome
+from sim.files import WriteError
 from sim.history import codec, parquet
 from sim.history.history import History
 from sim.kernel.rng import mix, threshold
@@ -150,9 +151,14 @@ Row = dict[str, Any]
 
 
 def run_job(job: Job) -> Row:
-    """Plan, run and judge one run; whatever goes wrong is told in its row."""
+    """Plan, run and judge one run; whatever goes wrong is told in its row.
+
+    Only a history that cannot be written raises, `WriteError`.
+    """
     try:
         return _run(job)
+    except WriteError:  # a full disk is no verdict on the run
+        raise
     except Exception as error:
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return failed_row(job, "crashed", what)

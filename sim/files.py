@@ -4,6 +4,7 @@ Every file that a command leaves behind is written here. What was there before s
 one is whole, so a full disk or a killed process leaves the old file, or none.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,38 +15,57 @@ PARTIAL: Final = ".tmp"
 """How files end that are being written; nothing ever reads one."""
 
 
+ELSEWHERE: Final = "name a file in a folder that exists and can be written"
+FREE: Final = "free some space, or name another place"
+
+
 class WriteError(ValueError):
     """A file that cannot be written; the message is one line with a remedy."""
 
-    def __init__(self, target: str | Path, error: OSError) -> None:
-        why = error.strerror or type(error).__name__
-        super().__init__(f"{target}: cannot be written ({why}); free some space or name another")
+
+def refused(target: str | Path, error: OSError) -> WriteError:
+    """What the system has refused, in one line."""
+    why = os.strerror(error.errno) if error.errno else type(error).__name__
+    remedy = FREE if is_full(error) else ELSEWHERE
+    return WriteError(f"{target}: cannot be written ({why}); {remedy}")
+
+
+def is_full(error: OSError) -> bool:
+    """Whether there is no room for what was to be written."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def beside(target: str | Path, *, durable: bool = False) -> Iterator[Path]:
     """A path to write to, which takes the target's name when the block has ended well.
 
-    The folders above the target are made. A `durable` file is on the disk before it is renamed.
-    A target that is no ordinary file (a terminal, a pipe) is written to directly: renaming would
-    replace the device. Raises `WriteError` for whatever the system refuses within the block.
+    A `durable` file is on the disk before it is renamed. A target that is no ordinary file (a
+    terminal, a pipe) is written to directly: renaming would replace the device. Raises
+    `WriteError` for whatever the system refuses within the block.
     """
     # a link stays a link: what it points at is replaced
     place = Path(os.path.realpath(target))
     special = place.exists() and not place.is_file() and not place.is_dir()
     partial = place if special else place.with_name(f"{place.name}.{os.getpid()}{PARTIAL}")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
         yield partial
         if not special:
             if durable:
                 _sync(partial)
             partial.replace(place)
     except OSError as error:
-        raise WriteError(target, error) from error
+        raise refused(target, error) from error
     finally:
         if not special:
             partial.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """A folder and those above it; `WriteError` where there cannot be one."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(folder, error) from error
 
 
 def write_text(target: str | Path, text: str) -> None:

@@ -93,6 +93,10 @@ def load_file(path: str) -> None:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
+    except SystemExit as error:  # else the command would end as the file says, with nothing run
+        del sys.modules[name]
+        what = f"it ends the program when it is loaded (exit {error.code!r})"
+        raise BadPluginError(f"{path}: {what}; a plug-in only registers") from error
     except Exception as error:
         del sys.modules[name]
         raise BadPluginError(f"{path}: {type(error).__name__}: {error}") from error

@@ -3,10 +3,10 @@
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 
 from analysis.agreement import aborts, aliases, freeze, own_ddl, waits
 from analysis.agreement.base import Line
+from sim.files import write_text
 
 SEEDS = 24
 
@@ -25,7 +25,7 @@ def main(words: list[str]) -> int:
     seeds = range(int(words[1]) if len(words) > 1 else SEEDS)
     found = lines(seeds)
     document = [{**asdict(line), "agrees": line.agrees} for line in found]
-    Path(words[0]).write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    write_text(words[0], json.dumps(document, indent=1) + "\n")
     off = [line for line in found if not line.agrees]
     sys.stdout.write(f"{len(found) - len(off)} of {len(found)} figures agree\n")
     for line in off:

@@ -12,8 +12,18 @@ from sim.world.campaign import RunRow
 
 
 def text(document: Any) -> str:
-    """A document as it is printed."""
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    """A document as it is printed: characters that are not printable as JSON's own escapes."""
+    found = json.dumps(document, indent=2, ensure_ascii=False)
+    return found if _is_plain(found) else "".join(map(_escaped, found))
+
+
+def _is_plain(found: str) -> bool:
+    return all(line.isprintable() for line in found.split("\n"))
+
+
+def _escaped(sign: str) -> str:
+    """A character of a JSON document; those outside of texts are all printable, or line ends."""
+    return sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1]
 
 
 def run(report: Report) -> dict[str, Any]:

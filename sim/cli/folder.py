@@ -11,11 +11,14 @@ from typing import Any, Final
 
 from sim.cli.documents import text
 from sim.cli.problems import InputError
+from sim.files import write_text
 
 SUMMARY: Final = "summary.json"
 WRITER: Final = "ddlsim"
-OURS: Final = re.compile(r"^seed-\d+\.(?:jsonl(?:\.partial)?|toml)$")
-HISTORY: Final = re.compile(r"^seed-\d+\.jsonl(?:\.partial)?$")
+OURS: Final = re.compile(
+    r"^(?:seed-\d+\.(?:jsonl|toml)|summary\.json)(?:(?:\.\d+)?\.(?:tmp|partial))?$"
+)
+HISTORY: Final = re.compile(r"^seed-\d+\.jsonl$")
 
 
 def claim(directory: str) -> None:
@@ -27,7 +30,7 @@ def claim(directory: str) -> None:
         if path.is_dir():
             _clear(path, directory)
         path.mkdir(parents=True, exist_ok=True)
-        (path / SUMMARY).write_text(text({"writer": WRITER, "finished": False}) + "\n", "utf-8")
+        write_text(path / SUMMARY, text({"writer": WRITER, "finished": False}) + "\n")
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise InputError(f"--out {directory}: {why}; name another directory") from None
@@ -41,7 +44,7 @@ def _clear(path: Path, directory: str) -> None:
             "name a new or empty directory"
         )
     for name in names:
-        if OURS.match(name):
+        if OURS.match(name) and name != SUMMARY:
             (path / name).unlink()
 
 
@@ -63,6 +66,4 @@ def histories(directory: str) -> tuple[str, ...]:
 def finish(directory: str, document: dict[str, Any]) -> None:
     """Write the summary: the document that `--output json` prints, signed."""
     signed = {"writer": WRITER, "finished": True, **document}
-    partial = Path(directory, SUMMARY + ".partial")
-    partial.write_text(text(signed) + "\n", "utf-8")
-    partial.replace(Path(directory, SUMMARY))
+    write_text(Path(directory, SUMMARY), text(signed) + "\n")

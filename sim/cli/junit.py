@@ -5,6 +5,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from sim.checkers.outcome import Outcome
+from sim.escape import escaped
 from sim.world.campaign import RunRow
 
 FAILURES = (Outcome.VIOLATED, Outcome.STUCK)
@@ -34,7 +35,9 @@ def text(suite: str, group: str, cases: Iterable[TestCase]) -> str:
     }
     element = ElementTree.SubElement(root, "testsuite", counts)
     for test in tests:
-        case = ElementTree.SubElement(element, "testcase", {"name": test.name, "classname": group})
+        case = ElementTree.SubElement(
+            element, "testcase", {"name": printable(test.name), "classname": printable(group)}
+        )
         if test.wrong is not None:
             attributes = {"type": test.kind, "message": printable(test.message)}
             ElementTree.SubElement(case, test.wrong, attributes).text = printable(test.text)
@@ -43,8 +46,8 @@ def text(suite: str, group: str, cases: Iterable[TestCase]) -> str:
 
 
 def printable(words: str) -> str:
-    """Text without the characters that XML cannot hold."""
-    return "".join(sign for sign in words if sign in "\t\n" or sign >= " ")
+    """Text that XML can hold: control characters are written out."""
+    return escaped(words)
 
 
 def of_run(row: RunRow, name: str) -> TestCase:

@@ -17,6 +17,7 @@ from sim.cli.problems import (
     is_bad_input,
     note,
 )
+from sim.files import FREE, is_full
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,6 +63,14 @@ def _failed(error: Exception) -> int:
         traceback.print_exc()
     if is_bad_input(error):
         note(str(error))
+        return BAD_INPUT
+    if isinstance(error, OSError) and is_full(error):
+        # Python would complain of what is left in its buffer once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        note(f"the output cannot be written ({error.strerror}); {FREE}")
+        return BAD_INPUT
+    if isinstance(error, OSError) and error.filename is not None:
+        note(f"{error.filename}: {error.strerror}; name a file that can be used")
         return BAD_INPUT
     note(f"internal error: {type(error).__name__}: {error}; {environment.DEBUG}=1 shows where")
     return CRASHED

@@ -4,7 +4,6 @@ Nothing is fetched from anywhere. What would make it large is capped, and what i
 """
 
 from collections.abc import Sequence
-from html import escape
 from typing import Final, NamedTuple
 
 from sim.checkers.argument import Argument
@@ -12,6 +11,7 @@ from sim.checkers.base import Violation
 from sim.checkers.case import Case
 from sim.cli import picture
 from sim.cli.timeline import Timeline, timeline
+from sim.escape import markup
 
 MOST_ARGUMENTS: Final = 10
 MOST_MOMENTS: Final = 60
@@ -84,7 +84,7 @@ def html(case: Case, title: str, told: Sequence[Told], command: str) -> str:
     """The page; the first argument is the one that the timeline opens on."""
     shown = told[:MOST_ARGUMENTS]
     first = shown[0].argument if shown else Argument("", (), (), ())
-    parts = [f"<h1>{escape(title)}</h1>"]
+    parts = [f"<h1>{markup(title)}</h1>"]
     if not shown:
         parts.append("<p>Nothing was found that any invariant forbids.</p>")
     for at, one in enumerate(shown):
@@ -95,10 +95,10 @@ def html(case: Case, title: str, told: Sequence[Told], command: str) -> str:
         parts += _timeline(timeline(case, first))
     if len(told) > len(shown):
         parts.append(f'<p class="more">{len(told) - len(shown)} more arguments are not shown.</p>')
-    parts.append(f"<h2>Again</h2><p><code>{escape(command)}</code></p>")
+    parts.append(f"<h2>Again</h2><p><code>{markup(command)}</code></p>")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n"
+        f"<title>{markup(title)}</title><style>{STYLE}</style></head>\n<body>\n"
         + "\n".join(parts)
         + f"\n<script>{SCRIPT}</script>\n</body></html>\n"
     )
@@ -108,13 +108,13 @@ def _argument(one: Told) -> list[str]:
     violation, argument = one
     status = violation.status.replace("_", " ").replace("finding:", "finding ")
     name = f"{violation.invariant} {violation.checker}: {violation.kind}"
-    parts = [f"<h2>{escape(status)}: {escape(name)}</h2>", f"<p>{escape(argument.paragraph)}</p>"]
+    parts = [f"<h2>{markup(status)}: {markup(name)}</h2>", f"<p>{markup(argument.paragraph)}</p>"]
     if violation.because:
-        parts.append(f'<p class="more">{escape(violation.because)}</p>')
+        parts.append(f'<p class="more">{markup(violation.because)}</p>')
     if argument.steps:
         parts.append(picture.svg(argument, violation.summary))
     rows = [
-        f'<tr><td class="at">{moment.at_ms:.3f} ms</td><td>{escape(moment.text)}</td></tr>'
+        f'<tr><td class="at">{moment.at_ms:.3f} ms</td><td>{markup(moment.text)}</td></tr>'
         for moment in argument.moments[:MOST_MOMENTS]
     ]
     parts.append(f"<table>{''.join(rows)}</table>")

@@ -6,12 +6,12 @@ however many boxes there are. Anti-dependencies are dashed, time is dotted.
 """
 
 from collections.abc import Sequence
-from html import escape
 from textwrap import wrap
 from typing import Final
 
 from sim.checkers.argument import Argument, Party
 from sim.checkers.base import Step
+from sim.escape import markup
 
 WIDTH: Final = 780
 LEFT: Final = 200
@@ -72,7 +72,7 @@ class _Picture:
             'markerHeight="8" orient="auto"><path d="M0 0L10 5L0 10z"/></marker></defs>'
         )
         page = f'<rect width="{WIDTH}" height="{height:g}" fill="#fff"/>'
-        style = f"<title>{escape(title)}</title><style>{STYLE}</style>"
+        style = f"<title>{markup(title)}</title><style>{STYLE}</style>"
         return "\n".join([head, style, marker, page, *self._parts, "</svg>"]) + "\n"
 
     def _box(self, party: Party, y: float) -> float:
@@ -119,7 +119,7 @@ class _Picture:
         for at, (line, look) in enumerate(lines):
             below = y + at * LINE + SIZE - 1
             cls = f' class="{look}"' if look else ""
-            self._parts.append(f'<text x="{x:g}" y="{below:g}"{cls}>{escape(line)}</text>')
+            self._parts.append(f'<text x="{x:g}" y="{below:g}"{cls}>{markup(line)}</text>')
 
 
 def _look(step: Step) -> str:

@@ -4,6 +4,8 @@ import sys
 from difflib import get_close_matches
 from typing import Final
 
+from sim.escape import one_line
+
 BAD_INPUT: Final = 2
 CRASHED: Final = 4
 INTERRUPTED: Final = 130
@@ -54,5 +56,5 @@ def _is_of_the_pipeline(error: Exception) -> bool:
 
 
 def note(text: str) -> None:
-    """Tell something beside the result: on stderr."""
-    print(f"ddlsim: {text}", file=sys.stderr, flush=True)
+    """Tell something beside the result: on stderr, as one line of at most 300 characters."""
+    print(one_line(f"ddlsim: {text}"), file=sys.stderr, flush=True)

@@ -6,11 +6,11 @@ drawn, those nearest to it; how many were left out is said.
 """
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Final, NamedTuple
 
 from sim.checkers.argument import Argument, update_of
 from sim.checkers.case import Case, Transaction
+from sim.escape import markup
 from sim.history.events import UpdateApplied
 from sim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
 from sim.units import US_PER_MS, Timestamp, physical_ms
@@ -174,7 +174,7 @@ def _drawn(
         parts.append(
             f'<rect class="{shade}" x="0" y="{y}" width="{LEFT + WIDTH}" height="{height}"/>'
         )
-        parts.append(f'<text x="6" y="{y + height - 7}">{escape(_clipped(lane))}</text>')
+        parts.append(f'<text x="6" y="{y + height - 7}">{markup(_clipped(lane))}</text>')
         y += height
         tops[lane] = y
     parts.append(f'<g id="ticks">{"".join(_ticks(window, y))}</g>')
@@ -219,12 +219,12 @@ def _bar(bar: Bar, window: Window, bottom: int, row: int | None) -> list[str]:
     hidden = "" if shown else ' visibility="hidden"'
     ends = f'data-a="{bar.from_us}" data-b="{bar.until_us}"'
     place = f'x="{low:.1f}" y="{bottom - 17}" width="{max(high - low, 2):.1f}" height="12"'
-    title = f"<title>{escape(bar.title)}</title>"
+    title = f"<title>{markup(bar.title)}</title>"
     parts = [f'<rect class="{bar.look}" {ends} {place}{hidden}>{title}</rect>']
     if row is not None:
         x, y = _label_x(bar, window), bottom - 21 - row * ROW
         parts.append(
-            f'<text class="label" {ends} x="{x:.1f}" y="{y}"{hidden}>{escape(bar.label)}</text>'
+            f'<text class="label" {ends} x="{x:.1f}" y="{y}"{hidden}>{markup(bar.label)}</text>'
         )
     return parts
 
@@ -246,7 +246,7 @@ def _activations(case: Case, window: Window, argument: Argument, bottom: int) ->
         ends = f'data-a="{at_us}" data-b="{at_us}"'
         parts.append(
             f'<line class="{look}" {ends} x1="{x:.1f}" x2="{x:.1f}" y1="{AXIS - 4}" y2="{bottom}"'
-            f"{hidden}><title>{escape(title)}</title></line>"
+            f"{hidden}><title>{markup(title)}</title></line>"
         )
         if name in dark and x >= taken:
             taken = x + (len(name) + 8) * CHARACTER if shown else taken
@@ -272,7 +272,7 @@ def _applied(case: Case, window: Window, tops: dict[str, int]) -> list[str]:
         parts.append(
             f'<line class="applied" data-a="{event.at_us}" data-b="{event.at_us}" x1="{x:.1f}" '
             f'x2="{x:.1f}" y1="{bottom - 19}" y2="{bottom - 3}"{hidden}>'
-            f"<title>{escape(title)}</title></line>"
+            f"<title>{markup(title)}</title></line>"
         )
     return parts
 

@@ -1,7 +1,6 @@
 """`ddlsim explain`: the arguments against a history in full, in words, as data, as pictures."""
 
 import argparse
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +13,7 @@ from sim.checkers.case import Case
 from sim.cli import documents, page, picture, repeat, trace, view, view_figures
 from sim.cli.problems import InputError
 from sim.cli.words import command, console, say, verdict
+from sim.files import write_text
 from sim.history import codec
 from sim.history.history import FORMAT, History
 from sim.registry import load_file
@@ -130,23 +130,15 @@ def _pictures(
             raise InputError(
                 f"--svg {options.svg}: this history has no cycle to draw; --html shows its timeline"
             )
-        _write("--svg", options.svg, picture.svg(cycle, title))
+        write_text(options.svg, picture.svg(cycle, title))
     if options.html is not None:
         told = [
             page.Told(one.example, argument) for one, argument in zip(found, arguments, strict=True)
         ]
         again = repeat.of_header(case.header)
-        _write("--html", options.html, page.html(case, title, told, again))
+        write_text(options.html, page.html(case, title, told, again))
     if options.trace_out is not None:
         kind, _, file = options.trace_out.partition(":")
         if f"{kind}:" != PERFETTO or not file:
             raise InputError(f"--trace-out {options.trace_out}: expected perfetto:FILE")
-        _write("--trace-out", file, trace.perfetto(case))
-
-
-def _write(flag: str, file: str, text: str) -> None:
-    try:
-        Path(file).write_text(text, "utf-8")
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise InputError(f"{flag} {file}: {why}; name a file in a directory that exists") from None
+        write_text(file, trace.perfetto(case))

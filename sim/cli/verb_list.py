@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sim.cli import documents
+from sim.escape import escaped
 from sim.model.clauses import CLAUSES, PAUSE_POINTS
 from sim.model.reasons import Reason
 from sim.registry import load_file
@@ -32,7 +33,7 @@ def execute(options: argparse.Namespace) -> int:
         print(documents.text(told))
     else:
         for line in lines(entries, width()):
-            print(line)
+            print(escaped(line))
     return 0
 
 

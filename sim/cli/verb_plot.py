@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from sim.escape import escaped
+
 
 def execute(options: argparse.Namespace) -> int:
     """Draw it, and tell where it is."""
@@ -12,5 +14,5 @@ def execute(options: argparse.Namespace) -> int:
     folder = source if source.is_dir() else source.parent
     target = Path(options.out) if options.out else folder / f"{options.name}.svg"
     figure.write(options.name, source, target)
-    print(target)
+    print(escaped(str(target), keep=""))
     return 0

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from sim.escape import escaped
+
 
 def execute(options: argparse.Namespace) -> int:
     """Write the page, and tell where it is."""
@@ -11,5 +13,5 @@ def execute(options: argparse.Namespace) -> int:
     source = Path(options.source)
     target = Path(options.out) if options.out else source / "report.html"
     report.write(source, target)
-    print(target)
+    print(escaped(str(target), keep=""))
     return 0

@@ -1,6 +1,7 @@
 """`ddlsim run`: plans, runs and judges a scenario for one seed or many."""
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -142,7 +143,8 @@ def crashes(total: Sum) -> None:
     """Where a crash came from, for those who asked for it."""
     crashed = [row for row in total.runs if row.outcome is Outcome.CRASHED]
     if crashed and environment.debugging():
-        note(f"seed {crashed[0].seed} crashed:\n{crashed[0].origin}")
+        note(f"seed {crashed[0].seed} crashed:")
+        print(crashed[0].origin, file=sys.stderr, flush=True)
 
 
 def show(options: argparse.Namespace, result: Report) -> None:

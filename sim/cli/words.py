@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from sim.checkers.outcome import Outcome
+from sim.cli.shown import guarded
+from sim.escape import escaped
 
 COLOURS: Final = {
     Outcome.OK: "bold green",
@@ -30,8 +32,15 @@ INDENT: Final = "  "
 def console() -> Console:
     """Where text goes: as wide as the terminal, 80 columns and no colour where there is none."""
     plain = not sys.stdout.isatty() or bool(os.environ.get("NO_COLOR"))
-    return Console(
-        file=sys.stdout, width=width(), no_color=plain, highlight=False, markup=False, emoji=False
+    return guarded(
+        Console(
+            file=sys.stdout,
+            width=width(),
+            no_color=plain,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
     )
 
 
@@ -44,13 +53,16 @@ def width() -> int:
 
 def verdict(outcome: Outcome, of: str, to: Console) -> None:
     """The first line of any result."""
-    to.print(Text.assemble((outcome.word.upper(), COLOURS[outcome]), f"  {of}"), soft_wrap=True)
+    to.print(
+        Text.assemble((outcome.word.upper(), COLOURS[outcome]), f"  {escaped(of, keep='')}"),
+        soft_wrap=True,
+    )
 
 
 def say(text: str, to: Console, style: str = "", indent: str = "") -> None:
     """A text, wrapped; lines after its first are as far to the right as the first."""
     wrapped = textwrap.wrap(
-        text,
+        escaped(text),
         to.width,
         initial_indent=indent,
         subsequent_indent=indent,
@@ -63,13 +75,13 @@ def say(text: str, to: Console, style: str = "", indent: str = "") -> None:
 
 def command(words: str, to: Console) -> None:
     """The last line: a command that can be copied."""
-    to.print(Text.assemble("repeat: ", (words, "bold")), soft_wrap=True)
+    to.print(Text.assemble("repeat: ", (escaped(words, keep=""), "bold")), soft_wrap=True)
 
 
 def labelled(label: str, text: str, to: Console, style: str = "") -> None:
     """A label in the first column, the text wrapped beside it."""
     lines = textwrap.wrap(
-        text, to.width - LABEL, break_long_words=False, break_on_hyphens=False
+        escaped(text), to.width - LABEL, break_long_words=False, break_on_hyphens=False
     ) or [""]
     for place, line in enumerate(lines):
         head = label if not place else ""
@@ -78,7 +90,7 @@ def labelled(label: str, text: str, to: Console, style: str = "") -> None:
 
 def block(text: str, to: Console, style: str = "") -> None:
     """A text of several lines, indented, each of its lines wrapped below its own beginning."""
-    for line in text.splitlines():
+    for line in escaped(text).split("\n"):
         say(line.strip(), to, style, INDENT + " " * (len(line) - len(line.lstrip())))
 
 

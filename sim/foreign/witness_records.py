@@ -171,7 +171,7 @@ def recognises(head: bytes) -> bool:
     first = next((line for line in head.splitlines() if line.strip()), b"")
     try:
         found = msgspec.json.decode(first)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return isinstance(found, dict) and "record" in found
 
@@ -212,7 +212,7 @@ def _decoded(number: int, text: bytes, file: str) -> Cluster | AnyEntry | Proble
         entry: Cluster | AnyEntry = _decoder.decode(text)
     except msgspec.ValidationError as error:
         return Problem(file, number, *_said(str(error)))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Problem(file, number, "", f"is not JSON ({error}); it may have been cut off")
     return entry
 

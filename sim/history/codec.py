@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sim.files import beside
+from sim.files import beside, make_folder
 from sim.history import parquet
 from sim.history.events import (
     AnyEvent,
@@ -106,6 +106,7 @@ def save(history: History, path: str | Path) -> None:
 
     One that is called `….events.parquet` becomes Parquet, any other JSON lines.
     """
+    make_folder(Path(path).parent)
     with beside(path) as partial:
         if str(path).endswith(parquet.SUFFIX):
             parquet.save(history, list(lines(history)), partial)

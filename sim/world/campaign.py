@@ -17,6 +17,7 @@ from sim.checkers.findings import Finding, Signature, signature
 from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome
 from sim.checkers.stuck import waiting
+from sim.files import write_text
 from sim.history import codec
 from sim.history.figures import Buckets, Figures, bucketed, figures, samples
 from sim.history.history import History
@@ -129,7 +130,7 @@ class Runner:
     def _keep_text(self, scenario: Scenario, seed: int) -> None:
         """The text of a scenario that was drawn, so that it can be run as an ordinary one."""
         if self.job.keep is not None and self.job.swarm:
-            Path(self.job.keep, scenario_name(seed)).write_text(scenario.text, "utf-8")
+            write_text(Path(self.job.keep, scenario_name(seed)), scenario.text)
 
     def judged(self, history: History) -> RunRow:
         """The row of a history."""

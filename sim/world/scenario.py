@@ -166,6 +166,10 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         line = match.group(2) if match else None
         last = text.rstrip().count("\n") + 1
         raise ScenarioError(f"{name}:{line or last}: not TOML: {what}") from None
+    except RecursionError:
+        raise ScenarioError(f"{name}: not TOML: nested too deeply to be read") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ScenarioError(f"{name}: not TOML: {error}") from None
 
 
 def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -> Scenario:

@@ -1,0 +1,246 @@
+"""What comes in broken or goes out nowhere: one line with the place and a remedy, exit 2."""
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from msgspec import structs
+
+from sim import sealed
+from sim.history import codec
+from tests.unit.cli.command import ROOT, TINY, Done, ddlsim
+
+DEEP = 100_000
+SMALL = 2_000
+"""Bytes that a file may have where the disk is as good as full."""
+ONE_TABLE = 8_000
+"""Enough for a sweep's cells, and too little for a part or a history."""
+
+
+def refused(done: Done, *said: str) -> None:
+    """Bad input, told in one line; nothing was run."""
+    assert (done.code, done.out) == (2, ""), done
+    assert done.err.startswith("ddlsim: ")
+    assert done.err.count("\n") == 1
+    assert len(done.err) <= 301
+    assert done.err[:-1].isprintable()
+    for word in said:
+        assert word in done.err
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stored history with a cycle."""
+    folder = tmp_path_factory.mktemp("kept") / "out"
+    assert ddlsim("run", "negative/reads_newer_rows", "--seed", "2", "--out", str(folder)).code == 1
+    return folder / "seed-2.jsonl"
+
+
+# --- what comes in --------------------------------------------------------------------------------
+
+TORN = [b"\xff\xfe\x00", b"title = '\xff'\n", b"\x80" * 5000]
+
+
+@pytest.mark.parametrize("content", TORN)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "FILE"),
+        ("check", "FILE"),
+        ("check", "FILE", "--input", "jepsen"),
+        ("check", "FILE", "--input", "witness"),
+        ("check", "FILE", "--input", "columns"),
+        ("explain", "FILE"),
+        ("compat", "FILE", "FILE"),
+        ("compat", "--from-scratch", "FILE"),
+        ("sweep", "FILE", "--out", "OUT"),
+        ("tune", "--delays", "FILE"),
+        ("plot", "run_lag", "FILE"),
+        ("run", "smoke", "--migration", "FILE"),
+        ("run", "smoke", "--load", "FILE.py"),
+    ],
+)
+def test_bytes_that_are_no_text(words: tuple[str, ...], content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    for name in (file, tmp_path / "file.py"):
+        name.write_bytes(content)
+    given = [w.replace("FILE", str(file)).replace("OUT", str(tmp_path / "out")) for w in words]
+    refused(ddlsim(*given), "file")
+
+
+@pytest.mark.parametrize(
+    ("words", "content"),
+    [
+        (("run",), "x = " + "[" * DEEP),
+        (("run",), "x = " + "9" * 10_000),
+        (("sweep", "--out", "OUT"), "x = " + "[" * DEEP),
+        (("check",), '{"event":"Header","format":' + "[" * DEEP),
+        (("check", "--input", "jepsen"), '{"type":"ok","value":' + "[" * DEEP),
+        (("check", "--input", "jepsen"), "{:type :ok, :process 0, :value " + "[" * DEEP),
+        (("check", "--input", "witness"), '{"record":' + "[" * DEEP),
+        (("compat", "--from-scratch"), "CREATE TABLE t (id INT PRIMARY KEY CHECK " + "(" * DEEP),
+        (("run", "smoke", "--migration"), "ALTER TABLE t ADD COLUMN w INT DEFAULT " + "(" * DEEP),
+    ],
+)
+def test_what_is_nested_too_deeply(words: tuple[str, ...], content: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text(content)
+    given = [w.replace("OUT", str(tmp_path / "out")) for w in words]
+    refused(ddlsim(*given, str(file)), "file")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"record": [1, 2]}),
+        pa.table({"record": pa.array([None, "x"])}),
+        pa.table({"record": pa.array([b"\xff"], pa.binary())}),
+        pa.table({"a": [1]}),
+        pa.table({"record": pa.array([], pa.string())}),
+        pa.table({"record": [["x"]]}),
+    ],
+)
+@pytest.mark.parametrize("said", [None, b"ddlsim-events-2", b"ddlsim-events-9", b"\xff", b"[" * 9])
+def test_parquet_of_other_types_or_metadata(
+    table: pa.Table, said: bytes | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "h.events.parquet"
+    sealed.write(table.replace_schema_metadata(said and {b"ddlsim": said}), file)
+    refused(ddlsim("check", str(file)), "h.events.parquet")
+    refused(ddlsim("explain", str(file)), "h.events.parquet")
+
+
+@pytest.mark.parametrize("how", ["sys.exit(0)", "raise SystemExit", "exit('x' * 999 + chr(27))"])
+def test_a_plug_in_that_ends_the_program(how: str, tmp_path: Path) -> None:
+    file = tmp_path / "p.py"
+    file.write_text(f"import sys\n{how}\n")
+    for words in (("run", "smoke"), ("verify", "smoke"), ("list", "faults"), ("check", "x")):
+        refused(ddlsim(*words, "--load", str(file)), "p.py", "ends the program when it is loaded")
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e999"])
+def test_numbers_that_are_none(value: str, tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    for line in ("at_ms = 10", "at_ms = 20"):
+        scenario.write_text(TINY.replace(line, f"at_ms = {value}"))
+        refused(ddlsim("run", str(scenario)), "s.toml")
+    rates = tmp_path / "d.csv"
+    rates.write_text(f"delay_ms\n1\n{value}\n")
+    refused(ddlsim("tune", "--delays", str(rates)), "d.csv")
+    for flag in ("--margin", "--step", "--ddl-rate", "--tx-length", "--incompatible"):
+        refused(ddlsim("tune", flag, value), flag)
+
+
+def test_names_from_files_are_shown_escaped(tmp_path: Path) -> None:
+    evil = "\\u001b[2J\\u202e"
+    file = tmp_path / "s.toml"
+    file.write_text(TINY.replace('title = "', f'title = "{evil}'))
+    done = ddlsim("run", str(file))
+    assert done.code == 0
+    assert all(line.isprintable() for line in done.out.split("\n"))
+    file.write_text(TINY.replace('node = "n1"', f'node = "{evil}"'))
+    refused(ddlsim("run", str(file)))
+    refused(ddlsim("run", "no\x1b]0;such\x07\nscenario" * 40))
+    for output in ("text", "json", "junit"):
+        file.write_text(TINY.replace("PRIMARY KEY, v INT", f'PRIMARY KEY, v INT, "{evil}" INT'))
+        done = ddlsim("run", str(file), "--output", output)
+        assert all(line.isprintable() for line in (done.out + done.err).split("\n"))
+
+
+def test_a_history_with_names_that_act(history: Path, tmp_path: Path) -> None:
+    told = codec.load(history)
+    name = "\x1b[2J\u202e\r" + told.header.scenario
+    told.header = structs.replace(told.header, scenario=name)
+    file, page, svg = (tmp_path / each for each in ("h.jsonl", "p.html", "c.svg"))
+    codec.save(told, file)
+    seen = [ddlsim("explain", str(file), "--html", str(page), "--svg", str(svg)).out]
+    seen += [file.read_text("utf-8") for file in (page, svg)]
+    seen += [ddlsim("check", str(file), "--output", form).out for form in ("text", "json")]
+    for shown in seen:
+        assert r"\x1b[2J\u202e" in shown or r"\u001b[2J\u202e" in shown
+        assert all(line.isprintable() for line in shown.split("\n"))
+
+
+# --- what goes out --------------------------------------------------------------------------------
+
+
+def with_little_room(*words: str, stdout: str | None = None, room: int = SMALL) -> Done:
+    """A command whose files may be no larger than `SMALL`, its stdout perhaps a file."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    def run(to: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "sim", *words],
+            cwd=ROOT,
+            stdout=to,  # type: ignore[arg-type]  # a file or PIPE
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            preexec_fn=limit,
+        )
+
+    if stdout is None:
+        done = run(subprocess.PIPE)
+    else:
+        with open(stdout, "w", encoding="utf-8") as file:
+            done = run(file)
+    return Done(done.returncode, done.stdout or "", done.stderr)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def test_a_disk_without_room_for_a_history(tmp_path: Path) -> None:
+    done = with_little_room("run", "smoke", "--out", str(tmp_path / "out"))
+    refused(done, "seed-0.jsonl: cannot be written (File too large); free some space")
+    assert names(tmp_path) == ["out/summary.json"]
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["finished"] is False
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("explain", "H", "--html", "F"), ("explain", "H", "--svg", "F"),
+     ("explain", "H", "--trace-out", "perfetto:F"), ("plot", "run_clocks", "H", "--out", "F.svg")],
+)  # fmt: skip
+def test_a_disk_without_room_for_a_picture(
+    words: tuple[str, ...], history: Path, tmp_path: Path
+) -> None:
+    before = tmp_path / ("F.svg" if "F.svg" in words else "F")
+    before.write_text("what was there")
+    given = [
+        w.replace("F", str(tmp_path / "F")) if "F" in w else w.replace("H", str(history))
+        for w in words
+    ]
+    refused(with_little_room(*given), str(before), "free some space")
+    assert before.read_text() == "what was there"
+    assert names(tmp_path) == [before.name]
+
+
+@pytest.mark.parametrize("room", [SMALL, ONE_TABLE])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_disk_without_room_for_a_sweep(jobs: str, room: int, tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text(TINY)
+    sweep = tmp_path / "s.toml"
+    sweep.write_text('title = "x"\nscenarios = ["t.toml"]\nseeds = 4\nhistories = 1.0\n')
+    given = ("sweep", str(sweep), "--out", str(tmp_path / "out"), "--jobs", jobs)
+    done = with_little_room(*given, room=room)
+    refused(done, "cannot be written (File too large); free some space")
+    assert ("cells.parquet" in done.err) == (room == SMALL)
+    if jobs == "1":  # else a worker may have been ended while it wrote; --resume clears that away
+        assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+@pytest.mark.parametrize(
+    "words", [("run", "smoke"), ("list", "clauses"), ("run", "smoke", "--output", "json")]
+)
+def test_an_output_that_is_full(words: tuple[str, ...]) -> None:
+    done = with_little_room(*words, stdout="/dev/full")
+    refused(done, "the output cannot be written (No space left on device); free some space")

@@ -1,0 +1,70 @@
+"""A file is there as a whole or not at all, and what cannot be written is one line."""
+
+import errno
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from sim.files import WriteError, beside, make_folder, write_text
+
+
+def torn(file: Path, error: Exception) -> None:
+    """Write half of a file, then fail."""
+    with beside(file) as partial:
+        partial.write_text("half of the new one")
+        raise error
+
+
+def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    write_text(file, "old")
+    with pytest.raises(ZeroDivisionError):
+        torn(file, ZeroDivisionError())
+    assert (file.read_text(), os.listdir(tmp_path)) == ("old", ["f"])
+    write_text(file, "new")
+    assert (file.read_text(), os.listdir(tmp_path)) == ("new", ["f"])
+
+
+def test_a_full_disk_is_one_line_with_a_remedy(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    write_text(file, "old")
+    with pytest.raises(WriteError) as caught:
+        torn(file, OSError(errno.ENOSPC, "any words"))
+    why = "cannot be written (No space left on device); free some space, or name another place"
+    assert str(caught.value) == f"{file}: {why}"
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert (file.read_text(), os.listdir(tmp_path)) == ("old", ["f"])
+
+
+def test_what_is_refused_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(WriteError, match=r"No such file or directory.*in a folder that exists"):
+        write_text(tmp_path / "none" / "f", "x")
+    (tmp_path / "f").write_text("x")
+    with pytest.raises(WriteError, match="cannot be written"):
+        make_folder(tmp_path / "f" / "g")
+    with pytest.raises(WriteError, match="cannot be written"):
+        write_text(tmp_path, "x")
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_link_stays_a_link_and_a_device_a_device(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "f")
+    write_text(tmp_path / "link", "x")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "f").read_text() == "x"
+    write_text("/dev/null", "x")
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+def test_a_device_that_is_full() -> None:
+    with pytest.raises(WriteError, match="No space left on device"):
+        write_text("/dev/full", "x")
+    assert Path("/dev/full").is_char_device()
+
+
+def test_a_torn_name_is_written_with_backslashes(tmp_path: Path) -> None:
+    write_text(tmp_path / "f", "a\udcffb")
+    assert (tmp_path / "f").read_bytes() == rb"a\udcffb"
