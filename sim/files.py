@@ -15,7 +15,7 @@ PARTIAL: Final = ".tmp"
 """How files end that are being written; nothing ever reads one."""
 
 
-ELSEWHERE: Final = "name a file in a folder that exists and can be written"
+ELSEWHERE: Final = "name a file that can be written, in a directory that exists"
 FREE: Final = "free some space, or name another place"
 
 

@@ -39,7 +39,7 @@ def test_a_full_disk_is_one_line_with_a_remedy(tmp_path: Path) -> None:
 
 
 def test_what_is_refused_names_the_file(tmp_path: Path) -> None:
-    with pytest.raises(WriteError, match=r"No such file or directory.*in a folder that exists"):
+    with pytest.raises(WriteError, match=r"No such file or directory.*in a directory that exists"):
         write_text(tmp_path / "none" / "f", "x")
     (tmp_path / "f").write_text("x")
     with pytest.raises(WriteError, match="cannot be written"):
