@@ -1,7 +1,6 @@
 """What comes in broken or goes out nowhere: one line with the place and a remedy, exit 2."""
 
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,13 @@ from sim.history import codec
 from tests.unit.cli.command import ROOT, TINY, Done, ddlsim
 
 DEEP = 100_000
+LIMITED = """\
+import resource, sys
+from sim.cli import main
+room = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+sys.exit(main(sys.argv[2:]))
+"""
 SMALL = 2_000
 """Bytes that a file may have where the disk is as good as full."""
 ONE_TABLE = 8_000
@@ -171,18 +177,14 @@ def test_a_history_with_names_that_act(history: Path, tmp_path: Path) -> None:
 def with_little_room(*words: str, stdout: str | None = None, room: int = SMALL) -> Done:
     """A command whose files may be no larger than `SMALL`, its stdout perhaps a file."""
 
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-
     def run(to: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "sim", *words],
+            [sys.executable, "-c", LIMITED, str(room), *words],
             cwd=ROOT,
-            stdout=to,  # type: ignore[arg-type]  # a file or PIPE
+            stdout=to,  # type: ignore[call-overload]  # a file or PIPE
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            preexec_fn=limit,
         )
 
     if stdout is None:
