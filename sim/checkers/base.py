@@ -87,7 +87,6 @@ WITHOUT_CLAIM: Final[dict[str, tuple[str, ...]]] = {
     "I4": (SKEW_BOUNDED,),
     "I7": (LEASES_HOLD,),
     "I10": (LEASES_HOLD,),
-    "I12": (LEASES_HOLD,),
 }
 """What an invariant that a design does not claim is taken to assume, under `--all-claims`."""
 COLLECT_AFTER: Final = 50_000
@@ -179,7 +178,8 @@ class Bench:
         claim = self._claims.get(invariant, Claim(invariant, WITHOUT_CLAIM.get(invariant, ())))
         if anomaly.kind in claim.less and not self._all_claims:
             return "accepted", f"the design's claim of {invariant} leaves this out"
-        assumed = claim.assumes
+        concerned = not claim.concerning or anomaly.kind in claim.concerning
+        assumed = claim.assumes if concerned else ()
         for assumption in dict.fromkeys((*assumed, *anomaly.assumes)):
             broken = self._broke(assumption)
             if broken is not None:

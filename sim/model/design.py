@@ -26,12 +26,14 @@ ASSUMPTIONS: Final = (SKEW_BOUNDED, LEASES_HOLD, DELAY_BOUNDED, ELECTIONS_SLOW)
 class Claim(Record, frozen=True):
     """An invariant that a design promises, what it needs for it, and the breaches it admits.
 
-    `less` names kinds of anomalies against which the design promises nothing.
+    `less` names kinds of anomalies against which the design promises nothing. `concerning` are the
+    kinds that rest on what is assumed, where others of the same invariant rest on nothing.
     """
 
     invariant: str
     assumes: tuple[str, ...] = ()
     less: tuple[str, ...] = ()
+    concerning: tuple[str, ...] = ()
 
 
 class DesignHeader(Record, frozen=True):

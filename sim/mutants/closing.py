@@ -89,3 +89,14 @@ mutant(
         fields={"check_commit": as_shipped.each_step_as_shipped},
     )
 )
+mutant(
+    Mutant(
+        name="overlooks_renames",
+        summary="an operation goes on under the old name of a table, and as if it had no new index",
+        breaks="110.valid.2",
+        also=("110.table.rename",),
+        reopens="F-13",
+        caught_by="own_ddl",
+        fields={"check_operation": as_shipped.same_table_version},
+    )
+)

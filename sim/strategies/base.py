@@ -23,7 +23,7 @@ FULL_CLAIMS: Final = (
     Claim("I9"),
     Claim("I10", (LEASES_HOLD,), less=("fractured-schema",)),
     Claim("I11"),
-    Claim("I12", (LEASES_HOLD,)),
+    Claim("I12"),
 )
 """What the documents promise.
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from sim.checkers.base import judge
 from sim.history.events import SafeTimeAdvanced, TxBegan, TxCommitted, UpdateApplied
@@ -17,7 +18,8 @@ from sim.history.world_events import (
     NodeRestarted,
     PartitionSafeTime,
 )
-from sim.model.design import LEASES_HOLD
+from sim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
+from sim.strategies.base import STRATEGIES
 from tests.helpers_history import Story, add_column, ts
 from tests.unit.checkers.judging import anomalies
 
@@ -198,6 +200,35 @@ def test_a_commit_lies_within_the_leases_it_wrote_under() -> None:
     assert committed(50, implicit=True) == []
     assert committed(59, implicit=True, following=60) == []
     assert committed(60, implicit=True, following=60) == ["committed-beyond-lease"]
+
+
+def test_no_rule_rests_on_a_clock() -> None:
+    """But for `ignite3`, whose stamps are in order only while elections take longer than skew."""
+    claims = {
+        name: next(one for one in STRATEGIES.get(name).header.claims if one.invariant == "I12")
+        for name in ("iep", "ignite3")
+    }
+    assert claims["iep"].assumes == ()
+    stamped = {"stamps-unordered", "leases-overlap", "lease-shortened", "committed-beyond-lease"}
+    assert set(claims["ignite3"].concerning) == stamped
+
+
+@pytest.mark.parametrize(
+    ("concerning", "status"), [((), "out_of_assumption"), (("two-leaders",), "violation")]
+)
+def test_a_claim_may_assume_something_for_some_kinds_only(
+    concerning: tuple[str, ...], status: str
+) -> None:
+    settings: dict[str, Any] = {"": {"max_clock_skew_ms": 10}, "n1": {}}
+    story = Story(settings=settings)
+    story.design = structs.replace(
+        story.design, claims=(Claim("I12", (SKEW_BOUNDED,), (), concerning),)
+    )
+    story.clock("n2", 11)
+    story.add(3, SafeTimeAdvanced, "n1", 9)
+    story.add(4, SafeTimeAdvanced, "n1", 8)
+    [violation] = judge(story.history()).violations
+    assert violation.status == status
 
 
 def test_leases_excuse_skew_only_where_a_place_moves() -> None:
