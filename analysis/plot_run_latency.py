@@ -9,7 +9,7 @@ from analysis.figure import figure, main
 from sim.history.history import History
 
 LANES: Final = (
-    ("data operations", ("get", "put", "delete", "scan"), 0, "o"),
+    ("data operations", ("get", "put", "delete", "insert", "replace", "update", "scan"), 0, "o"),
     ("commits", ("commit",), 1, "s"),
     ("DDL", ("ddl",), 2, "D"),
 )

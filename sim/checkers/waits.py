@@ -32,7 +32,7 @@ from sim.history.events import (
 )
 from sim.history.world_events import LeaseBegan, PartitionSafeTime
 
-JUDGED = ("get", "put", "delete", "commit", "ddl")
+JUDGED = ("get", "put", "delete", "insert", "replace", "update", "commit", "ddl")
 """A scan asks partitions that no event may ever name; beginning and rolling back wait for none."""
 
 

@@ -70,7 +70,9 @@ class Encoded(Event, frozen=True):
 
 
 class Ok(Event, frozen=True):
-    """It succeeded; `value` is what the client got: a row or rows by column name, or None."""
+    """It succeeded; `value` is what the client got: a row or rows by column name, whether an
+    insert, a replace or an update wrote, or None.
+    """
 
     client: str
     op: str

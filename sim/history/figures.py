@@ -29,7 +29,7 @@ from sim.model.reasons import Reason
 from sim.model.records import Record
 from sim.units import US_PER_MS
 
-DATA: Final = ("get", "put", "delete", "scan")
+DATA: Final = ("get", "put", "delete", "insert", "replace", "update", "scan")
 """The kinds of operation that read or write rows."""
 ENDS: Final = {"commit": "committed", "rollback": Reason.ROLLED_BACK.name}
 """What the success of an explicit end makes of a transaction."""

@@ -57,6 +57,40 @@ class Delete(Tagged, frozen=True, tag="delete"):
     columns: ClassVar[tuple[str, ...]] = ()
 
 
+class Insert(Tagged, frozen=True, tag="insert"):
+    """Write a row where there is none; the answer is whether there was none.
+
+    `strict`, as SQL's INSERT: where there is one it fails.
+    """
+
+    table: str
+    key: Key
+    values: dict[str, Value] | None = None
+    strict: bool = False
+    metadata: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ()
+
+
+class Replace(Tagged, frozen=True, tag="replace"):
+    """Write a row where there is one; the answer is whether there was one."""
+
+    table: str
+    key: Key
+    values: dict[str, Value] | None = None
+    metadata: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ()
+
+
+class Update(Tagged, frozen=True, tag="update"):
+    """Set some columns of a row, as SQL's UPDATE; the answer is whether there was one."""
+
+    table: str
+    key: Key
+    values: dict[str, Value]
+    metadata: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ()
+
+
 class Scan(Tagged, frozen=True, tag="scan"):
     """Read every row of a table.
 
@@ -76,7 +110,9 @@ class Ddl(Tagged, frozen=True, tag="ddl"):
     sql: str
 
 
-DataOperation = Get | Put | Delete | Scan
+Conditional = Insert | Replace | Update
+"""What writes or not, by what it finds, and says which."""
+DataOperation = Get | Put | Delete | Insert | Replace | Update | Scan
 """What reads or writes rows."""
-Operation = Begin | Commit | Rollback | Get | Put | Delete | Scan | Ddl
+Operation = Begin | Commit | Rollback | DataOperation | Ddl
 """Anything that a client can ask."""

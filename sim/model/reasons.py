@@ -28,6 +28,7 @@ class Reason(Enum):
     ROLLED_BACK = ("the client rolled the transaction back", False, False)
     TX_FINISHED = ("the transaction has already ended", False, False)
     BAD_ROW = ("the row does not fit the table's schema", False, False)
+    KEY_EXISTS = ("a row with this key exists already", False, False)
     DDL_REFUSED = ("the statement is not allowed on the present schema", False, False)
     DDL_CONFLICT = ("the catalog changed at every attempt to install it", True, False)
     OBJECT_EXISTS = ("an object of this name exists already", False, False)

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from sim.history.event import Cells
 from sim.history.events import Encoded
-from sim.model.ops import DataOperation, Get, Key, Put, Scan
+from sim.model.ops import DataOperation, Get, Insert, Key, Put, Replace, Scan, Update
 from sim.model.reasons import Reason
 from sim.model.schema import Column, Table, Value
 from sim.protocol.ids import Tuple
@@ -104,6 +104,8 @@ class Client:
                 do.columns,
                 self.token_ts if self._session else None,
                 read_only,
+                set_places(do, table),
+                type(do) is Insert and do.strict,
             )
             reply = await self._connection.request(node, request, self._timeout_us, label + refresh)
             if self._session:
@@ -123,9 +125,13 @@ class Client:
 
     def _encoded(self, op: str, do: DataOperation, table: Table | None) -> Tuple | BadRow | None:
         """The row of a put under the cached schema; None for other operations, or if unknown."""
-        if type(do) is not Put or table is None:
+        if table is None:
             return None
-        row = encoded(op, do, table)
+        if type(do) is Update:
+            return updated(do, table)  # no whole row: what is kept is for the primary to say
+        if type(do) not in (Put, Insert, Replace):
+            return None
+        row = encoded(op, do, table)  # type: ignore[arg-type]  # one of the three
         connection = self._connection
         if connection.recording and type(row) is tuple:
             cells = decode(table, row)
@@ -146,7 +152,28 @@ class Client:
         return {name: row[name] for name in do.columns} if do.columns else row
 
 
-def encoded(op: str, do: Put, table: Table) -> Tuple | BadRow:
+def set_places(do: DataOperation, table: Table | None) -> tuple[int, ...]:
+    """At which places of its row an update sets a value; for others none."""
+    if type(do) is not Update or table is None:
+        return ()
+    return tuple(place for place, column in enumerate(table.columns) if column.name in do.values)
+
+
+def updated(do: Update, table: Table) -> Tuple | BadRow:
+    """What an update sets, at the places of its columns; the rest is of no meaning."""
+    columns = {column.name: column for column in table.columns}
+    for name, value in do.values.items():
+        column = columns.get(name)
+        if column is None:
+            return BadRow(f"table {table.name!r} has no column {name!r}")
+        if column.id in table.key:
+            return BadRow(f"column {name!r} of table {table.name!r} is of its key")
+        if value is None and not column.nullable:
+            return BadRow(f"column {name!r} of table {table.name!r} needs a value")
+    return tuple(do.values.get(column.name) for column in table.columns)
+
+
+def encoded(op: str, do: Put | Insert | Replace, table: Table) -> Tuple | BadRow:
     """The row of a put: its key, and what it names or else what tells its writer."""
     key, given = table.key, key_values(do.key)
     if do.values is None and len(given) == len(key) and None not in given:

@@ -208,7 +208,9 @@ class Coordinator(Marking):
                 if tx.state is ACTIVE:  # else it was committed in one phase
                     reason = await self.ends.commit(tx)
                 if reason is None:
-                    return Answer(self.node.clock.now(), reply.rows, reply.columns, label)
+                    return Answer(
+                        self.node.clock.now(), reply.rows, reply.columns, label, reply.done
+                    )
                 reply = self.refusal(reason)
             assert isinstance(reply, Refusal), reply
             if not reply.reason.retriable or not self.strategy.retries_implicit(attempt + 1):
@@ -297,7 +299,7 @@ class Coordinator(Marking):
         columns = None
         if request.metadata:
             columns = self._shown_columns(tx, request.op, enlistment.table)
-        return Answer(clock.now(), answer.rows, columns, tx.id.label)
+        return Answer(clock.now(), answer.rows, columns, tx.id.label, answer.done)
 
     async def _scan(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int

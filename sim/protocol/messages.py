@@ -27,14 +27,15 @@ class ClientBegin(Record, frozen=True):
 
 
 class ClientOperation(Record, frozen=True):
-    """Read or write rows of a table: `action` is get, put, delete, scan or select.
+    """Read or write rows of a table: `action` is the operation's tag.
 
     `client_version` is clientSV [110.flow.1], of the table with the id `table_id`: a name may mean
     another table by now. Both are 0 where the client knows no schema of the table yet.
     `begins` begins transaction `tx` with its first operation; `implicit` is a transaction of its
     own. `metadata` asks for the columns too, as `SELECT *` does; `columns`
     are those that a SELECT names. `label` tells the operation's
-    messages apart from others of their kind, on every hop.
+    messages apart from others of their kind, on every hop. An update `sets` the columns at these
+    places of `row`; a `strict` insert fails where there is a row.
     """
 
     op: str
@@ -52,6 +53,8 @@ class ClientOperation(Record, frozen=True):
     columns: tuple[str, ...] = ()
     session_ts: Timestamp | None = None
     read_only: bool = False
+    sets: tuple[int, ...] = ()
+    strict: bool = False
 
 
 class ClientCommit(Record, frozen=True):
@@ -79,12 +82,16 @@ class ClientDdl(Record, frozen=True):
 
 
 class Answer(Record, frozen=True):
-    """It was done; `rows` are (key, cells) for reads; `token_ts` is the session's causal token."""
+    """It was done; `rows` are (key, cells) for reads; `token_ts` is the session's causal token.
+
+    `done` is false where an insert found a row, a replace or an update none.
+    """
 
     token_ts: Timestamp
     rows: tuple[tuple[Key, Cells], ...] = ()
     columns: tuple[str, ...] | None = None
     tx: str | None = None
+    done: bool = True
 
 
 class Mismatch(Record, frozen=True):
@@ -121,6 +128,8 @@ class Operate(Record, frozen=True):
     lease_start: Timestamp = MIN_TIMESTAMP
     commit_place: Place = (0, 0)
     one_phase: bool = False
+    sets: tuple[int, ...] = ()
+    strict: bool = False
 
 
 class Operated(Record, frozen=True):
@@ -136,6 +145,7 @@ class Operated(Record, frozen=True):
     rows: tuple[tuple[Key, Cells], ...] = ()
     replicated: bool = True
     commit_ts: Timestamp | None = None
+    done: bool = True
 
 
 class Finish(Record, frozen=True):

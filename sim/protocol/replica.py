@@ -22,6 +22,7 @@ from typing import Any
 from sim.model.ports import Node
 from sim.model.reasons import Reason
 from sim.model.schema import SchemaObject, Table
+from sim.protocol.conditional import CONDITIONAL, carried_out, told_again
 from sim.protocol.execution import Executor
 from sim.protocol.group import Group
 from sim.protocol.hosted import Hosted
@@ -306,7 +307,12 @@ class Replica:
         assert isinstance(table, Table), f"{request.table_id} is no table but {table}"
         if request.action in {"get", "scan"}:
             return self.executor.read(request, hosted, op_ts, table)
-        if not self.participant.is_new(tx, request.op, request.lease_start):
+        is_new = self.participant.is_new(tx, request.op, request.lease_start)
+        if request.action in CONDITIONAL:
+            if is_new:
+                return carried_out(self.executor, sender, request, hosted, op_ts, table)
+            return told_again(self.executor, request, hosted, op_ts)
+        if not is_new:
             return self.executor.told_again(request, hosted, op_ts)
         if request.one_phase:
             return self.executor.write_and_commit(sender, request, hosted, op_ts, table)
@@ -353,7 +359,7 @@ def meets_a_row(request: Operate, hosted: Hosted) -> bool:
     A delete leaves none: where there is nothing to delete, it meets no row.
     """
     machine, tx = hosted.machine, request.tx
-    if request.action not in {"get", "scan", "delete"}:
+    if request.action in {"put", "insert"}:
         return True
     for known in (hosted.pending, machine.intents):
         for key, intent in known.items():

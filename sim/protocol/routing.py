@@ -100,6 +100,8 @@ class Router:
             lease.start_ts,
             tx.commit_place or place,
             one_phase,
+            request.sets,
+            request.strict,
         )
         timeout_us = node.settings.operation_timeout_us
         return node.request(lease.holder, message, timeout_us, request.label + place[1])

@@ -99,7 +99,7 @@ class Transaction:
 
     def does(self, action: str, *, metadata: bool) -> None:
         """What it is made of: key-value operations, which may write, or queries."""
-        if action in {"put", "delete"}:
+        if action in {"put", "delete", "insert", "replace", "update"}:
             self.wrote = True
         elif action == "scan" or metadata:
             self.queried = True

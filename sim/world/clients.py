@@ -11,7 +11,21 @@ from sim.history.event import Cells
 from sim.history.events import Failed, Invoked, Ok, Unknown
 from sim.kernel.clock import PhysicalClock
 from sim.kernel.host import Host
-from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Put, Rollback, Scan
+from sim.model.ops import (
+    Begin,
+    Commit,
+    Conditional,
+    Ddl,
+    Delete,
+    Get,
+    Insert,
+    Key,
+    Put,
+    Replace,
+    Rollback,
+    Scan,
+    Update,
+)
 from sim.model.ports import NO_REPLY
 from sim.model.programs import Program, TransactionItem
 from sim.model.reasons import Reason
@@ -30,7 +44,8 @@ from sim.world.cluster import Cluster
 
 Outcome = Answer | Refusal | Any
 DATA: Final[dict[type, str]] = {
-    kind: str(kind.__struct_config__.tag) for kind in (Get, Put, Delete, Scan)
+    kind: str(kind.__struct_config__.tag)
+    for kind in (Get, Put, Delete, Insert, Replace, Update, Scan)
 }
 """The kinds of data operations: looking one up is cheaper than matching its class."""
 
@@ -125,6 +140,8 @@ class ClientHost:
             shown = None
             if type(do) is Get or type(do) is Scan:
                 shown = self._shown(do, reply)
+            elif isinstance(do, Conditional):
+                shown = reply.done
             self.record(Ok(now, self.name, op, shown))
         elif type(reply) is Refusal:
             self.record(Failed(now, self.name, op, reply.reason.name))

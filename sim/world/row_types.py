@@ -4,7 +4,7 @@ A name may mean several tables in the course of a run, and a column may have sev
 fits any statement of the scenario is accepted, what fits none is an error with its line.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sim.model.ddl import (
     AddColumn,
@@ -46,6 +46,23 @@ class RowTypes:
         if len(keys[0]) > 1:
             return f"{shown(key)} is no key of {table}; give [{written}]"
         return f"{shown(key)} is no key of {table}, which is {written}"
+
+    def key_of(
+        self, table: str, named: Mapping[str, Value], *, whole: bool
+    ) -> tuple[str, ...] | None:
+        """The columns of a key of a table that are all named; `whole`: and no others are."""
+        for columns in self._keys.get(table, ()):
+            names = tuple(name for name, _ in columns)
+            if all(name in named for name in names) and (not whole or len(named) == len(names)):
+                return names
+        return None
+
+    def keys_told(self, table: str) -> str:
+        """The keys of tables of this name, for people."""
+        return " or ".join(
+            ", ".join(f"{name} {type_}" for name, type_ in columns)
+            for columns in self._keys.get(table, ())
+        )
 
     def wrong_value(self, table: str, column: str, value: Value) -> str | None:
         """Why a value cannot stand in a column of this name; None if it can."""

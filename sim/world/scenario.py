@@ -189,10 +189,11 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     schema = read_schema(table.schema, origin, files)
     migrations = read_migrations(table.migration, nodes, origin, files)
     reader = StepReader(nodes, design, origin)
-    steps = reader.read(table.step)
+    reader.read(table.step)
     later = [line for entry in migrations for line in entry.statements]
     made = [*schema, *later, *reader.ddl]
     reader.check_tables(made)
+    steps = tuple(reader.made)
     workloads = read_workloads(table.workload, origin)
     known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
     cast = Cast(

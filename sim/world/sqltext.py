@@ -36,19 +36,19 @@ def read_file(text: str, name: str, origin: Origin, path: Path) -> tuple[SqlLine
     return _ddl(text, 1, lambda line, what: origin.error(path, f"{name}:{line}: {what}"))
 
 
-def read_query(text: str, origin: Origin, path: Path) -> Get | Scan:
-    """The one SELECT of a step."""
+def read_operation(text: str, origin: Origin, path: Path) -> Get | Scan | front_end.RowWrite:
+    """The one SELECT of a step, or the row that it inserts, updates or deletes."""
 
     def tell(line: int, what: str) -> ScenarioError:
         return origin.error_at(line, path, what)
 
     first_line = origin.text_line(path)
-    statements = _read(text, first_line, tell)
-    if len(statements) != 1 or not isinstance(statements[0].statement, Get | Scan):
-        raise tell(first_line, 'one SELECT is expected here; DDL belongs into ddl = "…"')
-    query = statements[0].statement
-    assert isinstance(query, Get | Scan)
-    return query
+    statements = _read(text, first_line, tell, front_end.parse_operations)
+    found = statements[0].statement if len(statements) == 1 else None
+    if not isinstance(found, Get | Scan | front_end.RowWrite):
+        what = "one SELECT, INSERT, UPDATE or DELETE is expected here"
+        raise tell(first_line, f'{what}; DDL belongs into ddl = "…"')
+    return found
 
 
 def names_made(statement: Statement) -> tuple[str, ...]:
@@ -73,9 +73,14 @@ def _ddl(text: str, first_line: int, tell: Tell) -> tuple[SqlLine, ...]:
     return tuple(lines)
 
 
-def _read(text: str, first_line: int, tell: Tell) -> list[Any]:
+def _read(
+    text: str,
+    first_line: int,
+    tell: Tell,
+    parse: Callable[[str, int], list[Any]] = front_end.parse,
+) -> list[Any]:
     try:
-        return list(front_end.parse(text, first_line))
+        return list(parse(text, first_line))
     except front_end.SqlError as error:
         hint = f"; expected {error.expected}" if getattr(error, "expected", None) else ""
         message = getattr(error, "message", None) or str(error)

@@ -4,6 +4,7 @@
     { aborts = "SCHEMA_CHANGED" }            and its transaction is over
     { fails = ["DDL_REFUSED", "OBJECT_EXISTS"] }   for one of these reasons
     { rows = [{ id = 1, w = { null = true } }] }
+    { answer = false }                       of an insert: there was a row already
 
 and beside any of these, or alone for a success: `waits_until_ms`, `version`, `commit_ts_ms`,
 `tu_ms`. What cannot be, such as rows of a put or a Tu of a read, is an error with its line.
@@ -11,13 +12,13 @@ and beside any of these, or alone for a success: `waits_until_ms`, `version`, `c
 
 from typing import Any, Final
 
-from sim.model.ops import Commit, DataOperation, Ddl, Get, Operation, Scan
+from sim.model.ops import Commit, Conditional, DataOperation, Ddl, Get, Operation, Scan
 from sim.world.checks import check_reason
 from sim.world.positions import Path
 from sim.world.problems import Origin, near
 
 WORDS: Final = ("ok", "unknown")
-ENDS: Final = ("outcome", "aborts", "fails", "rows")
+ENDS: Final = ("outcome", "aborts", "fails", "rows", "answer")
 """Of these at most one; none of them is a success."""
 TIMES: Final = ("waits_until_ms", "commit_ts_ms", "tu_ms")
 SUCCESSES: Final = ("version", "commit_ts_ms", "tu_ms")
@@ -61,7 +62,7 @@ def _check_value(key: str, value: Any, origin: Origin, path: Path) -> None:
         raise origin.error(path, f"expected milliseconds, not {value!r}")
     elif key == "version" and (type(value) is not int or value < 1):
         raise origin.error(path, f"expected a schema version, 1 or more, not {value!r}")
-    elif key == "exact" and type(value) is not bool:
+    elif key in ("exact", "answer") and type(value) is not bool:
         raise origin.error(path, f"expected true or false, not {value!r}")
     elif key == "rows":
         _check_rows(value, origin, path)
@@ -105,6 +106,7 @@ def _check_possible(
     for key, possible, what in (
         ("aborts", not isinstance(do, Ddl), "DDL is in no transaction; say fails"),
         ("rows", isinstance(do, Get | Scan), "only a read has rows"),
+        ("answer", isinstance(do, Conditional), "only insert, replace and UPDATE have one"),
         ("version", data or isinstance(do, Ddl), "only an operation on rows or DDL has a version"),
         ("tu_ms", isinstance(do, Ddl), "only DDL activates anything"),
         (

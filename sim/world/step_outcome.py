@@ -31,11 +31,12 @@ Row = Mapping[str, Any]
 
 
 def missed_at_once(
-    expect: Any, got: str, rows: Sequence[Row] | None, ended_ms: float
+    expect: Any, got: str, ended_ms: float, *, rows: Sequence[Row] | None, done: bool
 ) -> str | None:
     """What came instead of what is expected, as far as the client sees it; None if nothing did.
 
-    `got` is `ok`, `unknown` or a reason's code; `rows` are those of a read that succeeded.
+    `got` is `ok`, `unknown` or a reason's code; `rows` are those of a read that succeeded,
+    `done` whether a write that may be left out was carried out.
     """
     if isinstance(expect, str):
         return None if got == expect else got
@@ -48,6 +49,8 @@ def missed_at_once(
         assert rows is not None, "a read has rows"
         if not same_rows(expect["rows"], rows, exact=expect.get("exact", True)):
             return f"rows {shown_rows(rows)}"
+    if expect.get("answer", done) is not done:
+        return f"answer {toml_value(done)}"
     until_ms: float | None = expect.get("waits_until_ms")
     if until_ms is None or abs(ended_ms - until_ms) <= expect.get(
         "tolerance_ms", DEFAULT_TOLERANCE_MS

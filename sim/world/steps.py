@@ -2,22 +2,47 @@
 
 from typing import Any
 
-from sim.model.ops import Begin, Commit, Ddl, Delete, Get, Key, Operation, Put, Rollback, Scan
+from msgspec.structs import replace
+
+from sim.model.ops import (
+    Begin,
+    Commit,
+    DataOperation,
+    Ddl,
+    Delete,
+    Get,
+    Insert,
+    Key,
+    Operation,
+    Put,
+    Replace,
+    Rollback,
+    Scan,
+    Update,
+)
 from sim.model.programs import Step
 from sim.model.schema import Value
+from sim.sql import RowWrite
 from sim.units import Micros, ms
 from sim.world.checks import check_design, check_event, must_be_client, must_exist
 from sim.world.positions import Path
 from sim.world.problems import Origin, near
 from sim.world.row_types import RowTypes
 from sim.world.script import EVENT, StepTable
-from sim.world.sqltext import SqlLine, names_made, read_ddl, read_query
+from sim.world.sqltext import SqlLine, names_made, read_ddl, read_operation
 from sim.world.step_expect import read_step_expect
 
+_MADE: dict[str, Any] = {
+    "insert": lambda table, key: Insert(table, key, {}, strict=True),
+    "update": lambda table, key: Update(table, key, {}),
+    "delete": Delete,
+}
 _WORDS: dict[str, Operation] = {"begin": Begin(), "commit": Commit(), "rollback": Rollback()}
 _FORMS = {
     "get": '["get", "t", 1]',
     "put": '["put", "t", 1, { v = 5 }]',
+    "insert": '["insert", "t", 1, { v = 5 }]',
+    "replace": '["replace", "t", 1, { v = 5 }]',
     "delete": '["delete", "t", 1]',
     "scan": '["scan", "t"]',
 }
@@ -34,6 +59,7 @@ class StepReader:
         self._tx_nodes: dict[str, str] = {}
         self._read_only: dict[str, bool] = {}  # by transaction
         self._last: dict[str, Step] = {}  # by client
+        self._writes: dict[int, RowWrite] = {}  # in SQL, by the place of their step
         self._texts: list[bool] = []  # whether what a step does is written as SQL
 
     def read(self, tables: list[StepTable]) -> tuple[Step, ...]:
@@ -49,18 +75,40 @@ class StepReader:
         types = RowTypes(line.statement for line in statements)
         for index, step in enumerate(self.made):
             do, path = step.do, ("step", index, "do")
-            if not isinstance(do, Get | Put | Delete | Scan):
+            if not isinstance(do, DataOperation):
                 continue
             if do.table not in names:
                 what = f"no statement makes a table {do.table!r}; {near(do.table, names)}"
                 raise self._origin.error(path, what)
             if isinstance(do, Scan):
                 continue
+            if index in self._writes:
+                do = self._keyed(self._writes[index], types, path)
+                self.made[index] = replace(step, do=do)
             if (why := types.wrong_key(do.table, do.key)) is not None:
                 raise self._origin.error(path if self._texts[index] else (*path, 2), why)
-            for name, value in ((do.values if isinstance(do, Put) else None) or {}).items():
+            for name, value in (getattr(do, "values", None) or {}).items():
                 if (why := types.wrong_value(do.table, name, value)) is not None:
-                    raise self._origin.error((*path, 3, name), why)
+                    raise self._origin.error(path if self._texts[index] else (*path, 3, name), why)
+
+    def _keyed(self, write: RowWrite, types: RowTypes, path: Path) -> DataOperation:
+        """A write in SQL with the key that its statement names."""
+        named = write.values if write.kind == "insert" else write.where
+        names = types.key_of(write.table, named, whole=write.kind != "insert")
+        if names is None:
+            where = "the columns of an INSERT" if write.kind == "insert" else "WHERE"
+            what = f"{where} must name the key of {write.table}: {types.keys_told(write.table)}"
+            raise self._origin.error(path, what)
+        key = tuple(named[name] for name in names)
+        whole = key[0] if len(key) == 1 else key
+        rest = {name: value for name, value in write.values.items() if name not in names}
+        match write.kind:
+            case "insert":
+                return Insert(write.table, whole, rest, strict=True)
+            case "update":
+                return Update(write.table, whole, write.values)
+            case _:
+                return Delete(write.table, whole)
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -156,7 +204,7 @@ class StepReader:
         reads = self._read_only.get(table.tx, table.read_only) if table.tx else table.read_only
         if table.tx is not None:
             self._read_only[table.tx] = reads
-        if reads and isinstance(do, Put | Delete):
+        if reads and isinstance(do, DataOperation) and not isinstance(do, Get | Scan):
             raise self._origin.error((*path, "do"), "a read-only transaction does not write")
         return Begin(read_only=True) if reads and isinstance(do, Begin) else do
 
@@ -166,7 +214,12 @@ class StepReader:
             if " " not in text.strip():
                 forms = ", ".join([*(f'"{name}"' for name in _WORDS), *_FORMS.values()])
                 raise self._origin.error(path, f'unknown operation "{text}"; one of {forms}')
-            return read_query(text, self._origin, path)
+            read = read_operation(text, self._origin, path)
+            if not isinstance(read, RowWrite):
+                return read
+            self._writes[len(self.made)] = read
+            made: Operation = _MADE[read.kind](read.table, ())  # its key: once tables are known
+            return made
         if tx is None:
             raise self._origin.error(path, f"{text} needs a transaction; say tx")
         return word
@@ -175,12 +228,12 @@ class StepReader:
         match parts:
             case ["get", str(table), key]:
                 return Get(table, self._key(key, (*path, 2)))
-            case ["put", str(table), key]:
-                return Put(table, self._key(key, (*path, 2)))
-            case ["put", str(table), key, dict(values)]:
+            case [("put" | "insert" | "replace") as kind, str(table), key]:
+                return self._write(kind, table, self._key(key, (*path, 2)))
+            case [("put" | "insert" | "replace") as kind, str(table), key, dict(values)]:
                 for name, value in values.items():
                     self._value(value, (*path, 3, name))
-                return Put(table, self._key(key, (*path, 2)), values)
+                return self._write(kind, table, self._key(key, (*path, 2)), values)
             case ["delete", str(table), key]:
                 return Delete(table, self._key(key, (*path, 2)))
             case ["scan", str(table)]:
@@ -190,6 +243,16 @@ class StepReader:
             case _:
                 what = f"unknown operation; one of {', '.join(_FORMS.values())}"
                 raise self._origin.error(path, what)
+
+    def _write(
+        self, kind: str, table: str, key: Key, values: dict[str, Value] | None = None
+    ) -> Operation:
+        kinds: dict[str, type[Put | Insert | Replace]] = {
+            "put": Put,
+            "insert": Insert,
+            "replace": Replace,
+        }
+        return kinds[kind](table, key, values)
 
     def _key(self, key: Any, path: Path) -> Key:
         if isinstance(key, list) and len(key) > 1:

@@ -146,7 +146,8 @@ class Timeline:
             client = self._clients[step.client].client
             rows = [client.shown(step.do, cells) for _, cells in reply.rows]
         ended_ms = self._loop.now_us / US_PER_MS
-        missed = missed_at_once(step.expect, outcome_of(reply), rows, ended_ms)
+        done = type(reply) is not Answer or reply.done
+        missed = missed_at_once(step.expect, outcome_of(reply), ended_ms, rows=rows, done=done)
         later = isinstance(step.expect, dict) and any(key in step.expect for key in AT_THE_END)
         if missed is None and later:
             self._to_settle.append(step)

@@ -10,7 +10,7 @@ from sim.cli.verb_list import lines
 from sim.model.clauses import CLAUSES
 from sim.model.reasons import Reason
 from sim.nemesis.base import FAULTS
-from tests.unit.cli.command import ddlsim
+from tests.unit.cli.command import ROOT, ddlsim
 
 
 def listed(what: str, *more: str) -> dict[str, dict[str, object]]:
@@ -88,4 +88,14 @@ def test_a_long_name_has_a_line_of_its_own() -> None:
         "short".ljust(28) + "one",
         "n" * 40,
         " " * 28 + "two (must)",
+    ]
+
+
+def test_the_readme_lists_every_reason() -> None:
+    table = (ROOT / "README.md").read_text("utf-8").partition("<!-- reasons:begin -->")[2]
+    told = [line for line in table.splitlines() if line.startswith("| `")][: len(Reason)]
+    assert told == [
+        f"| `{reason.name}` | {reason.sentence} | {'yes' if reason.retriable else 'no'} "
+        f"| {'yes' if reason.is_schema else 'no'} |"
+        for reason in Reason
     ]
