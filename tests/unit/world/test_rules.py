@@ -24,6 +24,7 @@ NO_RULES = {
     "allowed",
     "any_step_aborts",
     "enlist_at_first_use",
+    "is_table_version",
     "logged",
     "look_up_once_complete",
 }
