@@ -16,6 +16,7 @@ import numpy as np
 mpl.use("Agg")
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -79,23 +80,26 @@ def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, numb
     axes.fill_between(x, ends[0], ends[1], color=colour, alpha=BAND, linewidth=0)
 
 
-def whiskers(
-    axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, number: int
-) -> None:
-    """A series whose intervals are bars through its points, where bands would hide each other."""
+def points(axes: Any, x: Any, middle: Any, low: Any, high: Any, label: str, number: int) -> None:
+    """Measured values with their intervals, and no line between them."""
     colour = COLOURS[number % len(COLOURS)]
     axes.errorbar(
         x,
         middle,
-        yerr=[np.maximum(middle - ends[0], 0), np.maximum(ends[1] - middle, 0)],
+        yerr=[np.maximum(middle - low, 0), np.maximum(high - middle, 0)],
         label=label,
         color=colour,
-        linestyle=LINES[number % len(LINES)],
+        linestyle="none",
         marker=MARKERS[number % len(MARKERS)],
         markerfacecolor="white",
         elinewidth=0.9,
         capsize=2,
     )
+
+
+def step_form(axes: Any, x: Any, y: Any, label: str) -> None:
+    """A closed form that is a step, wide and light behind what was measured."""
+    axes.plot(x, y, label=label, color="#bbbbbb", linewidth=4, solid_capstyle="butt", zorder=0.5)
 
 
 def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: bool) -> None:
@@ -161,9 +165,14 @@ def logarithmic(axis: Any, *, subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None
 
 
 def legend(axes: Any, **more: Any) -> None:
-    """A legend where there is something to tell apart."""
+    """A legend where there is something to tell apart, on white where lines run behind it."""
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(**more)
+        axes.legend(frameon=True, framealpha=1, edgecolor="none", **more)
+
+
+def heading(figure: Any, text: str) -> None:
+    """The question that a figure of several panels answers, above all of them."""
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11)
 
 
 def legend_above(figure: Any, axes: Any, columns: int = 3) -> None:
@@ -171,6 +180,16 @@ def legend_above(figure: Any, axes: Any, columns: int = 3) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if labels:
         figure.legend(handles, labels, loc="outside upper left", ncols=columns)
+
+
+def key_of(axes: Any, marks: Sequence[tuple[str, bool]]) -> None:
+    """What hollow and filled marks mean."""
+    handles = [
+        Line2D([], [], linestyle="none", marker="o", color="black", label=label,
+               markerfacecolor="white" if hollow else "black")
+        for label, hollow in marks
+    ]  # fmt: skip
+    axes.legend(handles=handles, loc="center left", frameon=True, framealpha=1, edgecolor="none")
 
 
 def note(figure: Any, text: str) -> None:

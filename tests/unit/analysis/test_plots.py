@@ -1,19 +1,23 @@
 """Every figure is drawn, twice the same, with what it must show; what it cannot show is told."""
 
+import json
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.patches import ConnectionPatch
 
 from analysis import figure, plot_designs
 from analysis.by_formula import worlds
-from analysis.cells import Cells, CellsError, read
+from analysis.cells import Cell, Cells, CellsError, read
 from analysis.drawing import MARKERS, canvas, logarithmic, styled
 from sim.history import codec
 from tests.unit.analysis.cells import TINY
+from tests.unit.analysis.test_cells import a_finding, a_row
 from tests.unit.cli.command import ROOT, ddlsim
 
 OF_TWO = ("atomicity", "designs", "pareto")
@@ -21,13 +25,19 @@ SWEPT = [name for name, plot in figure.plots().items() if plot.of == "sweep"]
 RUNS = [name for name, plot in figure.plots().items() if plot.of == "history"]
 SAYS = {
     "abort_rate": ("1 - exp(-qλL)", "schema aborts of all attempts (%)"),
-    "atomicity": ("a0_on_receipt", "iep", "outage (ms)", "skew (ms)"),
+    "atomicity": (
+        "a0_on_receipt",
+        "iep",
+        "outage (ms)",
+        "skew (ms)",
+        "runs in which nodes disagreed",
+    ),
     "ddl_storm": ("exp(λL)", "schema changes per second"),
     "delay": ("DD (ms)", "by formula", "DDL latency, mean"),
-    "designs": ("iep, ", "DDL, p99", "without need, inner retries included", "% of runs"),
+    "designs": ("iep, ", "DDL, mean", "without need, inner retries included", "% of runs"),
     "freeze": ("6.7: X + PD - DD + a", "how long the learner lags (ms)"),
-    "own_ddl": ("CSmax 7 ms", "real difference of the two clocks (ms)"),
-    "pareto": ("a0_on_receipt", "DML latency, 99th percentile (ms)"),
+    "own_ddl": ("CSmax 7 ms", "formula 6.5: waits 7 ms", "real difference of the two clocks (ms)"),
+    "pareto": ("a0_on_receipt", "DML latency, 99th percentile (ms)", "safety broken"),
     "run_latency": ("DDL (1)", "latency (ms)"),
     "run_clocks": ("CSmax 7 ms", "n3"),
     "run_lag": ("DD 100 ms", "n3"),
@@ -212,3 +222,49 @@ def test_an_axis_with_nothing_above_zero_is_not_logarithmic() -> None:
     logarithmic(panel.xaxis)
     logarithmic(panel.yaxis)
     assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "log")
+
+
+def a_map(delays: list[float], shares: dict[float, str]) -> Any:
+    """The map of a sweep over uneven delays and two skews; broken where `shares` names a status."""
+    rows = [
+        a_row(
+            0,
+            cell=2 * at + skew,
+            parameters=json.dumps({"delay_ms": delay, "skew_ms": skew}),
+            violations=[a_finding(shares[delay], "I1")] if delay in shares else [],
+        )
+        for at, delay in enumerate(delays)
+        for skew in (0, 1)
+    ]
+    with styled():
+        drawn = figure.plots()["atomicity"].draw(Cells([Cell([row]) for row in rows], {}))
+    return drawn.axes[0]
+
+
+def test_fields_of_uneven_values_are_uneven() -> None:
+    panel = a_map([1, 10, 80], {80: "violation"})
+    [fields] = panel.collections
+    edges = fields.get_coordinates()[0, :, 0]
+    assert list(edges) == [-3.5, 5.5, 45, 115]
+    assert list(fields.get_array()[0]) == [0, 0, 1]
+
+
+def test_every_design_is_named_at_the_end_of_its_line(two: Path) -> None:
+    """Each line begins at the design's point and ends left of the design's name."""
+    drawn = figure.draw("pareto", two)
+    costs, aborts = drawn.axes
+    lines = [one for one in drawn.get_children() if isinstance(one, ConnectionPatch)]
+    names = aborts.get_yticklabels()
+    assert len(lines) == len(names) == len(read(two).cells)
+    points = {
+        (one.lines[0].get_xdata()[0], one.lines[0].get_ydata()[0]) for one in costs.containers
+    }
+    drawn.draw_without_rendering()
+    for line, name in zip(lines, names, strict=True):
+        assert tuple(line.xy1) in points
+        end = aborts.transAxes.transform(line.xy2)
+        box = name.get_window_extent()
+        assert end[0] < box.x0
+        assert box.y0 < end[1] < box.y1
+    boxes = sorted((name.get_window_extent().y0, name.get_window_extent().y1) for name in names)
+    assert all(one[1] <= other[0] for one, other in pairwise(boxes))
