@@ -7,6 +7,7 @@ say the slowest delays and the skew. The map of a design that waits for safe tim
 import sys
 from typing import Any, Final
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.ticker import PercentFormatter
 
@@ -14,6 +15,7 @@ from analysis.cells import Cells, CellsError, said
 from analysis.drawing import canvas, heading, note
 from analysis.figure import figure, main
 
+SHADES: Final = "Greys"
 TICKS_MOST: Final = 7
 """How many numbers an axis has at the most."""
 
@@ -36,11 +38,12 @@ def draw(cells: Cells) -> Any:
     for panel in panels.flat[len(designs) :]:
         panel.set_visible(False)
     for place, (panel, design) in enumerate(zip(panels.flat, designs, strict=False)):
-        shades = _map(panel, cells.where(design=design), x, y)
+        _map(panel, cells.where(design=design), x, y)
         panel.set_title(design)
         panel.set_xlabel(said(x))
         if not place % columns:
             panel.set_ylabel(said(y))
+    shades = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), SHADES)
     key = drawn.colorbar(shades, ax=panels, shrink=0.6, aspect=30, format=PercentFormatter(1))
     key.set_label("runs in which nodes disagreed (I1)")
     heading(drawn, "Where do nodes give different answers about the same instant?")
@@ -48,20 +51,19 @@ def draw(cells: Cells) -> Any:
     return drawn
 
 
-def _map(panel: Any, cells: Cells, x: str, y: str) -> Any:
+def _map(panel: Any, cells: Cells, x: str, y: str) -> None:
     columns, rows = cells.values(x), cells.values(y)
     shares = np.full((len(rows), len(columns)), np.nan)
     for cell in cells.cells:
         share = cell.violating("I1").value
         shares[rows.index(cell.value(y)), columns.index(cell.value(x))] = share
-    shades = panel.pcolormesh(_edges(columns), _edges(rows), shares, cmap="Greys", vmin=0, vmax=1)
+    panel.pcolormesh(_edges(columns), _edges(rows), shares, cmap=SHADES, vmin=0, vmax=1)
     for row, column in np.ndindex(*shares.shape):
         dark = shares[row, column] > 0.5
         panel.plot(columns[column], rows[row], ".", color="white" if dark else "black", ms=2.5)
     panel.set_xticks(_apart(columns))
     panel.set_yticks(_apart(rows))
     panel.grid(visible=False)
-    return shades
 
 
 def _edges(values: list[float]) -> Any:

@@ -30,7 +30,7 @@ SAYS = {
         "iep",
         "outage (ms)",
         "skew (ms)",
-        "runs in which nodes disagreed",
+        "nodes disagreed (I1)",
     ),
     "ddl_storm": ("exp(λL)", "schema changes per second"),
     "delay": ("DD (ms)", "by formula", "DDL latency, mean"),
@@ -256,9 +256,8 @@ def test_every_design_is_named_at_the_end_of_its_line(two: Path) -> None:
     lines = [one for one in drawn.get_children() if isinstance(one, ConnectionPatch)]
     names = aborts.get_yticklabels()
     assert len(lines) == len(names) == len(read(two).cells)
-    points = {
-        (one.lines[0].get_xdata()[0], one.lines[0].get_ydata()[0]) for one in costs.containers
-    }
+    marks = [one.lines[0] for one in costs.containers]
+    points = {(mark.get_xdata()[0], mark.get_ydata()[0]) for mark in marks}
     drawn.draw_without_rendering()
     for line, name in zip(lines, names, strict=True):
         assert tuple(line.xy1) in points
