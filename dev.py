@@ -6,6 +6,8 @@ usage: python3 dev.py VERB
     test [ARGS]       the whole suite; ARGS are stages (house, fast, scenarios,
                       spark) or pytest's own, with paths relative to the project
     test bench        the benches, which print ratios and assert no timing
+    test nightly      100,000 damaged inputs, and the laws on many more examples
+    fuzz [ARGS]       damaged inputs for every command: --inputs N, --seed S, --only FORMAT
     check             the formatter, the linter, the types and the floors
     lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
     setup             only the set-up
@@ -33,12 +35,14 @@ LOCK, PROJECT = ROOT / "requirements.txt", ROOT / "pyproject.toml"
 DEMO = ("run realistic --expect", "run negative/no_completeness_wait --expect")
 STAGES = {
     "house": ["tests/house"],
-    "fast": ["tests/unit", "tests/clauses", "tests/property", "tests/golden"],
+    "fast": ["tests/unit", "tests/clauses", "tests/property", "tests/golden", "tests/fuzz"],
     "scenarios": ["tests/scenarios", "tests/determinism"],
     "spark": ["tests/spark"],
     "bench": ["tests/bench"],
 }
-VERBS = {"demo", "test", "check", "lock", "setup"}
+VERBS = {"demo", "test", "fuzz", "check", "lock", "setup"}
+NIGHTLY = ("--inputs", "100000")
+LAWS = ("tests/property", "--hypothesis-profile", "nightly")
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 CHECKS = {
     "format": ["-m", "ruff", "format", "--check", "."],
@@ -109,6 +113,8 @@ def demo() -> int:
 
 def test(args: list[str]) -> int:
     """Run pytest on everything, or on the stages and arguments given."""
+    if args == ["nightly"]:
+        return max(fuzz(list(NIGHTLY)), run(str(PYTHON), "-m", "pytest", "-q", *LAWS))
     folders = [f for a in args for f in STAGES.get(a, []) if (ROOT / f).is_dir()]
     if not folders and any(a in STAGES for a in args):
         stop(f"no tests yet in {', '.join(args)}")
@@ -118,6 +124,11 @@ def test(args: list[str]) -> int:
     elif not more:
         more += ["-n", "auto", "--dist", "loadfile"]
     return run(str(PYTHON), "-m", "pytest", "-q", *folders, *more)
+
+
+def fuzz(args: list[str]) -> int:
+    """Give damaged files of every format to the commands that read them."""
+    return run(str(PYTHON), "-m", "tests.fuzz", *args)
 
 
 def check() -> int:
@@ -151,11 +162,13 @@ def main(argv: list[str]) -> int:
     if verb == "lock":
         lock(args)
         return 0
-    if args and verb != "test":
+    if args and verb not in {"test", "fuzz"}:
         stop(f"{verb} takes no arguments")
     set_up()
     if verb == "test":
         return test(args)
+    if verb == "fuzz":
+        return fuzz(args)
     return demo() if verb == "demo" else check() if verb == "check" else 0
 
 

@@ -1,0 +1,209 @@
+"""Every format that a command reads: whole files of it, who reads them, and when "ok" is a lie.
+
+A file with a digest must be refused or be, once read, what the undamaged file is. One without may
+have become another history by its damage: then an own strict reader must find it whole.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from analysis.rows import SCHEMA
+from sim import sealed
+from sim.columns import store
+from sim.columns.history import columns_of
+from sim.columns.synthetic import Shape, history, plant
+from sim.history import codec
+from sim.history.history import History
+from sim.world.plan import plan
+from sim.world.run import run
+from sim.world.scenario import read
+from tests.fuzz import mutators, resealed, strict
+from tests.fuzz.mutators import Mutator
+from tests.unit.analysis.cells import TINY as GENERATED
+from tests.unit.cli.command import TINY as SCRIPTED
+
+ROOT: Final = Path(__file__).parents[2]
+SHIPPED: Final = ROOT / "scenarios"
+SCHEMA_SQL: Final = b"""\
+CREATE TABLE orders (id INT PRIMARY KEY, v INT DEFAULT 5, x DOUBLE, w VARCHAR(10) NOT NULL);
+CREATE TABLE c (id BIGINT, k INT, n DECIMAL(10, 2), PRIMARY KEY (id, k)) ;
+CREATE INDEX i ON orders (v)
+"""
+MIGRATION_SQL: Final = b"""\
+-- adds, drops and changes
+ALTER TABLE orders ADD COLUMN note VARCHAR;
+ALTER TABLE orders ALTER COLUMN w SET DATA TYPE VARCHAR(20);
+ALTER TABLE orders DROP COLUMN x; DROP TABLE c /* gone */;
+"""
+MEASURED: Final = GENERATED.replace(
+    '{ distribution = "uniform", low = 1, high = 4 }',
+    '{ distribution = "empirical", file = "FILE" }',
+)
+SWEEP: Final = b"""\
+title = "DD and the strategy"
+scenarios = ["tiny.toml"]
+seeds = "0..1"
+histories = "none"
+strategies = ["iep"]
+
+[parameters]
+dd = { path = "protocol.delay_duration_ms", values = [0, 20] }
+"""
+
+Complaint = str | None
+Judge = Callable[[bytes, Path, int], Complaint]
+"""What is wrong with an exit code, of the undamaged bytes and the damaged file; None if nothing."""
+
+
+class Format(NamedTuple):
+    """A format: its files, the command that reads one (`FILE`, `OUT`), and what else stands there.
+
+    `judge` is asked where the command ended as if the file were sound.
+    """
+
+    name: str
+    suffix: str
+    seeds: tuple[bytes, ...]
+    words: tuple[str, ...]
+    mutate: tuple[Mutator, ...]
+    judge: Judge | None = None
+    beside: tuple[tuple[str, bytes], ...] = ()
+
+
+# --- what is made --------------------------------------------------------------------------------
+
+
+def _told(text: str, **overrides: Any) -> History:
+    return run(plan(read(text, "tiny", overrides=overrides), 1))
+
+
+def _histories() -> tuple[History, ...]:
+    """One that is right and one that is wrong."""
+    broken = (SHIPPED / "negative" / "no_operation_check.toml").read_text("utf-8")
+    return _told(SCRIPTED), _told(broken)
+
+
+def _stored(folder: Path, suffix: str) -> tuple[bytes, ...]:
+    found = []
+    for told in _histories():
+        codec.save(told, folder / f"h{suffix}")
+        found.append((folder / f"h{suffix}").read_bytes())
+    return tuple(found)
+
+
+def _columns(folder: Path) -> tuple[bytes, ...]:
+    found = []
+    for one in (history(1, Shape(12)), plant(history(2, Shape(12)), "G-single", "G1a")):
+        store.write(folder / "c.parquet", one, 8)
+        found.append((folder / "c.parquet").read_bytes())
+    return tuple(found)
+
+
+def _measurements(folder: Path) -> tuple[bytes, bytes]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = [("n1", "n2", 1.5), ("n2", "n1", 2.0), ("n1", "n3", 0.25), ("n3", "n1", 4.0)] * 3
+    text = "from,to,delay_ms\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows)
+    table = {name: [row[at] for row in rows] for at, name in enumerate(("from", "to", "delay_ms"))}
+    parquet.write_table(pa.table(table), folder / "m.parquet")
+    return text.encode(), (folder / "m.parquet").read_bytes()
+
+
+def _rows(folder: Path) -> bytes:
+    """A sweep's table of rows."""
+    from analysis.rows import Job, run_job, table
+    from tests.unit.analysis.cells import cell
+
+    rows = [run_job(Job(cell(dd, protocol__delay_duration_ms=20 * dd), 1)) for dd in range(2)]
+    made = table(rows, {b"ddlsim": b'{"version": "0", "title": "x"}'})
+    assert made.schema.equals(SCHEMA)
+    sealed.write(made, folder / "rows.parquet")
+    return (folder / "rows.parquet").read_bytes()
+
+
+def _some(pattern: str, most: int) -> tuple[bytes, ...]:
+    files = sorted(SHIPPED.glob(pattern), key=lambda file: (file.stat().st_size, file.name))
+    return tuple(file.read_bytes() for file in files[:most])
+
+
+# --- when "ok" is a lie --------------------------------------------------------------------------
+
+
+def _same_history(whole: bytes, file: Path, _: int) -> Complaint:
+    other = file.with_name(f"whole{file.name}")
+    other.write_bytes(whole)
+    read, wanted = (list(codec.lines(codec.load(each))) for each in (file, other))
+    return None if read == wanted else "another history was judged than the one that was stored"
+
+
+def _same_columns(whole: bytes, file: Path, _: int) -> Complaint:
+    other = file.with_name("whole.parquet")
+    other.write_bytes(whole)
+    read, wanted = (store.read(each) for each in (file, other))
+    pairs = zip(columns_of(read).values(), columns_of(wanted).values(), strict=True)
+    same = read.names == wanted.names and all(np.array_equal(a, b) for a, b in pairs)
+    return None if same else "another history was judged than the one that was stored"
+
+
+def _same_rows(whole: bytes, file: Path, _: int) -> Complaint:
+    other = file.with_name("whole.parquet")
+    other.write_bytes(whole)
+    same = sealed.read(file).equals(sealed.read(other))
+    return None if same else "other rows were drawn than those that were stored"
+
+
+def _jepsen(whole: bytes, file: Path, code: int) -> Complaint:
+    if code or strict.jepsen(whole) is None:
+        return None
+    if strict.jepsen(file.read_bytes()) is None:
+        return "a damaged file is ok"
+    return None
+
+
+def _witness(_: bytes, file: Path, code: int) -> Complaint:
+    return "a damaged log is ok" if not code and not strict.witness(file.read_bytes()) else None
+
+
+def formats(folder: Path) -> dict[str, Format]:
+    """All of them; `folder` takes what is made on the way."""
+    csv, parquet = _measurements(folder)
+    lines = _stored(folder, ".jsonl")
+    columns = _columns(folder)
+    edn = tuple(
+        (ROOT / "tests" / "golden" / "foreign" / f"{name}.edn").read_bytes()
+        for name in ("list-append/G1a", "list-append/G-single", "rw-register/G1b", "list-append/G0")
+    )
+    json = tuple(strict.as_json(one) for one in edn)
+    check, text, binary = ("check", "FILE"), mutators.TEXTS, mutators.BYTES
+    sets = (
+        Format("scenario", ".toml", (SCRIPTED.encode(), GENERATED.encode(),
+               *_some("negative/*.toml", 6), *_some("faults/*.toml", 4)), ("run", "FILE"), text),
+        Format("migration", ".sql", (MIGRATION_SQL,),
+               ("compat", "SCHEMA", "FILE"), text, beside=(("SCHEMA", SCHEMA_SQL),)),
+        Format("schema", ".sql", (SCHEMA_SQL,),
+               ("compat", "FILE", "MIGRATION"), text, beside=(("MIGRATION", MIGRATION_SQL),)),
+        Format("history", ".jsonl", lines, check, text, _same_history),
+        Format("history-resealed", ".jsonl", lines, check, (resealed.history,)),
+        Format("explain-resealed", ".jsonl", lines, ("explain", "FILE"), (resealed.history,)),
+        Format("parquet", ".events.parquet", _stored(folder, ".events.parquet"), check, binary,
+               _same_history),
+        Format("columns", ".columns.parquet", columns, check, binary, _same_columns),
+        Format("columns-resealed", ".columns.parquet", columns, check, (resealed.columns,)),
+        Format("rows", ".parquet", (_rows(folder),), ("plot", "pareto", "FOLDER"), binary,
+               _same_rows),
+        Format("edn", ".edn", edn, (*check, "--input", "jepsen"), text, _jepsen),
+        Format("json", ".json", json, (*check, "--input", "jepsen"), text, _jepsen),
+        Format("witness", ".jsonl", _some("witness/*.jsonl", 9), (*check, "--input", "witness"),
+               text, _witness),
+        Format("csv", ".csv", (csv,), ("run", "MEASURED.toml"), text,
+               beside=(("MEASURED.toml", MEASURED.replace("FILE", "f.csv").encode()),)),
+        Format("measured-parquet", ".parquet", (parquet,), ("run", "MEASURED.toml"), binary,
+               beside=(("MEASURED.toml", MEASURED.replace("FILE", "f.parquet").encode()),)),
+        Format("sweep", ".toml", (SWEEP,), ("sweep", "FILE", "--out", "OUT", "--jobs", "1"), text,
+               beside=(("tiny.toml", GENERATED.encode()),)),
+    )  # fmt: skip
+    return {one.name: one for one in sets}

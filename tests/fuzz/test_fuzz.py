@@ -1,0 +1,115 @@
+"""A few damaged files of every format, and faults that the fuzzer must see; more by the command."""
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from sim.history import codec
+from tests.fuzz import trial as trials
+from tests.fuzz.formats import Format, formats
+from tests.fuzz.trial import trial
+
+SAMPLE = 10
+NAMES = (
+    "scenario", "migration", "schema", "history", "history-resealed", "explain-resealed", "parquet",
+    "columns", "columns-resealed", "rows", "edn", "json", "witness", "csv", "measured-parquet",
+    "sweep",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Format]:
+    return formats(tmp_path_factory.mktemp("formats"))
+
+
+def test_every_format_is_sampled(known: dict[str, Format]) -> None:
+    assert tuple(known) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_whole_is_read(known: dict[str, Format], name: str) -> None:
+    """Else every damaged file would be refused for another reason than its damage."""
+    for whole in known[name].seeds:
+        with patch.object(trials, "content", lambda *_, whole=whole: (whole, whole)):
+            ended = trial(known[name], 0, 0)
+        assert ended.complaint is None
+        assert ended.outcome in trials.JUDGED
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damage_ends_in_words(known: dict[str, Format], name: str) -> None:
+    for number in range(SAMPLE):
+        ended = trial(known[name], 7, number)
+        assert ended.complaint is None, f"{name} 7 {number}: {ended.complaint}"
+
+
+# --- planted faults -------------------------------------------------------------------------------
+
+
+def complaints(of: Format, most: int = 60) -> list[str]:
+    """What the fuzzer says, at most of so many inputs; it stops at the first complaint."""
+    for number in range(most):
+        if (found := trial(of, 3, number).complaint) is not None:
+            return [found]
+    return []
+
+
+def test_a_reader_without_digests_is_seen(
+    known: dict[str, Format], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def believes(history: Any, end: Any, *_: Any) -> None:
+        history.probes.update(end.probes)
+        history.end_us = end.end_us
+
+    monkeypatch.setattr(codec, "_check_whole", believes)
+    assert any("another history was judged" in one for one in complaints(known["history"]))
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(0), RecursionError()])
+def test_a_command_that_fails_otherwise_is_seen(
+    known: dict[str, Format], monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(codec, "load", fails)
+    assert complaints(known["history"], 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("edn", lambda data: data[: len(data) * 2 // 3]),
+        ("edn", lambda data: data.replace(b":index 1}", b":index 9}")),
+        ("edn", lambda data: data.replace(b":process 0", b":process zero", 1)),
+        ("json", lambda data: data.replace(b'"index": 1}', b'"index": 9}')),
+        ("json", lambda data: data[:-20]),
+        ("witness", lambda data: data[:-20]),
+        ("witness", lambda data: data.replace(b"schema_resolved", b"schema_dissolved", 1)),
+    ],
+)
+def test_an_ok_of_a_damaged_file_is_a_lie(
+    known: dict[str, Format], tmp_path: Path, name: str, damage: Any
+) -> None:
+    of = known[name]
+    assert of.judge is not None
+    for whole in of.seeds:
+        file = tmp_path / f"f{of.suffix}"
+        file.write_bytes(damage(whole))
+        assert of.judge(whole, file, 0) is not None
+        file.write_bytes(whole)
+        assert of.judge(whole, file, 0) is None
+
+
+@pytest.mark.parametrize("name", ["history", "parquet", "columns"])
+def test_a_history_that_was_exchanged_is_a_lie(
+    known: dict[str, Format], tmp_path: Path, name: str
+) -> None:
+    of = known[name]
+    file = tmp_path / f"f{of.suffix}"
+    file.write_bytes(of.seeds[1])
+    assert of.judge is not None
+    assert of.judge(of.seeds[0], file, 1) is not None
+    assert of.judge(of.seeds[1], file, 1) is None
