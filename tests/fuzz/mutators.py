@@ -100,7 +100,7 @@ def number(data: bytes, _: Sequence[bytes], dice: Random) -> bytes:
     found = _token(_NUMBER, data, dice)
     if found is None:
         return insert(data, (), dice)
-    near = b"%d" % (int(float(found.group())) + dice.choice((-1, 1, 2)))
+    near = b"%d" % (int(found.group().partition(b".")[0][:18]) + dice.choice((-1, 1, 2)))
     new = near if dice.random() < 0.3 else dice.choice(NUMBERS)
     return data[: found.start()] + new + data[found.end() :]
 
