@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from sim.cli import arguments, environment
+from sim.cli import arguments, environment, signals, streams
 from sim.cli.problems import (
     BAD_INPUT,
     CRASHED,
@@ -23,14 +23,18 @@ from sim.files import FREE, is_full
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code of one command."""
     words = list(sys.argv[1:] if argv is None else argv)
+    streams.opened()
     try:
-        return _run(words)
+        with signals.as_interrupts():
+            return _run(words)
+    except signals.EndedError as ended:
+        note(str(ended))
+        return ended.code
     except KeyboardInterrupt:
         note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain of it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.silence(sys.stdout)
         return PIPE_CLOSED
     except Exception as error:
         return _failed(error)

@@ -4,6 +4,7 @@ import sys
 from difflib import get_close_matches
 from typing import Final
 
+from sim.cli import streams
 from sim.escape import one_line
 
 BAD_INPUT: Final = 2
@@ -56,5 +57,11 @@ def _is_of_the_pipeline(error: Exception) -> bool:
 
 
 def note(text: str) -> None:
-    """Tell something beside the result: on stderr, as one line of at most 300 characters."""
-    print(one_line(f"ddlsim: {text}"), file=sys.stderr, flush=True)
+    """Tell something beside the result: on stderr, as one line of at most 300 characters.
+
+    Where the reader of stderr has gone it goes nowhere.
+    """
+    try:
+        print(one_line(f"ddlsim: {text}"), file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        streams.silence(sys.stderr)

@@ -47,11 +47,11 @@ class Progress:
         ran = self.done - self._before
         if self._runs > 1 and kind is None and ran:
             note(f"{ran} runs in {self._elapsed():.1f} s ({self._rate():.1f} a second)")
-        if self._runs > 1 and kind is KeyboardInterrupt:
+        if self._runs > 1 and kind and issubclass(kind, KeyboardInterrupt):
             note(f"{self.told()}; {self._interrupted}")
 
     def _begin_bar(self) -> None:
-        from rich.console import Console
+        from sim.cli.words import Piped
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
@@ -61,7 +61,7 @@ class Progress:
             TextColumn("{task.description}"),
             TimeRemainingColumn(),
             TextColumn("left"),
-            console=Console(file=sys.stderr),
+            console=Piped(file=sys.stderr),
             transient=True,
         )
         self._task = self._bar.add_task("0 violated", total=self._runs)

@@ -25,7 +25,7 @@ class SuiteProgress:
 
     def __enter__(self) -> "SuiteProgress":
         if sys.stderr.isatty():
-            from rich.console import Console
+            from sim.cli.words import Piped
             from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
 
@@ -33,7 +33,7 @@ class SuiteProgress:
                 BarColumn(),
                 TextColumn("{task.description}"),
                 TimeElapsedColumn(),
-                console=Console(file=sys.stderr),
+                console=Piped(file=sys.stderr),
                 transient=True,
             )
             self._bar.add_task("", total=self._total)

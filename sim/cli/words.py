@@ -29,11 +29,19 @@ LABEL: Final = 14
 INDENT: Final = "  "
 
 
+class Piped(Console):
+    """A console whose closed pipe is an error like any other: rich would exit with code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise what was raised."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Where text goes: as wide as the terminal, 80 columns and no colour where there is none."""
     plain = not sys.stdout.isatty() or bool(os.environ.get("NO_COLOR"))
     return guarded(
-        Console(
+        Piped(
             file=sys.stdout,
             width=width(),
             no_color=plain,

@@ -1,0 +1,112 @@
+"""A reader that goes away, a stream that is closed: no verdict, and no words about our insides."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim.cli import arguments, main
+from tests.unit.analysis.sweeps import sweep_file
+from tests.unit.cli.command import ROOT, tiny
+from tests.unit.cli.test_tune import SMALL, small_delays
+
+SCHEMA = ("scenarios/realistic/schema.sql", "scenarios/realistic/orders.sql")
+WORDS = {
+    "run": ("run", "{scenario}"),
+    "check": ("check", "{history}"),
+    "explain": ("explain", "{history}"),
+    "compat": ("compat", *SCHEMA),
+    "verify": ("verify", "{scenario}", "--seeds", "1"),
+    "sweep": ("sweep", "{sweep}", "--out", "{folder}/again", "--jobs", "1"),
+    "tune": ("tune", "--delays", "{delays}", *SMALL),
+    "plot": ("plot", "run_latency", "{history}", "--out", "{folder}/figure.svg"),
+    "report": ("report", "{folder}/swept"),
+    "list": ("list", "clauses"),
+    "run as JSON": ("run", "{scenario}", "--output", "json"),
+    "check as JUnit": ("check", "{history}", "--output", "junit"),
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A scenario, its history, a sweep and its tables, measured delays."""
+    folder = tmp_path_factory.mktemp("pipes")
+    own = folder / "own"
+    own.mkdir()
+    scenario, sweep = tiny(own), sweep_file(folder, 1)
+    assert main(["run", scenario, "--out", str(folder / "ran")]) == 0
+    assert main(["sweep", sweep, "--out", str(folder / "swept"), "--jobs", "1"]) == 0
+    return {
+        "folder": str(folder),
+        "scenario": scenario,
+        "history": str(folder / "ran" / "seed-0.jsonl"),
+        "sweep": sweep,
+        "delays": small_delays(folder),
+    }
+
+
+def unread(*words: str, stderr: bool = False) -> tuple[int, str]:
+    """The exit code of a command whose pipe nothing reads any more, and its stderr."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    begun = subprocess.Popen(
+        [sys.executable, "-m", "sim", *words],
+        cwd=ROOT,
+        stdout=writer,
+        stderr=writer if stderr else subprocess.PIPE,
+        text=True,
+    )
+    os.close(writer)
+    told = begun.communicate()[1]
+    return begun.returncode, told or ""
+
+
+def test_every_verb_is_looked_at() -> None:
+    assert set(arguments.VERBS) <= set(WORDS)
+
+
+@pytest.mark.parametrize("verb", WORDS)
+def test_a_closed_pipe_is_no_verdict(verb: str, files: dict[str, str]) -> None:
+    words = [word.format(**files) for word in WORDS[verb]]
+    code, told = unread(*words)
+    assert code == 141
+    assert all(line.startswith("ddlsim: ") for line in told.splitlines()), told
+
+
+def test_a_reader_that_leaves_after_a_line_is_no_verdict(files: dict[str, str]) -> None:
+    """As `head -1` does: the first line is read, what comes after it finds no reader."""
+    words = [sys.executable, "-m", "sim", "check", *[files["history"]] * 600]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as begun:
+        assert begun.stdout is not None
+        assert begun.stderr is not None
+        assert begun.stdout.readline().startswith(b"OK  ")
+        begun.stdout.close()
+        assert begun.stderr.read() == b""
+    assert begun.returncode == 141
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",)])
+def test_help_that_is_not_read_is_no_trouble(words: tuple[str, ...]) -> None:
+    assert unread(*words) in {(0, ""), (141, "")}
+
+
+def test_words_about_bad_input_may_go_unread() -> None:
+    assert unread("nonsense", stderr=True) == (2, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes a stream as a shell does")
+@pytest.mark.parametrize(("closed", "code"), [((1,), 0), ((1, 2), 0), ((0, 1, 2), 0)])
+def test_a_stream_that_is_closed_leaves_the_verdict(
+    closed: tuple[int, ...], code: int, files: dict[str, str], tmp_path: Path
+) -> None:
+    begun = subprocess.run(
+        [sys.executable, "-m", "sim", "run", files["scenario"], "--out", str(tmp_path / "out")],
+        cwd=ROOT,
+        preexec_fn=lambda: [os.close(number) for number in closed],  # noqa: PLW1509  # no threads
+        check=False,
+    )
+    assert begun.returncode == code
+    first = (tmp_path / "out" / "seed-0.jsonl").read_text("utf-8").partition("\n")[0]
+    assert first.startswith("{"), "a line that was meant for the terminal"
