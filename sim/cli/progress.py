@@ -51,9 +51,10 @@ class Progress:
             note(f"{self.told()}; {self._interrupted}")
 
     def _begin_bar(self) -> None:
-        from sim.cli.words import Piped
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
+
+        from sim.cli.words import Piped
 
         self._bar = Bar(
             BarColumn(),

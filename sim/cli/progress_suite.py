@@ -25,9 +25,10 @@ class SuiteProgress:
 
     def __enter__(self) -> "SuiteProgress":
         if sys.stderr.isatty():
-            from sim.cli.words import Piped
             from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
+
+            from sim.cli.words import Piped
 
             self._bar = Bar(
                 BarColumn(),

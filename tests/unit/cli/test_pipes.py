@@ -104,7 +104,7 @@ def test_a_stream_that_is_closed_leaves_the_verdict(
     begun = subprocess.run(
         [sys.executable, "-m", "sim", "run", files["scenario"], "--out", str(tmp_path / "out")],
         cwd=ROOT,
-        preexec_fn=lambda: [os.close(number) for number in closed],  # noqa: PLW1509  # no threads
+        preexec_fn=lambda: [os.close(number) for number in closed],  # no threads
         check=False,
     )
     assert begun.returncode == code
