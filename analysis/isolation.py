@@ -19,6 +19,7 @@ from typing import Final, NoReturn
 from analysis.rows import TIMEOUT, Job, Row, failed_row, prepare, run_job
 from sim.files import WriteError
 from sim.model.records import Record
+from sim.world.workers import Lifeline
 
 CAN_FORK: Final = hasattr(os, "fork")
 MIB: Final = 1 << 20
@@ -64,11 +65,13 @@ def _prepare(jobs: Sequence[Job]) -> None:
 def _in_child(jobs: Sequence[Job], limits: Limits, run: Run) -> list[Row]:
     """Rows from a new child, up to and with the one at which it was lost."""
     receiver, sender = Pipe(duplex=False)
+    lifeline = Lifeline()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
         child = os.fork()
     if not child:
-        _serve(sender, jobs, limits, run)
+        _serve(sender, lifeline, jobs, limits, run)
+    lifeline.in_parent()
     sender.close()
     rows: list[Row] = []
     lost = (TIMEOUT, f"took longer than {limits.time_s:g} s" if limits.time_s else "")
@@ -84,6 +87,7 @@ def _in_child(jobs: Sequence[Job], limits: Limits, run: Run) -> list[Row]:
         lost = ("crashed", "")
     finally:
         receiver.close()
+        lifeline.close()
         if len(rows) < len(jobs) and lost[0] == TIMEOUT:
             os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
@@ -93,11 +97,13 @@ def _in_child(jobs: Sequence[Job], limits: Limits, run: Run) -> list[Row]:
     return rows
 
 
-def _serve(sender: Connection, jobs: Sequence[Job], limits: Limits, run: Run) -> NoReturn:
+def _serve(
+    sender: Connection, lifeline: Lifeline, jobs: Sequence[Job], limits: Limits, run: Run
+) -> NoReturn:
     """What the child does; it never returns, nor does anything of its parent's at its exit."""
     code = 1
     try:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        lifeline.in_child()
         gc.freeze()
         _limit_memory(limits)
         for job in jobs:

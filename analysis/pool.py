@@ -1,18 +1,17 @@
 """Chunks on the processes of one machine, without a JVM.
 
-Each process has a pipe of its own: when whoever began them is gone, however suddenly, they read
-its end and go too. A process that dies is replaced, and its chunk tried again.
+Each process has a pipe of its own. A process that dies is replaced, and its chunk tried again.
 """
 
-import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Callable, Sequence
-from multiprocessing.connection import Connection, wait
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe, wait
 from typing import Final
 
 from analysis.chunks import ChunkId, Round, Tally, Work, run_chunk
 from sim.files import WriteError
+from sim.world.workers import process as begun
 
 ATTEMPTS: Final = 3
 """How often a chunk is tried whose process dies."""
@@ -71,10 +70,8 @@ class _Worker:
     """A process and what it is at."""
 
     def __init__(self, work: Work, whole: Round) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, far = context.Pipe()
-        self.process = context.Process(target=_serve, args=(far, work, whole), daemon=True)
-        self.process.start()
+        self.connection, far = Pipe()
+        self.process = begun(_serve, far, work, whole)
         far.close()
         self.chunk: ChunkId | None = None
 
@@ -82,7 +79,8 @@ class _Worker:
         """The next chunk, if there is one."""
         self.chunk = left.popleft() if left else None
         if self.chunk is not None:
-            self.connection.send(tuple(self.chunk))
+            with suppress(ConnectionError):  # it has died: that is seen where its answer is read
+                self.connection.send(tuple(self.chunk))
 
     def end(self) -> None:
         """Let it go; one that is still at something is ended."""
@@ -102,7 +100,6 @@ def _told(work: Work, whole: Round, chunk: ChunkId) -> Tally | WriteError:
 
 def _serve(connection: Connection, work: Work, whole: Round) -> None:
     """What a process does, until the other end of its pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         while True:
             connection.send(_told(work, whole, ChunkId(*connection.recv())))

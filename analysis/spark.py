@@ -7,10 +7,12 @@ plans (our tables are small), Unix sockets between the JVM and Python, and `loca
 
 import os
 import re
+import signal
 import sys
 import tempfile
+import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -72,6 +74,11 @@ def session(
     spark = begin(master, name=name, settings=settings)
     try:
         yield spark
+    except Exception as error:
+        asked = _interrupt_behind(error)
+        if asked is None:
+            raise
+        raise asked from None
     finally:
         end(spark)
 
@@ -106,9 +113,37 @@ def begin(
     finally:
         log.unlink(missing_ok=True)
     spark.sparkContext.setLogLevel("OFF")
+    _cancel_first(spark)
     if not is_local(master):
         spark.sparkContext.addPyFile(str(package()))
     return spark
+
+
+def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
+    """The interrupt after which Spark's own clearing up failed too."""
+    behind = error.__context__
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__context__
+    return behind
+
+
+def _cancel_first(spark: Any) -> None:
+    """Have signals that end the command end Spark's jobs first, as PySpark does for SIGINT."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        handler = None if number is None else signal.getsignal(number)
+        if number is None or not callable(handler) or not _in_main_thread():
+            continue
+
+        def cancelling(got: int, frame: Any, of: Callable[[int, Any], Any] = handler) -> None:
+            spark.sparkContext.cancelAllJobs()
+            of(got, frame)
+
+        signal.signal(number, cancelling)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def end(spark: Any) -> None:

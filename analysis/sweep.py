@@ -19,7 +19,7 @@ from analysis.isolation import Limits, rows_of
 from analysis.sweep_file import Sweep
 from sim.model.records import Record
 from sim.world import findings
-from sim.world.parallel import cores
+from sim.world.workers import cores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,17 +1,15 @@
 """A figure by simulation beside the same by formula, and the runs that it takes."""
 
-import multiprocessing
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sim.history.history import History
 from sim.world.overrides import EMBEDDED
-from sim.world.parallel import cores
 from sim.world.plan import plan
 from sim.world.run import run
 from sim.world.scenario import read
+from sim.world.workers import cores, pool
 
 Measure = Callable[[History], Any]
 CLOCK_MS: Final = 1.0
@@ -62,10 +60,8 @@ def measured(
     if processes == 1:
         found = [_one(task) for task in tasks]
     else:
-        with ProcessPoolExecutor(
-            processes, mp_context=multiprocessing.get_context("spawn")
-        ) as pool:
-            found = list(pool.map(_one, tasks, chunksize=2))
+        with pool(processes) as executor:
+            found = list(executor.map(_one, tasks, chunksize=2))
     each = len(seeds)
     return [found[at * each : (at + 1) * each] for at in range(len(worlds))]
 

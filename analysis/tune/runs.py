@@ -3,8 +3,6 @@
 Every cell of one answer has the same seeds, so all see the same weather (common random numbers).
 """
 
-import multiprocessing
-import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -22,7 +20,7 @@ from analysis.rows import Cell, Job, Row, run_job
 from analysis.tune.goals import RATE, WAITS, Goal
 from sim import sealed
 from sim.units import US_PER_MS
-from sim.world.parallel import cores
+from sim.world import workers
 
 Array = NDArray[np.float64]
 Watch = Callable[[int], None]
@@ -46,7 +44,7 @@ class Runs:
         self.rows: list[Row] = []
         self._master = None if master == NO_MASTER else master
         self._loads, self._watch = loads, watch
-        self._jobs = jobs or cores()
+        self._jobs = jobs or workers.cores()
         self._stack = ExitStack()
         self._pool: ProcessPoolExecutor | None = None
         self._spark: Any = None
@@ -60,9 +58,7 @@ class Runs:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=kind is None, cancel_futures=True)
-        self._stack.close()
+        self._stack.__exit__(kind, error, trace)
 
     def run(self, cells: Sequence[Cell]) -> list["Figures"]:
         """The figures of each cell, in order."""
@@ -82,12 +78,7 @@ class Runs:
         if self._jobs == 1 or (self._pool is None and len(jobs) <= ALONE):
             return [self._told(run_job(job)) for job in jobs]
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(
-                self._jobs,
-                mp_context=multiprocessing.get_context("spawn"),
-                initializer=signal.signal,
-                initargs=(signal.SIGINT, signal.SIG_IGN),
-            )
+            self._pool = self._stack.enter_context(workers.pool(self._jobs))
         return [self._told(row) for row in self._pool.map(run_job, jobs, chunksize=2)]
 
     def _told(self, row: Row) -> Row:

@@ -70,7 +70,7 @@ def _failed(error: Exception) -> int:
         return BAD_INPUT
     if isinstance(error, OSError) and is_full(error):
         # Python would complain of what is left in its buffer once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.silence(sys.stdout)
         note(f"the output cannot be written ({error.strerror}); {FREE}")
         return BAD_INPUT
     if isinstance(error, OSError) and error.filename is not None:

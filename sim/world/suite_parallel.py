@@ -5,15 +5,13 @@ processes as there are cores, a few at a time, so that a mutant rests soon after
 When time is up nothing more is begun and what is under way is waited for.
 """
 
-import multiprocessing
-import signal
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Final
 
-from sim.world.parallel import ALONE_S, ProcessDiedError, cores
+from sim.world import workers
+from sim.world.parallel import ALONE_S
 from sim.world.suite import Case, Schedule, Stand, Trial
 
 AHEAD: Final = 4
@@ -33,7 +31,7 @@ def run_suite(
     alone_s: float = ALONE_S,
 ) -> list[list[Trial]]:
     """The trials of each case, by seed."""
-    processes = jobs or cores()
+    processes = jobs or workers.cores()
     schedule = Schedule(cases, seeds)
     began = time.monotonic()
     ends = None if time_s is None else began + time_s
@@ -55,15 +53,8 @@ def _over(ends: float | None) -> bool:
 def _in_processes(
     cases: Sequence[Case], schedule: Schedule, processes: int, ends: float | None, watch: Watch
 ) -> None:
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        processes,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_begin,
-        initargs=(list(cases),),
-    )
     under_way: dict[Future[Trial], int] = {}
-    try:
+    with workers.pool(processes, _begin, list(cases)) as pool:
         while True:
             while len(under_way) < processes * AHEAD and not _over(ends):
                 turn = schedule.next()
@@ -76,22 +67,12 @@ def _in_processes(
                 at = under_way.pop(done)
                 schedule.take(at, done.result())
                 watch(cases[at], done.result())
-    except BaseException as error:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - before:
-            child.terminate()
-        if isinstance(error, BrokenProcessPool):
-            raise ProcessDiedError from None
-        raise
-    pool.shutdown()
 
 
 _stands: list[Stand] = []
 
 
 def _begin(cases: Sequence[Case]) -> None:
-    """What a process does first; an interrupt ends it without a word, the parent tells of it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _stands.append(Stand(cases))
 
 

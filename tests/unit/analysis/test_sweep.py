@@ -4,6 +4,7 @@ import io
 import json
 import shlex
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -131,14 +132,15 @@ def test_a_sweep_that_is_done_is_not_run_again(whole: tuple[str, Path]) -> None:
 
 
 @LINUX
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_driver_resumes_and_repeats_nothing(
-    whole: tuple[str, Path], tmp_path: Path
+    whole: tuple[str, Path], tmp_path: Path, number: int
 ) -> None:
     out = tmp_path / "out"
     process = begin(whole[0], "--out", str(out), "--jobs", "2")
     wait_for_parts(out, 2, process)
     below = children(process.pid)
-    kill(process.pid)
+    process.send_signal(number)
     process.communicate()
     assert not (out / "rows.parquet").exists()
     until(lambda: not any("spawn_main" in command_of(p) for p in below), "workers to end")

@@ -16,12 +16,13 @@ from sim.checkers.outcome import Outcome
 from sim.history import codec
 from sim.history.world_events import MessageDelivered, MessageSent, StepMissed
 from sim.strategies.base import STRATEGIES, strategy
-from sim.world import campaign, parallel
+from sim.world import campaign, parallel, workers
 from sim.world.campaign import Job, Runner, RunRow, structure
-from sim.world.parallel import ProcessDiedError, run_seeds
+from sim.world.parallel import run_seeds
 from sim.world.problems import ScenarioError
 from sim.world.scenario import read
 from sim.world.shipped import load
+from sim.world.workers import ProcessDiedError
 from tests.helpers_waiting import until
 from tests.unit.cli.command import TINY
 
@@ -170,7 +171,7 @@ def test_processes_give_the_rows_of_one_process_in_order() -> None:
 
 
 def test_few_quick_seeds_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", None)
     assert len(run_seeds(job(), range(3), jobs=2, alone_s=60)) == 3
 
 

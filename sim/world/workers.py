@@ -1,0 +1,154 @@
+"""Processes that work for this one, and end when it ends, however that happens.
+
+Every process that is begun anywhere is set up by `begin` (or, where it is forked, by `Lifeline`):
+
+* It ends with its parent, even if that is killed: on Linux the kernel sees to it, elsewhere a
+  thread waits for the end of a pipe whose other end the parent holds.
+* It does not hold the caller's stdout: whoever reads that sees its end when the parent has ended.
+* An interrupt is the parent's to handle, which ends its workers; a forked one leaves SIGTERM and
+  SIGHUP to it too, since its parent takes a death for something that its run did.
+
+Processes are started afresh, not forked: libraries may have threads by then.
+"""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from multiprocessing.context import SpawnProcess
+from typing import Any, Final, NoReturn
+
+PR_SET_PDEATHSIG: Final = 1
+ORPHANED: Final = 78
+"""What a process exits with whose parent has gone."""
+ENDING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
+"""Sent to all processes of a terminal or a service. To die of one is not the doing of a run."""
+
+
+class ProcessDiedError(RuntimeError):
+    """A process that ran seeds is gone, without a word of Python."""
+
+    def __str__(self) -> str:
+        return "a process that ran seeds died, perhaps for want of memory; try --jobs 1"
+
+
+def cores() -> int:
+    """How many processes can run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# --- what a process does first -------------------------------------------------------------------
+
+
+def begin() -> None:
+    """Set up a process that `multiprocessing` has spawned; to be called before anything else."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only a worker ends with its parent"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _silence()
+    _end_with(parent.pid, parent.join)
+
+
+class Lifeline:
+    """What a process makes before it forks: a pipe whose end tells the child that it is alone."""
+
+    def __init__(self) -> None:
+        self._parent = os.getpid()
+        self._reader, self._writer = os.pipe()
+
+    def in_child(self) -> None:
+        """Set up the forked process."""
+        os.close(self._writer)
+        for name in ENDING:
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+        _silence()
+        _end_with(self._parent, lambda: os.read(self._reader, 1))
+
+    def in_parent(self) -> None:
+        """The child has the reading end."""
+        os.close(self._reader)
+
+    def close(self) -> None:
+        """The child has ended."""
+        os.close(self._writer)
+
+
+def _silence() -> None:
+    """Let go of the caller's stdout; what a plug-in prints here goes nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError):
+        os.dup2(null, 1)
+    os.close(null)
+
+
+def _end_with(parent: int | None, gone: Callable[[], object]) -> None:
+    """End when the parent does; `gone` returns once it has."""
+    if not _kernel_sees_to_it():
+        threading.Thread(target=_wait, args=(gone,), daemon=True, name="lifeline").start()
+    if os.name == "posix" and os.getppid() != parent:
+        os._exit(ORPHANED)  # it went before the kernel was asked
+
+
+def _wait(gone: Callable[[], object]) -> NoReturn:
+    with suppress(OSError):
+        gone()
+    os._exit(ORPHANED)
+
+
+def _kernel_sees_to_it() -> bool:
+    """Have SIGKILL sent to this process when the thread that began it ends; Linux alone can."""
+    if sys.platform != "linux":
+        return False
+    try:
+        return bool(ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0)
+    except (OSError, AttributeError):
+        return False
+
+
+# --- how processes are begun ---------------------------------------------------------------------
+
+
+@contextmanager
+def pool(
+    processes: int, set_up: Callable[..., None] | None = None, *words: Any
+) -> Iterator[ProcessPoolExecutor]:
+    """So many processes, each set up by a function; they are ended where the block is left by an
+    error, and waited for where it is not. `ProcessDiedError` if one of them dies."""
+    before = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(
+        processes,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_begin_then,
+        initargs=(set_up, words),
+    )
+    try:
+        yield executor
+    except BaseException as error:
+        executor.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.kill()
+        if isinstance(error, BrokenProcessPool):
+            raise ProcessDiedError from None
+        raise
+    executor.shutdown()
+
+
+def process(target: Callable[..., None], *words: Any) -> SpawnProcess:
+    """One process that runs a function; it has begun."""
+    begun = multiprocessing.get_context("spawn").Process(
+        target=_begin_then, args=(target, words), daemon=True
+    )
+    begun.start()
+    return begun
+
+
+def _begin_then(act: Callable[..., None] | None, words: tuple[Any, ...]) -> None:
+    begin()
+    if act is not None:
+        act(*words)

@@ -1,0 +1,111 @@
+"""Commands begun in a session of their own, struck by a signal, and what is left of them."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from sim.world import workers
+from tests.helpers_waiting import PATIENCE_S, until
+from tests.unit.analysis.sweeps import command_of, kill
+from tests.unit.cli.command import ROOT
+
+WORKER = "spawn_main"
+"""What stands in the command line of a process that Python has spawned to work."""
+LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
+
+
+class Ended(NamedTuple):
+    """How a command ended that was struck, and what it had said."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Struck:
+    """A command with pipes for what it says; all that it begins is in its session.
+
+    Looks into /proc. A process that has ended and that nothing has waited for does not count.
+    """
+
+    def __init__(self, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, *words],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def others(self, named: str = "") -> list[int]:
+        """The processes of the session but the command itself, those with a word in their line."""
+        below = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it has ended meanwhile
+                continue
+            state, session, pid = fields[0], int(fields[3]), int(entry.name)
+            if session == self.process.pid != pid and state not in "ZX":
+                below.append(pid)
+        return [pid for pid in below if named in command_of(pid)]
+
+    def alive(self) -> None:
+        """It has not ended by itself."""
+        assert self.process.poll() is None, self.process.communicate()
+
+    def begun(self, count: int) -> None:
+        """Wait until so many workers are there, just begun."""
+        until(lambda: len(self.others(WORKER)) >= count, f"{count} workers", self.alive)
+
+    def at_work(self, count: int) -> None:
+        """Wait until so many workers are set up: they have let go of the caller's stdout."""
+
+        def there() -> bool:
+            return sum(writes_nowhere(pid) for pid in self.others(WORKER)) >= count
+
+        until(there, f"{count} workers at work", self.alive)
+
+    def end(self, number: int) -> Ended:
+        """Send a signal to the command alone; its pipes end and no process is left."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
+        until(lambda: not self.others(), "the end of every process")
+        return Ended(self.process.returncode, out, err)
+
+
+@contextmanager
+def struck(*words: str, program: tuple[str, ...] = ("-m", "sim")) -> Iterator[Struck]:
+    """A command that a test strikes; nothing of it outlives a test that fails."""
+    command = Struck(*program, *words)
+    try:
+        yield command
+    finally:
+        for pid in (*command.others(), command.process.pid):
+            with suppress(ProcessLookupError):
+                kill(pid)
+        command.process.communicate()
+
+
+def writes_nowhere(pid: int) -> bool:
+    """Whether the stdout of a process is the null device."""
+    try:
+        return os.readlink(f"/proc/{pid}/fd/1") == os.devnull
+    except OSError:
+        return False
+
+
+def at_work_elsewhere(begin: Callable[[], None] = workers.begin) -> None:
+    """Set up a worker as on a system that is not Linux, and be at work for ever."""
+    sys.platform = "another"
+    begin()
+    os.write(2, b"at work\n")
+    time.sleep(100_000)

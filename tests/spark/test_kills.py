@@ -1,0 +1,61 @@
+"""A command that is ended in the middle of Spark's work: no JVM and no worker stays."""
+
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+
+import pytest
+
+from analysis.chunks import PARTS
+from tests.helpers_killing import LINUX, struck
+from tests.helpers_waiting import until
+from tests.unit.analysis.sweeps import rows_bytes, sweep_file
+from tests.unit.cli.command import ddlsim, tiny
+from tests.unit.cli.test_tune import small_delays
+
+pytestmark = LINUX
+
+ON_SPARK = ("--master", "local[2]")
+WORKERS = "pyspark.daemon"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep that nothing has disturbed, beside its file."""
+    folder = tmp_path_factory.mktemp("whole")
+    file = sweep_file(folder, 30)
+    assert ddlsim("sweep", file, "--out", str(folder / "whole"), "--jobs", "2").code == 0
+    return folder
+
+
+@pytest.mark.parametrize("number", [SIGKILL, SIGTERM])
+def test_a_sweep_is_ended_in_the_middle_of_its_parts(
+    number: int, whole: Path, tmp_path: Path
+) -> None:
+    file, out = str(whole / "sweep.toml"), tmp_path / "out"
+    with struck("sweep", file, "--out", str(out), *ON_SPARK) as command:
+        until(lambda: len(list(out.glob(f"{PARTS}/*.parquet"))) > 1, "two parts", command.alive)
+        ended = command.end(number)
+    assert ended.code == (-SIGKILL if number == SIGKILL else 143), ended
+    assert "Traceback" not in ended.err
+    assert not (out / "rows.parquet").exists()
+    assert ddlsim("sweep", file, "--out", str(out), "--jobs", "2", "--resume").code == 0
+    assert rows_bytes(out) == rows_bytes(whole / "whole")
+    assert not list(out.rglob("*.tmp"))
+
+
+def words_of(verb: str, folder: Path) -> tuple[str, ...]:
+    """A command whose tasks are at work for long."""
+    if verb == "tune":
+        return ("tune", "--delays", small_delays(folder), "--seeds", "100000", *ON_SPARK)
+    assert ddlsim("run", tiny(folder), "--out", str(folder / "ran")).code == 0
+    return ("check", *[str(folder / "ran" / "seed-0.jsonl")] * 5_000, *ON_SPARK)
+
+
+@pytest.mark.parametrize(("verb", "number"), [("check", SIGTERM), ("tune", SIGKILL)])
+def test_other_commands_leave_nothing_either(verb: str, number: int, tmp_path: Path) -> None:
+    with struck(*words_of(verb, tmp_path)) as command:
+        until(lambda: len(command.others(WORKERS)) > 1, "a task at work", command.alive)
+        ended = command.end(number)
+    assert ended.out == ""
+    assert ended.code == (-SIGKILL if number == SIGKILL else 143), ended
+    assert "Traceback" not in ended.err

@@ -1,0 +1,104 @@
+"""Whatever ends a command, its workers end with it; what was done is as if nothing had happened."""
+
+from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM
+
+import pytest
+
+from tests.helpers_killing import LINUX, Struck, struck
+from tests.helpers_waiting import until
+from tests.unit.analysis.sweeps import sweep_file
+from tests.unit.cli.command import tiny
+from tests.unit.cli.test_tune import small_delays
+
+pytestmark = LINUX
+
+TOLD = {SIGTERM: (143, "terminated"), SIGHUP: (129, "hung up"), SIGINT: (130, "interrupted")}
+MANY = "100000"
+
+
+def words_of(verb: str, folder: Path) -> tuple[str, ...]:
+    """A command that is at work on two processes for long."""
+    return {
+        "run": ("run", tiny(folder), "--seeds", f"0..{MANY}"),
+        "verify": ("verify", "smoke", "--seeds", MANY),
+        "sweep": ("sweep", sweep_file(folder, 9_000), "--out", str(folder / "out")),
+        "tune": ("tune", "--delays", small_delays(folder), "--seeds", MANY),
+    }[verb] + ("--jobs", "2")
+
+
+def check(command: Struck, number: int) -> None:
+    """Strike it; nothing is left, and it says once what became of it."""
+    ended = command.end(number)
+    assert ended.out == ""
+    assert "Traceback" not in ended.err
+    if number == SIGKILL:
+        assert ended.code == -SIGKILL
+        return
+    code, told = TOLD[number]  # type: ignore[index]  # one of the three
+    assert ended.code == code
+    assert ended.err.endswith(f"ddlsim: {told}\n"), ended.err
+
+
+@pytest.mark.parametrize("number", [SIGKILL, SIGTERM])
+@pytest.mark.parametrize("verb", ["run", "verify", "sweep", "tune"])
+def test_workers_end_with_their_parent(verb: str, number: int, tmp_path: Path) -> None:
+    with struck(*words_of(verb, tmp_path)) as command:
+        command.at_work(2)
+        check(command, number)
+
+
+@pytest.mark.parametrize("number", [SIGINT, SIGHUP])
+def test_other_signals_do_the_same(number: int, tmp_path: Path) -> None:
+    with struck(*words_of("run", tmp_path)) as command:
+        command.at_work(2)
+        check(command, number)
+
+
+@pytest.mark.parametrize("number", [SIGKILL, SIGTERM])
+def test_workers_that_have_just_begun_end_too(number: int, tmp_path: Path) -> None:
+    with struck(*words_of("run", tmp_path)) as command:
+        command.begun(1)
+        ended = command.end(number)
+    assert ended.out == ""
+
+
+def test_a_signal_before_any_worker_is_told(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with struck(
+        "run", "smoke", "--seeds", f"0..{MANY}", "--jobs", "1", "--out", str(out)
+    ) as command:
+        until((out / "seed-0.jsonl").exists, "the first history", command.alive)
+        check(command, SIGTERM)
+
+
+SPAWNS = """\
+import multiprocessing
+from tests.helpers_killing import at_work_elsewhere
+
+begun = multiprocessing.get_context("spawn").Process(target=at_work_elsewhere)
+begun.start()
+begun.join()
+"""
+FORKS = """\
+import os
+from sim.world import workers
+from tests.helpers_killing import at_work_elsewhere
+
+lifeline = workers.Lifeline()
+if not os.fork():
+    at_work_elsewhere(lifeline.in_child)
+lifeline.in_parent()
+os.wait()
+"""
+
+
+@pytest.mark.parametrize("text", [SPAWNS, FORKS], ids=["spawned", "forked"])
+def test_without_the_kernels_help_a_pipe_tells_that_the_parent_has_gone(
+    text: str,
+) -> None:
+    """As on systems that are not Linux."""
+    with struck(program=("-c", text)) as parent:
+        assert parent.process.stderr is not None
+        assert parent.process.stderr.readline() == "at work\n"
+        assert parent.end(SIGKILL) == (-SIGKILL, "", "")
