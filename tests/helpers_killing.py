@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -108,4 +108,4 @@ def at_work_elsewhere(begin: Callable[[], None] = workers.begin) -> None:
     sys.platform = "another"
     begin()
     os.write(2, b"at work\n")
-    time.sleep(100_000)
+    threading.Event().wait()
