@@ -4,8 +4,10 @@ Only runs without a mutant count, those of negative scenarios without theirs too
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, Literal
+
+from msgspec import structs
 
 from sim.checkers.base import in_order
 from sim.checkers.outcome import Outcome
@@ -37,7 +39,7 @@ KNOWN_BREACHES: Final[dict[str, str]] = {
 VARIED: Final = "*"
 """Stands after the name of a design of which a scenario has set fields."""
 
-Word = Literal["kept", "broken", "not claimed", "not judged"]
+Word = Literal["kept", "broken", "not claimed", "not judged", "not decided"]
 Expected = tuple[RunRow, frozenset[str]]
 """A run, and the invariants and checkers that its scenario expects to be broken."""
 
@@ -48,7 +50,8 @@ class ClaimRow(Record, frozen=True):
     `breaches` are runs in which the claim was broken under its assumptions, or something was
     stuck; `foretold` are those of them whose scenario expects just that. `findings` are runs with a
     breach that a known finding explains, by its id. `example` is the first breach that no scenario
-    expects, as (scenario, seed, words); `excuse` is why such a breach surprises nobody.
+    expects, as (scenario, seed, words); `excuse` is why such a breach surprises nobody. `short`
+    tells that the time was up before all runs of the design were done: nothing is known to be kept.
     """
 
     strategy: str
@@ -64,6 +67,7 @@ class ClaimRow(Record, frozen=True):
     findings: dict[str, int]
     example: tuple[str, int, str] | None = None
     excuse: str = ""
+    short: bool = False
 
     @property
     def word(self) -> Word:
@@ -72,11 +76,18 @@ class ClaimRow(Record, frozen=True):
             return "broken"
         if not self.claimed:
             return "not claimed"
-        return "kept" if self.runs > self.unjudged else "not judged"
+        if self.runs <= self.unjudged:
+            return "not judged"
+        return "not decided" if self.short else "kept"
 
 
-def rows_of(pairs: Iterable[tuple[Case, Sequence[Trial]]]) -> Iterator[ClaimRow]:
-    """A row for each design that was run and each invariant, in their order."""
+def rows_of(
+    pairs: Iterable[tuple[Case, Sequence[Trial]]], short: Container[str] = ()
+) -> Iterator[ClaimRow]:
+    """A row for each design that was run and each invariant, in their order.
+
+    `short` are the designs of which some case had fewer seeds than were asked for.
+    """
     runs: dict[str, list[Expected]] = {}
     for case, done in pairs:
         label = f"{case.strategy}{VARIED}" if case.varied else case.strategy
@@ -88,7 +99,9 @@ def rows_of(pairs: Iterable[tuple[Case, Sequence[Trial]]]) -> Iterator[ClaimRow]
     invariants = list(dict.fromkeys(checker.invariant for checker in in_order()))
     for label in sorted(runs):
         if runs[label]:
-            yield from (_row(label, invariant, runs[label]) for invariant in invariants)
+            for invariant in invariants:
+                row = _row(label, invariant, runs[label])
+                yield structs.replace(row, short=label in short)
 
 
 def expected_of(case: Case) -> frozenset[str]:

@@ -2,7 +2,8 @@
 which claims held, what was never reached, and what is not as it should be.
 
 Where the time was up before a case had all its seeds, what is merely missing (a conviction, a
-probe) is *open* and not yet wrong; for the exit code both count as not as expected.
+probe, the seeds themselves) is *open*: not decided, which is neither wrong nor as expected. Nothing
+that is not decided counts as survived, as kept or in the score.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,9 +26,10 @@ CALM: Final = (Outcome.OK, Outcome.VACUOUS)
 class ScenarioRow(Record, frozen=True):
     """A scenario under the design that it names: how its runs ended, against what it expects.
 
-    `complete` tells that it had all the seeds that were asked for. `wrong` is what is not as
-    expected; `argument` a judge's words on the first run that failed, whose seed is `seed`;
-    `under` names the design where it is not the file's own.
+    `wanted` are the seeds that were asked for, None where time alone was the bound. `complete`
+    tells that it had all of them, or needs no more. `wrong` is what is not as expected, `missing`
+    those of its lines that more seeds might still put right. `argument` is a judge's words on the
+    first run that failed, whose seed is `seed`; `under` the design where it is not the file's own.
     """
 
     scenario: str
@@ -44,6 +46,13 @@ class ScenarioRow(Record, frozen=True):
     argument: str = ""
     loads: tuple[str, ...] = ()
     under: str = ""
+    missing: tuple[str, ...] = ()
+    wanted: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name, with the design where that is not the file's own."""
+        return f"{self.scenario} under {self.under}" if self.under else self.scenario
 
     @property
     def excused(self) -> bool:
@@ -52,8 +61,13 @@ class ScenarioRow(Record, frozen=True):
 
     @property
     def undecided(self) -> bool:
-        """Whether more seeds might still bring what is missing."""
-        return not self.complete and (not self.runs or self.outcome in ("ok", "vacuous"))
+        """Whether nothing is wrong but what more seeds might still put right."""
+        return not self.complete and len(self.wrong) == len(self.missing)
+
+    @property
+    def short(self) -> bool:
+        """Whether the time was up before it had the seeds that were asked for."""
+        return not self.complete and self.wanted is not None
 
 
 class Verification(Record, frozen=True):
@@ -61,6 +75,7 @@ class Verification(Record, frozen=True):
 
     `seeds` are those that each case was to have, None where time alone was the bound (`bounded`);
     `least_run` and `most_run` are what cases with dice and without a conviction did get.
+    `survivors` had all their seeds, `undecided_mutants` had not.
     """
 
     cases: int
@@ -71,6 +86,7 @@ class Verification(Record, frozen=True):
     bounded: bool
     mutants: tuple[MutantRow, ...]
     survivors: tuple[Survivor, ...]
+    undecided_mutants: tuple[Survivor, ...]
     scenarios: tuple[ScenarioRow, ...]
     claims: tuple[ClaimRow, ...]
     not_run: tuple[str, ...]
@@ -81,7 +97,17 @@ class Verification(Record, frozen=True):
     @property
     def as_expected(self) -> bool:
         """Whether everything was run and is as it should be."""
-        return not self.unexpected and not self.open
+        return not self.unexpected and self.decided
+
+    @property
+    def decided(self) -> bool:
+        """Whether everything was run often enough to tell."""
+        return not self.open and not self.short
+
+    @property
+    def short(self) -> tuple[ScenarioRow, ...]:
+        """What had fewer seeds than were asked for, and is as expected so far."""
+        return tuple(row for row in self.scenarios if row.short and row.runs and not row.wrong)
 
     @property
     def killed(self) -> int:
@@ -94,14 +120,14 @@ class Verification(Record, frozen=True):
         judged = self.killed + len(self.survivors)
         return self.killed / judged if judged else None
 
-    def undecided(self, mutant: str) -> bool:
-        """Whether the time was up before a mutant had all its seeds."""
-        return any(row.undecided for row in self.scenarios if row.mutant == mutant)
-
     @property
     def vacuous(self) -> tuple[ScenarioRow, ...]:
         """The scenarios that never reached what they must."""
-        return tuple(row for row in self.scenarios if row.runs and row.never_reached)
+        return tuple(
+            row
+            for row in self.scenarios
+            if row.runs and row.never_reached and (row.complete or not row.undecided)
+        )
 
 
 def verification(
@@ -119,11 +145,15 @@ def verification(
     """
     pairs = list(zip(cases, trials, strict=True))
     mutants = tuple(killing(case, done) for case, done in pairs if case.kind == "mutant")
-    rows = tuple(_scenario(case, done, seeds) for case, done in pairs)
-    found = tuple(claims.rows_of(pairs))
-    silent = tuple(survivors(pairs, mutants, every_mutant=every_mutant))
+    rows = tuple(_scenario(case, done, None if bounded else seeds) for case, done in pairs)
+    short = {_design(case) for (case, _), row in zip(pairs, rows, strict=True) if row.short}
+    found = tuple(claims.rows_of(pairs, short))
+    cut = {row.mutant for row in rows if not row.complete}
+    unkilled = tuple(survivors(pairs, mutants, every_mutant=every_mutant))
+    silent = tuple(one for one in unkilled if one.reason or one.mutant not in cut)
+    undecided_mutants = tuple(one for one in unkilled if one not in silent)
     not_run = tuple(_label(case) for case, done in pairs if not done)
-    unexpected, undecided = _sorted_out(rows, silent, pairs)
+    unexpected, undecided = _sorted_out(rows, silent, undecided_mutants)
     dealt = [row.runs for row, case in zip(rows, cases, strict=True) if _has_dice(case)] or [0]
     return Verification(
         cases=len(cases),
@@ -134,6 +164,7 @@ def verification(
         bounded=bounded,
         mutants=mutants,
         survivors=silent,
+        undecided_mutants=undecided_mutants,
         scenarios=rows,
         claims=found,
         not_run=not_run,
@@ -145,6 +176,11 @@ def verification(
 
 def _has_dice(case: Case) -> bool:
     return not case.scripted and case.kind != "mutant"
+
+
+def _design(case: Case) -> str:
+    """The name under which the claims of a case's design are told."""
+    return f"{case.strategy}{claims.VARIED}" if case.varied else case.strategy
 
 
 def _label(case: Case) -> str:
@@ -166,11 +202,13 @@ def _met(pairs: Iterable[tuple[Case, Sequence[Trial]]]) -> set[str]:
 # --- scenarios -----------------------------------------------------------------------------------
 
 
-def _scenario(case: Case, done: Sequence[Trial], seeds: Sequence[int]) -> ScenarioRow:
+def _scenario(case: Case, done: Sequence[Trial], seeds: Sequence[int] | None) -> ScenarioRow:
     total = sum_of([trial.row for trial in done], reaches=case.reaches, expect=_due(case))
     first = total.first_failed or (total.runs[0] if done else None)
     rested = sum(convicts(case, trial) for trial in done) >= BLOCKS
-    wanted = min(1, len(seeds)) if case.scripted else len(seeds)
+    wanted = None if seeds is None else len(seeds)
+    wanted = 1 if case.scripted and wanted != 0 else wanted
+    wrong, missing = _wrong(case, total, done) if done else ((), ())
     return ScenarioRow(
         scenario=case.name,
         kind=case.kind,
@@ -179,8 +217,10 @@ def _scenario(case: Case, done: Sequence[Trial], seeds: Sequence[int]) -> Scenar
         outcome=total.outcome.word,
         expected=_due(case),
         runs=len(done),
-        complete=len(done) >= wanted or rested,
-        wrong=tuple(_wrong(case, total, done)) if done else (),
+        complete=rested or (wanted is not None and len(done) >= wanted),
+        wrong=(*wrong, *missing),
+        missing=missing,
+        wanted=wanted,
         never_reached=total.never_reached,
         seed=0 if first is None else first.seed,
         argument="" if first is None else _argument(first),
@@ -193,15 +233,23 @@ def _due(case: Case) -> str | dict[str, object]:
     return "ok" if case.kind == "claims" else case.expect
 
 
-def _wrong(case: Case, total: Sum, done: Sequence[Trial]) -> Iterator[str]:
-    """What is not as the scenario expects, what it never reached, and guilt without the mutant.
+def _wrong(
+    case: Case, total: Sum, done: Sequence[Trial]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is not as the scenario expects, and of the rest what more seeds might put right."""
+    wrong = [line for line in total.unexpected if line not in total.missing]
+    missing = list(total.missing)
+    if total.never_reached and total.outcome not in CALM:
+        missing.append(f"never reached {', '.join(total.never_reached)}")
+    return (*wrong, *_guilt(case, done)), tuple(missing)
+
+
+def _guilt(case: Case, done: Sequence[Trial]) -> Iterator[str]:
+    """Guilt without the mutant.
 
     A design known to break something may be convicted of that, only not by the mutant's judge.
     """
     excused = case.strategy in claims.KNOWN_BREACHES
-    yield from total.unexpected
-    if total.never_reached and total.outcome not in CALM:
-        yield f"never reached {', '.join(total.never_reached)}"
     for trial in done:
         without = trial.control
         if without is None:
@@ -229,28 +277,36 @@ def _argument(row: RunRow) -> str:
 
 
 def _sorted_out(
-    rows: Sequence[ScenarioRow],
-    silent: Sequence[Survivor],
-    pairs: Sequence[tuple[Case, Sequence[Trial]]],
+    rows: Sequence[ScenarioRow], silent: Sequence[Survivor], undecided_mutants: Sequence[Survivor]
 ) -> tuple[list[str], list[str]]:
     """What is wrong, and what is only not decided yet."""
     wrong: list[str] = []
     undecided: list[str] = []
-    short = {row.mutant for row in rows if row.undecided}
-    for row, (case, _) in zip(rows, pairs, strict=True):
-        if case.kind == "claims" and row.outcome in ("violated", "stuck"):
+    for row in rows:
+        if row.kind == "claims" and row.outcome in ("violated", "stuck"):
             continue  # the row of the claim tells it, or excuses it
-        to = undecided if row.undecided else wrong
-        to += [f"{_label(case)}: {line}" for line in row.wrong]
-    for one in silent:
-        if not one.reason:
-            to = undecided if one.mutant in short else wrong
-            to.append(f"mutant {one.mutant} survived {one.runs} runs: {_silent(one)}")
+        missing = () if row.complete else row.missing
+        wrong += [f"{row.label}: {line}" for line in row.wrong if line not in missing]
+        undecided += [f"{row.label}: {line}" for line in missing]
+    wrong += [
+        f"mutant {one.mutant} survived {counted(one.runs)}: {_silent(one)}"
+        for one in silent
+        if not one.reason
+    ]
+    undecided += [
+        f"mutant {one.mutant} had {counted(one.runs)} only, and {one.judge} did not convict it"
+        for one in undecided_mutants
+    ]
     for row in rows:
         reason = None if row.mutant is None else MUTANTS.get(row.mutant).survives
         if reason and row.outcome not in ("ok", "vacuous"):
             wrong.append(f"mutant {row.mutant} is listed as a survivor, yet it is {row.outcome}")
     return wrong, undecided
+
+
+def counted(runs: int) -> str:
+    """`1 run`, `2 runs`."""
+    return "1 run" if runs == 1 else f"{runs} runs"
 
 
 def _silent(one: Survivor) -> str:

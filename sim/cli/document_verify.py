@@ -18,12 +18,17 @@ def document(result: Verification) -> dict[str, Any]:
         "as_expected": result.as_expected,
         "unexpected": list(result.unexpected),
         "open": list(result.open),
+        "decided": result.decided,
         "seeds": {"most": result.seeds, "least_run": result.least_run},
         "cases": result.cases,
         "runs": result.runs,
         "mutation_score": result.score,
         "mutants": [_mutant(row) for row in result.mutants],
         "survivors": [_survivor(one) for one in result.survivors],
+        "undecided_mutants": [_survivor(one) for one in result.undecided_mutants],
+        "short": [
+            {"case": row.label, "runs": row.runs, "wanted": row.wanted} for row in result.short
+        ],
         "scenarios": [_scenario(row) for row in result.scenarios if row.kind != "claims"],
         "claims": [_claim(row) for row in result.claims],
         "vacuous": [row.scenario for row in result.vacuous],
@@ -105,25 +110,37 @@ def command(row: ScenarioRow) -> str:
 
 
 def tests(result: Verification) -> Iterator[TestCase]:
-    """A test for each scenario, each mutant and each claim, and one for what was left open."""
+    """A test for each scenario, mutant and claim; skipped where the time did not suffice."""
     for row in result.scenarios:
-        if row.kind != "claims":
-            wrong = () if row.undecided else row.wrong
+        if row.kind == "claims":
+            continue
+        name = f"scenario {row.label}"
+        if row.undecided and (row.missing or not row.runs or row.short):
+            why = row.missing[0] if row.missing else f"{row.runs} of {row.wanted or 'all'} seeds"
+            yield _skipped(name, why)
+        else:
             text = "\n".join((*row.wrong, row.argument, f"repeat: {command(row)}"))
-            under = f" under {row.under}" if row.under else ""
-            yield _test(f"scenario {row.scenario}{under}", wrong, text)
-    for name in sorted({row.mutant for row in result.mutants if row.killed}):
-        yield TestCase(f"mutant {name}")
+            yield _test(name, row.wrong, text)
+    for mutant in sorted({row.mutant for row in result.mutants if row.killed}):
+        yield TestCase(f"mutant {mutant}")
     for one in result.survivors:
-        known = one.reason or result.undecided(one.mutant)
-        lines = () if known else (f"survived {one.runs} runs; {one.judge} is silent",)
+        lines = () if one.reason else (f"survived {one.runs} runs; {one.judge} is silent",)
         yield _test(f"mutant {one.mutant}", lines, "")
+    for one in result.undecided_mutants:
+        yield _skipped(f"mutant {one.mutant}", f"not convicted in {one.runs} runs")
     for claim in result.claims:
-        if claim.claimed:
+        if claim.word == "not decided":
+            yield _skipped(f"claim {claim.strategy} {claim.invariant}", "too few runs")
+        elif claim.claimed:
             lines = () if claim.example is None or claim.excuse else (claim.example[2],)
             where = "" if claim.example is None else f"{claim.example[0]}, seed {claim.example[1]}"
             yield _test(f"claim {claim.strategy} {claim.invariant}", lines, where)
-    yield _test("every case was decided", result.open, "\n".join(result.open))
+    whole = "every case was decided"
+    yield TestCase(whole) if result.decided else _skipped(whole, "; ".join(result.open))
+
+
+def _skipped(name: str, why: str) -> TestCase:
+    return TestCase(name, "skipped", "not decided", f"the time was up: {why}")
 
 
 def _test(name: str, wrong: tuple[str, ...], text: str) -> TestCase:

@@ -12,7 +12,10 @@ FAILURES = (Outcome.VIOLATED, Outcome.STUCK)
 
 
 class TestCase(NamedTuple):
-    """One test: its name, and what is wrong with it (`failure` or `error`), if anything."""
+    """One test: its name, and what is wrong with it, if anything.
+
+    `wrong` is `failure`, `error`, or `skipped` where it was not decided.
+    """
 
     name: str
     wrong: str | None = None
@@ -31,7 +34,7 @@ def text(suite: str, group: str, cases: Iterable[TestCase]) -> str:
         "tests": str(len(tests)),
         "failures": str(wrong.count("failure")),
         "errors": str(wrong.count("error")),
-        "skipped": "0",
+        "skipped": str(wrong.count("skipped")),
     }
     element = ElementTree.SubElement(root, "testsuite", counts)
     for test in tests:

@@ -1,4 +1,4 @@
-"""How far the regression suite has come: a bar on a terminal, nothing elsewhere; on stderr."""
+"""How far the regression suite has come, on stderr: a bar on a terminal, else a line at times."""
 
 import sys
 import time
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from sim.cli.problems import note
+from sim.cli.progress import EVERY_S
 from sim.world.suite import Case, Schedule, Trial, convicts
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ class SuiteProgress:
     def __init__(self, cases: Sequence[Case], seeds: Sequence[int], time_s: float | None) -> None:
         self._total = float(Schedule(cases, seeds).planned) if time_s is None else time_s
         self._timed = time_s is not None
-        self._began = time.monotonic()
+        self._began = self._told = time.monotonic()
         self._convicted: dict[str | None, None] = {}
         self.done = 0
         self._bar: Bar | None = None
@@ -58,10 +60,19 @@ class SuiteProgress:
         if self._bar is not None:
             at = time.monotonic() - self._began if self._timed else self.done
             self._bar.update(self._bar.task_ids[0], completed=at, description=self._counts())
+        elif time.monotonic() - self._told >= EVERY_S:
+            self._told = time.monotonic()
+            note(f"{self.told()}, {self._left()}")
 
     def told(self) -> str:
         """What was done, in words."""
         return f"{self._counts()}, in {time.monotonic() - self._began:.1f} s"
+
+    def _left(self) -> str:
+        """How much there is to come, by what there was."""
+        took = max(time.monotonic() - self._began, 1e-6)
+        left = self._total - took if self._timed else took * (self._total / self.done - 1)
+        return f"at most {max(left, 0):.0f} s left" if self._timed else f"about {left:.0f} s left"
 
     def _counts(self) -> str:
         return f"{self.done} trials, {len(self._convicted)} mutants convicted"

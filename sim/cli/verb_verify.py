@@ -13,7 +13,7 @@ from sim.world.suite_parallel import run_suite
 
 SEEDS: Final = range(10)
 UNTIL_TIME_IS_UP: Final = range(2**31)
-AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
+AS_EXPECTED, NOT_AS_EXPECTED, NOT_DECIDED = 0, 1, 7
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -36,7 +36,14 @@ def execute(options: argparse.Namespace) -> int:
         bounded=options.time is not None and seeds is UNTIL_TIME_IS_UP,
     )
     show(options, result)
-    return AS_EXPECTED if result.as_expected else NOT_AS_EXPECTED
+    return exit_code(result)
+
+
+def exit_code(result: Verification) -> int:
+    """1 where something is wrong, else 7 where the time did not suffice to tell."""
+    if result.unexpected:
+        return NOT_AS_EXPECTED
+    return AS_EXPECTED if result.decided else NOT_DECIDED
 
 
 def show(options: argparse.Namespace, result: Verification) -> None:

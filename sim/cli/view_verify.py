@@ -1,6 +1,6 @@
 """The regression suite for people: mutants, claims, what disappoints, what was left out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -12,13 +12,15 @@ from sim.cli.document_verify import command as repeat
 from sim.cli.words import INDENT, block, command, counted, labelled, say
 
 MUTANT_WIDTH = 31
+CLAUSE_WIDTH = 19
 SCENARIO_FOLDER = "negative/"
 
 
 def show(result: Verification, to: Console) -> None:
     """The whole result."""
     _headline(result, to)
-    _mutants(result.mutants, to)
+    undecided = {one.mutant for one in result.undecided_mutants}
+    _mutants(result.mutants, undecided, to)
     _survivors(result, to)
     _claims(result.claims, to)
     _wrong(result, to)
@@ -29,30 +31,44 @@ def _headline(result: Verification, to: Console) -> None:
     word, style = ("AS EXPECTED", "bold green")
     if result.unexpected:
         word, style = ("NOT AS EXPECTED", "bold red")
-    elif result.open:
+    elif not result.decided:
         word, style = ("NOT DECIDED", "bold yellow")
     to.print(Text.assemble((word, style), f"  {result.cases} cases, {result.runs} runs"))
+    undecided = len(result.undecided_mutants)
     if result.score is not None:
         of = result.killed + len(result.survivors)
-        say(f"mutation score {result.score:.1%}: {result.killed} of {of} mutants killed", to)
+        more = f"; {undecided} more not decided" if undecided else ""
+        say(f"mutation score {result.score:.1%}: {result.killed} of {of} mutants killed{more}", to)
+    elif undecided:
+        say(f"no mutation score: {counted(undecided, 'mutant')} not decided", to)
     designs = {row.strategy for row in result.claims}
     broken = sum(bool(row.breaches) for row in result.claims)
     kept = sum(row.word == "kept" for row in result.claims)
-    say(f"{kept} claims of {len(designs)} designs kept, {broken} broken", to)
+    waiting = sum(row.word == "not decided" for row in result.claims)
+    more = f", {waiting} not decided" if waiting else ""
+    say(f"{kept} claims of {len(designs)} designs kept, {broken} broken{more}", to)
 
 
-def _mutants(rows: Sequence[MutantRow], to: Console) -> None:
-    """One line each: the clause, how many seeds a conviction takes, and by whom."""
+def _mutants(rows: Sequence[MutantRow], undecided: Container[str], to: Console) -> None:
+    """One line each: the clause, how many seeds a conviction takes, and by whom.
+
+    A name or a list of clauses that is longer than its column has a line of its own above the rest.
+    """
     if not rows:
         return
     to.print()
-    to.print(Text(f"{'mutant':{MUTANT_WIDTH}} {'breaks':19} seeds  killed by", "bold"))
+    to.print(Text(f"{'mutant':{MUTANT_WIDTH}} {'breaks':{CLAUSE_WIDTH}} seeds  killed by", "bold"))
     for row in sorted(rows, key=lambda one: (one.mutant, one.scenario)):
         seeds = f"{row.median_seeds:g}" if row.median_seeds is not None else "-"
         others = [checker for checker in row.killed_by if checker != row.judge]
-        by = row.judge if row.killed else "survived"
-        style = "" if row.killed else "bold red"
-        line = f"{row.mutant:{MUTANT_WIDTH}} {row.breaks:19} {seeds:>5}  {by}"
+        waits = row.mutant in undecided
+        by = row.judge if row.killed else "not decided" if waits else "survived"
+        style = "" if row.killed else "bold yellow" if waits else "bold red"
+        name, clause = row.mutant, row.breaks
+        if len(name) > MUTANT_WIDTH or len(clause) > CLAUSE_WIDTH:
+            to.print(Text(f"{name} {clause}", style), soft_wrap=True)
+            name = clause = ""
+        line = f"{name:{MUTANT_WIDTH}} {clause:{CLAUSE_WIDTH}} {seeds:>5}  {by}"
         to.print(Text(line, style), soft_wrap=True)
         if row.scenario.removeprefix(SCENARIO_FOLDER) != row.mutant:
             say(f"in {row.scenario}", to, "dim", INDENT)
@@ -74,16 +90,20 @@ def _claims(rows: Iterable[ClaimRow], to: Console) -> None:
         own = [row for row in rows if row.strategy == strategy]
         to.print()
         kept = [row.invariant for row in own if row.word == "kept"]
+        waits = [row.invariant for row in own if row.word == "not decided"]
+        told = (
+            f"not decided: {' '.join(waits)}" if waits else f"kept: {' '.join(kept) or 'nothing'}"
+        )
         star = " (fields set by scenarios)" if strategy.endswith("*") else ""
         labelled(
             strategy,
-            f"{counted(own[0].runs, 'run')}{star}; kept: {' '.join(kept) or 'nothing'}",
+            f"{counted(own[0].runs, 'run')}{star}; {told}",
             to,
         )
         for row in own:
-            if told := _told(row):
+            if more := _told(row):
                 style = "bold red" if row.example is not None and not row.excuse else ""
-                say(f"{row.invariant} {told}", to, style, INDENT)
+                say(f"{row.invariant} {more}", to, style, INDENT)
 
 
 def _told(row: ClaimRow) -> str:
@@ -117,18 +137,22 @@ def _wrong(result: Verification, to: Console) -> None:
 def _in_full(row: ScenarioRow, to: Console) -> None:
     """A judge's words on a scenario that disappoints, and the command that repeats it."""
     to.print()
-    under = f" under {row.under}" if row.under else ""
-    to.print(Text(f"{row.scenario}{under}, seed {row.seed}", "bold"), soft_wrap=True)
+    to.print(Text(f"{row.label}, seed {row.seed}", "bold"), soft_wrap=True)
     block(row.argument, to)
     command(repeat(row), to)
 
 
 def _left_out(result: Verification, to: Console) -> None:
     to.print()
-    if result.open:
+    if not result.decided:
         to.print(Text("not decided when the time was up; give it more", "bold yellow"))
         for line in result.open:
             say(line, to, indent=INDENT)
+    if short := result.short:
+        wanted = short[0].wanted
+        fewest = min(short, key=lambda row: row.runs)
+        what = f"{counted(len(short), 'case')} with fewer than {wanted} seeds, as expected so far"
+        say(f"{what}; fewest: {fewest.label}, {fewest.runs}", to, indent=INDENT)
     if result.bounded:
         least, most = result.least_run, result.most_run
         say(f"the time was enough for {least} to {most} seeds of each case", to)

@@ -87,7 +87,10 @@ def command(words: str, to: Console) -> None:
 
 
 def labelled(label: str, text: str, to: Console, style: str = "") -> None:
-    """A label in the first column, the text wrapped beside it."""
+    """A label in the first column, the text wrapped beside it; below it where it is too long."""
+    if len(label) >= LABEL:
+        to.print(Text(label, style), soft_wrap=True)
+        label = ""
     lines = textwrap.wrap(
         escaped(text), to.width - LABEL, break_long_words=False, break_on_hyphens=False
     ) or [""]

@@ -16,13 +16,15 @@ class Sum(Record, frozen=True):
 
     `reached` tells, for each probe that the scenario asks for, in how many of the runs that did
     not crash it was met.
-    `unexpected` says in words what is not as the scenario expects.
+    `unexpected` says in words what is not as the scenario expects; `missing` are those of its lines
+    that more runs might still put right.
     """
 
     outcome: Outcome
     runs: tuple[RunRow, ...]
     reached: dict[str, int]
     unexpected: tuple[str, ...]
+    missing: tuple[str, ...] = ()
 
     @property
     def as_expected(self) -> bool:
@@ -50,7 +52,9 @@ def sum_of(rows: Sequence[RunRow], *, reaches: Sequence[str], expect: Any) -> Su
     calm = Outcome.OK if all(reached.values()) else Outcome.VACUOUS
     runs = tuple(_with(row, calm) for row in rows)
     outcome = worst(row.outcome for row in runs)
-    return Sum(outcome, runs, reached, tuple(_unexpected(outcome, runs, expect)))
+    facts = tuple(_facts(outcome, runs, expect))
+    missing = tuple(_missing(outcome, runs, expect))
+    return Sum(outcome, runs, reached, (*facts, *missing), missing)
 
 
 def _with(row: RunRow, calm: Outcome) -> RunRow:
@@ -60,8 +64,23 @@ def _with(row: RunRow, calm: Outcome) -> RunRow:
     return structs.replace(row, outcome=calm)
 
 
-def _unexpected(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[str]:
-    """What differs from what the scenario expects: an outcome, a breach, a step."""
+def _facts(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[str]:
+    """What differs and stays so however many runs follow: a step, an outcome that is too bad."""
+    for row in runs:
+        yield from (f"seed {row.seed}: {missed}" for missed in row.missed)
+    wanted = _wanted(expect)
+    told = outcome is Outcome.UNMET and wanted is Outcome.OK  # by what was missed
+    if not told and outcome is not wanted and not _may_come(outcome, wanted):
+        yield f"expected to be {wanted.word}, but it is {outcome.word}"
+
+
+def _missing(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[str]:
+    """What more runs might still bring: a worse outcome, a breach, a finding, a probe."""
+    wanted = _wanted(expect)
+    if outcome is not wanted and _may_come(outcome, wanted):
+        yield f"expected to be {wanted.word}, but it is {outcome.word}"
+    if isinstance(expect, str):
+        return
     statuses: Counter[str] = Counter()
     for row in runs:
         for violation in row.violations:
@@ -69,15 +88,20 @@ def _unexpected(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterat
             if violation.status == "violation":
                 statuses[f"violation {violation.invariant}"] += 1
                 statuses[f"violation {violation.checker}"] += 1
-        yield from (f"seed {row.seed}: {missed}" for missed in row.missed)
-    wanted = expect if isinstance(expect, str) else "violated" if "violated" in expect else "ok"
-    told = outcome is Outcome.UNMET and wanted == "ok"  # by what was missed
-    if outcome.word != wanted and not told:
-        yield f"expected to be {wanted}, but it is {outcome.word}"
-    if isinstance(expect, str):
-        return
     for name in expect.get("violated", ()):
         if not statuses[f"violation {name}"]:
             yield f"expected {name} to be violated, but it is not"
     if "finding" in expect and not statuses[f"finding:{expect['finding']}"]:
         yield f"expected to show {expect['finding']}, but nothing is explained by it"
+
+
+def _wanted(expect: Any) -> Outcome:
+    word = expect if isinstance(expect, str) else "violated" if "violated" in expect else "ok"
+    return next(outcome for outcome in Outcome if outcome.word == word)
+
+
+def _may_come(outcome: Outcome, wanted: Outcome) -> bool:
+    """Whether more runs might make one outcome the other: a breach to come, a probe to reach."""
+    if outcome is Outcome.VACUOUS:
+        return True
+    return outcome is Outcome.OK and wanted is not Outcome.VACUOUS

@@ -98,14 +98,15 @@ def linted() -> str:
 
 
 def verified() -> str:
-    """A kill, a survivor, broken claims with and without an excuse, a scenario without luck."""
+    """A kill, a survivor, a mutant that had one run, broken claims, a scenario without luck."""
     guilty = [Trial(a_row(seed, *[a_violation()][: seed % 2]), a_row(seed)) for seed in range(6)]
     suite = [
         (a_mutant_case(expect={"violated": ["I1"]}), guilty),
         (
             a_mutant_case(mutant="decides_again", judge="forward_compatible"),
-            [Trial(a_row(0, a_cycle("accepted")), a_row(0))],
+            [Trial(a_row(seed, a_cycle("accepted")), a_row(seed)) for seed in range(6)],
         ),
+        (a_mutant_case(mutant="open_boundary"), [Trial(a_row(0), a_row(0))]),
         (a_case(reaches=("leader-changed",)), [Trial(a_row(0)), Trial(a_row(1, a_cycle()))]),
         (a_case(kind="claims", strategy="iep_literal"), [Trial(a_row(0, a_cycle()))]),
         (a_case(kind="claims", strategy="a5_safetime", under="a5_safetime"), []),

@@ -167,6 +167,36 @@ def test_what_more_seeds_might_bring_is_open(case: Case, rows: list[RunRow]) -> 
     assert not found.as_expected
 
 
+def test_a_mutant_is_not_decided_while_only_others_convict_it() -> None:
+    """Its own judge may yet: the outcome is bad enough, the conviction is missing."""
+    found = result(a_mutant_case(expect=CONVICTED), a_row(0, a_cycle()), seeds=10)
+    assert (found.unexpected, found.survivors, found.score) == ((), (), None)
+    assert [one.mutant for one in found.undecided_mutants] == ["no_completeness_wait"]
+    assert not found.vacuous
+    enough = result(a_mutant_case(expect=CONVICTED), a_row(0, a_cycle()), seeds=1)
+    assert (len(enough.survivors), enough.score, enough.undecided_mutants) == (1, 0.0, ())
+
+
+def test_a_step_that_was_missed_is_wrong_though_a_conviction_is_missing_too() -> None:
+    row = a_row(0, missed=("step r (line 3): expected ok",), outcome=Outcome.UNMET)
+    found = result(a_case(expect=CONVICTED), row, seeds=10)
+    assert any("step r" in line for line in found.unexpected)
+    assert not any("step r" in line for line in found.open)
+    assert any("expected atomicity to be violated" in line for line in found.open)
+
+
+def test_a_claim_of_a_design_with_too_few_runs_is_not_decided() -> None:
+    few = result(a_case(), a_row(0), seeds=10)
+    assert {row.word for row in few.claims} <= {"not decided", "not claimed"}
+    assert not few.decided
+    assert [row.label for row in few.short] == ["smoke"]
+    timed = verification(
+        [a_case()], [[Trial(a_row(0))]], range(99), every_mutant=False, bounded=True
+    )
+    assert timed.as_expected
+    assert {row.word for row in timed.claims} <= {"kept", "not claimed"}
+
+
 def test_a_breach_is_wrong_however_few_the_seeds() -> None:
     found = result(a_case(), a_row(0, a_violation()), seeds=10)
     assert found.unexpected

@@ -1,6 +1,8 @@
 """`ddlsim verify`: exit codes, JSON, JUnit, and what its text must tell."""
 
+import io
 import json
+import re
 import sys
 from itertools import count
 from pathlib import Path
@@ -8,8 +10,14 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+from msgspec import structs
+from rich.console import Console
 
+from analysis.kills import MutantRow
+from analysis.verification import verification
+from sim.cli import progress_suite, view_verify, words
 from sim.cli.progress_suite import SuiteProgress
+from sim.mutants.base import MUTANTS
 from sim.world import suite_parallel
 from sim.world.suite import Trial
 from tests.unit.cli.command import TINY, Done, ddlsim, tiny
@@ -97,11 +105,79 @@ def test_junit(tmp_path: Path) -> None:
     assert {"claim iep I1", "every case was decided"} <= names
 
 
-def test_when_the_time_is_up_it_says_what_was_not_reached() -> None:
+def test_when_the_time_is_up_nothing_is_called_survived_or_unexpected() -> None:
+    """The mutant has not had a run: it is in no score, and the exit code is one of its own."""
     done = verify("smoke", *QUICK, "--time", "0.001s")
-    assert done.code == 1
+    assert done.code == 7
     assert done.out.startswith("NOT DECIDED")
+    assert "no mutation score: 1 mutant not decided" in done.out
     assert "iep98/own_ddl: not run, the time was up" in done.out
+    assert "survived" not in done.out.lower()
+    assert "not as expected" not in done.out.lower()
+
+
+def test_so_say_json_and_junit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that is a quarter of a second further at each look: nothing is run."""
+    clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
+    monkeypatch.setattr(suite_parallel, "time", clock)
+    found = json.loads(verify(*QUICK, "--time", "0.1s", "--output", "json").out)
+    assert (found["as_expected"], found["decided"], found["mutation_score"]) == (False, False, None)
+    assert (found["unexpected"], found["survivors"]) == ([], [])
+    assert [one["mutant"] for one in found["undecided_mutants"]] == ["noop_without_wait"]
+    suite = ElementTree.fromstring(verify(*QUICK, "--time", "0.1s", "--output", "junit").out)[0]
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+    skipped = {case.get("name") for case in suite if case.find("skipped") is not None}
+    assert {"mutant noop_without_wait", "scenario iep98/own_ddl"} <= skipped
+
+
+def test_what_is_wrong_is_exit_1_however_little_time_there_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One trial: a step that was missed; what comes after it is not run."""
+    clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
+    monkeypatch.setattr(suite_parallel, "time", clock)
+    wanted = '{ v = 5 }]\nexpect = "ok"'
+    file = tiny(tmp_path, **{wanted: '{ v = 5 }]\nexpect = { aborts = "LOCK_CONFLICT" }'})
+    done = verify(file, *QUICK, "--time", "0.5s")
+    assert done.code == 1
+    assert done.out.startswith("NOT AS EXPECTED")
+    assert "not run, the time was up" in done.out
+
+
+def test_fewer_seeds_than_were_asked_for_are_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though all that ran was as expected; without --seeds the time alone says what is enough."""
+    clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
+    monkeypatch.setattr(suite_parallel, "time", clock)
+    words = ("generated/read_own_ddl", "--time", "1s")
+    done = verify(*words, "--seeds", "50")
+    assert done.code == 7
+    assert "1 case with fewer than 50 seeds, as expected so far" in done.out
+    assert "0 claims of 1 designs kept, 0 broken, 11 not decided" in done.out
+    assert verify(*words).code == 0
+
+
+def test_now_and_then_a_line_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_suite, "EVERY_S", 0.0)
+    lines = verify(*QUICK, "--seeds", "2").err.splitlines()
+    assert lines[0].startswith("ddlsim: 1 trials, ")
+    assert lines[0].endswith(" s left")
+    assert "at most" in verify(*QUICK, "--time", "90s", "--seeds", "1").err
+
+
+@pytest.mark.parametrize("name", ["x" * 14, "a3_barrier_impatient", "n" * 40])
+def test_a_long_name_does_not_run_into_what_follows(name: str) -> None:
+    case = structs.replace(a_mutant_case(), mutant=MUTANTS.get("open_boundary").name)
+    row = MutantRow(name, "smoke", "98.past.3, 98.flow.4, 98.own", "atomicity", 3, {}, {}, (1,))
+    result = structs.replace(
+        verification([case], [[]], range(1), every_mutant=False), mutants=(row,)
+    )
+    out = io.StringIO()
+    to = Console(file=out, width=80)
+    view_verify.show(result, to)
+    words.labelled(name, "3 runs; kept: I1", to)
+    assert re.search(rf"^{name} 98\.past\.3, 98\.flow\.4, 98\.own$", out.getvalue(), re.MULTILINE)
+    assert re.search(r"^ {50,} +1  atomicity$", out.getvalue(), re.MULTILINE)
+    assert re.search(rf"^{name}\n {{14}}3 runs; kept: I1$", out.getvalue(), re.MULTILINE)
 
 
 def test_within_the_time_seeds_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
