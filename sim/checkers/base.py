@@ -45,8 +45,8 @@ class Anomaly(Record, frozen=True):
 
     `stuck` marks what makes the run stuck rather than violated. `strict_only` marks what only the
     strict graph shows, `assumes` what the argument itself rests on besides the claim's assumptions,
-    `clauses` the rules that were broken, `gaps_ms` for each read that it rests on the time from its
-    timestamp to that of what replaced it.
+    `clauses` the rules that were broken, `back_ms` for each step of a cycle by how much it leads
+    back in the order of timestamps, None where it does not.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class Anomaly(Record, frozen=True):
     assumes: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
     stuck: bool = False
-    gaps_ms: tuple[int, ...] = ()
+    back_ms: tuple[int | None, ...] = ()
 
 
 class Checker(Protocol):

@@ -4,6 +4,10 @@ A finding is recognised by its structure: for a cycle, the kinds of nodes and ed
 turned so that equal cycles read equally wherever they were entered; for anything else, its kind
 and the clauses that it breaks. What matches no known finding is a violation.
 
+Cycles close by edges that lead back in the order of timestamps (commit_ts, read_ts, Tu): where
+every rule is kept there are none. So a finding is about such an edge, and each one on a cycle must
+be some finding's, however the rest of the cycle runs.
+
 It excuses only a design that has the hole, by the rules in the fields of the design as declared:
 each of them open, and not all as the closing rule wants them. A mutant of a design that has the
 closing rule is not excused, nor is a late use of a schema version, which every check at operations
@@ -18,7 +22,7 @@ their kinds: a row that is newer than its reader by two versions shows no other 
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import field
 
@@ -30,6 +34,12 @@ if TYPE_CHECKING:
 
 Signature = tuple[str, ...]
 Pair = tuple[str, str]
+Place = tuple[int, str]
+"""An edge that leads back: on which link, and its name there."""
+ANY_WAY: Final = "**"
+"""Any edges past any nodes: a signature leaves open how one gets from here to the next node."""
+BACK: Final = "!"
+"""In a signature: this edge leads back in the order of timestamps, and the finding says why."""
 LATE: Final = ", late"
 """What marks the use of a version that was no longer in force; no `*` stands for it."""
 REPLACED: Final = "ww-schema"
@@ -38,12 +48,25 @@ AS_REAL_TIME: Final = {"process": "rt"}
 """On a way past a DDL a client's own order is real time as any other."""
 
 
+class Link(NamedTuple):
+    """A node of a cycle and the edge out of it, contracted.
+
+    `back` are its edges that lead back in the order of timestamps, and by how many milliseconds.
+    """
+
+    kind: str
+    edge: str
+    back: dict[str, int]
+
+
 class Finding(Record, frozen=True):
     """A hole in the documents that is known: `signature` may hold `*` within its elements.
 
+    For a cycle it names nodes and edges in turn; `**` in place of an edge is any way at all to the
+    next node that it names, and `!` marks an edge that leads back in the order of timestamps.
     `hole` says which designs have it: those that meet one of these conditions, each a list of rules
     for some fields; without any, all designs. `closing` are the fields that close it.
-    `within_skew`: what was read was replaced at most CSmax after the timestamp it was read at.
+    `within_skew`: what leads back does so by CSmax at most.
     """
 
     id: str
@@ -68,52 +91,70 @@ def signature(anomaly: "Anomaly") -> Signature:
     """The structure of an anomaly: equal for what is the same but for names and times."""
     if not anomaly.steps:
         return (anomaly.kind, *anomaly.clauses)
+    links = _links(anomaly)
+    turns = [links[at:] + links[:at] for at in range(len(links))]
+    return min(tuple(word for one in turn for word in (one.kind, one.edge)) for turn in turns)
+
+
+def _links(anomaly: "Anomaly") -> list[Link]:
+    """The steps of a cycle with their kinds, contracted."""
     past_ddl = any(step.kind != "T" for step in anomaly.steps)
-    alike = AS_REAL_TIME if past_ddl else {}
-    pairs = _contracted([(step.kind, alike.get(step.edge, step.edge)) for step in anomaly.steps])
-    turns = [pairs[at:] + pairs[:at] for at in range(len(pairs))]
-    return tuple(word for pair in min(turns) for word in pair)
+    back_ms = anomaly.back_ms or (None,) * len(anomaly.steps)
+    found: list[Link] = []
+    for step, ms in zip(anomaly.steps, back_ms, strict=True):
+        edge = AS_REAL_TIME.get(step.edge, step.edge) if past_ddl else step.edge
+        found.append(Link(step.kind, edge, {} if ms is None else {edge: ms}))
+    return _contracted(found)
 
 
-def _contracted(pairs: list[Pair]) -> list[Pair]:
+def _contracted(links: list[Link]) -> list[Link]:
     """Ways past no DDL as one edge each, and changes in a row as one.
 
     A cycle without any DDL stays as it is.
     """
-    starts = [at for at, (kind, _) in enumerate(pairs) if kind != "T"]
+    starts = [at for at, one in enumerate(links) if one.kind != "T"]
     if not starts:
-        return pairs
-    pairs = pairs[starts[0] :] + pairs[: starts[0]]
-    found: list[Pair] = []
-    way: list[str] = []
-    for at, (kind, edge) in enumerate(pairs):
-        next_kind = pairs[(at + 1) % len(pairs)][0]
-        if kind == "T" and next_kind == "T":
-            way.append(edge)
+        return links
+    links = links[starts[0] :] + links[: starts[0]]
+    found: list[Link] = []
+    way: list[Link] = []
+    for at, one in enumerate(links):
+        next_kind = links[(at + 1) % len(links)].kind
+        if one.kind == "T" and next_kind == "T":
+            way.append(one)
             continue
         if way:
-            found.append(("T", f"via({', '.join(sorted(set(way)))})"))
+            found.append(_as_one_edge(way))
             way = []
-        found.append((kind, edge))
+        found.append(one)
     return _one_change(found)
 
 
-def _one_change(pairs: list[Pair]) -> list[Pair]:
+def _as_one_edge(way: list[Link]) -> Link:
+    back: dict[str, int] = {}
+    for one in way:
+        for edge, ms in one.back.items():
+            back[edge] = max(ms, back.get(edge, 0))
+    return Link("T", f"via({', '.join(sorted({one.edge for one in way}))})", back)
+
+
+def _one_change(links: list[Link]) -> list[Link]:
     """Changes of one object in a row as one change; a cycle of nothing else stays as it is."""
-    starts = [at for at, (_, edge) in enumerate(pairs) if edge != REPLACED]
+    starts = [at for at, one in enumerate(links) if one.edge != REPLACED]
     if not starts:
-        return pairs
+        return links
     first = starts[0] + 1
-    found: list[Pair] = []
+    found: list[Link] = []
     tags: set[str] = set()
-    for kind, edge in pairs[first:] + pairs[:first]:
-        if edge == REPLACED:
-            tags.update(_tags(kind))
+    for one in links[first:] + links[:first]:
+        if one.edge == REPLACED:
+            tags.update(_tags(one.kind))
         elif tags:
-            found.append((f"D({', '.join(sorted(tags.union(_tags(kind))))})", edge))
+            kind = f"D({', '.join(sorted(tags.union(_tags(one.kind))))})"
+            found.append(one._replace(kind=kind))
             tags = set()
         else:
-            found.append((kind, edge))
+            found.append(one)
     return found
 
 
@@ -121,27 +162,79 @@ def _tags(kind: str) -> list[str]:
     return kind.removeprefix("D(").removesuffix(")").split(", ")
 
 
+# --- which finding it is -------------------------------------------------------------------------
+
+
 def explained_by(
     invariant: str, anomaly: "Anomaly", findings: Iterable[Finding], skew_ms: int | None = None
 ) -> str | None:
-    """The id of the first known finding that an anomaly is an instance of; `skew_ms` is CSmax."""
-    found = signature(anomaly)
-    near = skew_ms is not None and all(gap <= skew_ms for gap in anomaly.gaps_ms)
-    turns = (
-        [found[at:] + found[:at] for at in range(0, len(found), 2)] if anomaly.steps else [found]
-    )
-    for finding in findings:
-        if finding.invariant != invariant or (finding.within_skew and not near):
-            continue
-        if any(_matches(finding.signature, turn) for turn in turns):
-            return finding.id
-    return None
+    """The id of the first known finding that an anomaly is an instance of; `skew_ms` is CSmax.
+
+    A cycle may stand on several holes: each of its edges that lead back must be some finding's.
+    """
+    known = [one for one in findings if one.invariant == invariant]
+    if not anomaly.steps:
+        return next((one.id for one in known if one.signature == signature(anomaly)), None)
+    links = _links(anomaly)
+    left = {(at, edge) for at, one in enumerate(links) for edge in one.back}
+    first: str | None = None
+    for finding in known:
+        for turn in range(len(links)):
+            order = [(turn + at) % len(links) for at in range(len(links))]
+            found = _matched(_pairs(finding.signature), [(at, links[at]) for at in order])
+            if found is not None and _is_near(finding, links, found, skew_ms):
+                first = first or finding.id
+                left -= found
+    return None if left else first
 
 
-def _matches(pattern: Signature, found: Signature) -> bool:
-    if len(pattern) != len(found):
+def _is_near(finding: Finding, links: list[Link], found: set[Place], skew_ms: int | None) -> bool:
+    """Whether what leads back does so by no more than CSmax, where the finding is about clocks."""
+    if not finding.within_skew:
+        return True
+    return skew_ms is not None and all(links[at].back[edge] <= skew_ms for at, edge in found)
+
+
+def _pairs(pattern: Signature) -> list[Pair]:
+    return list(zip(pattern[::2], pattern[1::2], strict=True))
+
+
+def _matched(pattern: list[Pair], links: list[tuple[int, Link]]) -> set[Place] | None:
+    """The edges that lead back and that the pattern names as such; None if it does not match."""
+    if not pattern or not links:
+        return None if pattern or links else set()
+    (kind, edge), (at, link) = pattern[0], links[0]
+    if not _is_one(kind, link.kind):
+        return None
+    if edge == ANY_WAY:
+        for more in range(1, len(links) + 1):
+            if any(LATE in one.edge for _, one in links[:more]):
+                break
+            found = _matched(pattern[1:], links[more:])
+            if found is not None:
+                return found
+        return None
+    own = _one_edge(edge, link)
+    rest = None if own is None else _matched(pattern[1:], links[1:])
+    if own is None or rest is None:
+        return None
+    return {(at, name) for name in own} | rest
+
+
+def _one_edge(known: str, link: Link) -> set[str] | None:
+    """Which edges that lead back an element of a signature names; None if it does not match."""
+    named = {edge for edge in link.back if _names_back(known, edge)}
+    if BACK in known and link.back and not named:
+        return None
+    return named if _is_one(known.replace(BACK, ""), link.edge) else None
+
+
+def _names_back(known: str, edge: str) -> bool:
+    """`rw-schema[metadata]!` as a whole, `via(*rt!*)` for its edges in real time."""
+    if BACK not in known:
         return False
-    return all(_is_one(known, word) for known, word in zip(pattern, found, strict=True))
+    inner = known.removeprefix("via(").removesuffix(")").strip("*")
+    return _is_one(inner.removesuffix(BACK), edge)
 
 
 def _is_one(known: str, word: str) -> bool:

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 
+from sim.checkers.back import back_ms
 from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from sim.checkers.case import Case
 from sim.checkers.cycles import Cycle, find
 from sim.checkers.dirty_reads import dirty_reads
-from sim.checkers.edges import witnesses
+from sim.checkers.edges import PROCESS, RT, witnesses
 from sim.checkers.findings import Signature, signature
-from sim.checkers.gaps import gaps_ms
 from sim.checkers.graph import Graph, graph_of
 from sim.checkers.steps import steps_of
 from sim.checkers.writes import writes_of
 from sim.history.events import AnyEvent
+from sim.model.design import SKEW_BOUNDED
 
 
 class Serializability:
@@ -60,16 +61,27 @@ def _anomaly(case: Case, graph: Graph, cycle: Cycle) -> Anomaly:
         for event in (nodes[edge.source].event(), *witnesses(edge)):
             witness[id(event)] = event
     labels = [step.source for step in steps]
+    back = back_ms(case, nodes, cycle.edges)
     return Anomaly(
         cycle.name,
         f"a cycle: {' < '.join([*labels, labels[0]])}",
         tuple(witness.values()),
         steps,
         strict_only=cycle.strict_only,
-        assumes=case.header.design.ddl_edges_assume if cycle.needs_ddl_time else (),
+        assumes=_assumed(case, cycle, back),
         clauses=("110.lin",),
-        gaps_ms=gaps_ms(nodes, cycle.edges),
+        back_ms=back,
     )
 
 
 CHECKERS.add("serializability", Serializability())
+
+
+def _assumed(case: Case, cycle: Cycle, back: tuple[int | None, ...]) -> tuple[str, ...]:
+    """What the cycle's real time rests on: after a DDL, and where it leads back in timestamps."""
+    found = case.header.design.ddl_edges_assume if cycle.needs_ddl_time else ()
+    leads_back = any(
+        edge.kind in (RT, PROCESS) and ms is not None
+        for edge, ms in zip(cycle.edges, back, strict=True)
+    )
+    return (*found, SKEW_BOUNDED) if leads_back else found

@@ -100,3 +100,33 @@ mutant(
         fields={"check_operation": as_shipped.same_table_version},
     )
 )
+mutant(
+    Mutant(
+        name="joins_a_created_table",
+        summary="a transaction shown a table before a change uses one that was created after it",
+        breaks="110.lin",
+        reopens="F-8",
+        caught_by="serializability",
+        fields={"commit_schema": flows.schema_at_commit_ts},
+    )
+)
+mutant(
+    Mutant(
+        name="joins_a_changed_table",
+        summary="a transaction shown a table before a change uses one that was changed after it",
+        breaks="110.lin",
+        reopens="F-9",
+        caught_by="serializability",
+        fields={"commit_schema": flows.schema_at_commit_ts},
+    )
+)
+mutant(
+    Mutant(
+        name="mixes_instants_unless_shown",
+        summary="a transaction uses one table as before a change and another as after it",
+        breaks="110.lin",
+        reopens="F-10",
+        caught_by="serializability",
+        fields={"commit_schema": closing.schema_at_commit_ts_exact_if_shown},
+    )
+)

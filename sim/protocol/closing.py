@@ -75,6 +75,34 @@ def _changed_before(
     return found is None or found.version != initial
 
 
+async def schema_at_commit_ts_at_one_instant(
+    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
+) -> Judged:
+    """As the default, and all versions that it used were in force at one timestamp.
+
+    Closes F-8, F-9 and F-10: else it has used one table as it was before a change, and another as
+    it was made after that.
+    """
+    verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
+    if verdict is None and _never_at_once(coordinator, tables, commit_ts):
+        verdict = Reason.SCHEMA_INCOMPATIBLE
+    return verdict, tables
+
+
+def _never_at_once(
+    coordinator: "Coordinator", tables: tuple[tuple[int, int, int], ...], commit_ts: Timestamp
+) -> bool:
+    """Whether some version in use ended before another one began."""
+    catalog = coordinator.sync.catalog
+    begun = [catalog.activation_of_object(object_id, initial) for object_id, initial, _ in tables]
+    ended = [
+        catalog.activation_of_object(steps[0].object_id, steps[0].version)
+        for object_id, initial, _ in tables
+        if (steps := catalog.steps(object_id, initial, commit_ts))
+    ]
+    return bool(begun and ended) and max(begun) >= min(ended)
+
+
 def exact_at_the_stamp(sync: "SchemaSync", command: "FullWrite", stamp: Timestamp) -> Judged | None:
     """As the default for one-phase writes, and no change at all before the stamp."""
     judged = schema_at_the_stamp(sync, command, stamp)
@@ -108,11 +136,13 @@ async def answer_once_past_everywhere(coordinator: "Coordinator", tx: "Transacti
 
     Closes finding F-6: whoever begins after the answer is stamped later, so a session that has seen
     it reads what had happened before. Closes F-5 too, since no version that it used is effective
-    later than commit_ts.
+    later than commit_ts. A read-only transaction waits in the same way for its read_ts: its session
+    may have brought it from a clock ahead.
     """
     node = coordinator.node
-    assert tx.commit_ts is not None, f"{tx.id.label} has committed and has no commit_ts"
-    due = activation_plus_skew_rounded(tx.commit_ts, node.settings.max_clock_skew_ms)
+    stamp = tx.commit_ts if tx.read_ts is None else tx.read_ts
+    assert stamp is not None, f"{tx.id.label} has committed and has no commit_ts"
+    due = activation_plus_skew_rounded(stamp, node.settings.max_clock_skew_ms)
     if node.clock.current() < due:
         node.probe("answer-awaits-activation")
         await node.clock_passes(due)

@@ -49,7 +49,14 @@ class TransactionEnds:
     # --- committing -------------------------------------------------------------------------------
 
     async def commit(self, tx: Transaction) -> Reason | None:
-        """Fix commit_ts, validate, store the outcome; None, or the reason why it is aborted."""
+        """End it; None once it may be answered, or the reason why it is aborted."""
+        reason = await self._ended(tx)
+        if reason is None:
+            await self.strategy.before_answer(self._coordinator, tx)
+        return reason
+
+    async def _ended(self, tx: Transaction) -> Reason | None:
+        """Fix commit_ts, validate, store the outcome."""
         node, strategy = self.node, self.strategy
         if tx.state is not ACTIVE:  # rolled back since its operation
             return tx.reason or Reason.TX_FINISHED
@@ -77,10 +84,7 @@ class TransactionEnds:
         if waiting is not None:
             await waiting
         tx.state = COMMITTED  # from here on nobody else may join it
-        reason = await self._finish(tx, commit_ts, tables)
-        if reason is None:
-            await strategy.before_answer(self._coordinator, tx)
-        return reason
+        return await self._finish(tx, commit_ts, tables)
 
     def _leases_last(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
         """Whether every lease that the transaction runs under lasts beyond commit_ts."""

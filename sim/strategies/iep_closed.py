@@ -14,6 +14,9 @@ from sim.strategies.iep import IEP
 
 CLOSING: Final[dict[str, dict[str, Any]]] = {
     "F-1": {"commit_schema": closing.schema_at_commit_ts_exact_if_shown},
+    "F-8": {"commit_schema": closing.schema_at_commit_ts_at_one_instant},
+    "F-9": {"commit_schema": closing.schema_at_commit_ts_at_one_instant},
+    "F-10": {"commit_schema": closing.schema_at_commit_ts_at_one_instant},
     "F-2": {
         "commit_schema": closing.schema_at_commit_ts_exact_if_written,
         "validate_one_phase": closing.exact_at_the_stamp,

@@ -61,6 +61,7 @@ ALSO: Final[dict[str, tuple[Any, ...]]] = {
     "commit_schema": (
         closing.schema_at_commit_ts_exact_if_shown,
         closing.schema_at_commit_ts_exact_if_used_later,
+        closing.schema_at_commit_ts_at_one_instant,
     ),
     "before_answer": (closing.answer_once_active_everywhere,),
 }

@@ -99,11 +99,64 @@ def test_a_late_use_is_another_matter_unless_the_finding_says_so() -> None:
     assert explained_by("I3", cycle(*F1), [Finding("F-3", "I3", said)]) is None
 
 
+def led_back(*back_ms: int | None) -> Anomaly:
+    """The cycle of F-1, with those edges that lead back in the order of timestamps."""
+    return replace(cycle(*F1), back_ms=back_ms)
+
+
+WAY = ("D(*)", "**", "T", "via(*w*)", "T", "rw-schema[metadata]!")
+
+
+def test_a_finding_is_about_the_edge_that_leads_back() -> None:
+    known = [Finding("F-1", "I3", WAY)]
+    assert explained_by("I3", led_back(None, None, 3), known) == "F-1"
+    assert explained_by("I3", led_back(None, 3, None), known) is None
+    assert explained_by("I3", led_back(3, None, 3), known) is None
+    unmarked = [Finding("F-1", "I3", (*WAY[:-1], "rw-schema[metadata]"))]
+    assert explained_by("I3", led_back(None, None, 3), unmarked) is None
+
+
+def test_each_edge_that_leads_back_is_some_findings() -> None:
+    """In whatever order they lie on the cycle, and whichever finding passes over them."""
+    both = replace(
+        cycle(
+            ("D(column-added)", "wr-schema"),
+            ("T", "rw-schema[compatible]"),
+            ("D(column-added)", "wr-schema"),
+            ("T", "wr-row"),
+            ("T", "rw-schema[metadata]"),
+        ),
+        back_ms=(None, 4, None, None, 3),
+    )
+    strict = Finding(
+        "F-10", "I3", ("D(*)", "**", "D(*)", "wr-schema", "T", "rw-schema[compatible]!")
+    )
+    assert explained_by("I3", both, [Finding("F-1", "I3", WAY), strict]) == "F-1"
+    assert explained_by("I3", both, [strict, Finding("F-1", "I3", WAY)]) == "F-10"
+    assert explained_by("I3", both, [Finding("F-1", "I3", WAY)]) is None
+    assert explained_by("I3", both, [strict]) is None
+
+
+def test_any_way_is_at_least_one_edge_and_none_that_is_late() -> None:
+    known = [Finding("F-8", "I3", ("D(*)", "**", "D(*)", "wr-schema", "T", "rw-schema[metadata]!"))]
+    tail = (("D(object-created)", "wr-schema"), ("T", "rw-schema[metadata]"))
+    for way in ([("D(a)", "rt")], [("D(a)", "wr-schema"), ("T", "rw-schema[110.x]")]):
+        found = replace(cycle(*way, *tail), back_ms=(*(None for _ in way), None, 3))
+        assert explained_by("I3", found, known) == "F-8"
+    assert explained_by("I3", replace(cycle(*tail), back_ms=(None, 3)), known) is None
+    late = [("D(a)", "wr-schema"), ("T", "rw-schema[110.x, late]")]
+    found = replace(cycle(*late, *tail), back_ms=(None, None, None, 3))
+    assert explained_by("I3", found, known) is None
+
+
 def test_a_finding_about_clocks_reaches_as_far_as_csmax() -> None:
-    known = [Finding("F-5", "I3", signature(cycle(*F1)), within_skew=True)]
-    for gap_ms, skew_ms, found in ((7, 7, "F-5"), (8, 7, None), (8, None, None)):
-        anomaly = replace(cycle(*F1), gaps_ms=(gap_ms,))
+    known = [Finding("F-5", "I3", ("D(*)", "**", "T", "via(*rt!*)", "T", "**"), within_skew=True)]
+    way = (F1[0], ("T", "rt"), ("T", "wr-row"), ("T", "rw-schema[110.x]"))
+    for back_ms, skew_ms, found in ((7, 7, "F-5"), (8, 7, None), (7, None, None)):
+        anomaly = replace(cycle(*way), back_ms=(None, back_ms, None, None))
         assert explained_by("I3", anomaly, known, skew_ms) == found
+    other = replace(cycle(*way), back_ms=(None, None, 7, None))
+    assert explained_by("I3", other, known, 7) is None
 
 
 def design(**rules: str) -> DesignHeader:
