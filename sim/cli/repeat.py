@@ -23,7 +23,7 @@ def of_options(options: argparse.Namespace, seed: int) -> str:
         words += ["--set", setting]
     if options.migration is not None:
         words += ["--migration", options.migration]
-    for flag in ("strict", "all_claims", "trace"):
+    for flag in ("strict", "all_claims", "trace", "allow_outside"):
         if getattr(options, flag):
             words.append(f"--{flag.replace('_', '-')}")
     for file in options.load:

@@ -62,16 +62,20 @@ def given_of(options: argparse.Namespace, seed: int) -> Given:
         if getattr(options, flag) is not None:
             overrides[key] = getattr(options, flag)
     if options.swarm:
-        base = None if options.scenario is None else load(options.scenario)
+        base = None if options.scenario is None else _load(options)
         source = swarm.source_of(base, overrides)
         scenario = swarm.scenario(source, seed)
     else:
-        source, scenario = None, load(options.scenario, overrides)
+        source, scenario = None, _load(options, overrides)
     if options.migration is not None:
         scenario = with_migration(scenario, options.migration)
         if source is not None:
             source = structs.replace(source, overrides=scenario.overrides)
     return Given(scenario, source)
+
+
+def _load(options: argparse.Namespace, overrides: dict[str, Any] | None = None) -> Scenario:
+    return load(options.scenario, overrides, outside=options.allow_outside)
 
 
 def seeds_of(options: argparse.Namespace) -> Sequence[int]:

@@ -57,7 +57,7 @@ def execute(options: argparse.Namespace) -> int:
     """Run what is missing, write the table, tell what it holds; 0 once it is complete."""
     for file in options.load:
         load_file(file)
-    sweep = load_sweep(options.file)
+    sweep = load_sweep(options.file, outside=options.allow_outside)
     if options.seeds is not None:
         sweep = structs.replace(sweep, seeds=options.seeds)
     if options.jobs is not None and options.master not in (None, "none"):
@@ -92,6 +92,7 @@ def command_of(options: argparse.Namespace) -> str:
     for flag in ("until", "load"):
         for value in getattr(options, flag):
             words += [f"--{flag}", value]
+    words += ["--allow-outside"] if options.allow_outside else []
     return shlex.join(words)
 
 

@@ -21,7 +21,12 @@ def execute(options: argparse.Namespace) -> int:
     for file in options.load:
         load_file(file)
     whole = not options.scenarios
-    cases = cases_of(names_of(options.scenarios), options.load, every_design=whole)
+    cases = cases_of(
+        names_of(options.scenarios),
+        options.load,
+        every_design=whole,
+        outside=options.allow_outside,
+    )
     seeds = options.seeds or (SEEDS if options.time is None else UNTIL_TIME_IS_UP)
     with SuiteProgress(cases, seeds, options.time) as progress:
         trials = run_suite(

@@ -48,6 +48,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE.py",
         help="a file with more strategies, workloads, faults or checkers",
     )
+    group.addoption(
+        "--ddlsim-allow-outside",
+        action="store_true",
+        help="let scenarios name files outside of their folders",
+    )
 
 
 def _positive(text: str) -> int:
@@ -137,7 +142,9 @@ class ScenarioFile(pytest.File):
             try:
                 for file in self.config.getoption("ddlsim_load"):
                     load_file(file)
-                scenario = load(self._relative())
+                scenario = load(
+                    self._relative(), outside=self.config.getoption("ddlsim_allow_outside")
+                )
                 design(plan(scenario, 0))
             except bad as error:
                 raise self.CollectError(str(error)) from None

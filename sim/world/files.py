@@ -1,4 +1,8 @@
-"""The files that a scenario names: beside the scenario file, or embedded in its overrides."""
+"""The files that a scenario names: beside the scenario file, or embedded in its overrides.
+
+A scenario of somebody else is data: what it names lies at or below its own folder (of a shipped
+one, the folder of all shipped ones), unless the command line allows more.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path as FilePath
@@ -13,8 +17,11 @@ from sim.world.problems import Origin
 class Files:
     """Reads each file once and remembers its content, so that a plan can carry it along."""
 
-    def __init__(self, directory: FilePath | None, overrides: Mapping[str, Any]) -> None:
+    def __init__(
+        self, directory: FilePath | None, within: FilePath | None, overrides: Mapping[str, Any]
+    ) -> None:
         self._directory = directory
+        self._within = within or directory
         self._embedded: dict[str, str] = {
             name.removeprefix(EMBEDDED): text
             for name, text in overrides.items()
@@ -27,6 +34,9 @@ class Files:
             if self._directory is None:
                 raise origin.error(path, f"{name} cannot be read: the scenario is not a file")
             file = self._directory / name
+            if not self._is_within(file):
+                what = f"{name} lies outside of the scenario's folder; --allow-outside lets it in"
+                raise origin.error(path, what)
             try:
                 self._embedded[name] = text_of(file)
             except FileNotFoundError:
@@ -34,6 +44,11 @@ class Files:
             except (OSError, UnicodeDecodeError) as error:
                 raise origin.error(path, f"{name} cannot be read: {reason(error)}") from None
         return self._embedded[name]
+
+    def _is_within(self, file: FilePath) -> bool:
+        """Whether a file lies at or below the folder, wherever links lead."""
+        assert self._within is not None
+        return file.resolve().is_relative_to(self._within.resolve())
 
     def overrides(self) -> dict[str, str]:
         """Every file read, as overrides."""

@@ -38,12 +38,14 @@ _SYNTAX: Final = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of docume
 
 
 class Given(Record, frozen=True):
-    """What a scenario is made from; `directory` is where the files that it names are."""
+    """What a scenario is made from; the files that it names are in `directory`, all `within` one
+    folder (None: that directory)."""
 
     name: str
     text: str
     overrides: dict[str, Any]
     directory: str | None
+    within: str | None
 
 
 class Scenario(Record, frozen=True):
@@ -74,6 +76,7 @@ class Scenario(Record, frozen=True):
     text: str
     overrides: dict[str, Any]
     directory: str | None = None
+    within: str | None = None
 
     @property
     def title(self) -> str:
@@ -123,9 +126,11 @@ def read(
     name: str,
     *,
     directory: str | None = None,
+    within: str | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Scenario:
-    """A scenario from its text; `directory` is where the files that it names are."""
+    """A scenario from its text; `directory` is where the files that it names are, all of them at or
+    below the folder `within` (default: `directory`)."""
     changes = dict(overrides or {})
     overridden: list[Path] = list(paths_of(changes))
     overridden += [("migration",)] if MIGRATION in changes else []
@@ -133,8 +138,9 @@ def read(
     data = apply_overrides(parse_toml(text, label), changes)
     origin = Origin(label, text, overridden)
     table: ScenarioTable = convert(data, ScenarioTable, origin)
-    files = Files(FilePath(directory) if directory is not None else None, changes)
-    scenario = _checked(table, origin, files, Given(name, text, changes, directory))
+    folders = [None if folder is None else FilePath(folder) for folder in (directory, within)]
+    files = Files(folders[0], folders[1], changes)
+    scenario = _checked(table, origin, files, Given(name, text, changes, directory, within))
     _check_work(scenario, origin)
     return scenario
 
@@ -142,7 +148,13 @@ def read(
 def override(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     """The same scenario with other values: `{"protocol.delay_duration_ms": 80}`."""
     overrides = {**scenario.overrides, **changes}
-    return read(scenario.text, scenario.name, directory=scenario.directory, overrides=overrides)
+    return read(
+        scenario.text,
+        scenario.name,
+        directory=scenario.directory,
+        within=scenario.within,
+        overrides=overrides,
+    )
 
 
 def with_migration(scenario: Scenario, file: str) -> Scenario:
@@ -231,6 +243,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         text=given.text,
         overrides={**given.overrides, **files.overrides()},
         directory=given.directory,
+        within=given.within,
     )
 
 

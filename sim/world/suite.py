@@ -95,10 +95,17 @@ def _below(one: str, known: Iterable[str]) -> list[str]:
 
 
 def cases_of(
-    names: Iterable[str], loads: Sequence[str] = (), *, every_design: bool = False
+    names: Iterable[str],
+    loads: Sequence[str] = (),
+    *,
+    every_design: bool = False,
+    outside: bool = False,
 ) -> list[Case]:
-    """The cases of these scenarios; what is wrong with a file is told before anything runs."""
-    scenarios = [load(name) for name in names]
+    """The cases of these scenarios; what is wrong with a file is told before anything runs.
+
+    They may name files `outside` of their folders only where that is allowed.
+    """
+    scenarios = [load(name, outside=outside) for name in names]
     named = {scenario.strategy for scenario in scenarios}
     designs = sorted(named | set(STRATEGIES)) if every_design else sorted(named)
     cases = [_as_written(scenario, tuple(loads)) for scenario in scenarios]

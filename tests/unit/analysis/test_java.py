@@ -4,6 +4,7 @@ import builtins
 import os
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,24 @@ def test_no_java_at_all_is_told_with_the_remedy(
     with pytest.raises(java.NoJavaError, match="is Java 11"):
         java.find()
     assert os.environ["JAVA_HOME"].endswith("jdk")
+
+
+def test_without_a_home_the_script_is_in_a_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others write in the temporary folder too: a name that they can foretell could be theirs."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    (tmp_path / "file").write_text("no folder can be made below a file")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    known = [f"ddlsim-{os.getuid()}", f"ddlsim-java-{os.getuid()}"]
+    for name in known:
+        (shared / name).mkdir()
+    java._own_folder.cache_clear()
+    found = Path(java.find().home)
+    assert found.parent == shared
+    assert found.name not in known
+    assert stat.S_IMODE(found.stat().st_mode) == 0o700
+    assert java.find().home == str(found)
+    java._own_folder.cache_clear()
