@@ -216,6 +216,9 @@ def findings(told: "DataFrame") -> "DataFrame":
     again = F.coalesce(F.sum(F.col("write").cast("int")).over(later), F.lit(0)) > 0
     plain = plain.withColumn("replaced", F.col("write") & again)
     plain = plain.withColumn("stale", F.max("replaced").over(same))
+    mine = F.last(F.expr("if(write, version, null)"), ignorenulls=True)
+    so_far = own.rowsBetween(Window.unboundedPreceding, -1)
+    plain = plain.withColumn("own_before", mine.over(so_far))
     read = plain.where(f"not write and status = {COMMITTED}")
     updates = plain.where("write and node")
     chosen = [
@@ -235,6 +238,13 @@ def findings(told: "DataFrame") -> "DataFrame":
             F.col("writer.tx"),
         ),
         _found(read.where("version > 0 and writer is null"), 4, "garbage-read", F.lit(-1)),
+        _found(read.where("writer.tx = tx and writer.pos > pos"), 5, "future-read", F.lit(-1)),
+        _found(
+            read.where(f"own_before != version and kind != {PREDICATE}"),
+            6,
+            "missed-own-write",
+            F.lit(-1),
+        ),
     ]
     return _union(chosen)
 

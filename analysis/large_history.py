@@ -88,6 +88,8 @@ def judge(
     search = _searched(cut, model)
     words = Words(cut.history)
     lost = _lost_updates(cut, search, wanted)
+    lost, left_out = in_memory.with_fractured(lost, cut.history, cut.node, wanted)
+    open_ = (*left_out, *open_)
     cycles = in_memory._with_other_names(cut.history, search)
     inside = [words.finding(one) for one in in_memory._first(lost)]
     inside += [words.cycle(one) for one in in_memory._first(cycles)]

@@ -22,6 +22,7 @@ class Reference(NamedTuple):
     edges: set[tuple[int, int, str]]
     dirty: set[str]
     nodes: set[int]
+    fractured: bool
 
 
 def read(history: ColumnHistory) -> Reference:
@@ -54,7 +55,36 @@ def read(history: ColumnHistory) -> Reference:
         later = [writer for other, writer in chains[key] if other > version]
         edges |= {(tx, later[0], "rw")} if later else set()
     edges |= _orders(history, nodes)
-    return Reference({e for e in edges if e[0] != e[1]}, _dirty(ops, writers, status), nodes)
+    apart = {e for e in edges if e[0] != e[1]}
+    dirty, torn = _dirty(ops, writers, status), _fractured(ops, writers, status, nodes)
+    return Reference(apart, dirty, nodes, torn)
+
+
+def _fractured(
+    ops: list[tuple[int, ...]],
+    writers: dict[tuple[int, int], int],
+    status: list[int],
+    nodes: set[int],
+) -> bool:
+    """Whether a transaction saw one last write of another, and an older version of another key."""
+    wrote: dict[int, dict[int, int]] = defaultdict(dict)
+    saw: dict[int, dict[int, int]] = defaultdict(dict)
+    for tx, key, kind, version in ops:
+        if kind in (WRITE, APPEND):
+            wrote[tx][key] = max(version, wrote[tx].get(key, 0))
+            saw[tx].setdefault(key, -1)
+        elif status[tx] == COMMITTED and kind not in (PRECEDES, PREDICATE) and version >= 0:
+            saw[tx].setdefault(key, version)
+    for tx, seen in saw.items():
+        for key, version in seen.items():
+            writer = writers.get((key, version))
+            if writer is None or writer == tx or writer not in nodes:
+                continue
+            if wrote[writer][key] == version and any(
+                0 <= seen.get(other, -1) < later for other, later in wrote[writer].items()
+            ):
+                return True
+    return False
 
 
 def _orders(history: ColumnHistory, nodes: set[int]) -> set[tuple[int, int, str]]:
@@ -78,9 +108,15 @@ def _dirty(
     found: set[str] = set()
     last: dict[tuple[int, int], int] = {}
     final = {(tx, key): version for tx, key, kind, version in ops if kind in (WRITE, APPEND)}
-    for tx, key, kind, version in ops:
+    own: dict[tuple[int, int], int] = {}
+    to_come = {
+        (tx, key, version): at
+        for at, (tx, key, kind, version) in enumerate(ops)
+        if kind in (WRITE, APPEND)
+    }
+    for at, (tx, key, kind, version) in enumerate(ops):
         if kind in (WRITE, APPEND):
-            last[tx, key] = version
+            last[tx, key] = own[tx, key] = version
             if status[writers.get((key, version - 1), tx)] == ABORTED and version > 1:
                 found |= {"dirty-update"} if status[tx] != ABORTED else set()
             continue
@@ -88,6 +124,9 @@ def _dirty(
             continue
         if kind != PREDICATE and last.setdefault((tx, key), version) != version:
             found.add("internal")
+        if kind != PREDICATE and own.get((tx, key), version) != version:
+            found.add("missed-own-write")
+        found |= {"future-read"} if to_come.get((tx, key, version), -1) > at else set()
         last |= {(tx, key): version} if kind != PREDICATE else {}
         writer = writers.get((key, version))
         if writer is None:
@@ -116,8 +155,9 @@ def has_cycle(reference: Reference, model: str) -> bool:
     beside = {"strong-session": ("process",), "str": ("process", "realtime"), "": ()}[
         next(start for start in ("strong-session", "str", "") if model.startswith(start))
     ]
-    if model == "read-committed":
-        return bool(components(graph(reference, "ww", "wr")))
+    if model in {"read-committed", "read-atomic"}:
+        torn = model == "read-atomic" and reference.fractured
+        return torn or bool(components(graph(reference, "ww", "wr")))
     if "snapshot" not in model:
         return bool(components(graph(reference, *DATA, *beside)))
     apart: Any = nx.DiGraph()

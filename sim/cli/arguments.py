@@ -195,7 +195,7 @@ def _check(parser: Parser) -> None:
         choices=tuple(MODELS),
         metavar="M",
         help="what a history of others should keep to: strict-serializable (default), "
-        "serializable, snapshot-isolation, read-committed, ...",
+        "serializable, snapshot-isolation, read-atomic, read-committed, ...",
     )
     add("--master", metavar="URL", help="judge on Spark, a task for each file (default: none)")
     _judging(parser)

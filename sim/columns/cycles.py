@@ -34,12 +34,14 @@ WHATEVER: Final = Rule("any", DATA, DATA)
 class Cycle:
     """A cycle and its type, prefix and suffix included; it begins with its smallest node.
 
-    Without links it is only known to exist, somewhere among `nodes`.
+    Without links it is only known to exist, somewhere among `nodes`. `weakest` is the weakest model
+    that it breaks, if that is not a matter of its type.
     """
 
     type: str
     links: tuple[Link, ...]
     nodes: tuple[int, ...] = ()
+    weakest: str = ""
 
     @property
     def txns(self) -> tuple[int, ...]:

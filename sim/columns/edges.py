@@ -35,6 +35,8 @@ DDL: Final = 64
 """Beside any: an end of it is a DDL."""
 STRICT_ONLY: Final = 128
 """Beside RW: the relaxed graph has no such edge."""
+ATOMIC: Final = 256
+"""Beside WW or RW: it follows only if no transaction saw a part of another one."""
 DATA: Final = WW | WR | RW
 NAMES: Final = {WW: "ww", WR: "wr", RW: "rw", PROCESS: "process", REALTIME: "realtime"}
 

@@ -24,7 +24,7 @@ from sim.columns.cycles import Cycle, Search, find_cycles
 from sim.columns.edges import Edges, compact, data_edges, process_edges
 from sim.columns.history import APPEND, COMMITTED, Array, ColumnHistory, check, is_write
 from sim.columns.models import DEFAULT, Model, model_of, ruled_out
-from sim.columns.reads import Finding, dirty, lost_updates, pairs_of
+from sim.columns.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of
 from sim.columns.residue import Span
 from sim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Verdict
 from sim.columns.versions import Versions, versions_of
@@ -71,11 +71,29 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
         inside = np.zeros(history.transactions, np.bool_)
         inside[np.concatenate(search.components)] = True
         findings += lost_updates(history, versions, pairs, inside)
+    findings, left_out = with_fractured(findings, history, versions.node, wanted)
     cycles = _with_other_names(history, search)
     types = [one.type for one in findings] + [one.type for one in cycles]
     anomalies = [words.finding(one) for one in _first(findings)]
     anomalies += [words.cycle(one) for one in _first(cycles)]
-    return _verdict(wanted, anomalies, _counts(types), "components", search.notes, _open(history))
+    open_ = (*left_out, *_open(history))
+    return _verdict(wanted, anomalies, _counts(types), "components", search.notes, open_)
+
+
+def with_fractured(
+    findings: list[Finding], history: ColumnHistory, node: Array | None, model: Model
+) -> tuple[list[Finding], tuple[str, ...]]:
+    """With fractured reads, and what of them was left open, where no cycle that is sought has them.
+
+    From snapshot isolation upwards each of them lies on a cycle.
+    """
+    if "fractured-read" not in model.forbids or "G-single" in model.forbids:
+        return findings, ()
+    found = fractured_reads(history, node)
+    if found is None:
+        said = "transactions have too many keys: not all they saw of each other was compared"
+        return findings, (said,)
+    return findings + found, ()
 
 
 def _certificate(

@@ -1,20 +1,27 @@
 """Consistency models by what they forbid (Adya's names; Elle's for what lists show).
 
 A model forbids phenomena, and says which orders beside the data's count: none, that of each
-process, or real time too. `strict-serializable` is strong serializability.
+process, or real time too. `strict-serializable` is strong serializability. `read-uncommitted` is
+Adya's PL-1: no G0, whatever was read of transactions that aborted. From `read-committed` (PL-2) on
+a transaction finds its own writes and none that it has yet to make. `read-atomic` (Bailis et al.,
+SIGMOD 2014; Cerone, Bernardi, Gotsman, CONCUR 2015) sees of another transaction all or nothing.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_UNCOMMITTED: Final = frozenset(
-    {"G0", "dirty-update", "garbage-read", "duplicate-elements", "incompatible-order"}
-)
-_COMMITTED: Final = _UNCOMMITTED | {"G1a", "G1b", "G1c"}
-_SNAPSHOT: Final = _COMMITTED | {
-    "internal",
-    "fractured-read",
+_UNCOMMITTED: Final = frozenset({"G0", "garbage-read", "duplicate-elements", "incompatible-order"})
+_COMMITTED: Final = _UNCOMMITTED | {
+    "G1a",
+    "G1b",
+    "G1c",
+    "dirty-update",
+    "future-read",
+    "missed-own-write",
+}
+_ATOMIC: Final = _COMMITTED | {"internal", "fractured-read"}
+_SNAPSHOT: Final = _ATOMIC | {
     "lost-update",
     "long-fork",
     "G-single",
@@ -36,6 +43,10 @@ class Model:
         base, level = split(type_)
         return base in self.forbids and level <= self.level
 
+    def implies(self, other: "Model") -> bool:
+        """Whether what keeps to this model keeps to the other one too; a model implies itself."""
+        return self.forbids >= other.forbids and self.level >= other.level
+
 
 SUFFIXES: Final = ("", "-process", "-realtime")
 """What a type of anomaly ends in, by the order that its cycle needs."""
@@ -45,6 +56,7 @@ MODELS: Final = {
     for model in (
         Model("read-uncommitted", _UNCOMMITTED, 0),
         Model("read-committed", _COMMITTED, 0),
+        Model("read-atomic", _ATOMIC, 0),
         Model("snapshot-isolation", _SNAPSHOT, 0),
         Model("serializable", _SERIALIZABLE, 0),
         Model("strong-session-snapshot-isolation", _SNAPSHOT, 1),

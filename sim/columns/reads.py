@@ -3,21 +3,26 @@
 internal: a transaction does not find its own last write, or finds two versions of a key that it did
 not write between. G1a: a version of an aborted transaction. G1b: one that its writer replaced
 itself. garbage-read: one that nobody wrote. dirty-update: a committed version upon an aborted one.
-Only what committed transactions read counts.
+future-read: one that the reader itself installs only later. missed-own-write: another one than the
+reader's last write. fractured-read: a part of what another transaction wrote was seen, and a part
+not. Only what committed transactions read counts.
 """
 
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from sim.columns.fractured import Seen, Written, fractures
 from sim.columns.history import (
     ABORTED,
     COMMITTED,
+    LIST_READ,
     PRECEDES,
     PREDICATE,
     UNKNOWN,
     Array,
     ColumnHistory,
+    is_write,
 )
 from sim.columns.versions import Versions
 
@@ -91,7 +96,70 @@ def dirty(history: ColumnHistory, versions: Versions, pairs: Pairs) -> list[Find
         ops = np.flatnonzero(reads & (history.version > 0) & (history.kind != PRECEDES))
         ops = ops[versions.writer[versions.slot[ops]] < 0]
         found += [Finding("garbage-read", int(history.tx[op]), -1, int(op)) for op in ops]
-    return found
+    found += _too_early(history, versions, reads)
+    return found + _missed(history, versions, found)
+
+
+def _too_early(history: ColumnHistory, versions: Versions, reads: Array) -> list[Finding]:
+    """Reads of versions that their own transaction installs only later."""
+    ops = np.flatnonzero(reads & (history.version > 0) & (history.kind != PRECEDES))
+    by = versions.installed_by[versions.slot[ops]]
+    early = (by > ops) & (history.tx[np.maximum(by, 0)] == history.tx[ops])
+    return [Finding("future-read", int(history.tx[op]), -1, int(op)) for op in ops[early]]
+
+
+def _missed(history: ColumnHistory, versions: Versions, found: list[Finding]) -> list[Finding]:
+    """Reads of another version than the last own write, of transactions with an `internal` one."""
+    missed: list[Finding] = []
+    for tx in sorted({one.tx for one in found if one.type == "internal"}):
+        own: dict[int, int] = {}
+        low, high = np.searchsorted(history.tx, [tx, tx + 1]).tolist()
+        for op in range(low, high):
+            key, version = int(history.key[op]), int(history.version[op])
+            if history.kind[op] in (PRECEDES, PREDICATE) or version < 0:
+                continue
+            if versions.write[op]:
+                own[key] = version
+            elif own.get(key, version) != version:
+                missed.append(Finding("missed-own-write", tx, -1, op))
+    return missed
+
+
+def fractured_reads(history: ColumnHistory, node: Array | None) -> list[Finding] | None:
+    """Transactions that saw one write of another and not its write of another key.
+
+    Each with the read of the other key; None if there is too much to compare.
+    """
+    tells = (history.kind != PRECEDES) & (history.kind != PREDICATE) & (history.version >= 0)
+    ops = np.flatnonzero(tells)
+    ops = ops[np.lexsort((ops, history.key[ops], history.tx[ops]))]
+    tx, key = history.tx[ops], history.key[ops]
+    if not len(ops):
+        return []
+    new = np.append(True, (tx[1:] != tx[:-1]) | (key[1:] != key[:-1]))
+    write = is_write(history.kind[ops])
+    counts = np.ones(len(history.status), np.bool_) if node is None else node
+    wrote = ops[write & counts[tx]]
+    wrote = wrote[np.lexsort((history.version[wrote], history.key[wrote], history.tx[wrote]))]
+    tx, key = history.tx[wrote], history.key[wrote]
+    first = np.append(True, (tx[1:] != tx[:-1]) | (key[1:] != key[:-1]))[: len(wrote)]
+    last = np.append(first[1:], True)[: len(wrote)]
+    place = history.version[wrote].astype(np.int64) - 1
+    written = Written(tx[first], key[first], place[first], place[last])
+    reads = ops[new & ~write & (history.status[history.tx[ops]] == COMMITTED)]
+    seen = Seen(history.tx[reads], history.key[reads], history.version[reads].astype(np.int64))
+    lists = bool((history.kind == LIST_READ).any())
+    found = fractures(written, seen, lists=lists)
+    if found is None:
+        return None
+    keys = int(history.key.max()) + 1
+    packed = history.tx[reads].astype(np.int64) * keys + history.key[reads]
+    at = [int(np.searchsorted(packed, one.reader * keys + one.missed)) for one in found]
+    told = {
+        Finding("fractured-read", one.reader, one.writer, int(reads[row]))
+        for one, row in zip(found, at, strict=True)
+    }
+    return sorted(told, key=lambda one: (one.op, one.other))
 
 
 def _internal(history: ColumnHistory, versions: Versions, pairs: Pairs) -> list[Finding]:

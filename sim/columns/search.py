@@ -67,7 +67,7 @@ class Component:
 
     def __init__(self, nodes: int, block: Edges, span: Span | None, place: Array) -> None:
         packed = block.source.astype(np.int64) * nodes + block.target
-        order = np.argsort(packed * 256 + block.kind, kind="stable")
+        order = np.lexsort((block.kind, packed))
         self.edges = block.take(order)
         self.nodes = nodes
         self.first = np.searchsorted(self.edges.source, np.arange(nodes + 1))

@@ -46,6 +46,11 @@ class Words:
             "garbage-read": f"{who} read version {version} of {key}, which nobody wrote",
             "dirty-update": f"{who} wrote version {version} of {key} upon one of {other}, which "
             "was aborted",
+            "future-read": f"{who} read version {version} of {key}, which it wrote only later",
+            "missed-own-write": f"{who} read version {version} of {key}, and not its own last "
+            "write of that key",
+            "fractured-read": f"{who} saw a write of {other}, but read version {version} of "
+            f"{key}, which is older than what {other} wrote there",
             "lost-update": f"{other} and {who} both read version {version} of {key}, and both "
             "wrote the key: one update is lost",
         }[finding.type]

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sim.columns.edges import PROCESS, Edges, edges
+from sim.columns.edges import PROCESS, Edges, edges, joined
 from sim.columns.history import COMMITTED, NONE, Array
 from sim.foreign.transactions import READ, Transactions
 
@@ -15,12 +15,16 @@ MOST_PAIRS: Final = 250_000
 
 
 class Finding(NamedTuple):
-    """Something that is no cycle; `op` is the number of the operation that shows it."""
+    """Something that is no cycle; `op` is the number of the operation that shows it.
+
+    `weakest` is the weakest model that it breaks, if that is not a matter of its type.
+    """
 
     type: str
     txns: tuple[int, ...]
     said: str
     op: int = -1
+    weakest: str = ""
 
 
 @dataclass(slots=True)
@@ -50,7 +54,8 @@ class Writes:
     """Which operation wrote a value of a key, by sorted pairs; values are numbers.
 
     A value that several operations wrote belongs to one that took effect, if there is one, else to
-    the first; `twice` has the operations that wrote what is another's already.
+    the first; `twice` has the operations that wrote what is another's already, `shared` all that
+    wrote what others wrote too: whose it is when it is read is not known.
     """
 
     def __init__(self, history: Transactions, value: Array) -> None:
@@ -62,6 +67,8 @@ class Writes:
         first = np.ones(len(ops), np.bool_)
         first[1:] = packed[1:] != packed[:-1]
         self.twice: Array = ops[~first]
+        alone = first & np.append(first[1:], True)
+        self.shared: Array = ops[~alone]
         self._packed, self._ops = packed[first], ops[first]
 
     def pack(self, key: Array, value: Array) -> Array:
@@ -126,12 +133,20 @@ def by_transaction(history: Transactions) -> list[list[int]]:
 
 
 def session_edges(history: Transactions, node: Array) -> Edges:
-    """From each committed transaction to the next node of its process."""
-    members = np.flatnonzero(node & (history.status == COMMITTED) & (history.begin >= 0))
+    """From each committed transaction to the next one of its process, and to nodes before that.
+
+    Nothing comes after a node without an answer: it may have taken effect at any later time.
+    """
+    members = np.flatnonzero(node & (history.begin >= 0))
     order = np.lexsort((history.begin[members], history.process[members]))
     members = members[order].astype(np.int32)
-    same = history.process[members[1:]] == history.process[members[:-1]]
-    return edges(members[:-1][same], members[1:][same], PROCESS)
+    if not len(members):
+        return joined([])
+    process, answered = history.process[members], history.status[members] == COMMITTED
+    last = np.maximum.accumulate(np.where(answered, np.arange(len(members)), NONE))
+    before = np.append(NONE, last[:-1])
+    same = (before >= 0) & (process[np.maximum(before, 0)] == process)
+    return edges(members[before[same]], members[same], PROCESS)
 
 
 def ranges(first: Array, count: Array) -> Array:

@@ -5,6 +5,7 @@ timestamps and version orders needs more: what may be inferred, and when the ans
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,11 +15,21 @@ from sim.columns.classify import other_names
 from sim.columns.cycles import Cycle, Search, find_cycles
 from sim.columns.edges import Edges
 from sim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
-from sim.columns.models import Model, model_of, ruled_out
+from sim.columns.models import MODELS, Model, model_of, split
 from sim.columns.verdict import KEPT_OF_A_KIND, Answer, Verdict
-from sim.foreign import completion, edn, json_lines, lists, registers
-from sim.foreign.inference import Inferred, session_edges
+from sim.foreign import (
+    atomic,
+    completion,
+    edn,
+    json_lines,
+    list_findings,
+    lists,
+    open_orders,
+    registers,
+)
+from sim.foreign.inference import Finding, Inferred, session_edges
 from sim.foreign.problems import ForeignError, told
+from sim.foreign.reasons import Reasons
 from sim.foreign.transactions import Transactions, transactions_of
 from sim.foreign.words import Words
 from sim.foreign.workloads import LIST, workload_of
@@ -83,21 +94,156 @@ def parse(data: bytes, path: str = "history") -> Transactions:
     return history
 
 
+@dataclass(slots=True)
+class Found:
+    """What a history shows under a model: findings, cycles, and why it may still hide something."""
+
+    inferred: Inferred
+    cycles: list[Cycle]
+    notes: tuple[str, ...]
+    reasons: Reasons | None = None
+
+    @property
+    def every(self) -> list[Finding | Cycle]:
+        """All anomalies."""
+        return [*self.inferred.findings, *self.cycles]
+
+    def breaks(self, model: Model, status: Array) -> bool:
+        """Whether anything of it breaks a model."""
+        return any(_breaks(one, model, status) for one in self.every)
+
+
+def _breaks(one: Finding | Cycle, model: Model, status: Array) -> bool:
+    """Whether an anomaly breaks a model.
+
+    Who is indeterminate and was read has happened, unless reads of what was undone are allowed:
+    so its place in a cycle says nothing of read-uncommitted.
+    """
+    if one.weakest:
+        return model.implies(model_of(one.weakest))
+    undone = isinstance(one, Cycle) and any(status[tx] != COMMITTED for tx in one.txns)
+    return model.forbids_type(one.type) and not (undone and model.name == "read-uncommitted")
+
+
+def _needs_time(one: Finding | Cycle) -> bool:
+    """Whether an anomaly rests on the order in which the history stands."""
+    return bool(split(one.type)[1] or (one.weakest and model_of(one.weakest).level))
+
+
 def judge(history: Transactions, model: str, path: str = "history") -> Judged:
     """Whether a history keeps to a model; `ForeignError` if its operations do not go together."""
     wanted = model_of(model)
     workload = workload_of(history, path)
-    if workload == LIST:
-        inferred = lists.infer(history)
-        search = search_of(history, inferred, wanted)
+    found = _found(history, workload, wanted)
+    words = Words(history, workload, found.reasons)
+    broken = _weaker(history, workload, wanted, found)
+    return Judged(_verdict(history, found, words, wanted, broken, path), workload, history)
+
+
+def _found(history: Transactions, workload: str, model: Model) -> Found:
+    return _of_lists(history, model) if workload == LIST else _of_registers(history, model)
+
+
+def _weaker(history: Transactions, workload: str, model: Model, found: Found) -> frozenset[str]:
+    """Models weaker than the one asked for that are broken too, where only that one was judged.
+
+    What contradicts itself under a model breaks that one; whether it was needed is not known.
+    """
+    status = history.status
+    if not any(one.weakest == model.name for one in found.every):
+        return frozenset()
+    weaker = [one for one in MODELS.values() if model.implies(one) and one is not model]
+    return frozenset(
+        one.name
+        for one in weaker
+        if found.breaks(one, status) or _found(history, workload, one).breaks(one, status)
+    )
+
+
+def _of_lists(history: Transactions, model: Model) -> Found:
+    known = lists.infer(history, model)
+    inferred = known.inferred
+    search = search_of(history, inferred, model)
+    cycles = _with_other_names(history, search)
+    found = Found(inferred, cycles, search.notes)
+    named = any(one.type == "fractured-read" for one in cycles)
+    below = model.name in {"read-committed", "read-atomic"}
+    if below or (cycles and not named and model.name != "read-uncommitted"):
+        parts = list_findings.fractured(known.lists, inferred.node)
+        if parts is None and model.name == "read-atomic":
+            inferred.open.append(
+                "transactions have too many keys: not all they saw of each other was compared"
+            )
+        inferred.findings += parts or []
+    if _is_snapshot(model) and not found.breaks(model, history.status):
+        _order_appends(known, model)
+    return found
+
+
+def _is_snapshot(model: Model) -> bool:
+    return "G-single" in model.forbids and "G2-item" not in model.forbids
+
+
+def _order_appends(known: lists.Known, model: Model) -> None:
+    """Under snapshot isolation: whether appends that no read shows have any order."""
+    history, inferred = known.lists.history, known.inferred
+    rank = np.where(history.end >= 0, history.end, history.begin)
+    more = lists.in_turn(known, rank)
+    if not len(more):
+        return
+    tried = search_of(history, Inferred(inferred.node, [*inferred.blocks, more]), model)
+    if not tried.components:
+        return
+    blocks = [*inferred.blocks, session_edges(history, inferred.node)]
+    settled = open_orders.of_lists(known, model, blocks if model.level else inferred.blocks)
+    inferred.findings += settled.found
+    if settled.valid is None:
+        inferred.open.append(
+            "the order of appends that nobody read does not follow, and the one that was tried "
+            "does not explain the history; a valid one may exist or not"
+        )
+
+
+def _of_registers(history: Transactions, model: Model) -> Found:
+    known = registers.infer(history, model)
+    inferred, status = known.inferred, history.status
+    reasons = Reasons(known.registers)
+    search = search_of(history, inferred, model)
+    found = Found(inferred, _with_other_names(history, search), search.notes, reasons)
+    if model.name == "read-uncommitted":
+        return found
+    if not any(one.type == "fractured-read" for one in found.cycles):
+        findings, cycles = atomic.fractured(known.registers)
+        inferred.findings += findings
+        found.cycles += cycles
+    if not model.forbids_type("G-single") or found.breaks(model, status):
+        return found
+    more = Inferred(inferred.node, registers.assumed(known.registers, model))
+    more.blocks.append(known.registers.wr())
+    registers.leave_out(known.registers, inferred)
+    contradiction = search_of(history, more, model)
+    if contradiction.cycles:
+        found.cycles += [
+            replace(one, type="cyclic-versions", weakest=model.name) for one in contradiction.cycles
+        ]
     else:
-        known = registers.infer(history, wanted)
-        inferred = known.inferred
-        search = search_of(history, inferred, wanted)
-        if not search.cycles:
-            inferred.open += _open_orders(known, wanted)
-    words = Words(history, workload)
-    return Judged(_verdict(history, inferred, search, words, wanted, path), workload, history)
+        _order_versions(known, more, model)
+    return found
+
+
+def _order_versions(known: registers.Known, more: Inferred, model: Model) -> None:
+    """Whether the versions of registers have an order that explains everything."""
+    open_ = _open_orders(known, more, model)
+    if not open_:
+        return
+    asked = [model, *(one for one in MODELS.values() if model.implies(one) and one is not model)]
+    for one in asked:
+        if one.forbids_type("G-single"):
+            settled = open_orders.of_registers(known, one)
+            known.inferred.findings += settled.found
+            if settled.valid is False or (settled.valid and one is model):
+                return
+    known.inferred.open += open_
 
 
 def search_of(
@@ -116,22 +262,22 @@ def search_of(
     return find_cycles(len(history), blocks, begin, end, rank=rank, model=model.name)
 
 
-def _open_orders(known: registers.Known, model: Model) -> list[str]:
+def _open_orders(known: registers.Known, more: Inferred, model: Model) -> list[str]:
     """Why registers may hide anomalies: no order of their versions that was tried explains all."""
-    history, inferred = known.registers.history, known.inferred
+    history = known.registers.history
     turned: set[tuple[int, int]] = set()
     for _ in range(MOST_TRIES):
-        place = completion.order_of(known.registers, inferred, model, turned)
+        place = completion.order_of(known.registers, more, model, turned)
         pairs = completion.all_pairs(known.registers, place)
         blocks = [known.registers.wr(), *known.registers.from_pairs(pairs)]
         rank = np.where(place >= 0, place, len(history))
-        search = search_of(history, Inferred(inferred.node, blocks), model, rank)
+        search = search_of(history, Inferred(more.node, blocks), model, rank)
         if not search.components:
             return []
-        more = completion.to_turn(known.registers, inferred, search.cycles)
-        if more <= turned:
+        again = completion.to_turn(known.registers, more, search.cycles)
+        if again <= turned:
             break
-        turned |= more
+        turned |= again
     why = (
         "the order of the versions of registers does not follow from what was read, and the one "
         "that was tried does not explain the history; a valid one may exist or not"
@@ -140,10 +286,15 @@ def _open_orders(known: registers.Known, model: Model) -> list[str]:
 
 
 def _verdict(
-    history: Transactions, inferred: Inferred, search: Search, words: Words, model: Model, path: str
+    history: Transactions,
+    found: Found,
+    words: Words,
+    model: Model,
+    broken: frozenset[str],
+    path: str,
 ) -> Verdict:
-    doubts = list(inferred.open)
-    findings = inferred.findings
+    doubts = list(found.inferred.open)
+    findings, cycles = found.inferred.findings, found.cycles
     if history.cut and any(one.type == "garbage-read" for one in findings):
         doubts.append(
             "values that nobody wrote were read; entries that are lost may have written them"
@@ -151,22 +302,28 @@ def _verdict(
         findings = [one for one in findings if one.type != "garbage-read"]
     if history.untimed and model.level:
         doubts.append("indices stand there twice, so the order in time is not certain")
-    if model.level > 1 and bool((history.begin[inferred.node] < 0).any()):
+        findings = [one for one in findings if not _needs_time(one)]
+        cycles = [one for one in cycles if not _needs_time(one)]
+    if model.level > 1 and bool((history.begin[found.inferred.node] < 0).any()):
         doubts.append("some transactions have no invocation, so it is not known when they began")
     doubts += ["not all of the history could be read or understood"] if history.troubles else []
-    cycles = _with_other_names(history, search)
+    every: list[Finding | Cycle] = [*findings, *cycles]
     counts: dict[str, int] = {}
-    for type_ in [*(one.type for one in findings), *(one.type for one in cycles)]:
-        counts[type_] = counts.get(type_, 0) + 1
+    for one in every:
+        counts[one.type] = counts.get(one.type, 0) + 1
     anomalies = [words.finding(one) for one in _first(findings)]
     anomalies += [words.cycle(one) for one in _first(cycles)]
-    valid: Answer = not any(model.forbids_type(type_) for type_ in counts)
+    ruled_out = tuple(
+        name
+        for name, other in MODELS.items()
+        if any(_breaks(one, other, history.status) for one in every)
+        or any(other.implies(model_of(one)) for one in broken)
+    )
+    valid: Answer = model.name not in ruled_out
     if valid and doubts:
         valid = "unknown"
-    notes = (*doubts, *search.notes, *told(history.troubles, path))
-    return Verdict(
-        model.name, valid, tuple(anomalies), tuple(counts.items()), ruled_out(counts), "", notes
-    )
+    notes = (*doubts, *found.notes, *told(history.troubles, path))
+    return Verdict(model.name, valid, tuple(anomalies), tuple(counts.items()), ruled_out, "", notes)
 
 
 def _with_other_names(history: Transactions, search: Search) -> list[Cycle]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from sim.columns.fractured import NOWHERE, Seen, Written, fractures
 from sim.columns.history import ABORTED, COMMITTED, Array
 from sim.foreign.inference import (
     Finding,
@@ -15,7 +16,7 @@ from sim.foreign.inference import (
     last_writes,
     ranges,
 )
-from sim.foreign.transactions import APPEND, READ, brief
+from sim.foreign.transactions import APPEND, READ, brief, hashable
 
 if TYPE_CHECKING:
     from sim.foreign.lists import Lists
@@ -26,16 +27,33 @@ MOST: Final = 1000
 
 def find(lists: Lists, inferred: Inferred) -> None:
     """Add what is found to what was inferred."""
-    looks = (_incompatible, _duplicates, _strange, _intermediate, _dirty_update, _lost_update)
+    looks = (_incompatible, _out_of_order, _duplicates, _strange, _intermediate, _dirty_update,
+             _lost_update, _internal, _too_early)  # fmt: skip
     for look in looks:
         inferred.findings += look(lists)[:MOST]
-    inferred.findings += _internal(lists)[:MOST]
+
+
+def find_uncommitted(lists: Lists, inferred: Inferred) -> None:
+    """What breaks read-uncommitted, whatever became of who wrote."""
+    inferred.findings += _duplicates(lists)[:MOST]
+    inferred.findings += [one for one in _strange(lists) if one.type == "garbage-read"][:MOST]
+
+
+def find_incompatible(lists: Lists, inferred: Inferred) -> None:
+    """Reads of one list that contradict each other, or the order of a transaction's appends."""
+    inferred.findings += _incompatible(lists)[:MOST]
+    inferred.findings += _out_of_order(lists)[:MOST]
 
 
 def _incompatible(lists: Lists) -> list[Finding]:
-    """Reads of one list of which neither begins the other."""
+    """Reads of one list of which neither begins the other.
+
+    Where they agree without the elements of others than committed transactions, those were read
+    before they were undone: read-uncommitted allows that.
+    """
     history = lists.history
     found = []
+    wrote = _committed(lists) if lists.differs.any() else set()
     for read in np.flatnonzero(lists.differs)[:MOST].tolist():
         op = int(lists.read[read])
         key, reader = int(history.key[op]), int(history.tx[op])
@@ -48,8 +66,20 @@ def _incompatible(lists: Lists) -> list[Finding]:
             f"{history.name(other)} read it as {_around(there, at)}: they disagree at element "
             f"{at + 1}, so no order of the appends explains both"
         )
-        found.append(Finding("incompatible-order", tuple(sorted({reader, other})), said, op))
+        kept = [[one for one in told if (key, hashable(one)) in wrote] for told in (here, there)]
+        agree = all(one == other for one, other in zip(*kept, strict=False))
+        txns = tuple(sorted({reader, other}))
+        weakest = "read-committed" if agree else ""
+        found.append(Finding("incompatible-order", txns, said, op, weakest))
     return found
+
+
+def _committed(lists: Lists) -> set[tuple[int, Any]]:
+    """Keys and elements that committed transactions appended, of keys whose reads disagree."""
+    history = lists.history
+    append = (history.kind == APPEND) & (history.status[history.tx] == COMMITTED)
+    ops = np.flatnonzero(append & lists.broken[history.key])
+    return {(int(history.key[op]), hashable(history.value[op])) for op in ops.tolist()}
 
 
 def _around(told: list[Any], at: int) -> str:
@@ -78,7 +108,9 @@ def _slots_seen(lists: Lists) -> tuple[Array, Array, Array]:
 
 
 def _duplicates(lists: Lists) -> list[Finding]:
-    read, element, _ = _slots_seen(lists)
+    read, element, write = _slots_seen(lists)
+    chosen = lists.sure(write)
+    read, element = read[chosen], element[chosen]
     order = np.lexsort((element, read))
     same = (read[order][1:] == read[order][:-1]) & (element[order][1:] == element[order][:-1])
     found: list[Finding] = []
@@ -103,7 +135,8 @@ def _strange(lists: Lists) -> list[Finding]:
     read, element, write = _slots_seen(lists)
     writer = np.where(write >= 0, history.tx[np.maximum(write, 0)], -1)
     op = lists.read[read]
-    aborted = (writer >= 0) & (history.status[np.maximum(writer, 0)] == ABORTED)
+    aborted = lists.sure(write)
+    aborted[aborted] = history.status[writer[aborted]] == ABORTED
     found: list[Finding] = []
     told: set[tuple[str, int, int]] = set()
     for at in np.flatnonzero((writer < 0) | aborted)[: 4 * MOST].tolist():
@@ -131,7 +164,7 @@ def _intermediate(lists: Lists) -> list[Finding]:
     write = lists.writes.of(key, element)
     last = last_writes(history)
     writer = history.tx[np.maximum(write, 0)]
-    wrong = (write >= 0) & (writer != history.tx[op]) & ~last[np.maximum(write, 0)]
+    wrong = lists.sure(write) & (writer != history.tx[op]) & ~last[np.maximum(write, 0)]
     found = []
     for at in np.flatnonzero(wrong)[:MOST].tolist():
         reader, by = int(history.tx[op[at]]), int(writer[at])
@@ -147,7 +180,9 @@ def _intermediate(lists: Lists) -> list[Finding]:
 def _dirty_update(lists: Lists) -> list[Finding]:
     """An element of an aborted transaction below one of a committed one."""
     history, write = lists.history, lists.slot_write
-    status = np.where(write >= 0, history.status[history.tx[np.maximum(write, 0)]], ABORTED + 9)
+    status = np.full(len(write), ABORTED + 9)
+    sure = lists.sure(write)
+    status[sure] = history.status[history.tx[write[sure]]]
     same = lists.slot_key[1:] == lists.slot_key[:-1]
     found = []
     for at in np.flatnonzero(same & (status[:-1] == ABORTED) & (status[1:] == COMMITTED)).tolist():
@@ -197,35 +232,163 @@ def _internal(lists: Lists) -> list[Finding]:
     history = lists.history
     found = []
     for ops in by_transaction(history):
-        wrong = _contradiction(history.kind[ops].tolist(), [history.value[at] for at in ops])
-        if wrong is None:
-            continue
-        at, expected = wrong
-        op, tx = ops[at], int(history.tx[ops[at]])
-        said = (
-            f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "
-            f"{brief(history.value[op] or [])}, but after what it did before that, {expected}"
-        )
-        found.append(Finding("internal", (tx,), said, op))
+        wrong = _contradictions(history.kind[ops].tolist(), [history.value[at] for at in ops])
+        for type_, (at, expected) in wrong.items():
+            op, tx = ops[at], int(history.tx[ops[at]])
+            said = (
+                f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "
+                f"{brief(history.value[op] or [])}, but after what it did before that, {expected}"
+            )
+            found.append(Finding(type_, (tx,), said, op))
     return found
 
 
-def _contradiction(kinds: list[int], values: list[Any]) -> tuple[int, str] | None:
-    """The first read that contradicts the operations before it on the same key, and why."""
+def _contradictions(kinds: list[int], values: list[Any]) -> dict[str, tuple[int, str]]:
+    """The first read that contradicts the operations before it on the same key, and why, by type.
+
+    `internal` is any; `missed-own-write` one that does not end in what the transaction appended.
+    """
     known: list[Any] | None = None
+    since: list[Any] = []
     own: list[Any] = []
+    found: dict[str, tuple[int, str]] = {}
     for at, (kind, value) in enumerate(zip(kinds, values, strict=True)):
         if kind == APPEND:
+            since.append(value)
             own.append(value)
             continue
         told = value or []
-        if known is not None:
-            if told != known + own:
-                return at, f"it had to be {brief(known + own)}"
-        elif own and told[-len(own) :] != own:
-            return at, f"it had to end in {brief(own)}"
-        later = [one for kind, one in zip(kinds[at:], values[at:], strict=True) if kind != READ]
-        if any(one in told for one in later):
-            return at, "an element that it appended only later could not be there"
-        known, own = told, []
-    return None
+        if own and told[-len(own) :] != own:
+            found.setdefault("missed-own-write", (at, f"it had to end in {brief(own)}"))
+        if known is None and since and told[-len(since) :] != since:
+            found.setdefault("internal", (at, f"it had to end in {brief(since)}"))
+        if known is not None and told != known + since:
+            found.setdefault("internal", (at, f"it had to be {brief(known + since)}"))
+        known, since = told, []
+    return found
+
+
+class _Groups:
+    """Operations sorted by transaction and key; those of one transaction on one key are a group."""
+
+    def __init__(self, lists: Lists) -> None:
+        history = lists.history
+        count = len(history.tx)
+        self.ops: Array = np.lexsort((np.arange(count), history.key, history.tx))
+        tx, key = history.tx[self.ops], history.key[self.ops]
+        self.new: Array = np.ones(count, np.bool_)
+        self.new[1:] = (tx[1:] != tx[:-1]) | (key[1:] != key[:-1])
+        self.number: Array = np.cumsum(self.new) - 1
+        self.read: Array = history.kind[self.ops] == READ
+        length = np.zeros(count, np.int64)
+        length[lists.read] = lists.length
+        self.length: Array = length[self.ops]
+        place = np.full(count, NOWHERE)
+        shown = np.flatnonzero(lists.slot_write >= 0)[::-1]
+        place[lists.slot_write[shown]] = shown - lists.base[lists.slot_key[shown]]
+        self.place: Array = place[self.ops]
+        """Of appends, where their element stands in the list."""
+
+    def before(self, what: Array) -> Array:
+        """Of each operation, the sum of a column over those before it in its group."""
+        total = np.cumsum(what) - what
+        found: Array = total - total[self.new][self.number]
+        return found
+
+    def most(self, what: Array) -> Array:
+        """Of each operation, the largest of a column so far in its group."""
+        apart = self.number * (NOWHERE + 1)
+        found: Array = np.maximum.accumulate(what + apart) - apart
+        return found
+
+
+def _too_early(lists: Lists) -> list[Finding]:
+    """Transactions that read what they appended only later."""
+    history = lists.history
+    if not len(history.tx):
+        return []
+    groups = _Groups(lists)
+    later = ~groups.read & (groups.before(groups.read) > 0) & ~lists.shared[groups.ops]
+    longer = groups.most(np.where(groups.read, groups.length, 0)) > groups.place
+    later &= longer | lists.broken[history.key[groups.ops]]
+    found = []
+    for at in np.flatnonzero(later).tolist():
+        append, first = int(groups.ops[at]), at
+        while not groups.new[first]:
+            first -= 1
+        for op in groups.ops[first:at].tolist():
+            told = map(hashable, history.value[op] or []) if history.kind[op] == READ else ()
+            if hashable(history.value[append]) in told:
+                tx = int(history.tx[op])
+                said = (
+                    f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "
+                    f"{brief(history.value[op])}, with element {brief(history.value[append])}, "
+                    "which it appended only later"
+                )
+                found.append(Finding("future-read", (tx,), said, op))
+                break
+    return found
+
+
+def _out_of_order(lists: Lists) -> list[Finding]:
+    """Elements that stand in a list in another order than their transaction appended them."""
+    history = lists.history
+    if not len(history.tx):
+        return []
+    groups = _Groups(lists)
+    known = ~groups.read & ~lists.shared[groups.ops] & ~lists.broken[history.key[groups.ops]]
+    known &= history.status[history.tx[groups.ops]] != ABORTED
+    rows = np.flatnonzero(known)
+    number, place, ops = groups.number[rows], groups.place[rows], groups.ops[rows]
+    wrong = (number[1:] == number[:-1]) & (place[1:] < place[:-1])
+    found = []
+    for at in np.flatnonzero(wrong)[:MOST].tolist():
+        one, other = int(ops[at]), int(ops[at + 1])
+        key, tx = int(history.key[one]), int(history.tx[one])
+        read = int(lists.longest[key])
+        reader = int(history.tx[lists.read[read]])
+        said = (
+            f"{history.name(tx)} appended {brief(history.value[one])} to key {lists.key_name(key)} "
+            f"and then {brief(history.value[other])}, but {history.name(reader)} read it as "
+            f"{brief(lists.told(read))}"
+        )
+        weakest = "" if history.status[tx] == COMMITTED else "read-committed"
+        txns = tuple(sorted({reader, tx}))
+        found.append(Finding("incompatible-order", txns, said, other, weakest))
+    return found
+
+
+def fractured(lists: Lists, node: Array) -> list[Finding] | None:
+    """Reads of a part of what a transaction appended; None if there is too much to compare."""
+    history = lists.history
+    if not len(history.tx):
+        return []
+    groups = _Groups(lists)
+    ops, key = groups.ops, history.key[groups.ops]
+    known = ~lists.broken[key]
+    wrote = np.flatnonzero(known & ~groups.read & ~lists.shared[ops] & node[history.tx[ops]])
+    number, at = np.unique(groups.number[wrote], return_index=True)
+    first = np.full(int(groups.number[-1]) + 1, NOWHERE)
+    last = np.zeros(len(first), np.int64)
+    np.minimum.at(first, groups.number[wrote], groups.place[wrote])
+    np.maximum.at(last, groups.number[wrote], groups.place[wrote])
+    some = ops[wrote[at]]
+    written = Written(history.tx[some], history.key[some], first[number], last[number])
+    strange = [tx for one in _internal(lists) for tx in one.txns]
+    strange += [tx for one in _too_early(lists) for tx in one.txns]
+    reads = known & groups.read & (groups.before(groups.read) == 0)
+    rows = np.flatnonzero(reads & ~np.isin(history.tx[ops], strange))
+    count = groups.length[rows] - groups.before(~groups.read)[rows]
+    seen = Seen(history.tx[ops[rows]], key[rows], count)
+    found = fractures(written, seen, lists=True)
+    if found is None:
+        return None
+    told = []
+    for one in found[:MOST]:
+        name, writer = history.name(one.reader), history.name(one.writer)
+        said = (
+            f"{name} saw what {writer} appended to key {lists.key_name(one.seen)}, and not what "
+            f"{writer} appended to key {lists.key_name(one.missed)}: a part of {writer}"
+        )
+        told.append(Finding("fractured-read", tuple(sorted((one.reader, one.writer))), said))
+    return told

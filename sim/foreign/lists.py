@@ -4,17 +4,34 @@ Every element was appended once, so a list that is read tells who wrote before i
 order. All reads of a key must be beginnings of the longest one; elements that no read shows come
 after it. (Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
 Observations", VLDB 2020.)
+
+A transaction of which one append was read has happened, if it is indeterminate: all of it has. In
+which order appends stand that no read shows is open. An order of all that the graph without cycles
+allows puts them in place too; only snapshot isolation, where two that wrote a key may not overlap,
+can forbid each of their orders (`open_orders`).
 """
 
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
 
 from sim.columns.edges import RW, WR, WW, Edges, edges, joined
 from sim.columns.history import ABORTED, COMMITTED, NONE, Array
+from sim.columns.models import Model
 from sim.foreign import list_findings
 from sim.foreign.inference import Inferred, Writes, crossed, ranges
-from sim.foreign.transactions import APPEND, READ, Transactions, brief, interned, whole
+from sim.foreign.solver import Choice, Option
+from sim.foreign.transactions import (
+    APPEND,
+    READ,
+    Transactions,
+    brief,
+    hashable,
+    interned,
+    whole,
+)
 
 CHUNK: Final = 4_000_000
 _NOBODY: Final = np.empty(0, np.int64)
@@ -45,6 +62,9 @@ class Lists:
         value[written] = numbers
         self.appended: Array = value
         self.writes = Writes(history, value)
+        self.shared: Array = np.zeros(len(history.tx), np.bool_)
+        """Appends of an element that was appended to its key more than once."""
+        self.shared[self.writes.shared] = True
         self._order()
         self._compare()
 
@@ -83,6 +103,16 @@ class Lists:
             differs[start + np.searchsorted(ends[part] - low, wrong, side="right")] = True
             start = stop
         self.differs: Array = differs
+        self.broken: Array = np.zeros(len(self.history.keys), np.bool_)
+        """Keys of which reads contradict each other: no order of their appends is known."""
+        self.broken[key[differs]] = True
+
+    def sure(self, write: Array) -> Array:
+        """Of appends (-1: none), which were made, and by one transaction only."""
+        if not len(self.shared):
+            return write >= 0
+        known: Array = (write >= 0) & ~self.shared[np.maximum(write, 0)]
+        return known
 
     def element_name(self, element: int) -> str:
         """An element as it was told."""
@@ -97,14 +127,32 @@ class Lists:
         return self.history.value[int(self.read[read])] or []
 
 
-def infer(history: Transactions) -> Inferred:
-    """Edges and findings of a list-append history."""
+@dataclass(slots=True)
+class Known:
+    """What is known of a history's lists, and from that."""
+
+    lists: Lists
+    inferred: Inferred
+
+
+def infer(history: Transactions, model: Model) -> Known:
+    """Edges and findings of a list-append history.
+
+    Of read-uncommitted (PL-1) only what committed transactions wrote counts, in the order that
+    remains of each list without the rest.
+    """
     lists = Lists(history)
     node = history.status == COMMITTED
-    seen = _seen(lists)
-    node[history.tx[seen]] = True
-    node &= history.status != ABORTED
-    inferred = Inferred(node)
+    if model.name == "read-uncommitted":
+        inferred = Inferred(node)
+        list_findings.find_uncommitted(lists, inferred)
+        lists = Lists(_without_uncommitted(history))
+        list_findings.find_incompatible(lists, inferred)
+    else:
+        node[history.tx[_seen(lists)]] = True
+        node &= history.status != ABORTED
+        inferred = Inferred(node)
+        list_findings.find(lists, inferred)
     if len(lists.writes.twice):
         op = int(lists.writes.twice[0])
         inferred.open.append(
@@ -115,21 +163,79 @@ def infer(history: Transactions) -> Inferred:
         )
     slots = _Slots(lists, node)
     inferred.blocks = [slots.ww(), *slots.reads(), slots.unseen()]
-    list_findings.find(lists, inferred)
     inferred.leave_out(lists.key_name(key) for key in slots.dropped)
-    return inferred
+    return Known(lists, inferred)
+
+
+def _without_uncommitted(history: Transactions) -> Transactions:
+    """The same history; its reads without the elements that only others than committed wrote."""
+    append = history.kind == APPEND
+    committed = history.status[history.tx] == COMMITTED
+    kept = _elements(history, np.flatnonzero(append & committed))
+    gone = _elements(history, np.flatnonzero(append & ~committed)) - kept
+    if not gone:
+        return history
+    value = list(history.value)
+    for op in np.flatnonzero(history.kind == READ).tolist():
+        key = int(history.key[op])
+        told = value[op] or []
+        value[op] = [one for one in told if (key, hashable(one)) not in gone]
+    return replace(history, value=value)
+
+
+def _elements(history: Transactions, ops: Array) -> set[tuple[int, Any]]:
+    return {(int(history.key[op]), hashable(history.value[op])) for op in ops.tolist()}
 
 
 def _seen(lists: Lists) -> Array:
-    """The appends whose element was read."""
-    found = lists.slot_write[lists.slot_write >= 0]
+    """The appends whose element was read, and that are nobody else's."""
+    found = lists.slot_write[lists.sure(lists.slot_write)]
     if not lists.differs.any():
         return found
     chosen = np.flatnonzero(lists.differs)
     at = ranges(lists.first[chosen], lists.length[chosen])
     key = np.repeat(lists.history.key[lists.read[chosen]], lists.length[chosen])
     also = lists.writes.of(key, lists.element[at])
-    return np.concatenate([found, also[also >= 0]])
+    return np.concatenate([found, also[lists.sure(also)]])
+
+
+def open_orders(known: Known, most: int) -> list[Choice] | None:
+    """Every two transactions that appended to a key what no read shows: either may be the first.
+
+    What they are about is the key. None if there are more than `most`.
+    """
+    lists, node = known.lists, known.inferred.node
+    ops = _unseen(lists, node)
+    key, tx = lists.history.key[ops], lists.history.tx[ops]
+    both = np.unique(np.stack([key, tx]), axis=1)
+    _, count = np.unique(both[0], return_counts=True)
+    if int((count * (count - 1) // 2).sum()) > most:
+        return None
+    found: list[Choice] = []
+    for one in np.split(both, np.flatnonzero(np.diff(both[0])) + 1, axis=1):
+        for first, second in combinations(one[1].tolist(), 2):
+            ways = Option(((first, second),)), Option(((second, first),))
+            found.append(Choice(*ways, (int(one[0, 0]),)))
+    return found
+
+
+def _unseen(lists: Lists, node: Array) -> Array:
+    """Appends of nodes that no read shows, of keys whose reads agree."""
+    history = lists.history
+    append = np.flatnonzero((history.kind == APPEND) & node[history.tx])
+    append = append[~np.isin(append, lists.slot_write) & ~lists.shared[append]]
+    return append[~lists.broken[history.key[append]]]
+
+
+def in_turn(known: Known, rank: Array) -> Edges:
+    """The same appends put behind each other by the rank of their transactions."""
+    lists = known.lists
+    ops = _unseen(lists, known.inferred.node)
+    key, tx = lists.history.key[ops], lists.history.tx[ops]
+    order = np.lexsort((tx, rank[tx], key))
+    key, tx, ops = key[order], tx[order], ops[order]
+    same = (key[1:] == key[:-1]) & (tx[1:] != tx[:-1])
+    return edges(tx[:-1][same], tx[1:][same], WW, ops[1:][same])
 
 
 class _Slots:
@@ -141,9 +247,10 @@ class _Slots:
         self._history = lists.history
         write = lists.slot_write
         writer = np.where(write >= 0, lists.history.tx[np.maximum(write, 0)], NONE)
-        real = (writer >= 0) & node[np.maximum(writer, 0)] if len(node) else writer >= 0
+        real = lists.sure(write) & ~lists.broken[lists.slot_key]
+        real[real] = node[writer[real]]
         self._real = np.flatnonzero(real)
-        """Slots that a node wrote."""
+        """Slots that a node wrote, of keys whose order is known."""
         self._writer = writer[self._real]
         self._key = lists.slot_key[self._real]
         self._write = write[self._real]
@@ -160,7 +267,7 @@ class _Slots:
     def reads(self) -> list[Edges]:
         """From the writer of what was read last to the reader, from there to the next writer."""
         lists, history = self._lists, self._history
-        good = np.flatnonzero(~lists.differs)
+        good = np.flatnonzero(~lists.broken[history.key[lists.read]])
         op = lists.read[good]
         key, reader = history.key[op], history.tx[op]
         after = lists.base[key] + lists.length[good]
@@ -179,13 +286,8 @@ class _Slots:
     def unseen(self) -> Edges:
         """From the last writer, and from whoever read all, to those whose elements nobody read."""
         lists, history = self._lists, self._history
-        append = np.flatnonzero((history.kind == APPEND) & self._node[history.tx])
-        append = append[history.status[history.tx[append]] == COMMITTED]
-        append = append[~np.isin(append, lists.slot_write)]
+        append = _unseen(lists, self._node)
         append = append[lists.longest[history.key[append]] >= 0]
-        if lists.differs.any():
-            broken = np.unique(history.key[lists.read[lists.differs]])
-            append = append[~np.isin(history.key[append], broken)]
         if not len(append):
             return joined([])
         key = history.key[append]

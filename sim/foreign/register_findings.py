@@ -93,17 +93,23 @@ def _internal(registers: Registers) -> list[Finding]:
     history = registers.history
     found = []
     for ops in by_transaction(history):
+        own, told = -1, set()
         for before, op in pairwise(ops):
-            if history.kind[op] != READ or registers.version[op] == registers.version[before]:
+            own = before if history.kind[before] != READ else own
+            if history.kind[op] != READ:
                 continue
-            tx = int(history.tx[op])
-            did = "read" if history.kind[before] == READ else "wrote"
-            said = (
-                f"{history.name(tx)} {did} {_what(registers, before)}, and then read "
-                f"{brief(history.value[op])} there"
-            )
-            found.append(Finding("internal", (tx,), said, op))
-            break
+            wrong = {"internal": before, "missed-own-write": own}
+            for type_, other in wrong.items():
+                if other < 0 or type_ in told or registers.version[op] == registers.version[other]:
+                    continue
+                told.add(type_)
+                tx = int(history.tx[op])
+                did = "read" if history.kind[other] == READ else "wrote"
+                said = (
+                    f"{history.name(tx)} {did} {_what(registers, other)}, and then read "
+                    f"{brief(history.value[op])} there"
+                )
+                found.append(Finding(type_, (tx,), said, op))
     return found + _too_early(registers)
 
 
@@ -117,5 +123,5 @@ def _too_early(registers: Registers) -> list[Finding]:
     for op in reads[early].tolist():
         tx = int(history.tx[op])
         said = f"{history.name(tx)} read {_what(registers, op)} before it wrote that"
-        found.append(Finding("internal", (tx,), said, op))
+        found.append(Finding("future-read", (tx,), said, op))
     return found

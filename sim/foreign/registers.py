@@ -1,10 +1,14 @@
 """Read-write registers: what of the order of versions follows from what is known.
 
-Reads tell whose value they saw, not which value came before it. That the initial state comes before
-all else follows by itself; a transaction that read a value and wrote another put the second after
-the first; where the model keeps the order of a process, or real time, whoever touched a value
-(read or wrote it) before somebody touched another one shows that the first is the older. The rest
-stays open, and `completion` looks for one order of versions that explains everything.
+Reads tell whose value they saw, not which value came before it. What follows without any assumption
+is a fact: the initial state comes before all else, and a transaction that read a value and wrote
+another put the second after the first. Where a model keeps the order of a process, or real time, of
+two values written one after the other the first is the older; cycles that need this are named for
+it (`-process`, `-realtime`). Up to read-atomic that decides everything (`fractured`). Above, more
+follows if the model holds: who saw a transaction saw all of it, and versions come into force in the
+order in which processes, or real time, show them (`assumed`). Where that contradicts itself the
+model is broken, but no single read is to blame: that is `cyclic-versions`. The rest stays open, and
+`completion` and `solver` look for an order of versions that explains everything.
 """
 
 from dataclasses import dataclass
@@ -12,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.columns.edges import PROCESS, REALTIME, RW, WR, WW, Edges, edges, joined
+from sim.columns.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edges, joined
 from sim.columns.history import ABORTED, COMMITTED, NONE, Array
 from sim.columns.models import Model
 from sim.foreign import register_findings
@@ -60,7 +64,7 @@ class Registers:
         writes = Writes(history, value)
         self.twice: Array = writes.twice
         self.doubtful: Array = np.zeros(len(known), np.bool_)
-        self.doubtful[self.version[writes.twice]] = True
+        self.doubtful[self.version[writes.shared]] = True
         written = np.flatnonzero(history.kind != READ)
         self.write: Array = np.full(len(known), NONE)
         self.write[self.version[written]] = writes.of(history.key[written], value[written])
@@ -92,12 +96,24 @@ class Registers:
         at = int(np.flatnonzero(self.version == version)[0])
         return brief(self.history.value[at])
 
+    def key_name(self, version: int) -> str:
+        """The key of a version, as it was told."""
+        return brief(self.history.keys[int(self.of_key[version])])
+
     def wr(self) -> Edges:
         """From the writer of each value to its readers."""
         write = self.write[self.version[self.read]]
         chosen = write >= 0
         op = self.read[chosen]
         return edges(self.history.tx[write[chosen]], self.history.tx[op], WR, op)
+
+    def overwritten(self, pairs: Pairs) -> Edges:
+        """The rw edges that follow from the order of pairs of versions.
+
+        The writers of these pairs are ordered by what they read, or by time, themselves.
+        """
+        kept = self.installed[pairs.newer] & (pairs.older != pairs.newer)
+        return self._rw(pairs.older[kept], pairs.newer[kept], pairs.mark[kept])
 
     def from_pairs(self, pairs: Pairs) -> list[Edges]:
         """ww and rw edges that follow from the order of pairs of versions."""
@@ -148,6 +164,11 @@ class Registers:
         ops = np.sort(np.concatenate([reads, writes]))
         return ops, self.version[ops]
 
+    def writes(self) -> tuple[Array, Array]:
+        """The operations that installed a version, and these versions; by operation."""
+        ops = np.sort(self.write[self.installed])
+        return ops, self.version[ops]
+
 
 @dataclass(slots=True)
 class Known:
@@ -158,9 +179,12 @@ class Known:
 
 
 def infer(history: Transactions, model: Model) -> Known:
-    """Edges and findings of a register history, as far as they follow."""
+    """Edges and findings of a register history, as far as they are facts."""
     registers = Registers(history)
-    inferred = Inferred(registers.node)
+    node = registers.node
+    if model.name == "read-uncommitted":
+        node = history.status == COMMITTED
+    inferred = Inferred(node)
     if len(registers.twice):
         op = int(registers.twice[0])
         inferred.open.append(
@@ -169,23 +193,46 @@ def infer(history: Transactions, model: Model) -> Known:
             f"{brief(history.keys[int(history.key[op])])} by {history.name(int(history.tx[op]))}: "
             "whose value was read is not certain"
         )
-    pairs = _pairs(registers, model)
-    inferred.blocks = [registers.wr(), *registers.from_pairs(pairs)]
+    if model.name != "read-uncommitted":
+        inferred.blocks = [registers.wr()]
+    if model.forbids_type("G-single"):
+        inferred.blocks.append(registers.overwritten(_known(registers, model)))
     register_findings.find(registers, inferred)
-    keys = registers.of_key[registers.dropped].tolist()
-    inferred.leave_out(brief(history.keys[key]) for key in keys)
+    leave_out(registers, inferred)
     return Known(registers, inferred)
 
 
-def _pairs(registers: Registers, model: Model) -> Pairs:
-    found = [_within(registers)] if model.name != "read-uncommitted" else []
-    if model.forbids_type("G-single"):
-        found.append(_in_reads(registers))
+def leave_out(registers: Registers, inferred: Inferred) -> None:
+    """Tell of which keys not every pair was compared."""
+    keys = registers.of_key[registers.dropped].tolist()
+    inferred.leave_out(brief(registers.history.keys[key]) for key in keys)
+    registers.dropped.clear()
+
+
+def _known(registers: Registers, model: Model) -> Pairs:
+    """The order of versions as far as writers tell it: by what they read, by when they wrote."""
+    found = [_within(registers)]
     if model.level:
-        found.append(_in_sessions(registers))
+        found.append(_in_sessions(registers, registers.writes()))
     if model.level > 1:
-        found.append(_in_time(registers))
-    found.append(_initial(registers, found))
+        found.append(_in_time(registers, registers.writes()))
+    found.append(_initial(registers, found[:1]))
+    return _together(found)
+
+
+def assumed(registers: Registers, model: Model) -> list[Edges]:
+    """What follows if a history keeps to a model, from snapshot isolation upwards."""
+    within = _within(registers)
+    found = [within, in_reads(registers)[0]]
+    if model.level:
+        found.append(_in_sessions(registers, registers.touches()))
+    if model.level > 1:
+        found.append(_in_time(registers, registers.touches()))
+    found.append(_initial(registers, [within]))
+    return registers.from_pairs(_together(found))
+
+
+def _together(found: list[Pairs]) -> Pairs:
     return Pairs(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
 
 
@@ -214,10 +261,10 @@ def _within(registers: Registers) -> Pairs:
     return Pairs(older, newer, np.zeros(len(older), np.int64))
 
 
-def _in_reads(registers: Registers) -> Pairs:
+def in_reads(registers: Registers) -> tuple[Pairs, Array]:
     """Who saw a transaction saw all of it: what else it wrote is older than what was read there.
 
-    That holds where no fractured read is allowed, from snapshot isolation upwards.
+    That holds where no fractured read is allowed, from read-atomic upwards. Told with each reader.
     """
     history = registers.history
     tx_of, key_of = history.tx.tolist(), registers.of_key.tolist()
@@ -230,7 +277,7 @@ def _in_reads(registers: Registers) -> Pairs:
     for op in registers.read[registers.node[history.tx[registers.read]]].tolist():
         version = int(registers.version[op])
         reads.setdefault(tx_of[op], {}).setdefault(key_of[version], version)
-    older, newer = [], []
+    older, newer, readers = [], [], []
     for reader, seen in reads.items():
         if len(seen) < 2:
             continue
@@ -241,14 +288,16 @@ def _in_reads(registers: Registers) -> Pairs:
                 if there != other:
                     older.append(other)
                     newer.append(there)
-    marks = np.zeros(len(older), np.int64)
-    return Pairs(np.asarray(older, np.int64), np.asarray(newer, np.int64), marks)
+                    readers.append(reader)
+    marks = np.full(len(older), ATOMIC)
+    pairs = Pairs(np.asarray(older, np.int64), np.asarray(newer, np.int64), marks)
+    return pairs, np.asarray(readers, np.int64)
 
 
-def _in_sessions(registers: Registers) -> Pairs:
+def _in_sessions(registers: Registers, touches: tuple[Array, Array]) -> Pairs:
     """A process sees the versions of a key in their order."""
     history = registers.history
-    ops, version = registers.touches()
+    ops, version = touches
     tx = history.tx[ops]
     kept = (history.status[tx] == COMMITTED) & (history.begin[tx] >= 0)
     ops, version, tx = ops[kept], version[kept], tx[kept]
@@ -261,10 +310,10 @@ def _in_sessions(registers: Registers) -> Pairs:
     return Pairs(older, newer, np.full(len(older), PROCESS))
 
 
-def _in_time(registers: Registers) -> Pairs:
+def _in_time(registers: Registers, touches: tuple[Array, Array]) -> Pairs:
     """A version touched before another one's touch began is the older one."""
     history = registers.history
-    ops, version = registers.touches()
+    ops, version = touches
     tx = history.tx[ops]
     end, begin = history.end[tx], history.begin[tx]
     ended, began = end >= 0, begin >= 0

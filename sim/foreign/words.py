@@ -9,6 +9,7 @@ from sim.columns.search import Link
 from sim.columns.verdict import Anomaly, Step
 from sim.columns.words import contradiction
 from sim.foreign.inference import Finding
+from sim.foreign.reasons import Reasons
 from sim.foreign.transactions import READ, Transactions, brief
 from sim.foreign.workloads import LIST
 
@@ -16,8 +17,11 @@ from sim.foreign.workloads import LIST
 class Words:
     """Makes the sentences for one history."""
 
-    def __init__(self, history: Transactions, workload: str) -> None:
+    def __init__(
+        self, history: Transactions, workload: str, reasons: Reasons | None = None
+    ) -> None:
         self._history = history
+        self._reasons = reasons
         self._lists = workload == LIST
 
     def cycle(self, cycle: Cycle) -> Anomaly:
@@ -71,30 +75,26 @@ class Words:
                 return f"{source} had completed before {target} was invoked"
             process = int(history.process[link.source])
             return f"process {process} did {source} before {target}"
-        key = f"key {self._key(link.why)}"
-        seen = brief(history.value[link.why])
-        if link.kind & WW:
-            return self._followed(link, key)
-        if link.kind & WR:
-            by = self._wrote(link.source, int(history.key[link.why]))
-            return f"{target} read {seen} at {key}, and {source} had {by}"
-        by = self._wrote(link.target, int(history.key[link.why]))
-        return f"{source} read {seen} at {key}, before {target} had {by}{self._inferred(link)}"
+        said = self._data(link)
+        reason = "" if self._reasons is None else self._reasons.of(link)
+        return f"{said}: {reason}" if reason else said
 
-    def _followed(self, link: Link, key: str) -> str:
+    def _data(self, link: Link) -> str:
         history = self._history
-        number = int(history.key[link.why])
-        one, other = self._wrote(link.source, number), self._wrote(link.target, number)
         source, target = history.name(link.source), history.name(link.target)
-        return f"{source} had {one} at {key}, and {target} {other} after it{self._inferred(link)}"
-
-    def _inferred(self, link: Link) -> str:
-        if link.kind & REALTIME:
-            return ", which real time tells"
-        return ", which the order of a process tells" if link.kind & PROCESS else ""
+        number, key = int(history.key[link.why]), f"key {self._key(link.why)}"
+        seen = brief(history.value[link.why])
+        one, other = self._wrote(link.source, number), self._wrote(link.target, number)
+        verb = "appended" if self._lists else "wrote"
+        if link.kind & WR:
+            return f"{target} read {seen} at {key}, and {source} {verb} {one}"
+        newer = f"which is older than the {other} that {target} {verb}"
+        if link.kind & RW:
+            return f"{source} read {seen} at {key}, {newer}"
+        return f"{source} {verb} {one} at {key}, {newer}"
 
     def _wrote(self, tx: int, key: int) -> str:
-        """What a transaction wrote to a key."""
+        """The values that a transaction wrote to a key."""
         history = self._history
         low, high = (int(at) for at in history.tx.searchsorted([tx, tx + 1]))
         found = [
@@ -102,4 +102,4 @@ class Words:
             for op in range(low, high)
             if history.key[op] == key and history.kind[op] != READ
         ]
-        return f"{'appended' if self._lists else 'written'} {', '.join(found)}"
+        return ", ".join(found)

@@ -15,7 +15,11 @@ from pathlib import Path
 from sim.cli import main
 
 FOLDER = Path(__file__).parent / "foreign"
-TEXTS = ("list-append/G-single", "list-append/incompatible-order", "rw-register/unknown-order")
+TEXTS = (
+    "list-append/G-single",
+    "list-append/incompatible-order",
+    "rw-register/unknown-written-twice",
+)
 STORIES = {
     str(path.relative_to(FOLDER).with_suffix("")): path for path in sorted(FOLDER.glob("*/*.edn"))
 }

@@ -33,7 +33,9 @@ from tests.columns_reference import (
 
 CASES = int(os.environ.get("DDLSIM_CASES", "400"))
 THROUGH = {"G0": ("ww", ["ww"]), "G1c": ("wr", ["ww", "wr"]), "G-single": ("rw", ["ww", "wr"])}
-SINGLE = {"internal", "G1a", "G1b", "garbage-read", "dirty-update"}
+SINGLE = {
+    "internal", "G1a", "G1b", "garbage-read", "dirty-update", "future-read", "missed-own-write",
+}  # fmt: skip
 
 
 def compare(found: ColumnHistory) -> None:

@@ -40,7 +40,7 @@ def test_under_skew_windows_are_mended_and_nothing_is_found(spark: Any, tmp_path
     assert (found.valid, found.certificate) == (True, "order")
 
 
-@pytest.mark.parametrize("model", ["strict-serializable", "snapshot-isolation"])
+@pytest.mark.parametrize("model", ["strict-serializable", "snapshot-isolation", "read-atomic"])
 def test_every_planted_anomaly_is_found_and_told_alike(
     spark: Any, tmp_path: Path, model: str
 ) -> None:

@@ -15,6 +15,7 @@ from sim.columns.verdict import Verdict
 
 CLEAN = history(7, Shape(300, sessions=10, skew=300))
 BESIDE = {
+    "internal": {"missed-own-write"},
     "G1b": {"G-single"},
     "long-fork": {"G-nonadjacent"},
     "lost-update": {"G-single"},

@@ -1,0 +1,126 @@
+"""The judge of foreign histories against the oracle, over many small histories and every model.
+
+python -m tests.isolation.agree --histories 20000
+
+"ok" may be said only of what the oracle explains, "violated" only of what it does not; `not` names
+only models that the oracle refutes too and that the file fails when asked for. How often the answer
+is "unknown" is told.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from sim.foreign import jepsen
+from tests.isolation import made, oracle
+from tests.isolation.oracle import MODELS, Transaction
+
+
+class Sum(NamedTuple):
+    """Answers by workload, model, validity and answer; and what disagrees, in words."""
+
+    answers: Counter[tuple[str, str, bool, str]]
+    wrong: list[str]
+    open: Counter[bool]
+    """Answers "unknown", by whether a value was written twice to a key."""
+
+
+def text_of(history: tuple[Transaction, ...]) -> bytes:
+    """A history as JSON lines."""
+    return "".join(f"{json.dumps(one)}\n" for one in made.entries(history)).encode()
+
+
+def workload_of(history: tuple[Transaction, ...]) -> str:
+    """Lists or registers."""
+    names = {name for one in history for name, _, _ in one.operations}
+    return "registers" if "w" in names else "lists" if "append" in names else "reads"
+
+
+def answers_of(history: tuple[Transaction, ...]) -> dict[str, Any]:
+    """The verdict on a history under every model."""
+    data = text_of(history)
+    return {name: jepsen.judge(jepsen.parse(data), name).verdict for name in MODELS}
+
+
+def ambiguous(history: tuple[Transaction, ...]) -> bool:
+    """Whether a value was written twice to a key: at read-uncommitted nothing is defined then."""
+    written = Counter(
+        (key, value) for one in history for name, key, value in one.operations if name != "r"
+    )
+    return any(count > 1 for count in written.values())
+
+
+def compare(seed: int, found: Sum) -> None:
+    """One history under every model."""
+    history = made.made(seed)
+    verdicts = answers_of(history)
+    skipped = {"read-uncommitted"} if ambiguous(history) else set()
+    valid = {name: oracle.explained(history, name) for name in MODELS if name not in skipped}
+    for name, is_valid in valid.items():
+        verdict = verdicts[name]
+        found.answers[workload_of(history), name, is_valid, str(verdict.valid)] += 1
+        found.open[ambiguous(history)] += verdict.valid == "unknown"
+        if verdict.valid in {True, False} and verdict.valid is not is_valid:
+            found.wrong.append(f"seed {seed}, {name}: {verdict.valid}, but {is_valid}: "
+                               f"{verdict.types}")  # fmt: skip
+        for other in set(verdict.ruled_out) & valid.keys():
+            if valid[other] or verdicts[other].valid is not False:
+                found.wrong.append(
+                    f"seed {seed}, {name}: not {other}, but that is {valid[other]}, and asked for "
+                    f"it {verdicts[other].valid}: {verdict.types}"
+                )
+        if verdict.valid is False and name not in verdict.ruled_out:
+            found.wrong.append(f"seed {seed}, {name}: violated, and not in `not`: {verdict.types}")
+
+
+def compared(seeds: Iterable[int]) -> Sum:
+    """All of them."""
+    found = Sum(Counter(), [], Counter())
+    for seed in seeds:
+        try:
+            compare(seed, found)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error
+    return found
+
+
+def table(found: Sum) -> str:
+    """The answers as a table."""
+    valid = f"{'valid: ok':>12}{'unknown':>9}{'wrong':>7}"
+    invalid = f"{'invalid: violated':>18}{'unknown':>9}{'wrong':>7}"
+    lines = [f"{'':44}{valid}   {invalid}"]
+    for workload in ("lists", "registers", "reads"):
+        for name in MODELS:
+            cells = [
+                found.answers[workload, name, valid, answer]
+                for valid, right in ((True, "True"), (False, "False"))
+                for answer in (right, "unknown", str(not valid))
+            ]
+            if any(cells):
+                lines.append(
+                    f"{workload:10}{name:34}{cells[0]:>12}{cells[1]:>9}{cells[2]:>7}   "
+                    f"{cells[3]:>18}{cells[4]:>9}{cells[5]:>7}"
+                )
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Compare, print, and end with 1 if anything disagrees."""
+    parser = argparse.ArgumentParser(prog="python -m tests.isolation.agree", description=__doc__)
+    parser.add_argument("--histories", type=int, default=20_000)
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args(arguments)
+    found = compared(range(options.first, options.first + options.histories))
+    sys.stdout.write(f"{table(found)}\n")
+    sys.stdout.write(f"unknown where no value was written twice to a key: {found.open[False]}\n")
+    for line in found.wrong[:40]:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"{len(found.wrong)} disagreements\n")
+    return 1 if found.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+"""The judge of foreign histories and a brute-force oracle agree.
+
+`python -m tests.isolation.agree --histories 20000` compares as many as one likes.
+"""
+
+import pytest
+
+from tests.isolation import agree, made, oracle
+from tests.isolation.oracle import MODELS, Transaction
+
+SAMPLE = range(150)
+
+
+def test_the_judge_agrees_with_the_oracle_on_a_sample() -> None:
+    found = agree.compared(SAMPLE)
+    assert found.wrong == []
+    assert found.open[False] == 0, agree.table(found)
+
+
+def test_the_sample_has_every_kind_of_answer() -> None:
+    """Else the agreement would show little."""
+    valid = dict.fromkeys(MODELS, 0)
+    for seed in SAMPLE:
+        history = made.made(seed)
+        for name in MODELS:
+            valid[name] += oracle.explained(history, name)
+    assert all(20 < count < len(SAMPLE) - 3 for count in valid.values()), valid
+
+
+def _t(
+    *operations: tuple[str, int, object], at: int, process: int = -1, **more: str
+) -> Transaction:
+    return Transaction(operations, more.get("status", "ok"), process if process >= 0 else at,
+                       10 * at, 10 * at + 5)  # fmt: skip
+
+
+TEXTBOOK = {
+    "dirty read": (
+        [_t(("w", 0, 1), at=0, status="fail"), _t(("r", 0, 1), at=1)],
+        "read-uncommitted",
+    ),
+    "fractured read": (
+        [_t(("w", 0, 1), ("w", 1, 1), at=0), _t(("r", 0, 1), ("r", 1, None), at=1)],
+        "read-committed",
+    ),
+    "lost update": (
+        [_t(("r", 0, None), ("w", 0, 1), at=0), _t(("r", 0, None), ("w", 0, 2), at=1)],
+        "read-atomic",
+    ),
+    "long fork": (
+        [_t(("w", 0, 1), at=0), _t(("w", 1, 1), at=1), _t(("r", 0, 1), ("r", 1, None), at=2),
+         _t(("r", 0, None), ("r", 1, 1), at=3)],
+        "read-atomic",
+    ),
+    "write skew": (
+        [_t(("r", 0, None), ("w", 1, 1), at=0), _t(("r", 1, None), ("w", 0, 1), at=1)],
+        "snapshot-isolation",
+    ),
+    "stale read": (
+        [_t(("w", 0, 1), at=0), _t(("r", 0, None), at=1)],
+        "strong-session-serializable",
+    ),
+    "stale read of an own session": (
+        [_t(("w", 0, 1), at=0, process=1), _t(("r", 0, None), at=1, process=1)],
+        "serializable",
+    ),
+}  # fmt: skip
+"""Histories of the literature and the strongest model that allows them, of those in one line."""
+LINE = (
+    "read-uncommitted", "read-committed", "read-atomic", "snapshot-isolation", "serializable",
+    "strong-session-serializable", "strict-serializable",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTBOOK)
+def test_the_oracle_knows_the_anomalies_of_the_literature(name: str) -> None:
+    history, strongest = TEXTBOOK[name]
+    allowed = [oracle.explained(tuple(history), model) for model in LINE]
+    assert allowed == [at <= LINE.index(strongest) for at in range(len(LINE))]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_stronger_model_of_the_oracle_allows_no_more(seed: int) -> None:
+    history = made.made(seed)
+    if agree.ambiguous(history):
+        return
+    allowed = [oracle.explained(history, model) for model in LINE]
+    assert allowed == sorted(allowed, reverse=True)
