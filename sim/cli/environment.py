@@ -47,9 +47,9 @@ def defaults(parser: argparse.ArgumentParser, variables: dict[str, str]) -> dict
 def doubtful(variables: dict[str, str], parsers: list[argparse.ArgumentParser]) -> None:
     """Tell of variables that look like ours and are not: a slip of the pen would be silent."""
     known = {DEBUG, *(name for parser in parsers for name in flags(parser))}
-    for name in sorted(set(variables) - known):
+    for name in sorted(one for one in set(variables) - known if one.startswith(PREFIX)):
         found = get_close_matches(name, sorted(known), n=1, cutoff=0.85)
-        if found and name.startswith(PREFIX):
+        if found:
             note(f"{name} is not used; did you mean {found[0]}?")
 
 

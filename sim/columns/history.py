@@ -34,6 +34,8 @@ PRECEDES: Final = 6
 """Nothing was read, but the transaction is known to precede the next version: rw without wr."""
 KINDS: Final = ("read", "write", "append", "list-read", "predicate", "schema-use", "precedes")
 
+SPARE_KEYS: Final = 1_000_000
+"""Numbers of keys that may lie between those in use; each takes memory."""
 NONE: Final = -1
 """An instant, a timestamp, a process or a version that is not known, or does not count."""
 
@@ -163,6 +165,8 @@ def check(history: ColumnHistory) -> None:
     _check_names(history)
     if not history.operations:
         return
+    most = 8 * history.operations + SPARE_KEYS
+    _refuse(history, history.key >= most, "keys are numbered without gaps: renumber them")
     tx, n = history.tx, history.transactions
     _refuse(history, (tx < 0) | (tx >= n), f"its transaction is not one of 0 to {n - 1}")
     _refuse(history, np.append(False, tx[1:] < tx[:-1]), "operations are not sorted by transaction")

@@ -152,3 +152,11 @@ def test_a_column_that_stands_twice(tmp_path: Path) -> None:
     sealed.write(table.append_column("begin", table.column("begin")), path)
     with pytest.raises(HistoryError, match="2 columns begin"):
         read(path)
+
+
+def test_a_key_beyond_all_others_is_refused_before_it_takes_memory() -> None:
+    with pytest.raises(HistoryError, match="keys are numbered without gaps"):
+        make(
+            transactions={"begin": [0]},
+            operations={"tx": [0], "key": [2**31 - 1], "kind": [1], "version": [1]},
+        )
