@@ -88,6 +88,7 @@ BRANCHES: Final = (
     Probe("transborder-commit", "a transaction committed across a schema change"),
     Probe("finish-resent", "the outcome of a transaction was sent again"),
     Probe("cleanup-resent", "a clean-up was sent again"),
+    Probe("enlisted-before-activation", "a version was enlisted whose end was known already"),
     Probe("marked-rollback", "an open transaction was marked for rollback"),
     Probe("enlisted-under-two-names", "a transaction met one table under two names"),
     Probe("lock-wait", "an operation waited for a lock"),

@@ -73,6 +73,7 @@ class Coordinator(Marking):
         leases: Leases,
         placement: Placement,
     ) -> None:
+        super().__init__()
         self.node = node
         self.strategy = strategy
         self.sync = sync
@@ -135,13 +136,15 @@ class Coordinator(Marking):
         return Answer(self.node.clock.now()) if reason is None else self.refusal(reason)
 
     def roll_back(self, sender: str, request: ClientRollback) -> Answer | Refusal:
-        """Roll the client's transaction back."""
+        """Roll the client's transaction back; one that has been rolled back already is so still."""
         del sender
         self._merge(request.session_ts)
         refreshing = self._refreshing.pop(request.tx, None)
-        tx = self._active(request.tx if refreshing is None else refreshing[0].id.label)
+        label = request.tx if refreshing is None else refreshing[0].id.label
+        tx = self._active(label)
         if type(tx) is Reason:
-            return self.refusal(tx)
+            aborted = label in self.aborted
+            return Answer(self.node.clock.now()) if aborted else self.refusal(tx)
         assert type(tx) is Transaction, tx
         self.ends.abort(tx, Reason.ROLLED_BACK)
         return Answer(self.node.clock.now())

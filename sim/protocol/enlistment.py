@@ -78,4 +78,5 @@ def _one(
                 found.version,
             )
         )
+    coordinator.enlisted(tx, enlistment)
     return enlistment

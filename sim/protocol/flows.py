@@ -268,14 +268,14 @@ async def answer_at_once(coordinator: "Coordinator", tx: "Transaction") -> None:
 async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:
     """Mark what can no longer commit, and roll it back once the update is active [110.valid.3].
 
-    A mark is the bound commit_ts < Tu. It is set when the update is known, tested where commit_ts
-    is fixed, and never undoes a commit_ts already fixed; only when this node's clock has passed Tu,
-    so that every later commit_ts would be out of bounds, is the transaction rolled back at once.
+    A mark is the bound commit_ts < Tu. It is set when the update is known, or where the transaction
+    enlists the old version after that; it is tested where commit_ts is fixed, and never undoes a
+    commit_ts already fixed. Only when this node's clock has passed Tu, so that every later
+    commit_ts would be out of bounds, is whatever is doomed by then rolled back at once.
     """
-    marked = coordinator.mark_incompatible(applied)
-    if marked:
-        await coordinator.node.clock_passes(applied.activation_ts)
-        coordinator.roll_back_marked(marked)
+    coordinator.mark_incompatible(applied)
+    await coordinator.node.clock_passes(applied.activation_ts)
+    coordinator.roll_back_marked(coordinator.mark_incompatible(applied))
 
 
 async def stamp_at_once(coordinator: "Coordinator", tx: "Transaction") -> None:

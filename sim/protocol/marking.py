@@ -1,14 +1,18 @@
 """Rollback-only marks on what an incompatible change dooms: the bound commit_ts < Tu [110.valid.3].
 
-A mark never undoes a commit_ts that is fixed already; outcomes do not depend on it.
+A mark never undoes a commit_ts that is fixed already; outcomes do not depend on it. A transaction
+may enlist the old version until that ends, long after the change is known: so transactions are
+looked at when a change becomes known, when they enlist a version whose end is known, and at Tu.
 """
 
 from sim.model.ports import Node
 from sim.model.reasons import Reason
 from sim.protocol.commit import TransactionEnds
 from sim.protocol.meta_commands import AppliedUpdate
+from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
-from sim.protocol.transaction import ACTIVE, Transaction
+from sim.protocol.transaction import ACTIVE, Enlistment, Transaction
+from sim.units import Timestamp
 
 
 class Marking:
@@ -16,28 +20,48 @@ class Marking:
 
     node: Node
     strategy: Strategy
+    sync: SchemaSync
     transactions: dict[str, Transaction]
     ends: TransactionEnds
 
+    def __init__(self) -> None:
+        self._updates: dict[int, list[AppliedUpdate]] = {}
+
     def watch(self, applied: AppliedUpdate) -> None:
         """A schema update became known on this node."""
+        for change in applied.update.objects:
+            self._updates.setdefault(change.object_id, []).append(applied)
         self.node.spawn(self.strategy.on_activated(self, applied))
 
+    def enlisted(self, tx: Transaction, enlistment: Enlistment) -> None:
+        """A transaction has enlisted a version, whose end may be known on this node already."""
+        if tx.read_ts is not None:
+            return
+        for applied in self._updates.get(enlistment.object_id, ()):
+            if any(
+                change.object_id == enlistment.object_id and change.version > enlistment.version
+                for change in applied.update.objects
+            ):
+                self.node.probe("enlisted-before-activation")
+                self.node.spawn(self.strategy.on_activated(self, applied))
+
     def mark_incompatible(self, applied: AppliedUpdate) -> list[Transaction]:
-        """Bound the commit_ts of open transactions for which the update is incompatible."""
+        """Bound the commit_ts of open transactions that would not pass the commit check at Tu."""
         marked: list[Transaction] = []
+        bound = applied.activation_ts
         for tx in self.transactions.values():
-            if tx.read_ts is not None:
-                continue  # it has taken effect at read_ts
-            for change in applied.update.objects:
-                enlisted = tx.by_id.get(change.object_id)
-                if enlisted is None or enlisted.version >= change.version:
-                    continue
-                if self.strategy.check_commit((change,)) is not None:
-                    bound = applied.activation_ts
-                    tx.bound_ts = bound if tx.bound_ts is None else min(bound, tx.bound_ts)
-                    marked.append(tx)
+            if tx.read_ts is None and self._is_doomed(tx, bound):  # else it has taken effect
+                tx.bound_ts = bound if tx.bound_ts is None else min(bound, tx.bound_ts)
+                marked.append(tx)
         return marked
+
+    def _is_doomed(self, tx: Transaction, ts: Timestamp) -> bool:
+        check, catalog = self.strategy.check_commit, self.sync.catalog
+        for enlistment in tx.by_id.values():
+            steps = catalog.steps(enlistment.object_id, enlistment.version, ts)
+            if steps and check(steps) is not None:
+                return True
+        return False
 
     def roll_back_marked(self, marked: list[Transaction]) -> None:
         """Roll back what is still active of the marked transactions: it can only fail."""

@@ -124,6 +124,34 @@ def test_an_activation_rolls_back_what_it_dooms(session: Session) -> None:
     assert session.node.probes["marked-rollback"] == 1
 
 
+def test_a_transaction_that_enlists_the_old_version_later_is_rolled_back_too(
+    session: Session,
+) -> None:
+    """Known at 0, active at 20, enlisted at 10: the old version, and doomed."""
+    session.alter(DROP, timestamp(20))
+    session.later(10)
+    session.begin("t1")
+    assert type(session.put("t1", EVEN)) is Answer
+    assert session.coordinator.transactions["t1"].bound_ts == timestamp(20)
+    session.later(11)
+    assert [(e.tx, e.reason) for e in session.of(TxAborted)] == [("t1", "ROLLBACK_ONLY")]
+    assert session.at_rest
+
+
+def test_rolling_back_what_a_mark_has_ended_succeeds(session: Session) -> None:
+    """It has left nothing, and that is what was asked for; what has committed is refused."""
+    session.begin("t1")
+    session.put("t1", EVEN)
+    session.alter(DROP, timestamp(20))
+    session.later(21)
+    assert [e.reason for e in session.of(TxAborted)] == ["ROLLBACK_ONLY"]
+    assert type(session.roll_back("t1")) is Answer
+    assert type(session.roll_back("t1")) is Answer
+    session.begin("t2")
+    assert type(session.commit("t2")) is Answer
+    assert reason_of(session.roll_back("t2")) is Reason.TX_FINISHED
+
+
 def test_a_transaction_that_commits_before_the_activation_is_not_touched(session: Session) -> None:
     """A mark is a bound on commit_ts and nothing else."""
     session.begin("t1")

@@ -174,12 +174,13 @@ def test_the_text_alone_awaits_nothing() -> None:
 # --- marks ---------------------------------------------------------------------------------------
 
 
-def test_an_update_that_dooms_nobody_waits_for_nothing() -> None:
-    """Nobody has enlisted the table, so there is nobody to roll back at the activation."""
+def test_who_is_doomed_is_looked_at_again_at_the_activation() -> None:
+    """No transaction has enlisted the table when its change is known; one may until Tu."""
     desk = Desk()
     incompatible = change(desk.catalog, DROP, timestamp(40))
     desk.run(flows.mark_at_activation(desk.coordinator, incompatible))
-    assert desk.loop.now_us == 0
+    assert desk.loop.now_us == 40_000
+    assert desk.of(TxAborted) == []
 
 
 def test_a_doomed_transaction_is_bounded_at_once_and_rolled_back_at_the_activation() -> None:
