@@ -17,8 +17,8 @@ row. What was measured is no upper bound: hence the factors.
 is four times the longest that any operation of its kind took while every node was healthy, plus ten
 reaches and thirty resends: who asks again waits twice as long each time, so four messages lost in a
 row cost that much. *A read at a timestamp* waits besides until its replica knows everything up to
-there: an idle partition's leader looks once in `partition_idle_ms` whether it stamped anything
-since it looked last, so it is silent for less than twice that, and its clock may be behind. *The
+there: an idle partition's leader is silent for `partition_idle_ms` at most, and its clock may be
+behind. *The
 bound of a DDL* is the same plus DD + CSmax + spread, for which its acknowledgement waits, and twice
 reach and resend again for each update that was logged meanwhile and may have won the race against
 it.
@@ -87,7 +87,7 @@ class Bounds:
 
     def read_only_us(self, healthy_us: Iterable[int]) -> int:
         """The bound of an operation that reads at a timestamp."""
-        return self.operation_us(healthy_us) + 2 * self._largest("partition_idle_ms") + self.skew_us
+        return self.operation_us(healthy_us) + self._largest("partition_idle_ms") + self.skew_us
 
     def ddl_us(self, healthy_us: Iterable[int], from_us: int, until_us: int) -> int:
         """The bound of a DDL that lasted from one instant to another."""

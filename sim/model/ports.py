@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol, TypeVar
 
 from sim.model.hlc import HybridClock
-from sim.units import Micros, Timestamp
+from sim.model.settings import DERIVED, with_derived
+from sim.units import US_PER_MS, Micros, Timestamp
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -39,21 +40,36 @@ class Settings:
     after, `snapshot_entries` how many applied entries a log keeps before it is compacted,
     `partition_idle_ms` after how long without a write a partition's leader stamps an idle command,
     `tx_timeout_ms` how long a transaction may take, and `orphan_check_ms` how long one may be in
-    the way before somebody asks whether its coordinator is alive.
+    the way before somebody asks whether its coordinator is alive. The others are spans too, one
+    for each thing that the protocol waits for; scenarios/README.md says what each of them is, and
+    `sim.model.settings` what it follows from where it is not given.
     """
 
     __slots__ = (
+        "barrier_wait_ms",
         "ddl_attempts",
         "delay_duration_ms",
+        "election_spread_ms",
         "election_timeout_ms",
+        "heartbeat_ms",
+        "laggard_ms",
         "lease_check_ms",
         "lease_duration_ms",
+        "lease_grant_ms",
+        "lease_renewal_ms",
         "lock_retries",
+        "lock_retry_ms",
         "max_clock_skew_ms",
+        "metadata_hope_ms",
+        "metadata_wait_ms",
         "operation_timeout_us",
+        "orphan_answer_ms",
         "orphan_check_ms",
+        "orphan_sweep_ms",
         "partition_idle_ms",
+        "read_resend_ms",
         "resend_us",
+        "retry_ms",
         "safe_time_interval_ms",
         "snapshot_entries",
         "tx_timeout_ms",
@@ -76,6 +92,10 @@ class Settings:
         partition_idle_ms: int = 1_000,
         tx_timeout_ms: int = 30_000,
         orphan_check_ms: int = 1_000,
+        lock_retry_ms: int = 5,
+        laggard_ms: int = 500,
+        barrier_wait_ms: int = 500,
+        **given: int,
     ) -> None:
         self.delay_duration_ms = delay_duration_ms
         self.max_clock_skew_ms = max_clock_skew_ms
@@ -91,6 +111,40 @@ class Settings:
         self.partition_idle_ms = partition_idle_ms
         self.tx_timeout_ms = tx_timeout_ms
         self.orphan_check_ms = orphan_check_ms
+        self.lock_retry_ms = lock_retry_ms
+        self.laggard_ms = laggard_ms
+        self.barrier_wait_ms = barrier_wait_ms
+        assert given.keys() <= DERIVED.keys(), f"no settings: {sorted(given.keys() - DERIVED)}"
+        self._derive(given)
+
+    def _derive(self, given: dict[str, int]) -> None:
+        """The spans that follow from others, but for those that are given."""
+        numbers = with_derived(
+            {
+                "resend_ms": self.resend_us // US_PER_MS,
+                "operation_timeout_ms": self.operation_timeout_us // US_PER_MS,
+                "election_timeout_ms": self.election_timeout_ms,
+                "lease_duration_ms": self.lease_duration_ms,
+                "partition_idle_ms": self.partition_idle_ms,
+                "orphan_check_ms": self.orphan_check_ms,
+                **given,
+            }
+        )
+        self.retry_ms = numbers["retry_ms"]
+        self.heartbeat_ms = numbers["heartbeat_ms"]
+        self.election_spread_ms = numbers["election_spread_ms"]
+        self.lease_renewal_ms = numbers["lease_renewal_ms"]
+        self.lease_grant_ms = numbers["lease_grant_ms"]
+        self.read_resend_ms = numbers["read_resend_ms"]
+        self.orphan_answer_ms = numbers["orphan_answer_ms"]
+        self.orphan_sweep_ms = numbers["orphan_sweep_ms"]
+        self.metadata_wait_ms = numbers["metadata_wait_ms"]
+        self.metadata_hope_ms = numbers["metadata_hope_ms"]
+
+    @property
+    def retry_us(self) -> Micros:
+        """`retry_ms` in microseconds."""
+        return Micros(self.retry_ms * US_PER_MS)
 
 
 class Future(Protocol[T_contra]):

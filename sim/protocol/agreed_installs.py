@@ -5,7 +5,7 @@ or the DDL for good.
 """
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import Built, NoOp, Refused, build
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from sim.model.ddl import Statement
     from sim.protocol.schema_change import Decision, SchemaChange
     from sim.protocol.schema_sync import SchemaSync
-
-IMPATIENT: Final = Micros(500 * US_PER_MS)
-"""How long a barrier waits that goes on without those that do not answer."""
 
 
 def behind_a_barrier(
@@ -52,7 +49,8 @@ async def install_behind_an_impatient_barrier(
     change: "SchemaChange", op: str, statement: "Statement"
 ) -> "Decision":
     """The same, but go on without the nodes that have not answered in time."""
-    return await _install(change, op, statement, limit_us=IMPATIENT)
+    limit_us = Micros(change.node.settings.barrier_wait_ms * US_PER_MS)
+    return await _install(change, op, statement, limit_us=limit_us)
 
 
 async def _install(
@@ -60,6 +58,7 @@ async def _install(
 ) -> "Decision":
     barriers = change.barriers
     assert barriers is not None, f"{change.node.name} has no barriers"
+    await change.knows_enough()
     snapshot = change.catalog.latest()
     built = allowed(change.strategy, build(statement, snapshot, snapshot.next_object_id))
     objects: tuple[int, ...] = ()
@@ -78,6 +77,7 @@ async def install_once_known_everywhere(
     """Hold the update until every node has said that it has heard of it, then install it."""
     barriers = change.barriers
     assert barriers is not None, f"{change.node.name} has no barriers"
+    await change.knows_enough()
     snapshot = change.catalog.latest()
     built = build(statement, snapshot, snapshot.next_object_id)
     if not isinstance(built, NoOp | Refused):

@@ -13,15 +13,13 @@ A node that does not answer is asked again, for ever or until a limit.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from sim.model.ports import NO_REPLY, Future, Node
 from sim.model.records import Record
 from sim.protocol.patience import patience
 from sim.protocol.tasks import begun
-from sim.units import US_PER_MS, Micros, Timestamp
-
-LOOK_AGAIN: Final = Micros(10 * US_PER_MS)
+from sim.units import Micros, Timestamp
 
 
 class Prepare(Record, frozen=True):
@@ -136,7 +134,7 @@ class Barriers:
         self.node.clock.update(request.sent_ts)
         while request.once_unused and self._users.uses(request.object_ids):
             self.node.probe("users-awaited")
-            await self.node.sleep(LOOK_AGAIN)
+            await self.node.sleep(self.node.settings.retry_us)
         if request.closes:
             self._closed[request.op] = None
             self._users.abort_users(request.object_ids)

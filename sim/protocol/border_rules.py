@@ -154,6 +154,7 @@ async def install_once_unused(
 ) -> "Decision":
     """Wait until no open transaction has used what is to change, then install: a metadata lock."""
     assert change.barriers is not None, f"{change.node.name} has no barriers"
+    await change.knows_enough()
     snapshot = change.catalog.latest()
     built = build(statement, snapshot, snapshot.next_object_id)
     if isinstance(built, Built):

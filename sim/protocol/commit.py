@@ -13,7 +13,7 @@ for dead, they may have stored an abort; then that is what counts.
 from typing import TYPE_CHECKING, Any
 
 from sim.history.events import TxAborted, TxCommitted
-from sim.model.ports import NO_REPLY, Future
+from sim.model.ports import NO_REPLY, Future, Timer
 from sim.model.reasons import Reason
 from sim.protocol.ids import Place
 from sim.protocol.leases import Leases
@@ -41,6 +41,7 @@ class TransactionEnds:
         self._participant = participant
         self._leases = leases
         self._unlocked: dict[str, None] = {}
+        self._timer: Timer | None = None
         self.node = coordinator.node
         self.strategy = coordinator.strategy
         self.node.on(Replicated, self._on_replicated)
@@ -74,9 +75,9 @@ class TransactionEnds:
         if tx.bound_ts is not None and commit_ts >= tx.bound_ts:
             return self.abort(tx, Reason.ROLLBACK_ONLY)
         if not strategy.judges_commit(wrote=tx.wrote, queried=tx.queried):
-            return self._unlock(tx, commit_ts)
+            return await self._unlock(tx, commit_ts)
         reason, tables = await strategy.commit_schema(self._coordinator, tx, commit_ts)
-        reason = reason or self._leases_last(tx, commit_ts)
+        reason = reason or await self._leases_last(tx, commit_ts)
         if reason is not None:
             return self.abort(tx, reason)
         self._probe_border(tables)
@@ -86,14 +87,29 @@ class TransactionEnds:
         tx.state = COMMITTED  # from here on nobody else may join it
         return await self._finish(tx, commit_ts, tables)
 
-    def _leases_last(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
-        """Whether every lease that the transaction runs under lasts beyond commit_ts."""
+    async def _leases_last(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
+        """Whether every lease that the transaction runs under lasts beyond commit_ts.
+
+        One that ends before may have been prolonged, and this node not know it yet. What prolongs
+        a lease is stamped before its end; so once safe time has reached commit_ts, it is known.
+        """
+        if self._lost_lease(tx, commit_ts) is None:
+            return None
+        sync = self._coordinator.sync
+        if sync.safe_time < commit_ts:
+            self.node.probe("commit-awaits-leases")
+            await sync.safe_time_reaches(commit_ts)
+        reason = self._lost_lease(tx, commit_ts)
+        if reason is not None:
+            self.node.probe("lease-over-at-commit")
+        return reason
+
+    def _lost_lease(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
         for place, token in tx.participants.items():
             lease = self._leases.of(place)
             lasts = lease if lease is not None and lease.start_ts == token.start_ts else token
             reason = self.strategy.commit_lease(commit_ts, lasts.expiration_ts)
             if reason is not None:
-                self.node.probe("lease-over-at-commit")
                 return reason
         return None
 
@@ -127,7 +143,7 @@ class TransactionEnds:
             tries += 1
             if reply is not NO_REPLY:
                 node.clock.update(reply.sent_ts)
-                await node.sleep(Micros(node.settings.resend_us // 4))
+                await node.sleep(node.settings.retry_us)
         node.clock.update(reply.sent_ts)
         if reply.commit_ts is None:
             tx.state = COMMITTING
@@ -146,9 +162,9 @@ class TransactionEnds:
         tx.state = COMMITTED
         self._coordinator.transactions.pop(tx.id.label, None)
 
-    def _unlock(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
+    async def _unlock(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
         """It has left nothing: no outcome is stored, its locks are released."""
-        reason = self._leases_last(tx, commit_ts)
+        reason = await self._leases_last(tx, commit_ts)
         if reason is not None:
             return self.abort(tx, reason)
         self.node.probe("unlocked-without-check")
@@ -191,12 +207,27 @@ class TransactionEnds:
             node.spawn(self._participant.clean_up_at(list(tx.participants), tx.id, None))
         return reason
 
-    def look_for_late(self) -> None:
-        """Abort what has been open for longer than a transaction may take."""
+    # --- how long one may take --------------------------------------------------------------------
+
+    def watch_time(self, tx: Transaction) -> None:
+        """A transaction has begun: it may take `tx_timeout_ms`. One timer, for the oldest open."""
+        if self._timer is None:
+            due_us = tx.began_us + self.node.settings.tx_timeout_ms * US_PER_MS
+            delay_us = Micros(max(due_us - self.node.watch.now_us, 0))
+            self._timer = self.node.call_later(delay_us, self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        """Abort what has been open for too long; look again when the next one may have been."""
+        self._timer = None
         now, limit_us = self.node.watch.now_us, self.node.settings.tx_timeout_ms * US_PER_MS
         for tx in list(self._coordinator.transactions.values()):
-            if tx.state is ACTIVE and now - tx.began_us > limit_us:
-                self.abort(tx, Reason.TX_TIMED_OUT)
+            if tx.state is not ACTIVE:  # it is about to end
+                continue
+            if now - tx.began_us < limit_us:
+                self.watch_time(tx)  # the next in the order in which they began
+                return
+            self.node.probe("transaction-timed-out")
+            self.abort(tx, Reason.TX_TIMED_OUT)
 
     # --- what others ask and tell -----------------------------------------------------------------
 

@@ -17,7 +17,7 @@ a code that tells whether to retry [110.flow.7].
 from collections.abc import Coroutine
 from itertools import count
 from types import CoroutineType
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -58,6 +58,8 @@ from sim.protocol.transaction import (
 from sim.units import Timestamp
 
 Reply = Answer | Mismatch | Refusal
+UNASKED: Final = (Reason.ROLLBACK_ONLY, Reason.TX_TIMED_OUT)
+"""Why a coordinator ends a transaction whose client has asked for nothing."""
 
 
 class Coordinator(Marking):
@@ -88,7 +90,6 @@ class Coordinator(Marking):
         node.on(ClientOperation, self.operate)
         node.on(ClientCommit, self.commit)
         node.on(ClientRollback, self.roll_back)
-        leases.watch(lambda _, __: self.ends.look_for_late())
 
     # --- what clients ask -------------------------------------------------------------------------
 
@@ -136,15 +137,14 @@ class Coordinator(Marking):
         return Answer(self.node.clock.now()) if reason is None else self.refusal(reason)
 
     def roll_back(self, sender: str, request: ClientRollback) -> Answer | Refusal:
-        """Roll the client's transaction back; one that has been rolled back already is so still."""
+        """Roll the client's transaction back; one that was ended unasked is rolled back already."""
         del sender
         self._merge(request.session_ts)
         refreshing = self._refreshing.pop(request.tx, None)
         label = request.tx if refreshing is None else refreshing[0].id.label
         tx = self._active(label)
         if type(tx) is Reason:
-            aborted = label in self.aborted
-            return Answer(self.node.clock.now()) if aborted else self.refusal(tx)
+            return Answer(self.node.clock.now()) if tx in UNASKED else self.refusal(tx)
         assert type(tx) is Transaction, tx
         self.ends.abort(tx, Reason.ROLLED_BACK)
         return Answer(self.node.clock.now())
@@ -183,6 +183,7 @@ class Coordinator(Marking):
         now = node.watch.now_us
         tx = Transaction(TxId(begin_ts, self._ordinal, label), now, read_ts)
         self.transactions[label] = tx
+        self.ends.watch_time(tx)
         if node.recording:
             node.record(TxBegan(now, label, node.name, begin_ts, implicit, read_ts))
         return tx
@@ -244,6 +245,8 @@ class Coordinator(Marking):
                     tx.answered_early(request.op, (enlistment.table.id, partition))
                 reply = self._answered(tx, request, enlistment, answer)
         tx.operation_ended()
+        if type(reply) is Answer and tx.state is ABORTED:  # meanwhile, by a mark or its time limit
+            return self.refusal(tx.reason or Reason.TX_FINISHED)
         if type(reply) is Refusal:
             if tx.state is ACTIVE:
                 self.ends.abort(tx, reply.reason)
@@ -361,6 +364,7 @@ class Coordinator(Marking):
         """
         node = self.node
         sent = False
+        tx.state = COMMITTING  # whether it commits is decided elsewhere from now on
         while True:
             answer = await self.router.ask_primary(
                 tx, request, enlistment, partition, one_phase=True, again=sent
@@ -376,7 +380,9 @@ class Coordinator(Marking):
             tx.commit_ts = answer.commit_ts
             self.ends.committed(tx)
             await self.strategy.before_answer(self, tx)
-        elif type(answer) is Operated and not answer.replicated:
+            return self._answered(tx, request, enlistment, answer)
+        tx.state = ACTIVE  # it was refused, or has become an intent
+        if type(answer) is Operated and not answer.replicated:
             tx.answered_early(request.op, (enlistment.table.id, partition))
         return self._answered(tx, request, enlistment, answer)
 

@@ -52,15 +52,15 @@ def expired_here(expiration_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
     return expiration_ts
 
 
-def keep_the_laggard(behind_us: int) -> bool:
+def keep_the_laggard(behind_us: int, laggard_us: int) -> bool:
     """A primary whose meta storage lags stays primary, and its transactions wait [98.risk.2]."""
-    del behind_us
+    del behind_us, laggard_us
     return True
 
 
-def promote_another(behind_us: int) -> bool:
-    """A primary whose meta storage lags by half a second or more loses its lease [98.risk.2]."""
-    return behind_us < LAGGARD_US
+def promote_another(behind_us: int, laggard_us: int) -> bool:
+    """A primary whose meta storage lags by `laggard_ms` or more loses its lease [98.risk.2]."""
+    return behind_us < laggard_us
 
 
 def same_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
@@ -155,7 +155,3 @@ def in_the_past(
     """A read-only transaction reads in the past, whatever its session has seen (IGNITE-20668)."""
     del session_ts
     return plus_ms(now, -(lag_ms + max_clock_skew_ms))
-
-
-LAGGARD_US = 500_000
-"""How far behind a promoting placement driver lets a primary's meta storage fall."""

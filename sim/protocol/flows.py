@@ -51,12 +51,12 @@ def wait_then_look_up(
 
 
 async def metadata_is_complete(change: "SchemaChange", asked_ts: Timestamp) -> None:
-    """A statement rests on metadata that is complete for its node's now: wait for it [98.x.8].
+    """What is answered from the catalog rests on metadata that is complete for now [98.x.8].
 
     An update that was acknowledged before the statement came has Tu <= now on this clock
     [98.flow.4], so Tm <= Tu - DD <= now - DD: once safe time is there, the update is known here.
-    Then the *newest* known version is what is built on, effective or not: whatever this node does
-    not know activates later than now, and a compare-and-set sees to what is built [98.own].
+    The *newest* known version is what counts then, effective or not: whatever this node does not
+    know activates later than now [98.own].
     """
     sync = change.sync
     settings, strategy = change.node.settings, change.strategy
@@ -111,12 +111,18 @@ async def logged(
     """Send what is built through the log; None if others won at every attempt.
 
     The update is built against the newest version that this node knows, effective or not, and takes
-    effect only if that is still the newest [98.x.8]; the loser of a race waits until it knows the
-    winner and builds again. `step` tells the updates of one statement apart.
+    effect only if that is the newest in the log; the loser of a race waits until it knows the
+    winner and builds again. So what is installed needs no complete metadata; what the catalog
+    answers, a refusal or that there is nothing to do, does, and is judged again upon it [98.x.8].
+    `step` tells the updates of one statement apart.
     """
     for attempt in range(change.node.settings.ddl_attempts):
         snapshot = change.catalog.latest()
         built = allowed(change.strategy, building(snapshot))
+        if isinstance(built, NoOp | Refused):
+            await change.knows_enough()
+            snapshot = change.catalog.latest()
+            built = allowed(change.strategy, building(snapshot))
         if isinstance(built, NoOp | Refused):
             return Logged(built, snapshot.version, snapshot.activation_ts)
         assert isinstance(built, Built), built

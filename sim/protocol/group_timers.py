@@ -1,20 +1,17 @@
 """The timers of a group's member, and what its leader knows of the others.
 
 One timer for each member: a follower's looks whether a leader was heard meanwhile, a leader's lets
-the others hear from it, ten times in an election timeout, and sees whether a majority answers.
+the others hear from it, every `heartbeat_ms`, and sees whether a majority answers.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from sim.history.world_events import LeaderSteppedDown
 from sim.model.ports import Future, Node, Timer
 from sim.protocol.not_leader import NOT_LEADER
 from sim.protocol.raft import Member
 from sim.units import US_PER_MS, Micros
-
-HEARTBEATS: Final = 10
-"""How often a leader is heard in an election timeout."""
 
 
 class Timed:
@@ -63,8 +60,8 @@ class Timed:
         self._arm_heartbeat()
 
     def _arm_heartbeat(self) -> None:
-        interval_us = self._timeout_us() // HEARTBEATS
-        self._heartbeat = self.node.call_later(Micros(interval_us), self._beat)
+        interval_us = Micros(self.node.settings.heartbeat_ms * US_PER_MS)
+        self._heartbeat = self.node.call_later(interval_us, self._beat)
 
     def _beat(self) -> None:
         member, now = self.member, self.node.watch.now_us
@@ -100,7 +97,8 @@ class Timed:
             self._arm_election(self._timeout_us())
 
     def _arm_election(self, wait_us: int) -> None:
-        extra_us = self.node.spread(f"election {self.name}", Micros(self._timeout_us()))
+        spread_us = Micros(self.node.settings.election_spread_ms * US_PER_MS)
+        extra_us = self.node.spread(f"election {self.name}", spread_us)
         self.node.call_later(Micros(wait_us + extra_us), self._election_due, extra_us)
 
     def _election_due(self, extra_us: int) -> None:

@@ -101,6 +101,7 @@ class Hosting:
         group.start()
         self.see_lease(found, self.leases.of(place))
         if not alone and group.is_leader:
+            found.stamped_us = node.watch.now_us
             self._arm_idle(found, group.term)
         return found
 
@@ -126,15 +127,17 @@ class Hosting:
         self._arm_idle(hosted, term)
 
     def _arm_idle(self, hosted: Hosted, term: int) -> None:
-        delay_us = Micros(self.node.settings.partition_idle_ms * US_PER_MS)
-        self.node.call_later(delay_us, self._idle, hosted, term, hosted.group.last_stamp)
+        """An idle command is due one period after the last one that was stamped."""
+        due_us = hosted.stamped_us + self.node.settings.partition_idle_ms * US_PER_MS
+        delay_us = Micros(max(due_us - self.node.watch.now_us, 0))
+        self.node.call_later(delay_us, self._idle, hosted, term, hosted.stamped_us)
 
-    def _idle(self, hosted: Hosted, term: int, last_stamp: Timestamp) -> None:
-        """Nothing was stamped since the last look: stamp something."""
+    def _idle(self, hosted: Hosted, term: int, stamped_us: int) -> None:
+        """Nothing was stamped for a period: stamp something; else look when it will be one."""
         group = hosted.group
         if not group.is_leader or group.term != term:
             return
-        if group.last_stamp == last_stamp:
+        if hosted.stamped_us == stamped_us:
             self.node.probe("partition-tick")
             self._propose(hosted, SafeTimeSync())
         self._arm_idle(hosted, term)
@@ -158,41 +161,49 @@ class Hosting:
         return self._submitted_later(hosted, command, NOT_LEADER)
 
     async def _submitted_later(self, hosted: Hosted, command: Any, result: Any) -> Any:
-        """Wait for the result; where there is none, ask whoever leads now, until there is one."""
+        """Wait for the result; where there is none, ask whoever leads now, until there is one.
+
+        The first request goes out at once; what was refused rests before it is sent again.
+        """
         node, group = self.node, hosted.group
         asked = 0
-        doubtful = False
+        doubtful = refused = False
         self._submissions += 1
         number = self._submissions
         while True:
             if type(result) is Pending:
                 result = await result.future
-                doubtful = True  # appended, and perhaps replaced
+                doubtful = refused = True  # appended, and perhaps replaced
             if result is BUSY and not doubtful:
                 return BUSY
             if result is not NOT_LEADER and result is not BUSY:
                 return result
-            await node.sleep(Micros(node.settings.resend_us // 8))
+            if refused:
+                await node.sleep(node.settings.retry_us)
+            refused = True
             if group.is_leader:
                 result = self._propose(hosted, command)
                 continue
             to = group.leader or group.voters[asked % len(group.voters)]
             asked += 1
+            result = NOT_LEADER
             if to == node.name:  # not yet, or no longer
-                result = NOT_LEADER
                 continue
             request = PartitionSubmit(node.clock.now(), hosted.place, command, number)
             reply: Any = await node.request(to, request, patience(node.settings, asked))
-            result = NOT_LEADER
-            doubtful = doubtful or reply is NO_REPLY
-            if reply is not NO_REPLY:
-                node.clock.update(reply.sent_ts)
-                if reply.result is BUSY and not doubtful:
-                    return BUSY
-                if reply.done:
-                    await self.safe_time_reaches(hosted, reply.stamp)  # here too it is applied
-                    return reply.result
-                node.probe("partition-submit-repeated")
+            if reply is NO_REPLY:  # that has taken long enough
+                doubtful, refused = True, False
+                continue
+            result = await self._told(hosted, reply)
+
+    async def _told(self, hosted: Hosted, reply: PartitionSubmitted) -> Any:
+        """What the leader's reply comes to, once this replica has applied it too."""
+        self.node.clock.update(reply.sent_ts)
+        if reply.done:
+            await self.safe_time_reaches(hosted, reply.stamp)
+            return reply.result
+        self.node.probe("partition-submit-repeated")
+        return BUSY if reply.result is BUSY else NOT_LEADER
 
     def _propose(self, hosted: Hosted, command: Any) -> Any:
         """Stamp and append at the leader; the result, `BUSY`, or what is to be waited for."""
@@ -203,6 +214,7 @@ class Hosting:
             if not isinstance(validated, FullWrite):
                 return validated
             command = validated
+        hosted.stamped_us = self.node.watch.now_us
         return group.proposed(StampedCommand(stamp, command))
 
     def _validated(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.protocol.catalog import Snapshot
 from sim.protocol.late import MetadataLateError
-from sim.units import Micros, Timestamp
+from sim.units import US_PER_MS, Micros, Timestamp
 
 if TYPE_CHECKING:
     from sim.protocol.schema_sync import SchemaSync
@@ -44,7 +44,7 @@ async def _look_up_in_time(
     sync: "SchemaSync", complete_ts: Timestamp, lookup_ts: Timestamp
 ) -> Snapshot:
     """The part of it that takes time; who asked is told by `MetadataLateError`."""
-    wait_us = Micros(sync.node.settings.operation_timeout_us // 2)
+    wait_us = Micros(sync.node.settings.metadata_wait_ms * US_PER_MS)
     await sync.safe_time_reaches_in_time(complete_ts, wait_us)
     return sync.catalog.at(lookup_ts)
 
@@ -62,7 +62,7 @@ def wait_a_while_then_look_up(
 async def _look_up_anyway(
     sync: "SchemaSync", complete_ts: Timestamp, lookup_ts: Timestamp
 ) -> Snapshot:
-    wait_us = Micros(sync.node.settings.operation_timeout_us // 10)
+    wait_us = Micros(sync.node.settings.metadata_hope_ms * US_PER_MS)
     try:
         await sync.safe_time_reaches_in_time(complete_ts, wait_us)
     except MetadataLateError:

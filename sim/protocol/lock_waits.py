@@ -15,9 +15,6 @@ from sim.protocol.locks import IX, LockTable, Resource, S, X
 from sim.protocol.messages import Operate
 from sim.units import US_PER_MS, Micros
 
-LOCK_RETRY_US = Micros(5 * US_PER_MS)
-"""How long a refused lock request rests before it is tried again."""
-
 
 def locks_of(request: Operate) -> tuple[tuple[Resource, int], ...]:
     """What an operation locks, in order: the row, and the partition where that says more."""
@@ -93,7 +90,7 @@ class LockWaits:
                 break
             retries -= 1
             node.probe("lock-retry")
-            await node.sleep(LOCK_RETRY_US)
+            await node.sleep(Micros(node.settings.lock_retry_ms * US_PER_MS))
             if self._has_ended(request):
                 timers[-1].cancel()
                 return Reason.TX_FINISHED

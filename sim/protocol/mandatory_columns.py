@@ -47,6 +47,7 @@ async def install_if_seen_empty(
     """Look whether the table is empty now, then install as any update: rows may come in between."""
     if not adds_mandatory_columns(statement):
         return await replicate_wait_acknowledge(change, op, statement)
+    await change.knows_enough()
     snapshot = change.catalog.latest()
     built = _with_columns(statement, snapshot)
     why: Refused | None = None

@@ -126,7 +126,7 @@ class MetaStorage:
             if type(reply) is NotLeader and reply.leader not in (None, to):
                 hint = reply.leader
             elif node.watch.now_us - began < wait_us:  # refused, not lost
-                await node.sleep(Micros(node.settings.resend_us // 4))
+                await node.sleep(node.settings.retry_us)
             if reply is NO_REPLY and self.group.leader == to:
                 hint = voters[asked % len(voters)]
 

@@ -84,7 +84,7 @@ class PlacementDriver:
         if self._sent_index <= self._application.applied_index:
             self._written.clear()
         now = self.node.clock.current()
-        due_ts = plus_ms(now, settings.lease_duration_ms // 2)
+        due_ts = plus_ms(now, settings.lease_renewal_ms)
         until = plus_ms(now, settings.lease_duration_ms)
         self._granted = {
             place: lease for place, lease in self._granted.items() if self._still_needed(lease)
@@ -119,8 +119,9 @@ class PlacementDriver:
         joined_ts = self._application.joined.get(lease.holder)
         if joined_ts is not None and joined_ts > lease.start_ts:
             return False
+        laggard_us = self.node.settings.laggard_ms * US_PER_MS
         return self._is_alive(lease.holder) and self._strategy.keeps_lease(
-            self._metastorage.group.behind_us(lease.holder)
+            self._metastorage.group.behind_us(lease.holder), laggard_us
         )
 
     def _is_alive(self, name: str) -> bool:
@@ -152,7 +153,7 @@ class PlacementDriver:
         node, settings = self.node, self.node.settings
         term, start_ts = self._term, node.clock.now()
         request = LeaseGrant(start_ts, place, start_ts)
-        timeout_us = Micros(settings.lease_duration_ms * US_PER_MS // 2)
+        timeout_us = Micros(settings.lease_grant_ms * US_PER_MS)
         reply: Any = await node.request(candidate, request, timeout_us)
         if not self._leads() or self._term != term:
             return

@@ -89,7 +89,7 @@ class Recovery:
 
     def look_for_orphans(self) -> None:
         """Ask for whatever has been idle here for long, in the way or not."""
-        limit_us = 2 * self.node.settings.orphan_check_ms * US_PER_MS
+        limit_us = self.node.settings.orphan_sweep_ms * US_PER_MS
         now = self.node.watch.now_us
         for tx, active in list(self._active.items()):
             if now - active.seen_us >= limit_us:
@@ -125,7 +125,7 @@ class Recovery:
         """
         node = self.node
         coordinator = self._nodes[tx.ordinal]
-        silence_us = max(patience(node.settings, 2), node.settings.orphan_check_ms * US_PER_MS)
+        silence_us = node.settings.orphan_answer_ms * US_PER_MS
         tries = 0
         while read_ts is not None or tries < PATIENCE:  # a reader must know, however long it takes
             tries += 1
@@ -139,7 +139,7 @@ class Recovery:
                 return Outcome(None, ())
             if state.state == "pending":
                 return None
-            await node.sleep(Micros(node.settings.resend_us // 8))
+            await node.sleep(node.settings.retry_us)
         return None
 
     async def _recovered(self, tx: TxId, commit_place: Place) -> Outcome:
@@ -153,7 +153,7 @@ class Recovery:
             if type(reply) is Finished:
                 node.clock.update(reply.sent_ts)
                 return Outcome(reply.commit_ts, ())
-            await node.sleep(Micros(node.settings.resend_us // 2))
+            await node.sleep(node.settings.retry_us)
 
     def recover(self, sender: str, request: RecoverTx) -> Any:
         """Store an abort unless an outcome is stored; tell what is."""

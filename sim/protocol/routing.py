@@ -69,7 +69,7 @@ class Router:
         while lease is None:
             if node.watch.now_us >= until_us:
                 return Reason.PRIMARY_MISSING
-            await node.sleep(Micros(node.settings.resend_us // 4))
+            await node.sleep(node.settings.retry_us)
             lease = tx.participants.get(place) or self.leases.valid_at(place, node.clock.current())
         if place not in tx.participants:
             tx.touched(place, lease)
@@ -130,10 +130,10 @@ class Router:
             )
             to = replicas[(first + tried) % len(replicas)]
             tried += 1
-            patience = Micros(node.settings.partition_idle_ms * US_PER_MS * 2)
-            answer = await node.request(to, message, patience, request.label + partition)
+            wait_us = Micros(node.settings.read_resend_ms * US_PER_MS)
+            answer = await node.request(to, message, wait_us, request.label + partition)
             if answer is not NO_REPLY:
                 return answer
             node.probe("read-at-another-replica")
-            await node.sleep(Micros(node.settings.resend_us // 4))
+            await node.sleep(node.settings.retry_us)
         return NO_REPLY

@@ -6,9 +6,9 @@ node, and is acknowledged only when Now >= Tu + CSmax [98.flow.4]: physical cloc
 CSmax, so by then Tu has become non-future everywhere and whoever the client talks to next sees the
 update without carrying any token [98.own].
 
-What is refused, or changes nothing, is answered from what the node knows. It is answered at once by
-the letter; a node that lags would then tell a client that what it has just created is not there. So
-a statement first waits until the node knows every update that may have been acknowledged [98.x.8].
+What is refused, or changes nothing, is answered from what the node knows. By the letter, at once; a
+node that lags would then tell a client that what it has just created is not there. So the node
+first waits until it knows every update that may have been acknowledged [98.x.8].
 
 A statement waits for no transaction, and no transaction for a statement [110.req.0]: what crosses
 an activation and cannot go on aborts.
@@ -76,11 +76,14 @@ class SchemaChange:
             await turn
         self._busy = True
         self._statement, self._asked_ts = request.statement, clock.current()
-        await self.strategy.before_statement(self, self._asked_ts)
         decision: Decision = await self.strategy.install(self, request.op, request.statement)
         if decision.reason is None:
             return Answer(clock.now())
         return Refusal(clock.now(), decision.reason, decision.message)
+
+    async def knows_enough(self) -> None:
+        """Wait until the present statement may be answered from what this node knows [98.x.8]."""
+        await self.strategy.before_statement(self, self._asked_ts)
 
     async def submit(
         self, command_id: str, expected_version: int, built: Built

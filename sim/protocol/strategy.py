@@ -195,7 +195,7 @@ class Strategy:
     activation_in_order: Callable[[Timestamp, Timestamp], Timestamp] = after_the_last_activation
     # placement
     lease_outdated_ts: Callable[[Timestamp, int], Timestamp] = expired_everywhere
-    keeps_lease: Callable[[int], bool] = keep_the_laggard
+    keeps_lease: Callable[[int, int], bool] = keep_the_laggard
     accepts_token: Callable[[Timestamp, Timestamp], bool] = same_token
     # transactions
     partition_stamp: Callable[["HybridClock", Timestamp], Timestamp] = beyond_the_log

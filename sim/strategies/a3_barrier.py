@@ -3,7 +3,7 @@
 "To maintain the real-time atomicity, we would need to coordinate between all nodes of the cluster
 on each schema update ... a lagging node would make all nodes wait" (IEP-98). While a barrier is up
 no node resolves any schema, of whichever table, and open transactions on the table are aborted.
-`a3_barrier_impatient` goes on after 500 ms without those that have not answered.
+`a3_barrier_impatient` goes on after `barrier_wait_ms` without those that have not answered.
 """
 
 from dataclasses import replace

@@ -7,6 +7,7 @@ from typing import Any
 from sim.checkers.base import CHECKERS
 from sim.model import probes
 from sim.model.reasons import Reason
+from sim.model.settings import DERIVED
 from sim.mutants.base import MUTANTS
 from sim.strategies.base import STRATEGIES
 from sim.world import config
@@ -84,7 +85,7 @@ def protocol_numbers(protocol: config.Protocol, origin: Origin) -> dict[str, int
         what = f"no preset is called {preset!r}; {near(preset, config.PRESETS)}"
         raise origin.error(("protocol", "preset"), what)
     numbers = {**config.ALWAYS, **config.PRESETS.get(preset or "", {})}
-    for key in (*numbers, *config.PRESETS["ignite3_defaults"]):
+    for key in (*numbers, *config.PRESETS["ignite3_defaults"], *DERIVED):
         if (value := getattr(protocol, key)) is not None:
             numbers[key] = value
     for key in config.PRESETS["ignite3_defaults"]:

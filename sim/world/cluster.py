@@ -18,6 +18,7 @@ from sim.model.ddl import ObjectChange
 from sim.model.ops import Get, Scan
 from sim.model.ports import Settings
 from sim.model.schema import Table
+from sim.model.settings import DERIVED
 from sim.nemesis.roles import NobodyError
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build
@@ -222,6 +223,7 @@ class Cluster:
 def settings(node: NodePlan) -> Settings:
     """A node's settings as the protocol reads them."""
     numbers = node.settings
+    plain = (*DERIVED, "lock_retry_ms", "laggard_ms", "barrier_wait_ms")
     return Settings(
         delay_duration_ms=numbers["delay_duration_ms"],
         max_clock_skew_ms=numbers["max_clock_skew_ms"],
@@ -237,6 +239,7 @@ def settings(node: NodePlan) -> Settings:
         partition_idle_ms=numbers["partition_idle_ms"],
         tx_timeout_ms=numbers["tx_timeout_ms"],
         orphan_check_ms=numbers["orphan_check_ms"],
+        **{name: numbers[name] for name in plain},
     )
 
 

@@ -116,6 +116,19 @@ class NodeProtocol(TableRecord, frozen=True):
     partition_idle_ms: Positive | None = None
     tx_timeout_ms: Positive | None = None
     orphan_check_ms: Positive | None = None
+    lock_retry_ms: WholeMs | None = None
+    laggard_ms: Positive | None = None
+    barrier_wait_ms: Positive | None = None
+    retry_ms: Positive | None = None
+    heartbeat_ms: Positive | None = None
+    election_spread_ms: Positive | None = None
+    lease_renewal_ms: WholeMs | None = None
+    lease_grant_ms: Positive | None = None
+    read_resend_ms: Positive | None = None
+    orphan_answer_ms: Positive | None = None
+    orphan_sweep_ms: Positive | None = None
+    metadata_wait_ms: WholeMs | None = None
+    metadata_hope_ms: WholeMs | None = None
 
 
 class Protocol(NodeProtocol, frozen=True):
@@ -153,8 +166,14 @@ ALWAYS: Final[dict[str, int]] = {
     "partition_idle_ms": 1_000,
     "tx_timeout_ms": 30_000,
     "orphan_check_ms": 1_000,
+    "lock_retry_ms": 5,
+    "laggard_ms": 500,
+    "barrier_wait_ms": 500,
 }
-"""What no document argues about; Apache Ignite 3's numbers, where it has them."""
+"""What no document argues about; Apache Ignite 3's numbers, where it has them.
+
+What follows from others where it is not given stands in `sim.model.settings`.
+"""
 
 
 class Cluster(TableRecord, frozen=True):

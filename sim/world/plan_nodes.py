@@ -3,6 +3,7 @@
 from itertools import permutations
 
 from sim.kernel.rng import Streams, pick, quantiles
+from sim.model.settings import DERIVED, with_derived
 from sim.units import US_PER_MS, ms
 from sim.world.config import Empirical, Link, NodeProtocol, Spread, distribution
 from sim.world.plan_records import LinkPlan, NodePlan
@@ -35,10 +36,10 @@ def settings(scenario: Scenario, node: str) -> dict[str, int]:
     own = scenario.node_protocols.get(node, NodeProtocol())
     numbers = dict(scenario.numbers)
     del numbers["commit_wait_ms"]  # the client's affair, not a node's
-    for key in numbers:
+    for key in (*numbers, *DERIVED):
         if (value := getattr(own, key)) is not None:
             numbers[key] = value
-    return numbers
+    return with_derived(numbers)
 
 
 def _offset_us(scenario: Scenario, node: str, skew_us: int | None, streams: Streams) -> int:

@@ -155,6 +155,29 @@ def test_a_lease_that_was_prolonged_counts_as_long_as_it_lasts_now(three: Replic
     assert type(three.asks(ClientCommit("c", "t1"))) is Answer
 
 
+@pytest.mark.parametrize("prolonged", [True, False])
+def test_a_commit_waits_to_learn_whether_a_lease_was_prolonged(
+    three: Replicated3, *, prolonged: bool
+) -> None:
+    """What prolongs it is stamped before its end, so with safe time at commit_ts it is known."""
+    three.put("t1", EVEN)
+    three.later(20)
+    three.lease(FIRST, "n2", FIRST_LEASE, timestamp(30))
+    sync = three["n1"].coordinator.sync
+    sync.safe_time = timestamp(25)
+    three.later(20)
+    answer = three.ask(ClientCommit("c", "t1"))
+    three.later(20)
+    assert not answer.done
+    if prolonged:
+        three.lease(FIRST, "n2", FIRST_LEASE, NEVER)
+    sync.publish(timestamp(70))
+    three.later(20)
+    reason = None if prolonged else Reason.PRIMARY_EXPIRED
+    assert reason_of(answer.value) is reason
+    assert three.node.probes["commit-awaits-leases"] == 1
+
+
 def test_another_lease_of_the_same_node_does_not_count(three: Replicated3) -> None:
     """Between the two its locks were gone."""
     three.lease(FIRST, "n2", FIRST_LEASE, timestamp(40))
@@ -237,18 +260,39 @@ def test_a_design_may_stamp_each_repetition_anew() -> None:
 # --- time limits ----------------------------------------------------------------------------------
 
 
+def until(three: Replicated3, at_ms: float) -> None:
+    three.later(at_ms - three.loop.now_us / 1000)
+
+
 def test_a_transaction_that_takes_too_long_is_aborted() -> None:
-    """Once somebody looks, which is with every news of a lease."""
+    """When its time is up, whatever else happens; each in its turn."""
     three = Replicated3(tx_timeout_ms=100)
     three.put("t1", EVEN)
-    three.later(70)
-    three.lease(FIRST, "n2", FIRST_LEASE, NEVER)
+    until(three, 40)
+    three.begin("t2")
+    began_ms = three.loop.now_us / 1000
+    until(three, 99)
     assert three.of(TxAborted) == []
-    three.later(50)
-    three.lease(FIRST, "n2", FIRST_LEASE, NEVER)
-    assert [event.reason for event in three.of(TxAborted)] == ["TX_TIMED_OUT"]
-    three.later(50)
+    until(three, 100)
+    assert [(event.tx, event.reason) for event in three.of(TxAborted)] == [("t1", "TX_TIMED_OUT")]
+    assert type(three.roll_back("t1")) is Answer
+    until(three, began_ms + 99)
+    assert len(three.of(TxAborted)) == 1
+    until(three, began_ms + 100)
+    assert [event.tx for event in three.of(TxAborted)] == ["t1", "t2"]
+    until(three, began_ms + 110)
     assert three.at_rest
+
+
+def test_a_transaction_that_has_ended_in_time_is_left_alone() -> None:
+    three = Replicated3(tx_timeout_ms=100)
+    three.put("t1", EVEN)
+    assert type(three.asks(ClientCommit("c", "t1"))) is Answer
+    three.begin("t2")
+    three.later(98)
+    assert three.of(TxAborted) == []
+    three.later(2)
+    assert [event.tx for event in three.of(TxAborted)] == ["t2"]
 
 
 # --- what others ask ------------------------------------------------------------------------------

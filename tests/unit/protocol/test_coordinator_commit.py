@@ -1,11 +1,13 @@
 """The coordinator: which schema judges a commit, what it waits for, that its outcome is kept."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from sim.history.events import TxAborted, TxCommitted
 from sim.model.reasons import Reason
+from sim.protocol import flows
 from sim.protocol.flows import stamp_at_once
 from sim.protocol.messages import Answer, ClientCommit, Finish, Finished, Operated
 from sim.strategies.iep import IEP
@@ -40,11 +42,20 @@ def test_a_commit_is_judged_by_the_schema_at_its_own_timestamp(
     assert session.stored(EVEN) == ([] if reason else [(EVEN, 5)])
 
 
-def test_without_marks_the_outcome_is_the_same(session: Session) -> None:
-    """Only the reason differs: nobody is marked who had not enlisted the table when it changed."""
+@pytest.mark.parametrize(
+    ("flow", "reason"),
+    [
+        (flows.mark_at_activation, Reason.ROLLBACK_ONLY),
+        (flows.leave_unmarked, Reason.SCHEMA_INCOMPATIBLE),
+    ],
+)
+def test_without_marks_the_outcome_is_the_same(flow: Any, reason: Reason) -> None:
+    """Only the reason differs, also where the table was enlisted after its change was known."""
+    session = Session(strategy=replace(IEP, on_activated=flow))
+    session.begin("t1")
     session.alter(DROP, timestamp(60, 1))
     session.put("t1", EVEN)
-    assert reason_of(session.commit("t1", timestamp(60))) is Reason.SCHEMA_INCOMPATIBLE
+    assert reason_of(session.commit("t1", timestamp(60))) is reason
 
 
 def test_a_commit_is_recorded_with_the_versions_that_it_was_judged_by(session: Session) -> None:

@@ -8,7 +8,7 @@ from sim.history.events import TxAborted, TxBegan, TxCommitted
 from sim.model.reasons import Reason
 from sim.protocol.failure_rules import never_in_one_phase
 from sim.protocol.flows import leave_unmarked
-from sim.protocol.messages import Answer, ClientCommit, Mismatch, Operate
+from sim.protocol.messages import Answer, ClientCommit, Mismatch, Operate, Operated
 from sim.strategies.iep import IEP
 from sim.units import timestamp
 from tests.helpers_protocol import ADD, DROP, LONG_AGO_MS, two_versions
@@ -136,6 +136,29 @@ def test_a_transaction_that_enlists_the_old_version_later_is_rolled_back_too(
     session.later(11)
     assert [(e.tx, e.reason) for e in session.of(TxAborted)] == [("t1", "ROLLBACK_ONLY")]
     assert session.at_rest
+
+
+def test_an_answer_that_comes_after_a_mark_says_nothing() -> None:
+    """The operation ran before Tu, its transaction was ended at Tu: nothing of it is committed."""
+    session = Session(strategy=replace(IEP, in_one_phase=never_in_one_phase))
+    session.wire.fate = lambda sent: (30_000,) if type(sent.payload) is Operated else (0,)
+    reply = session.send("t1", "put", EVEN, 5, implicit=True)
+    session.alter(DROP, timestamp(20))
+    session.later(100)
+    assert [(e.tx, e.reason) for e in session.of(TxAborted)] == [("t1", "ROLLBACK_ONLY")]
+    assert session.stored(EVEN) == []
+    assert type(reply.value) is Mismatch  # it is tried again, and has to be encoded anew
+
+
+def test_a_mark_does_not_end_what_is_being_committed_in_one_phase() -> None:
+    """Whether it commits is decided by the partition's leader, and may be so already."""
+    session = Session()
+    session.wire.fate = lambda sent: (30_000,) if type(sent.payload) is Operated else (0,)
+    reply = session.send("t1", "put", EVEN, 5, implicit=True)
+    session.alter(DROP, timestamp(20))
+    session.later(100)
+    assert session.of(TxAborted) == []
+    assert (type(reply.value), session.stored(EVEN)) == (Answer, [(EVEN, 5)])
 
 
 def test_rolling_back_what_a_mark_has_ended_succeeds(session: Session) -> None:

@@ -14,7 +14,7 @@ from sim.protocol.replica_messages import (
     PartitionSubmitted,
 )
 from sim.strategies.iep import IEP
-from sim.units import MIN_TIMESTAMP, Timestamp, timestamp
+from sim.units import MIN_TIMESTAMP, Micros, Timestamp, timestamp
 from tests.helpers_protocol import FIRST_LEASE, NEVER, T, change
 from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG
 from tests.unit.protocol.trio import NAMES, Trio, intent
@@ -329,6 +329,27 @@ def test_a_busy_leader_stamps_nothing_idle() -> None:
     for number in range(8):
         trio.ran("n1", intent(OLD, number), within_ms=50)
     assert trio["n1"].node.probes["partition-tick"] == 0
+
+
+def test_an_idle_command_comes_one_period_after_the_last_command() -> None:
+    """The write is stamped at 30 here, and the period is 100."""
+    trio = Trio(partition_idle_ms=100)
+    trio.later(30)
+    trio.ran("n1", intent(OLD), within_ms=5)
+    trio.later(94)
+    assert trio["n1"].node.probes["partition-tick"] == 0
+    trio.later(1)
+    assert trio["n1"].node.probes["partition-tick"] == 1
+    trio.later(100)
+    assert trio["n1"].node.probes["partition-tick"] == 2
+
+
+def test_a_primary_that_does_not_lead_submits_at_once() -> None:
+    """To the leader and back in 2 ms, while its own replica hears of it in 3."""
+    trio = Trio(resend_us=Micros(400_000))
+    trio.led_by("n2")
+    trio.ran("n1", intent(OLD), within_ms=4)
+    assert trio.hosted("n1").machine.intents
 
 
 def test_a_new_leader_ticks_and_the_old_one_no_more() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from sim.history.events import LockWaited
 from sim.model.reasons import Reason
 from sim.protocol.ids import TxId
-from sim.protocol.lock_waits import LOCK_RETRY_US, LockWaits, locks_of
+from sim.protocol.lock_waits import LockWaits, locks_of
 from sim.protocol.locks import IX, LockTable, S, X
 from sim.protocol.messages import Operate
 from sim.units import Timestamp
@@ -83,9 +83,9 @@ def test_a_younger_one_is_refused_rests_and_asks_again() -> None:
     waits = Waits(lock_retries=2)
     waits.ask(OLD)
     outcome = waits.ask(YOUNG)
-    waits.until(2 * LOCK_RETRY_US / 1000 - 1)
+    waits.until(2 * 5_000 / 1000 - 1)
     assert outcome == []
-    waits.until(2 * LOCK_RETRY_US / 1000)
+    waits.until(2 * 5_000 / 1000)
     assert outcome == [Reason.LOCK_CONFLICT]
     assert waits.node.probes["lock-retry"] == 2
     assert waits.suspects == [OLD]

@@ -102,7 +102,7 @@ def stamp(change: Change) -> Timestamp:
 # --- what it rests on ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("asked", [AGAIN, TAKEN, ADD])
+@pytest.mark.parametrize("asked", [AGAIN, TAKEN])
 def test_a_statement_waits_until_its_node_knows_what_may_be_acknowledged(asked: str) -> None:
     """At 1 ms on n2 that is safeTime >= now - DD = 1 - 100 [98.x.8]."""
     change = Change(complete_ms=-100)
@@ -112,6 +112,13 @@ def test_a_statement_waits_until_its_node_knows_what_may_be_acknowledged(asked: 
     change.n2.sync.publish(timestamp(-99))
     change.until(600)
     assert len(change.answers) == 1
+
+
+def test_what_is_built_does_not_wait_since_the_log_compares_it() -> None:
+    change = Change(complete_ms=-100)
+    change.ask("d", ADD, to="n2")
+    change.until(300)
+    assert [decided.outcome for decided in change.decided()] == ["installed"]
 
 
 def test_whoever_comes_later_waits_behind_it() -> None:
