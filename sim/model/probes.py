@@ -51,7 +51,7 @@ BRANCHES: Final = (
     Probe("slow-listener", "a slow listener held safe time back"),
     Probe("schema-activated", "a schema version came into force on a node"),
     Probe("completeness-wait", "a look-up waited until the schema was complete"),
-    Probe("ddl-awaits-metadata", "a DDL waited until its node knew what may be acknowledged"),
+    Probe("statement-awaits-metadata", "a DDL waited until its node knew what may be acknowledged"),
     Probe("users-awaited", "a DDL waited for transactions that had used its table"),
     Probe("newer-row-excused", "a row of a newer schema was read under an older one"),
     Probe("barrier-met", "a look-up waited behind a barrier"),

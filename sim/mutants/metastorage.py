@@ -2,24 +2,25 @@
 
 from typing import Any
 
-from sim.model.hlc import CLOCK_LIMIT
 from sim.model.ports import Node
 from sim.model.records import Record
 from sim.mutants.base import Mutant, mutant
-from sim.protocol.application import Application
 from sim.protocol.catalog import Catalog
-from sim.protocol.failure_rules import as_planned, keep_own_clock
+from sim.protocol.failure_rules import (
+    as_planned,
+    first_stamp,
+    from_the_beginning,
+    keep_own_clock,
+)
 from sim.protocol.messages import CatalogUpdate, NodeJoined
 from sim.protocol.meta_commands import Stamped
 from sim.protocol.metastorage import MetaStorage
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import AFTER_ALL_LISTENERS, Strategy
 from sim.protocol.ticker import Ticker
-from sim.protocol.time_rules import activation_plus_skew, whatever_delay
+from sim.protocol.time_rules import activation_plus_skew, clock_of_this_life, whatever_delay
 from sim.units import Micros, Timestamp
 
-BOOT_TS = Timestamp(0)
-"""Safe time as it was when the cluster was new."""
 ENCODING_US = Micros(1_000)
 """How long a stamped command lies about before it is appended."""
 
@@ -32,21 +33,6 @@ class HesitantMetaStorage(MetaStorage):
         stamped = Stamped(self.stamp(command), self._with_delay(command))
         await self.node.sleep(ENCODING_US)
         return self._propose(stamped) if self.group.is_leader else self.application.applied_index
-
-
-class RememberingMetaStorage(MetaStorage):
-    """A leader that stamps a command when it first comes, and never again (IGNITE-27035)."""
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._stamps: dict[str, Timestamp] = {}
-
-    def stamp(self, command: CatalogUpdate | NodeJoined) -> Timestamp:
-        """Tm as it was the first time."""
-        known = self._stamps.get(command.command_id)
-        if known is None:
-            known = self._stamps[command.command_id] = super().stamp(command)
-        return known
 
 
 class LooseTick(Record, frozen=True):
@@ -83,24 +69,6 @@ class ShortcutMetaStorage(MetaStorage):
         self._sync.publish(tick.sent_ts)
 
 
-class ForgetfulApplication(Application):
-    """A node that comes back with its catalog, but with the safe time of a new cluster."""
-
-    def restored_safe_time(self, message_ts: Timestamp) -> Timestamp:
-        """As if nothing had ever been applied (IGNITE-25885)."""
-        del message_ts
-        return BOOT_TS
-
-
-class TimelessApplication(Application):
-    """A node whose disk does not keep the limit of its clock."""
-
-    def apply(self, index: int, term: int, command: Stamped) -> None:
-        """Apply a command, and lose the limit."""
-        super().apply(index, term, command)
-        self.node.disk.pop(CLOCK_LIMIT, None)
-
-
 class FaithfulTicker(Ticker):
     """Ticks for good under the term under which it ticked first (IGNITE-23206)."""
 
@@ -129,7 +97,7 @@ mutant(
         breaks="98.x.5",
         also=("98.flow.1",),
         caught_by="machinery",
-        parts={"metastorage": RememberingMetaStorage},
+        fields={"stamp_again": first_stamp},
     )
 )
 mutant(
@@ -201,7 +169,7 @@ mutant(
         summary="a node that restarts begins with the safe time of a new cluster",
         breaks="98.x.7",
         caught_by="machinery",
-        parts={"application": ForgetfulApplication},
+        fields={"restored_safe_ts": from_the_beginning},
     )
 )
 mutant(
@@ -210,6 +178,6 @@ mutant(
         summary="a node that restarts begins its hybrid clock at its physical one",
         breaks="98.x.7",
         caught_by="machinery",
-        parts={"application": TimelessApplication},
+        fields={"clock": clock_of_this_life},
     )
 )

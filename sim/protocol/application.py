@@ -160,7 +160,7 @@ class Application:
 
     def restored_safe_time(self, message_ts: Timestamp) -> Timestamp:
         """What is complete once everything up to a command is back, or a snapshot is in."""
-        return message_ts
+        return self._strategy.restored_safe_ts(message_ts)
 
     def _advance(self, index: int, term: int) -> None:
         self.applied_index, self.applied_term = index, term

@@ -20,7 +20,13 @@ from sim.protocol.leases import Leases
 from sim.protocol.messages import Finish, Finished
 from sim.protocol.participant import Participant
 from sim.protocol.patience import patience
-from sim.protocol.replica_messages import AreReplicated, Replicated, TxState, TxStateRequest
+from sim.protocol.replica_messages import (
+    AreReplicated,
+    Fate,
+    Replicated,
+    TxState,
+    TxStateRequest,
+)
 from sim.protocol.transaction import ABORTED, ACTIVE, COMMITTED, COMMITTING, Transaction
 from sim.units import US_PER_MS, Micros, Timestamp
 
@@ -273,11 +279,11 @@ class TransactionEnds:
         tx, label = self._find(request.tx.label), request.tx.label
         if tx is None or tx.id != request.tx:
             known = label in self._coordinator.aborted or label in self._unlocked
-            return TxState(clock.now(), "aborted" if known else "unknown")
+            return TxState(clock.now(), Fate.ABORTED if known else Fate.UNKNOWN)
         read_ts, commit_ts = request.read_ts, tx.commit_ts
         if commit_ts is None:
             if read_ts is not None:
                 clock.update(read_ts)
-            return TxState(clock.now(), "pending")
+            return TxState(clock.now(), Fate.PENDING)
         later = read_ts is not None and commit_ts > read_ts
-        return TxState(clock.now(), "pending" if later else "deciding")
+        return TxState(clock.now(), Fate.PENDING if later else Fate.DECIDING)

@@ -30,6 +30,28 @@ def keep_own_clock(clock: "HybridClock", last_stamp: Timestamp) -> None:
     del clock, last_stamp
 
 
+def new_stamp(first_ts: Timestamp | None, now: Timestamp) -> Timestamp:
+    """A command that is sent again is stamped with the leader's now, as any other [98.x.5]."""
+    del first_ts
+    return now
+
+
+def first_stamp(first_ts: Timestamp | None, now: Timestamp) -> Timestamp:
+    """A command that is sent again keeps the stamp that this leader gave it first."""
+    return now if first_ts is None else first_ts
+
+
+def as_far_as_the_log(message_ts: Timestamp) -> Timestamp:
+    """A restarted node is as complete as what it has applied: safe time comes back [98.x.7]."""
+    return message_ts
+
+
+def from_the_beginning(message_ts: Timestamp) -> Timestamp:
+    """A restarted node knows nothing of safe time, as when the cluster was new."""
+    del message_ts
+    return Timestamp(0)
+
+
 def after_the_last_activation(planned_ts: Timestamp, last_ts: Timestamp) -> Timestamp:
     """Versions activate in the order of the log, also where DD has become smaller meanwhile."""
     return max(planned_ts, Timestamp(last_ts + 1))

@@ -63,7 +63,7 @@ async def metadata_is_complete(change: "SchemaChange", asked_ts: Timestamp) -> N
     delay_ms = min(settings.delay_duration_ms, sync.delay_bound_ms)
     complete_ts = strategy.completeness_ts(asked_ts, delay_ms, settings.max_clock_skew_ms)
     if sync.safe_time < complete_ts:
-        change.node.probe("ddl-awaits-metadata")
+        change.node.probe("statement-awaits-metadata")
         await sync.safe_time_reaches(complete_ts)
 
 

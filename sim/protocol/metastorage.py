@@ -72,6 +72,7 @@ class MetaStorage:
         self.application = application_class(node, strategy, catalog, sync, leases, delays)
         self.ticker = ticker_class(node, self._tick, enabled=config.idle_ticks)
         self.on_elected: Callable[[int], None] | None = None
+        self._stamps: dict[str, Timestamp] = {}
         self._strategy = strategy
         self._config = config
         self.group = Group(
@@ -187,8 +188,10 @@ class MetaStorage:
 
     def stamp(self, command: CatalogUpdate | NodeJoined) -> Timestamp:
         """Tm: the leader's now, each time anew [98.past.2] [98.x.5]."""
-        del command
-        return self.node.clock.now()
+        first_ts = self._stamps.get(command.command_id)
+        stamp = self._strategy.stamp_again(first_ts, self.node.clock.now())
+        self._stamps.setdefault(command.command_id, stamp)
+        return stamp
 
     def propose_leases(self, update: LeaseUpdate) -> int:
         """Append new leases; the placement driver runs where the meta storage is led."""

@@ -19,7 +19,7 @@ from sim.protocol.locks import LockTable
 from sim.protocol.messages import Finished
 from sim.protocol.partition_state import Outcome
 from sim.protocol.patience import patience
-from sim.protocol.replica_messages import NotPrimary, RecoverTx, TxState, TxStateRequest
+from sim.protocol.replica_messages import Fate, NotPrimary, RecoverTx, TxState, TxStateRequest
 from sim.protocol.strategy import Strategy
 from sim.units import US_PER_MS, Micros, Timestamp
 
@@ -131,13 +131,13 @@ class Recovery:
             tries += 1
             request = TxStateRequest(node.clock.now(), tx, read_ts)
             state: Any = await node.request(coordinator, request, Micros(silence_us))
-            if state is NO_REPLY or state.state == "unknown":
+            if state is NO_REPLY or state.state is Fate.UNKNOWN:
                 return await self._recovered(tx, commit_place)
             assert type(state) is TxState, state
             node.clock.update(state.sent_ts)
-            if state.state == "aborted":
+            if state.state is Fate.ABORTED:
                 return Outcome(None, ())
-            if state.state == "pending":
+            if state.state is Fate.PENDING:
                 return None
             await node.sleep(node.settings.retry_us)
         return None

@@ -1,5 +1,6 @@
 """What nodes say to each other of partitions: replication, leases, the ends of transactions."""
 
+from enum import Enum
 from typing import Any
 
 from sim.model.ops import Key
@@ -55,12 +56,26 @@ class TxStateRequest(Record, frozen=True):
     read_ts: Timestamp | None = None
 
 
+class Fate(Enum):
+    """What a coordinator says of a transaction.
+
+    It is *pending*, and if it commits at all, commits later than the timestamp that was asked for;
+    or *deciding*, its commit_ts fixed and no later than that, its outcome not known yet; or
+    *aborted*, or has left nothing; or *unknown* here. What has committed is unknown to its
+    coordinator: the commit partition tells.
+    """
+
+    PENDING = "pending"
+    DECIDING = "deciding"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+
+
 class TxState(Record, frozen=True):
-    """`state` is `pending`, `committed` (at `commit_ts`), `aborted` or `unknown`."""
+    """What has become of a transaction, as its coordinator knows it."""
 
     sent_ts: Timestamp
-    state: str
-    commit_ts: Timestamp | None = None
+    state: Fate
 
 
 class RecoverTx(Record, frozen=True):

@@ -22,10 +22,12 @@ from sim.protocol.catalog import Snapshot
 from sim.protocol.compatibility import is_forward_compatible
 from sim.protocol.failure_rules import (
     after_the_last_activation,
+    as_far_as_the_log,
     beyond_the_log,
     expired_everywhere,
     keep_the_laggard,
     merge_last_stamp,
+    new_stamp,
     recovery_aborts,
     safely_in_the_past,
     same_decision,
@@ -191,6 +193,8 @@ class Strategy:
     tick_ts: Callable[["HybridClock"], Timestamp] = tick_with_new_timestamp
     publish_safe_time: Publication = AFTER_LISTENERS
     tick_counts: Callable[[int, int], bool] = tick_of_its_term
+    stamp_again: Callable[[Timestamp | None, Timestamp], Timestamp] = new_stamp
+    restored_safe_ts: Callable[[Timestamp], Timestamp] = as_far_as_the_log
     take_over_clock: Callable[["HybridClock", Timestamp], None] = merge_last_stamp
     activation_in_order: Callable[[Timestamp, Timestamp], Timestamp] = after_the_last_activation
     # placement

@@ -17,6 +17,14 @@ def hybrid_clock(
     return HybridClock(physical_ms, last, write_limit)
 
 
+def clock_of_this_life(
+    physical_ms: Callable[[], int], last: Timestamp, write_limit: Callable[[int], None]
+) -> HybridClock:
+    """Timestamps are hybrid; a node that starts again begins at what its physical clock shows."""
+    del last, write_limit
+    return HybridClock(physical_ms)
+
+
 def physical_clock(
     physical_ms: Callable[[], int], last: Timestamp, write_limit: Callable[[int], None]
 ) -> HybridClock:

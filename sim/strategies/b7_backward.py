@@ -1,4 +1,5 @@
-"""Backward compatibility, which IEP-110 forbids altogether and postpones refining [110.back].
+"""Backward compatibility, which IEP-110 forbids altogether [110.back] and postpones refining
+[110.later.4].
 
 A row of a newer schema may be read after changes that nobody can notice (`b7_type`), if its own
 values fit (`b7_tuple`), or always (`b7_off`, which is wrong). The operation check on arrival alone

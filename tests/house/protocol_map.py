@@ -5,10 +5,12 @@ A clause is a line of PROTOCOL.md such as
     - `[98.past.3]` must: resolving at Top waits for safeTime >= Top - DD.
     - `[110.view]` left out: views are treated as tables by nobody here.
 
-A `must` clause needs a mutant that breaks it; one that is left out needs nothing; every other one
-needs code and a test.  Code and tests name a clause by its tag in a docstring or a comment
-(`[98.flow.1-4]` and `[98.x.1, 98.x.2]` name several), scenarios by `clauses`, mutants by `breaks`
-and `also`.
+A `must` clause needs a mutant that breaks it; one that is left out needs nothing, and nothing names
+it; every other one needs code and a test.  What the words say is held against what there is: a
+clause that has code, tests, scenarios or mutants is not left out, and its words do not say so.
+
+Code and tests name a clause by its tag in a docstring or a comment (`[98.flow.1-4]` and `[98.x.1,
+98.x.2]` name several), scenarios by `clauses`, mutants by `breaks` and `also`.
 """
 
 import ast
@@ -24,6 +26,8 @@ BEGIN, END = "<!-- map:begin -->", "<!-- map:end -->"
 ID = r"(?:98|110)\.[a-z][a-z0-9._]*[a-z0-9](?:-[0-9]+)?"
 TAG = re.compile(rf"\[({ID}(?:,\s*{ID})*)\]")
 LINE = re.compile(rf"^- ((?:`\[{ID}\]`[, ]*)+)(must:|left out:)?", re.MULTILINE)
+ABSENT = re.compile(r"left out|not (?:yet )?model(?:l)?ed|not (?:yet )?(?:built|there)\b")
+"""Words that say that something is not there."""
 COLUMNS = ("code", "tests", "scenarios", "mutants")
 
 
@@ -33,6 +37,7 @@ class Clause:
 
     must: bool = False
     left_out: bool = False
+    words: str = ""
     code: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
     scenarios: list[str] = field(default_factory=list)
@@ -60,9 +65,11 @@ def clauses(root: Path) -> dict[str, Clause]:
     """The clauses of PROTOCOL.md in its order, with everything that names them."""
     text = without_map((root / "PROTOCOL.md").read_text("utf-8"))
     found: dict[str, Clause] = {}
-    for tags, kind in LINE.findall(text):
+    for match in LINE.finditer(text):
+        tags, kind = match.groups()
+        words = re.split(r"\n(?:- |\n|#)", text[match.end() :], maxsplit=1)[0]
         for name in ids(tags):
-            found[name] = Clause(must=kind == "must:", left_out=kind == "left out:")
+            found[name] = Clause(kind == "must:", kind == "left out:", words)
     for name, column, place in citations(root):
         places = getattr(found.get(name), column, [])
         if place not in places:
@@ -134,17 +141,42 @@ def faults(root: Path) -> Iterator[str]:
     for name, column, place in sorted(set(citations(root))):
         if name not in known:
             yield f"[{name}] is no clause of PROTOCOL.md, but {column} name it: {place}"
-    for name, clause in known.items():
-        for column in ("code", "tests"):
-            if not clause.left_out and not getattr(clause, column):
-                yield f"[{name}] has no {column}"
-        if clause.must and not clause.mutants:
-            yield f"[{name}] is a must, but no mutant breaks it"
+    yield from _unsupported(known)
     text = (root / "PROTOCOL.md").read_text("utf-8")
+    yield from _unbroken(text, known)
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         yield f"PROTOCOL.md needs one {BEGIN} and one {END}"
     elif text != with_map(root):
         yield "the table in PROTOCOL.md is stale: python tests/house/test_protocol_map.py --write"
+
+
+def _unsupported(known: dict[str, Clause]) -> Iterator[str]:
+    """Clauses without what they need, and those whose words deny what there is."""
+    for name, clause in known.items():
+        for column in ("code", "tests"):
+            if not clause.left_out and not getattr(clause, column):
+                yield f"[{name}] has no {column}"
+        said = clause.left_out or ABSENT.search(clause.words)
+        named = [column for column in COLUMNS if getattr(clause, column)]
+        if said and named:
+            where = getattr(clause, named[0])[0]
+            yield f"[{name}] is said not to be there, but has {', '.join(named)}: {where}"
+        if clause.must and not clause.mutants:
+            yield f"[{name}] is a must, but no mutant breaks it"
+
+
+def _unbroken(text: str, known: dict[str, Clause]) -> Iterator[str]:
+    """The paragraph that says which clauses no mutant breaks, against those that none breaks."""
+    paragraph = re.search(r"No mutant breaks (.*?)\n\n", text, re.DOTALL)
+    if paragraph is None:
+        return
+    told = dict.fromkeys(re.findall(rf"`({ID})`", paragraph.group(1)))
+    told = dict.fromkeys(name for each in told for name in spread(each))
+    for name, clause in known.items():
+        if clause.mutants and name in told:
+            yield f"[{name}] is said to have no mutant, but has {clause.mutants[0]}"
+        if not clause.mutants and name not in told and not clause.left_out:
+            yield f"[{name}] has no mutant, and PROTOCOL.md does not say so"
 
 
 def without_map(text: str) -> str:

@@ -85,6 +85,39 @@ def test_a_must_without_mutant_is_found(tmp_path: Path) -> None:
     assert fault == "[98.past.3] is a must, but no mutant breaks it"
 
 
+@pytest.mark.parametrize(
+    "words", ["left out: two steps", "two steps; the second is not modelled yet", "not built yet"]
+)
+def test_what_is_there_may_not_be_said_to_be_missing(tmp_path: Path, words: str) -> None:
+    text = PROTOCOL.replace("two steps in one line", words)
+    found = faults(tmp_path, **{"PROTOCOL.md": text})
+    assert len(found) == 2
+    assert found[0].startswith("[98.flow.1] is said not to be there, but has code, tests: ")
+
+
+def test_what_is_left_out_may_not_be_named(tmp_path: Path) -> None:
+    [fault] = faults(tmp_path, **{"sim__strategies__v.py": '"""Views after all [110.view]."""\n'})
+    assert fault == "[110.view] is said not to be there, but has code: strategies/v.py"
+
+
+@pytest.mark.parametrize(
+    ("told", "fault"),
+    [
+        ("`98.flow.1-2`", None),
+        ("`98.flow.1`", "[98.flow.2] has no mutant, and PROTOCOL.md does not say so"),
+        (
+            "`98.flow.1-2` and `98.past.3`",
+            "[98.past.3] is said to have no mutant, but has no_wait (I1)",
+        ),
+    ],
+)
+def test_which_clauses_no_mutant_breaks_is_said(
+    tmp_path: Path, told: str, fault: str | None
+) -> None:
+    text = PROTOCOL.replace("# Clauses", f"# Clauses\n\nNo mutant breaks {told}.")
+    assert faults(tmp_path, **{"PROTOCOL.md": text}) == ([] if fault is None else [fault])
+
+
 def test_a_stale_table_is_found(tmp_path: Path) -> None:
     assert faults(tmp_path) == []
     plant(tmp_path, {"scenarios/iep98/new.toml": 'clauses = ["98.flow.1"]\n'})

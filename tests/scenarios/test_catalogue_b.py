@@ -1,4 +1,9 @@
-"""Family B of the catalogue of designs: every schedule, its verdict, and its control."""
+"""Family B of the catalogue of designs: every schedule, its verdict, and its control.
+
+What IEP-110 postpones is there too: operations after a compatible DDL (B11) [110.later.1], NOT NULL
+columns on empty tables (B12) [110.later.2], old names that live on (B13) [110.later.3], and rows of
+newer schemas that may be read (B7) [110.later.4].
+"""
 
 import pytest
 

@@ -12,6 +12,7 @@ from sim.protocol.leases import Lease
 from sim.protocol.messages import Answer, Cleanup, ClientCommit, Finish, Finished
 from sim.protocol.replica_messages import (
     AreReplicated,
+    Fate,
     PartitionRaft,
     RecoverTx,
     Replicated,
@@ -302,7 +303,8 @@ def state(three: Replicated3, tx: TxId, read_ts: Timestamp | None = None) -> str
     asker = three.members["n3"].node
     assert isinstance(asker, FakeNode)
     answer = three.asks(TxStateRequest(Timestamp(0), tx, read_ts), 0)
-    return str(answer.state)
+    assert type(answer.state) is Fate
+    return str(answer.state.value)
 
 
 def test_an_open_transaction_is_pending_and_commits_later_than_it_was_asked_for(

@@ -9,7 +9,7 @@ from sim.model.reasons import Reason
 from sim.protocol.commands import CleanUp, FullWrite, SafeTimeSync
 from sim.protocol.ids import TxId
 from sim.protocol.partition_state import Outcome
-from sim.protocol.replica_messages import Read, TxState, TxStateRequest
+from sim.protocol.replica_messages import Fate, Read, TxState, TxStateRequest
 from sim.units import Timestamp, timestamp
 from tests.helpers_protocol import ADD, FIRST_LEASE
 from tests.unit.protocol.primary import OLD, PLACE, YOUNG
@@ -201,7 +201,7 @@ class Asked(Trio):
     def _answer(self, sender: str, request: TxStateRequest) -> TxState:
         del sender
         self.requests.append(request)
-        return TxState(Timestamp(0), self.state)
+        return TxState(Timestamp(0), Fate(self.state))
 
     def seen(self, read_ts: Timestamp, to: str = "n2") -> Any:
         answer = self.read(READER, read_ts, to=to)

@@ -11,7 +11,7 @@ from sim.protocol.ids import TxId
 from sim.protocol.messages import Finish, Finished
 from sim.protocol.partition_state import Outcome
 from sim.protocol.recovery import PATIENCE
-from sim.protocol.replica_messages import NotPrimary, RecoverTx, TxState, TxStateRequest
+from sim.protocol.replica_messages import Fate, NotPrimary, RecoverTx, TxState, TxStateRequest
 from sim.units import Timestamp, timestamp
 from tests.helpers_protocol import FIRST_LEASE, result_of
 from tests.unit.protocol.primary import PLACE
@@ -38,7 +38,7 @@ class Left(Trio):
     def _state(self, sender: str, request: TxStateRequest) -> TxState | None:
         del sender
         self.asked_for.append(request)
-        return None if self.state is None else TxState(Timestamp(0), self.state)
+        return None if self.state is None else TxState(Timestamp(0), Fate(self.state))
 
     def recover(self, to: str = "n1") -> Any:
         future = self.ask(RecoverTx(Timestamp(0), LOST, PLACE), to)
