@@ -36,7 +36,7 @@ DEMO = ("run realistic --expect", "run negative/no_completeness_wait --expect")
 STAGES = {
     "house": ["tests/house"],
     "fast": ["tests/unit", "tests/clauses", "tests/property", "tests/golden", "tests/fuzz"],
-    "scenarios": ["tests/scenarios", "tests/determinism"],
+    "scenarios": ["tests/scenarios", "tests/determinism", "tests/ledger"],
     "spark": ["tests/spark"],
     "bench": ["tests/bench"],
 }
