@@ -18,6 +18,7 @@ class MutantRow(Record, frozen=True):
     """A mutant in one scenario: in how many runs each checker convicted it, and since which seed.
 
     `blocks` are the seeds that its own judge took, block by block; empty for one that survived.
+    `complete` tells that it had all its runs in this scenario: else it has not survived yet.
     """
 
     mutant: str
@@ -28,6 +29,7 @@ class MutantRow(Record, frozen=True):
     killed_by: dict[str, int]
     first_seed: dict[str, int]
     blocks: tuple[int, ...]
+    complete: bool = True
 
     @property
     def killed(self) -> bool:

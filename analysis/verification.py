@@ -9,6 +9,8 @@ that is not decided counts as survived, as kept or in the score.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from analysis import claims
 from analysis.claims import ClaimRow
 from analysis.kills import MutantRow, Survivor, killing, survivors
@@ -20,6 +22,7 @@ from sim.world.campaign import RunRow
 from sim.world.expectation import Sum, sum_of
 from sim.world.suite import BLOCKS, Case, Trial, convicted_by, convicts
 
+NOT_RUN: Final = ": not run, the time was up"
 CALM: Final = (Outcome.OK, Outcome.VACUOUS)
 
 
@@ -144,8 +147,12 @@ def verification(
     `bounded` tells that time alone bounds the run: more seeds could always bring what is missing.
     """
     pairs = list(zip(cases, trials, strict=True))
-    mutants = tuple(killing(case, done) for case, done in pairs if case.kind == "mutant")
     rows = tuple(_scenario(case, done, None if bounded else seeds) for case, done in pairs)
+    mutants = tuple(
+        structs.replace(killing(case, done), complete=row.complete)
+        for (case, done), row in zip(pairs, rows, strict=True)
+        if case.kind == "mutant"
+    )
     short = {_design(case) for (case, _), row in zip(pairs, rows, strict=True) if row.short}
     found = tuple(claims.rows_of(pairs, short))
     cut = {row.mutant for row in rows if not row.complete}
@@ -170,7 +177,7 @@ def verification(
         not_run=not_run,
         never_reached=never_reached(_met(pairs)),
         unexpected=(*unexpected, *claims.wrong(found)),
-        open=(*undecided, *(f"{label}: not run, the time was up" for label in not_run)),
+        open=(*undecided, *(f"{label}{NOT_RUN}" for label in not_run)),
     )
 
 

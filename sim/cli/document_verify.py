@@ -45,6 +45,7 @@ def _mutant(row: MutantRow) -> dict[str, Any]:
         "judge": row.judge,
         "killed": row.killed,
         "runs": row.runs,
+        "complete": row.complete,
         "seeds_to_conviction": {"median": row.median_seeds, "blocks": list(row.blocks)},
         "killed_by": {
             checker: {"runs": runs, "first_seed": row.first_seed[checker]}

@@ -1,26 +1,27 @@
 """The regression suite for people: mutants, claims, what disappoints, what was left out."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from analysis.claims import ClaimRow
 from analysis.kills import MutantRow
-from analysis.verification import ScenarioRow, Verification
+from analysis.verification import NOT_RUN, ScenarioRow, Verification
 from sim.cli.document_verify import command as repeat
+from sim.cli.view import some
 from sim.cli.words import INDENT, block, command, counted, labelled, say
 
 MUTANT_WIDTH = 31
 CLAUSE_WIDTH = 19
+BECAUSE = ", the time was up"
 SCENARIO_FOLDER = "negative/"
 
 
 def show(result: Verification, to: Console) -> None:
     """The whole result."""
     _headline(result, to)
-    undecided = {one.mutant for one in result.undecided_mutants}
-    _mutants(result.mutants, undecided, to)
+    _mutants(result.mutants, to)
     _survivors(result, to)
     _claims(result.claims, to)
     _wrong(result, to)
@@ -49,7 +50,7 @@ def _headline(result: Verification, to: Console) -> None:
     say(f"{kept} claims of {len(designs)} designs kept, {broken} broken{more}", to)
 
 
-def _mutants(rows: Sequence[MutantRow], undecided: Container[str], to: Console) -> None:
+def _mutants(rows: Sequence[MutantRow], to: Console) -> None:
     """One line each: the clause, how many seeds a conviction takes, and by whom.
 
     A name or a list of clauses that is longer than its column has a line of its own above the rest.
@@ -61,7 +62,7 @@ def _mutants(rows: Sequence[MutantRow], undecided: Container[str], to: Console) 
     for row in sorted(rows, key=lambda one: (one.mutant, one.scenario)):
         seeds = f"{row.median_seeds:g}" if row.median_seeds is not None else "-"
         others = [checker for checker in row.killed_by if checker != row.judge]
-        waits = row.mutant in undecided
+        waits = not row.complete
         by = row.judge if row.killed else "not decided" if waits else "survived"
         style = "" if row.killed else "bold yellow" if waits else "bold red"
         name, clause = row.mutant, row.breaks
@@ -147,7 +148,11 @@ def _left_out(result: Verification, to: Console) -> None:
     if not result.decided:
         to.print(Text("not decided when the time was up; give it more", "bold yellow"))
         for line in result.open:
-            say(line, to, indent=INDENT)
+            if not line.endswith(NOT_RUN):
+                say(line, to, indent=INDENT)
+    if result.not_run:
+        what = f"{counted(len(result.not_run), 'case')} not run{BECAUSE}: {some(result.not_run)}"
+        say(what, to, indent=INDENT)
     if short := result.short:
         wanted = short[0].wanted
         fewest = min(short, key=lambda row: row.runs)

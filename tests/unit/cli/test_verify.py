@@ -84,6 +84,7 @@ def test_json() -> None:
             "judge": "own_ddl",
             "killed": True,
             "runs": 1,
+            "complete": True,
             "seeds_to_conviction": {"median": 1, "blocks": [1]},
             "killed_by": {"own_ddl": {"runs": 1, "first_seed": 0}},
         }
@@ -111,7 +112,8 @@ def test_when_the_time_is_up_nothing_is_called_survived_or_unexpected() -> None:
     assert done.code == 7
     assert done.out.startswith("NOT DECIDED")
     assert "no mutation score: 1 mutant not decided" in done.out
-    assert "iep98/own_ddl: not run, the time was up" in done.out
+    assert "not run, the time was up: " in done.out
+    assert "iep98/own_ddl" in done.out.partition("not run, the time was up: ")[2]
     assert "survived" not in done.out.lower()
     assert "not as expected" not in done.out.lower()
 
