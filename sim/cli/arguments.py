@@ -183,20 +183,7 @@ def _run(parser: Parser) -> None:
 def _check(parser: Parser) -> None:
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="a history of --out or of others, or a directory")
-    add(
-        "--input",
-        choices=INPUT_KINDS,
-        default="auto",
-        metavar="KIND",
-        help=f"what the files are: {', '.join(INPUT_KINDS)} (default: auto)",
-    )
-    add(
-        "--model",
-        choices=tuple(MODELS),
-        metavar="M",
-        help="what a history of others should keep to: strict-serializable (default), "
-        "serializable, snapshot-isolation, read-atomic, read-committed, ...",
-    )
+    _inputs(parser)
     add("--master", metavar="URL", help="judge on Spark, a task for each file (default: none)")
     _judging(parser)
     _loading(parser)
@@ -205,7 +192,8 @@ def _check(parser: Parser) -> None:
 
 def _explain(parser: Parser) -> None:
     add = parser.add_argument
-    add("history", metavar="HISTORY", help="a history that --out wrote")
+    add("history", metavar="HISTORY", help="a history that --out wrote, or one of others")
+    _inputs(parser)
     add("--svg", metavar="F", help="draw the gravest cycle as a small graph")
     add("--html", metavar="F", help="one page: arguments, cycles, and a timeline")
     add("--trace-out", metavar="perfetto:F", help="the run as Chrome trace JSON, for Perfetto")
@@ -269,6 +257,24 @@ def _list(parser: Parser) -> None:
     parser.add_argument("what", choices=LISTS, metavar="WHAT", help=", ".join(LISTS))
     _loading(parser)
     _output(parser, ("text", "json"))
+
+
+def _inputs(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--input",
+        choices=INPUT_KINDS,
+        default="auto",
+        metavar="KIND",
+        help=f"what the files are: {', '.join(INPUT_KINDS)} (default: auto)",
+    )
+    add(
+        "--model",
+        choices=tuple(MODELS),
+        metavar="M",
+        help="what a history of others should keep to: strict-serializable (default), "
+        "serializable, snapshot-isolation, read-atomic, read-committed, ...",
+    )
 
 
 def _judging(parser: Parser) -> None:

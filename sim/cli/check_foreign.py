@@ -1,6 +1,6 @@
 """`ddlsim check` of foreign histories: as JSON, as JUnit, as text."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -9,6 +9,11 @@ from sim.checkers.outcome import Outcome
 from sim.cli.junit import FAILURES, TestCase
 from sim.cli.words import COLOURS, INDENT, block, say, verdict
 from sim.foreign.inputs import INPUTS, Report
+
+MODEL_OF_OTHERS: Final = (
+    "{}: --model is for histories of others; one of this program is judged by the claims of its "
+    "design"
+)
 
 
 class Foreign(NamedTuple):

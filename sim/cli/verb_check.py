@@ -75,10 +75,7 @@ def judge(options: argparse.Namespace, file: str) -> Judged | Foreign:
     kind = inputs.kind_of(file) if options.input == "auto" else options.input
     if kind == "native":
         if options.model is not None:
-            raise InputError(
-                f"{file}: --model is for histories of others; one of this program is judged by "
-                "the claims of its design"
-            )
+            raise InputError(check_foreign.MODEL_OF_OTHERS.format(file))
         return judge_native(options, file)
     return check_foreign.judge(file, kind, options.model or DEFAULT)
 

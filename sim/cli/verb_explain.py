@@ -10,10 +10,23 @@ from analysis import aggregate
 from analysis.aggregate import Found
 from sim.checkers.argument import Argument, argue, prose
 from sim.checkers.case import Case
-from sim.cli import documents, page, picture, repeat, trace, view, view_figures
+from sim.checkers.extent import Extent, extents
+from sim.cli import (
+    documents,
+    explain_foreign,
+    page,
+    picture,
+    repeat,
+    trace,
+    view,
+    view_checked,
+    view_figures,
+)
+from sim.cli.check_foreign import MODEL_OF_OTHERS
 from sim.cli.problems import InputError
-from sim.cli.words import command, console, say, verdict
+from sim.cli.words import command, console, labelled, say, verdict
 from sim.files import write_text
+from sim.foreign import inputs
 from sim.history import codec
 from sim.history.history import FORMAT, History
 from sim.registry import load_file
@@ -27,6 +40,11 @@ def execute(options: argparse.Namespace) -> int:
     """Judge a history and tell everything that its judges have to say."""
     for file in options.load:
         load_file(file)
+    kind = inputs.kind_of(options.history) if options.input == "auto" else options.input
+    if kind != "native":
+        return explain_foreign.execute(options, kind)
+    if options.model is not None:
+        raise InputError(MODEL_OF_OTHERS.format(options.history))
     history = codec.load(options.history)
     row = row_of(
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
@@ -34,11 +52,14 @@ def execute(options: argparse.Namespace) -> int:
     case = Case(history)
     found = sorted(aggregate.found([row]), key=_simplest)
     arguments = [argue(case, one.example) for one in found]
-    _pictures(options, case, row, found, arguments)
+    files = _pictures(options, case, row, found, arguments)
+    looked = list(extents(case, all_claims=options.all_claims))
     if options.output == "json":
-        print(documents.text(_document(options.history, history, row, found, arguments)))
+        told = _document(options.history, history, row, found, arguments)
+        more = {"checked": view_checked.document(looked, row), "files": files}
+        print(documents.text({**told, **more, "not_met": list(view_checked.unreached(row))}))
         return 0
-    _show(history, row, found, arguments)
+    _show(history, row, found, arguments, looked, files)
     return 0
 
 
@@ -57,7 +78,14 @@ def _title(row: RunRow) -> str:
 # --- as text -------------------------------------------------------------------------------------
 
 
-def _show(history: History, row: RunRow, found: list[Found], arguments: list[Argument]) -> None:
+def _show(
+    history: History,
+    row: RunRow,
+    found: list[Found],
+    arguments: list[Argument],
+    looked: list[Extent],
+    files: list[str],
+) -> None:
     to = console()
     header = history.header
     design = row.strategy if row.mutant is None else f"{row.strategy} + {row.mutant}"
@@ -72,9 +100,17 @@ def _show(history: History, row: RunRow, found: list[Found], arguments: list[Arg
     ]
     view.findings(told, [row], to, all_in_full=True)
     view.troubles([row], to)
+    for line in row.missed:
+        say(f"not as the scenario expects: {line}", to, "yellow")
+    view_checked.show(looked, row, to)
+    to.print()
     if unmet := [probe for probe in header.reaches if not row.reached[probe]]:
-        to.print()
-        say(f"never reached {', '.join(unmet)}", to)
+        labelled("NEVER reached", ", ".join(unmet), to, "bold yellow")
+    if row.unmatched:
+        labelled("met nothing", "; ".join(row.unmatched), to, "bold yellow")
+    labelled("not met", ", ".join(view_checked.unreached(row)), to)
+    if files:
+        labelled("wrote", ", ".join(files), to)
     to.print()
     command(repeat.of_header(header), to)
 
@@ -107,6 +143,8 @@ def _document(
         "omitted": row.omitted,
         "stuck": list(row.stuck),
         "unjudged": list(row.unjudged),
+        "missed": list(row.missed),
+        "unmatched": list(row.unmatched),
         "never_reached": [probe for probe in history.header.reaches if not row.reached[probe]],
         "figures": msgspec.to_builtins(row.figures),
     }
@@ -121,9 +159,9 @@ def _pictures(
     row: RunRow,
     found: list[Found],
     arguments: list[Argument],
-) -> None:
-    """Every file that was asked for."""
-    title = _title(row)
+) -> list[str]:
+    """Every file that was asked for; their names."""
+    title, files = _title(row), []
     if options.svg is not None:
         cycle = next((one for one in arguments if one.steps), None)
         if cycle is None:
@@ -131,14 +169,18 @@ def _pictures(
                 f"--svg {options.svg}: this history has no cycle to draw; --html shows its timeline"
             )
         write_text(options.svg, picture.svg(cycle, title))
+        files.append(options.svg)
     if options.html is not None:
         told = [
             page.Told(one.example, argument) for one, argument in zip(found, arguments, strict=True)
         ]
         again = repeat.of_header(case.header)
         write_text(options.html, page.html(case, title, told, again))
+        files.append(options.html)
     if options.trace_out is not None:
         kind, _, file = options.trace_out.partition(":")
         if f"{kind}:" != PERFETTO or not file:
             raise InputError(f"--trace-out {options.trace_out}: expected perfetto:FILE")
         write_text(file, trace.perfetto(case))
+        files.append(file)
+    return files

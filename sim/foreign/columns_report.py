@@ -6,7 +6,7 @@ from sim.columns import judge as in_memory
 from sim.columns import store
 from sim.columns.history import HistoryError
 from sim.columns.verdict import Verdict
-from sim.foreign.inputs import OUTCOMES, Report
+from sim.foreign.inputs import OUTCOMES, Report, looked_for
 from sim.foreign.problems import ForeignError
 from sim.history import parquet
 
@@ -49,7 +49,13 @@ def report(verdict: Verdict, path: str) -> Report:
     found = tuple(
         (_headline(one.type, many.pop(one.type, 0)), one.explanation) for one in verdict.anomalies
     )
-    return Report(OUTCOMES[verdict.valid], fields, facts, found, verdict.notes)
+    shown = {"order": "an order of all transactions", "components": "the components of the graph"}
+    checked = (
+        *looked_for(verdict.model),
+        ("transactions", f"{store.size(Path(path)):,}"),
+        ("shown by", shown.get(verdict.certificate, verdict.certificate or "the anomalies")),
+    )
+    return Report(OUTCOMES[verdict.valid], fields, facts, found, verdict.notes, checked)
 
 
 def _headline(type_: str, count: int) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.checkers.outcome import Outcome
+from sim.columns.models import model_of
 from sim.columns.verdict import Answer
 from sim.history import parquet
 
@@ -17,7 +18,8 @@ class Report(NamedTuple):
 
     `fields` is its element of `files` in the document `check` of the interface, without `file`,
     `input` and `outcome`. `facts` says in a line what was judged; `found` has a headline and an
-    argument for each thing that was found, `notes` what else there is to say.
+    argument for each thing that was found, `notes` what else there is to say, `checked` what was
+    looked for and in how much.
     """
 
     outcome: Outcome
@@ -25,6 +27,7 @@ class Report(NamedTuple):
     facts: str
     found: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    checked: tuple[tuple[str, str], ...] = ()
 
 
 class Input(NamedTuple):
@@ -44,6 +47,17 @@ OUTCOMES: Final[dict[Answer, Outcome]] = {
     False: Outcome.VIOLATED,
     "unknown": Outcome.UNKNOWN,
 }
+
+
+def looked_for(model: str) -> tuple[tuple[str, str], ...]:
+    """The phenomena that a model forbids, and the orders that its cycles may rest on."""
+    asked = model_of(model)
+    orders = ("the data", "the order of each process", "real time")[: asked.level + 1]
+    return (
+        ("model", model),
+        ("phenomena", ", ".join(sorted(asked.forbids))),
+        ("orders", ", ".join(orders)),
+    )
 
 
 def _is_jepsen(head: bytes) -> bool:

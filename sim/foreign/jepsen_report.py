@@ -3,7 +3,7 @@
 import gc
 
 from sim.foreign import jepsen
-from sim.foreign.inputs import OUTCOMES, Report
+from sim.foreign.inputs import OUTCOMES, Report, looked_for
 
 
 def judge(path: str, model: str) -> Report:
@@ -41,7 +41,8 @@ def report(judged: jepsen.Judged) -> Report:
     found = tuple(
         (_headline(one.type, many.pop(one.type, 0)), one.explanation) for one in verdict.anomalies
     )
-    return Report(OUTCOMES[verdict.valid], fields, facts, found, verdict.notes)
+    checked = (*looked_for(verdict.model), ("transactions", told), ("workload", judged.workload))
+    return Report(OUTCOMES[verdict.valid], fields, facts, found, verdict.notes, checked)
 
 
 def _headline(type_: str, count: int) -> str:

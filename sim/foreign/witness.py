@@ -8,6 +8,7 @@ further apart than `clock_error_ms`. So nothing is accused that might have been 
 What had no entries to judge by, and whatever could not be read, makes the verdict "unknown".
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -36,12 +37,13 @@ KEPT_OF_A_KIND: Final = 20
 
 
 class Judgement(NamedTuple):
-    """What a log shows, what could not be judged of it, and how much there was."""
+    """What a log shows, what could not be judged of it, and how much there was, by kind."""
 
     violations: tuple[Violation, ...]
     problems: tuple[Problem, ...]
     entries: int
     nodes: int
+    kinds: tuple[tuple[str, int], ...] = ()
 
 
 def judge_file(file: str) -> Judgement:
@@ -63,7 +65,10 @@ def judge_log(log: Log) -> Judgement:
     nodes = {line.entry.node for line in log.lines}
     problems = [*log.problems, *writer.silent()]
     problems.sort(key=lambda one: (not one.line, one.line))
-    return Judgement(_few(found), tuple(problems), len(log.lines), len(nodes))
+    kinds = Counter(str(line.entry.__struct_config__.tag) for line in log.lines)
+    return Judgement(
+        _few(found), tuple(problems), len(log.lines), len(nodes), tuple(sorted(kinds.items()))
+    )
 
 
 def _found(name: str, history: History) -> Iterator[Violation]:

@@ -45,7 +45,20 @@ def report(judgement: Judgement) -> Report:
     notes = [f"not judged: {problem}" for problem in problems[:MOST]]
     if len(problems) > MOST:
         notes.append(f"... and {len(problems) - MOST:,} more; --output json has them all")
-    return Report(outcome, fields, facts, found, tuple(notes))
+    return Report(outcome, fields, facts, found, tuple(notes), _checked(dict(judgement.kinds)))
+
+
+def _checked(kinds: dict[str, int]) -> tuple[tuple[str, str], ...]:
+    """What each invariant had to be judged by."""
+
+    def told(*names: str) -> str:
+        return ", ".join(f"{kinds.get(name, 0):,} {name}" for name in names)
+
+    return (
+        ("I1 atomicity", told("schema_resolved", "schema_applied", "schema_activated")),
+        ("I4 own_ddl", told("ddl_acknowledged", "schema_resolved")),
+        ("I8 forward_compatible", told("transaction_committed", "schema_activated")),
+    )
 
 
 def _anomaly(found: Violation) -> dict[str, Any]:

@@ -1,0 +1,169 @@
+"""How much of a history each judge had to look at: an "ok" over nothing says nothing.
+
+For each checker, in the order of the invariants, what it judges and how many there were of it in
+this history. A checker of a plug-in that is not listed here tells no numbers.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from sim.checkers.base import Bench, in_order
+from sim.checkers.case import Case
+from sim.history.events import (
+    DdlDecided,
+    Failed,
+    Invoked,
+    Ok,
+    RowFinal,
+    SafeTimeAdvanced,
+    SchemaResolved,
+    Unknown,
+    UpdateApplied,
+)
+from sim.history.world_events import CommandLogged, LeaderElected, LeaseBegan, NodeCrashed
+from sim.model.records import Record
+
+Amounts = dict[str, int]
+
+
+class Extent(Record, frozen=True):
+    """What one checker looked at: `amounts` by what they are; the first is what it judges.
+
+    `claimed` tells whether the design claims the invariant, `judged` whether the history has the
+    voice for it.
+    """
+
+    invariant: str
+    checker: str
+    claimed: bool
+    judged: bool
+    amounts: Amounts
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing that could have broken the invariant."""
+        return bool(self.amounts) and not next(iter(self.amounts.values()))
+
+
+def extents(case: Case, *, all_claims: bool = False) -> Iterator[Extent]:
+    """What each checker had before it."""
+    bench = Bench(case, strict=False, all_claims=all_claims, findings=())
+    for checker in in_order():
+        judged = all(voice in case.header.voices for voice in checker.voices)
+        count = AMOUNTS.get(checker.name)
+        yield Extent(
+            checker.invariant,
+            checker.name,
+            bench.claimed(checker),
+            judged,
+            count(case) if judged and count is not None else {},
+        )
+
+
+def _atomicity(case: Case) -> Amounts:
+    looked = [event for _, event in case.of(SchemaResolved)]
+    return {
+        "look-ups of a schema": len(looked),
+        "nodes": len({event.node for event in looked}),
+        "applied updates": len(case.of(UpdateApplied)),
+    }
+
+
+def _uniform_commit(case: Case) -> Amounts:
+    places = [len({(one.object_id, one.partition) for one in tx.accesses}) for tx in case.committed]
+    return {
+        "committed transactions": len(places),
+        "on two partitions or more": sum(count > 1 for count in places),
+    }
+
+
+def _serializability(case: Case) -> Amounts:
+    installed = sum(ddl.logged is not None for ddl in case.ddls.values())
+    return {"committed transactions": len(case.committed), "schema updates": installed}
+
+
+def _own_ddl(case: Case) -> Amounts:
+    """Operations that were asked for after some statement was acknowledged."""
+    decided = {event.op for _, event in case.of(DdlDecided)}
+    answered = [at for at, event in case.of(Ok) if event.op in decided]
+    since = min(answered, default=None)
+    later = 0 if since is None else sum(at > since for at, _ in case.of(Invoked))
+    return {"operations after an acknowledged DDL": later, "acknowledged DDL": len(answered)}
+
+
+def _single_schema(case: Case) -> Amounts:
+    used = [tx for tx in case.transactions.values() if tx.uses()]
+    tables = [len({use.object_id for use in tx.uses()}) for tx in used]
+    return {
+        "transactions that used a table": len(used),
+        "with several operations": sum(len(tx.uses()) > 1 for tx in used),
+        "with several tables": sum(count > 1 for count in tables),
+    }
+
+
+def _data(case: Case) -> Amounts:
+    txs = case.transactions.values()
+    return {
+        "rows read": sum(len(event.rows) for tx in txs for _, event in tx.reads),
+        "rows written": sum(len(tx.writes) for tx in txs),
+        "rows kept at the end": len(case.of(RowFinal)),
+    }
+
+
+def _forward(case: Case) -> Amounts:
+    crossed = sum(
+        any(initial != now for _, initial, now in tx.committed.tables)
+        for tx in case.committed
+        if tx.committed is not None
+    )
+    return {"commits across a change of a table": crossed, "commits": len(case.committed)}
+
+
+def _liveness(case: Case) -> Amounts:
+    ended = sum(len(case.of(kind)) for kind in (Ok, Failed, Unknown))
+    return {
+        "operations": len(case.of(Invoked)),
+        "that ended": ended,
+        "beginnings and ends of faults": len(case.sick),
+    }
+
+
+def _opacity(case: Case) -> Amounts:
+    txs = list(case.transactions.values())
+    return {
+        "aborted or read-only transactions that read": sum(
+            bool(tx.reads) and (tx.committed is None or tx.read_ts is not None) for tx in txs
+        ),
+        "transactions": len(txs),
+    }
+
+
+def _precision(case: Case) -> Amounts:
+    aborted = [tx for tx in case.transactions.values() if tx.aborted is not None]
+    return {"aborted transactions": len(aborted), "transactions": len(case.transactions)}
+
+
+def _machinery(case: Case) -> Amounts:
+    return {
+        "applied commands": len(case.of(CommandLogged)),
+        "elections": len(case.of(LeaderElected)),
+        "leases": len(case.of(LeaseBegan)),
+        "safe times": len(case.of(SafeTimeAdvanced)),
+        "crashes": len(case.of(NodeCrashed)),
+    }
+
+
+AMOUNTS: Final[dict[str, Callable[[Case], Amounts]]] = {
+    "atomicity": _atomicity,
+    "uniform_commit": _uniform_commit,
+    "serializability": _serializability,
+    "own_ddl": _own_ddl,
+    "single_schema": _single_schema,
+    "data_matches_schema": _data,
+    "forward_compatible": _forward,
+    "liveness": _liveness,
+    "opacity": _opacity,
+    "precision": _precision,
+    "machinery": _machinery,
+}
+"""What each checker judges, by its name."""

@@ -1,0 +1,85 @@
+"""How much each judge had before it: counted a second way, from the bare records of the file."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.checkers.base import CHECKERS
+from sim.checkers.case import Case
+from sim.checkers.extent import AMOUNTS, Extent, extents
+from sim.history import codec
+from sim.world.plan import plan
+from sim.world.run import run
+from sim.world.shipped import load
+
+NAMES = ("smoke", "iep98/own_ddl", "iep110/validated_at_commit", "transactions/read_only")
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_every_shipped_checker_tells_its_amounts() -> None:
+    shipped = [name for name in CHECKERS if CHECKERS.get(name).__module__.startswith("sim.")]
+    assert sorted(shipped) == sorted(AMOUNTS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_amounts_are_those_of_the_bare_records(name: str, tmp_path: Path) -> None:
+    history = run(plan(load(name), 1))
+    codec.save(history, tmp_path / "history.jsonl")
+    found = {one.checker: one for one in extents(Case(history))}
+    lines = records(tmp_path / "history.jsonl")
+    kinds = Counter(line["event"] for line in lines)
+    of = {kind: [line for line in lines if line["event"] == kind] for kind in kinds}
+
+    def first(checker: str) -> int:
+        return next(iter(found[checker].amounts.values()))
+
+    committed = {line["tx"] for line in of.get("TxCommitted", [])}
+    aborted = {line["tx"] for line in of.get("TxAborted", [])}
+    assert first("atomicity") == kinds["SchemaResolved"]
+    assert first("uniform_commit") == first("serializability") == len(committed)
+    assert found["serializability"].amounts["schema updates"] == sum(
+        line["op"] is not None for line in of["UpdateLogged"]
+    )
+    crossed = {
+        line["tx"]
+        for line in of.get("TxCommitted", [])
+        if any(initial != now for _, initial, now in line["tables"])
+    }
+    assert first("forward_compatible") == len(crossed)
+    assert first("data_matches_schema") == sum(len(line["rows"]) for line in of["ReadExecuted"])
+    assert found["data_matches_schema"].amounts["rows written"] == kinds["WriteExecuted"]
+    assert first("liveness") == kinds["Invoked"]
+    assert (
+        found["liveness"].amounts["that ended"] == kinds["Ok"] + kinds["Failed"] + kinds["Unknown"]
+    )
+    assert first("precision") == len(aborted)
+    ddl = {line["op"] for line in of.get("DdlDecided", [])}
+    told = [at for at, line in enumerate(lines) if line["event"] == "Ok" and line["op"] in ddl]
+    later = sum(line["event"] == "Invoked" for line in lines[told[0] :]) if told else 0
+    assert first("own_ddl") == later
+    readers = {line["tx"] for line in of["ReadExecuted"]}
+    past = {line["tx"] for line in of["TxBegan"] if line["read_ts"] is not None}
+    assert first("opacity") == len(readers - (committed - past))
+
+
+def test_what_could_break_nothing_is_told_as_such() -> None:
+    history = run(plan(load("iep98/own_ddl"), 0))
+    found = {one.checker: one for one in extents(Case(history))}
+    assert not found["own_ddl"].is_empty
+    assert found["precision"].is_empty
+    assert not Extent("I1", "of_a_plugin", claimed=True, judged=True, amounts={}).is_empty
+
+
+def test_a_claim_that_is_not_made_is_told() -> None:
+    history = run(plan(load("iep98/own_ddl", {"strategy.name": "a1_naive_future"}), 0))
+    claimed = {one.invariant for one in history.header.design.claims}
+    assert {one.invariant for one in extents(Case(history)) if one.claimed} == claimed & {
+        one.invariant for one in extents(Case(history))
+    }
+    assert all(one.claimed for one in extents(Case(history), all_claims=True))

@@ -1,0 +1,138 @@
+"""`ddlsim explain`: histories of others, what was checked of an "ok", which files were written."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.command import ROOT, TINY, ddlsim
+from tests.unit.cli.test_histories import files_of
+
+WITNESS = ROOT / "scenarios" / "witness"
+CYCLE = """\
+{:index 0 :type :invoke :f :txn :process 0 :time 1 :value [[:append 1 1] [:r 2 nil]]}
+{:index 1 :type :invoke :f :txn :process 1 :time 2 :value [[:append 2 1] [:r 1 nil]]}
+{:index 2 :type :ok :f :txn :process 0 :time 3 :value [[:append 1 1] [:r 2 [1]]]}
+{:index 3 :type :ok :f :txn :process 1 :time 4 :value [[:append 2 1] [:r 1 [1]]]}
+"""
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def fine(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("explain")
+    (folder / "tiny.toml").write_text(TINY, "utf-8")
+    ddlsim("run", str(folder / "tiny.toml"), "--out", str(folder / "out"))
+    return str(folder / "out" / "seed-0.jsonl")
+
+
+def test_an_ok_says_what_was_checked_and_how_much(fine: str) -> None:
+    done = ddlsim("explain", fine)
+    assert done.code == 0
+    assert done.out.startswith("OK  ")
+    told = flat(done.out)
+    assert re.search(
+        r"I1 atomicity: \d look-ups of a schema, \d nodes?, 3 applied updates; nothing", told
+    )
+    assert "I4 own_ddl: 0 operations after an acknowledged DDL, 1 acknowledged DDL; " in told
+    assert "nothing that could have broken it" in told
+    assert "not met submit-resent" in told
+
+
+def test_the_same_as_data(fine: str) -> None:
+    found = json.loads(ddlsim("explain", fine, "--output", "json").out)
+    checked = {one["checker"]: one for one in found["checked"]}
+    assert checked["atomicity"]["found"] == 0
+    assert checked["own_ddl"]["nothing_to_judge"] is True
+    assert checked["own_ddl"]["looked_at"]["acknowledged DDL"] == 1
+    assert "failover" in found["not_met"]
+    assert "ddl-installed" not in found["not_met"]
+    assert found["files"] == []
+
+
+def test_what_was_found_is_counted_beside_what_was_looked_at(tmp_path: Path) -> None:
+    ddlsim("run", "negative/reads_newer_rows", "--seed", "2", "--out", str(tmp_path / "bad"))
+    path = str(tmp_path / "bad" / "seed-2.jsonl")
+    found = json.loads(ddlsim("explain", path, "--output", "json").out)
+    checked = {one["checker"]: one["found"] for one in found["checked"]}
+    assert checked["serializability"] > 0
+    [file] = files_of(path)
+    assert sum(checked.values()) >= len(file["violations"])
+
+
+def test_it_says_which_files_it_wrote(fine: str, tmp_path: Path) -> None:
+    page, trace = str(tmp_path / "page.html"), str(tmp_path / "trace.json")
+    words = ("explain", fine, "--html", page, "--trace-out", f"perfetto:{trace}")
+    done = ddlsim(*words)
+    assert f"wrote {page}, {trace}" in flat(done.out)
+    assert Path(page).is_file()
+    assert json.loads(ddlsim(*words, "--output", "json").out)["files"] == [page, trace]
+
+
+def test_an_unmet_step_is_told(tmp_path: Path) -> None:
+    wanted = '{ v = 5 }]\nexpect = "ok"'
+    assert wanted in TINY
+    text = TINY.replace(wanted, '{ v = 5 }]\nexpect = { aborts = "BAD_ROW" }')
+    (tmp_path / "tiny.toml").write_text(text, "utf-8")
+    ddlsim("run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out"))
+    done = ddlsim("explain", str(tmp_path / "out" / "seed-0.jsonl"))
+    assert done.out.startswith("UNMET  ")
+    assert "step w (line 14): expected { aborts" in flat(done.out)
+
+
+# --- histories of others --------------------------------------------------------------------------
+
+
+def test_a_witness_log_is_explained(tmp_path: Path) -> None:
+    done = ddlsim("explain", str(WITNESS / "clean.jsonl"))
+    assert (done.code, done.out.split()[0]) == (0, "OK")
+    assert "I4 own_ddl: 2 ddl_acknowledged, 3 schema_resolved" in flat(done.out)
+    broken = ddlsim("explain", str(WITNESS / "own_ddl.jsonl"), "--input", "witness")
+    assert broken.out.split()[0] == "VIOLATED"
+    assert "was acknowledged at 530 ms" in flat(broken.out)
+
+
+def test_a_jepsen_history_is_explained_under_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(CYCLE, "utf-8")
+    done = ddlsim("explain", str(path))
+    assert (done.code, done.out.split()[0]) == (0, "VIOLATED")
+    told = flat(done.out)
+    assert "model: strict-serializable" in told
+    assert "orders: the data, the order of each process, real time" in told
+    weak = ddlsim("explain", str(path), "--input", "jepsen", "--model", "read-uncommitted")
+    assert weak.out.split()[0] == "OK"
+    told = flat(weak.out)
+    assert "Nothing was found that is forbidden." in told
+    assert "phenomena: G0, " in told
+    assert "transactions: 2 committed" in told
+    assert f"repeat: ddlsim check {path} --input jepsen --model read-uncommitted" in told
+    found = json.loads(ddlsim("explain", str(path), "--output", "json").out)
+    assert (found["outcome"], found["input"], found["files"]) == ("violated", "jepsen", [])
+    assert {one["what"] for one in found["checked"]} >= {"model", "phenomena", "transactions"}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--html", "x.html"), "--html: draws runs of this program"),
+        (("--trace-out", "perfetto:x"), "--trace-out: draws runs of this program"),
+        (("--strict",), "--strict: is for runs of this program"),
+    ],
+)
+def test_what_histories_of_others_have_not_is_refused(
+    words: tuple[str, ...], complaint: str
+) -> None:
+    done = ddlsim("explain", str(WITNESS / "clean.jsonl"), *words)
+    assert (done.code, done.out) == (2, "")
+    assert complaint in done.err
+
+
+def test_a_model_is_not_for_a_run_of_this_program(fine: str) -> None:
+    done = ddlsim("explain", fine, "--model", "serializable")
+    assert done.code == 2
+    assert "--model is for histories of others" in done.err
