@@ -59,9 +59,9 @@ def _is_of_the_pipeline(error: Exception) -> bool:
 def note(text: str) -> None:
     """Tell something beside the result: on stderr, as one line of at most 300 characters.
 
-    Where the reader of stderr has gone it goes nowhere.
+    Where the reader of stderr has gone, or there is no room for it, it goes nowhere.
     """
     try:
         print(one_line(f"ddlsim: {text}"), file=sys.stderr, flush=True)
-    except BrokenPipeError:
+    except OSError:
         streams.silence(sys.stderr)

@@ -246,3 +246,12 @@ def test_a_disk_without_room_for_a_sweep(jobs: str, room: int, tmp_path: Path) -
 def test_an_output_that_is_full(words: tuple[str, ...]) -> None:
     done = with_little_room(*words, stdout="/dev/full")
     refused(done, "the output cannot be written (No space left on device); free some space")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+def test_a_place_for_errors_that_is_full_changes_no_code() -> None:
+    """Exit 1 would be the code of a violation."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        words = [sys.executable, "-m", "sim", "run", "no_such_scenario"]
+        done = subprocess.run(words, cwd=ROOT, stderr=full, check=False)
+    assert done.returncode == 2

@@ -1,0 +1,83 @@
+"""Every file of the product is written in one place, beside its name, and read with its digest."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import ROOT, parsed
+
+WRITERS = frozenset({"write_text", "write_bytes", "write_table", "ParquetWriter"})
+READERS = frozenset({"read_table", "read_row_group", "ParquetFile"})
+ALLOWED = {
+    "sim/files.py": "the place",
+    "sim/sealed.py": "the place for Parquet",
+    "sim/history/codec.py": "within `beside`",
+    "sim/world/measured.py": "reads what others measured",
+    "analysis/java.py": "a start script, renamed when it is whole",
+    "analysis/spark.py": "the log's settings, in a folder of the session",
+    "analysis/spark_fanout.py": "a beacon that tells whether a folder is shared",
+    "analysis/store.py": "the lock of a folder, which holds nothing",
+}
+
+
+def writes(root: Path) -> Iterator[str]:
+    """Calls that write a file, or read Parquet without its digest, outside of the places for it."""
+    for path in sorted([*(root / "sim").rglob("*.py"), *(root / "analysis").rglob("*.py")]):
+        name = path.relative_to(root).as_posix()
+        if name in ALLOWED:
+            continue
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and _writes(node):
+                yield f"{name}:{node.lineno}"
+
+
+def _writes(call: ast.Call) -> bool:
+    called = call.func
+    if isinstance(called, ast.Name):
+        return called.id == "open" and _is_for_writing(call)
+    if not isinstance(called, ast.Attribute):
+        return False
+    owner = called.value.id if isinstance(called.value, ast.Name) else ""
+    if called.attr in WRITERS:
+        return owner not in {"files", "sealed", "chunks"}
+    if called.attr in READERS:
+        return owner in {"pq", "parquet"}
+    return called.attr == "open" and _is_for_writing(call)
+
+
+def _is_for_writing(call: ast.Call) -> bool:
+    """Whether an `open` names a mode that writes."""
+    given = [*call.args, *(each.value for each in call.keywords if each.arg == "mode")]
+    modes = [each.value for each in given if isinstance(each, ast.Constant)]
+    return any(isinstance(mode, str) and bool(set(mode) & set("wax+")) and len(mode) < 4
+               for mode in modes)  # fmt: skip
+
+
+def test_files_are_written_in_one_place() -> None:
+    assert list(writes(ROOT)) == []
+
+
+def test_what_is_allowed_is_there() -> None:
+    assert [name for name in ALLOWED if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("path.write_text('x')\n", 1),
+        ("Path(a, b).write_bytes(b'x')\n", 1),
+        ("open(path, 'w')\n", 1),
+        ("path.open('wb')\n", 1),
+        ("path.open(mode='a')\n", 1),
+        ("pq.write_table(table, path)\n", 1),
+        ("pq.read_table(path)\n", 1),
+        ("path.open('rb')\nopen(path)\nwrite_text(path, 'x')\nsealed.read(path)\n", 0),
+    ],
+)
+def test_a_planted_file_is_found(text: str, found: int, tmp_path: Path) -> None:
+    for folder in ("sim", "analysis"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "sim" / "a.py").write_text(text, "utf-8")
+    assert len(list(writes(tmp_path))) == found
