@@ -1,8 +1,12 @@
 """What a run did to the assumptions of its design: true clock skew and delay, not the planned.
 
-`skew<=CSmax` compares the largest difference that any two physical clocks ever had with the
-smallest CSmax that is configured anywhere. Clocks are straight lines between `ClockSet` events, so
-their largest difference lies at the border of two pieces or at the end of the run.
+`skew<=CSmax` compares how far back any physical clock ever was behind what any had shown by then,
+itself included, with the smallest CSmax that is configured anywhere. At one instant that is the
+difference of two clocks. It holds over time because hybrid clocks remember: what was stamped by a
+clock that was ahead, or acknowledged because of it, stays when that clock is set back; and a clock
+that is set back shows once more what had been past for all. Clocks are straight lines between
+`ClockSet` events, and what they have shown never falls, so the largest distance lies at the border
+of two pieces or at the end of the run.
 
 `skew<=CSmax between leases` is broken by the same in a run where some place passed from one node to
 another: as long as each stays with its first primary, nothing rests on leases.
@@ -10,9 +14,9 @@ another: as long as each stays with its first primary, nothing rests on leases.
 `skew<=election timeout` compares it with the smallest election timeout: a new leader that trusts
 its own clock then stamps above its predecessor.
 
-`PD+skew<=DD` is broken when a node applies an update for the first time while some node's physical
-clock already shows its activation: then PD and skew together were more than DD. The initial schema
-is exempt, it is there before anything can use it.
+`PD+skew<=DD` is broken when a node applies an update for the first time when some node's physical
+clock has already shown its activation: then PD and skew together were more than DD. The initial
+schema is exempt, it is there before anything can use it.
 """
 
 from collections.abc import Callable
@@ -37,6 +41,16 @@ class Piece(NamedTuple):
     def offset_at(self, at_us: int) -> int:
         """How far the clock is from true time at an instant."""
         return self.offset_us + self.drift_ppm * (at_us - self.from_us) // PPM
+
+
+class Skew(NamedTuple):
+    """The clock of `slow` showed at `at_us` so much less than that of `fast` at `shown_at_us`."""
+
+    us: int
+    slow: str
+    at_us: int
+    fast: str
+    shown_at_us: int
 
 
 TRUE_TIME: Final = Piece(0, 0, 0)
@@ -65,21 +79,22 @@ class Clocks:
             for node, pieces in self._pieces.items()
         }
 
-    def largest_skew(self) -> tuple[int, str, str, int]:
-        """The largest difference of any two clocks at one instant: (us, slow, fast, when)."""
-        found = (0, "", "", 0)
+    def largest_skew(self) -> Skew:
+        """The farthest that any clock ever was behind what some clock had shown by then."""
+        found = Skew(0, "", 0, "", 0)
+        shown_us, shown_by, shown_at = 0, "", 0
         for at_us in self._instants:
-            for before in (True, False):
-                offsets = self.offsets(at_us, before=before and at_us > 0)
+            for before in (True, False) if at_us else (False,):
+                offsets = self.offsets(at_us, before=before)
                 if not offsets:
                     continue
-                slow = min(offsets, key=lambda node: offsets[node])
                 fast = max(offsets, key=lambda node: offsets[node])
-                found = max(
-                    found,
-                    (offsets[fast] - offsets[slow], slow, fast, at_us),
-                    key=lambda skew: skew[0],
-                )
+                slow = min(offsets, key=lambda node: offsets[node])
+                if not shown_by or at_us + offsets[fast] > shown_us:
+                    shown_us, shown_by, shown_at = at_us + offsets[fast], fast, at_us
+                skew_us = shown_us - at_us - offsets[slow]
+                if skew_us > found.us:
+                    found = Skew(skew_us, slow, at_us, shown_by, shown_at)
         return found
 
     def spread_us(self) -> int:
@@ -102,10 +117,6 @@ class Clocks:
                 ]
         return max(shown, default=at_us) // US_PER_MS
 
-    def fastest_ms(self, at_us: int) -> int:
-        """The whole milliseconds that the fastest clock shows at an instant."""
-        return (at_us + max(self.offsets(at_us).values(), default=0)) // US_PER_MS
-
 
 def _in_force(pieces: list[Piece], at_us: int, *, before: bool) -> Piece:
     found = pieces[0]
@@ -116,23 +127,29 @@ def _in_force(pieces: list[Piece], at_us: int, *, before: bool) -> Piece:
 
 
 def skew_beyond_bound(case: Case) -> str | None:
-    """How two clocks differed by more than CSmax; None if they never did."""
+    """How a clock was behind what had been shown by more than CSmax; None if none was."""
     return _skew_beyond(case, "max_clock_skew_ms", "CSmax")
 
 
 def skew_beyond_elections(case: Case) -> str | None:
-    """How two clocks differed by more than an election takes; None if they never did."""
+    """How a clock was behind what had been shown by more than an election takes, if one was."""
     return _skew_beyond(case, "election_timeout_ms", "an election timeout")
 
 
 def _skew_beyond(case: Case, setting: str, name: str) -> str | None:
     bound_ms = least_setting(case, setting)
-    skew_us, slow, fast, at_us = Clocks(case).largest_skew()
-    if bound_ms is None or skew_us <= bound_ms * US_PER_MS:
+    skew = Clocks(case).largest_skew()
+    if bound_ms is None or skew.us <= bound_ms * US_PER_MS:
         return None
+    apart = f"{skew.us / US_PER_MS:g} ms"
+    more = f"more than {name} = {bound_ms} ms"
+    if skew.at_us == skew.shown_at_us and skew.slow != skew.fast:
+        at = f"at {skew.at_us / US_PER_MS:g} ms the clocks of {skew.slow} and {skew.fast}"
+        return f"{at} were {apart} apart, {more}"
+    whose = "it" if skew.slow == skew.fast else f"that of {skew.fast}"
     return (
-        f"at {at_us / US_PER_MS:g} ms the clocks of {slow} and {fast} were "
-        f"{skew_us / US_PER_MS:g} ms apart, more than {name} = {bound_ms} ms"
+        f"at {skew.at_us / US_PER_MS:g} ms the clock of {skew.slow} showed {apart} less than "
+        f"{whose} had shown at {skew.shown_at_us / US_PER_MS:g} ms, {more}"
     )
 
 
@@ -162,11 +179,11 @@ def delay_beyond_bound(case: Case) -> str | None:
             continue
         known[key] = None
         active_ms = physical_ms(Timestamp(applied.activation_ts))
-        shown_ms = clocks.fastest_ms(applied.at_us)
+        shown_ms = clocks.furthest_ms(applied.at_us)
         if shown_ms > active_ms:
             return (
                 f"node {applied.node} applied catalog version {applied.catalog_version} when a "
-                f"clock already showed {shown_ms} ms, and it was active from {active_ms} ms on"
+                f"clock had already shown {shown_ms} ms, and it was active from {active_ms} ms on"
             )
     return None
 

@@ -12,14 +12,14 @@ from msgspec import field
 from sim.model.records import Record
 
 SKEW_BOUNDED: Final = "skew<=CSmax"
-"""No two physical clocks ever differ by more than the configured CSmax."""
+"""No physical clock is ever behind what any has shown by then by more than the configured CSmax."""
 LEASES_HOLD: Final = "skew<=CSmax between leases"
 """The same, for what rests on there being one primary at a time: it matters only in a run where a
 place passes from one node to another."""
 DELAY_BOUNDED: Final = "PD+skew<=DD"
 """No message that matters takes longer than the delay duration less the skew."""
 ELECTIONS_SLOW: Final = "skew<=election timeout"
-"""No two physical clocks differ by more than it takes to replace a silent leader."""
+"""No physical clock is ever behind what any has shown by more than an election takes."""
 ASSUMPTIONS: Final = (SKEW_BOUNDED, LEASES_HOLD, DELAY_BOUNDED, ELECTIONS_SLOW)
 
 

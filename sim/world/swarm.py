@@ -88,7 +88,7 @@ def _whole(knobs: Knobs) -> Table:
     cluster = swarm_knobs.cluster(knobs)
     nodes = tuple(f"n{number}" for number in range(1, cluster["nodes"] + 1))
     protocol = swarm_knobs.protocol(knobs, nodes)
-    clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"])
+    clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
     network = swarm_knobs.network(knobs, nodes)
     names, sql = swarm_work.schema(knobs, len(nodes))
     migrations = swarm_work.migrations(knobs, names, nodes, load_ms)
@@ -99,7 +99,7 @@ def _whole(knobs: Knobs) -> Table:
         load_ms=load_ms,
         delay_duration_ms=protocol["delay_duration_ms"],
         max_clock_skew_ms=protocol["max_clock_skew_ms"],
-        spare_skew_ms=max(protocol["max_clock_skew_ms"] - clocks["max_skew_ms"], 0.0),
+        spare_skew_ms=swarm_knobs.spare_skew_ms(clocks, protocol["max_clock_skew_ms"]),
     )
     data: Table = {
         "title": TITLE,
@@ -132,11 +132,15 @@ def _around(source: Source, knobs: Knobs) -> Table:
     skew_ms = base.numbers["max_clock_skew_ms"]
     spare_ms = 0.0
     if knobs.die("clocks").chance(0.6):
-        data["clocks"] = swarm_knobs.clocks(knobs, skew_ms)
-        spare_ms = max(skew_ms - data["clocks"]["max_skew_ms"], 0.0)
+        load_ms = base.table.run.load_ms or LOADS_MS[-1]
+        lasts_ms = round(load_ms + data.get("run", {}).get("drain_ms", DRAIN_MS))
+        data["clocks"] = swarm_knobs.clocks(knobs, skew_ms, lasts_ms)
+        spare_ms = swarm_knobs.spare_skew_ms(data["clocks"], skew_ms)
     if not knobs.die("own faults").chance(0.5):
         data.pop("faults", None)
     knobs.tell("own faults", len(data.get("faults", [])) or OFF)
+    if "clock" in data or swarm_faults.moves_clocks(data.get("faults", [])):
+        spare_ms = 0.0  # the scenario's own steps have the rest of CSmax
     around = _surroundings(base, spare_ms)
     if around.tables:
         data["faults"] = data.get("faults", []) + swarm_faults.faults(knobs, around)

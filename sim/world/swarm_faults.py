@@ -16,7 +16,7 @@ class Surroundings(NamedTuple):
     delay_duration_ms: int
     max_clock_skew_ms: int
     spare_skew_ms: float
-    """How far a clock can go before the skew bound breaks."""
+    """How far all faults together may move clocks before the skew bound breaks."""
 
 
 Maker = Callable[[Die, Surroundings], Table]
@@ -70,15 +70,26 @@ def _majority(die: Die, around: Surroundings) -> Table:
     return _loss_of_disk(die) if die.chance(0.2) else {}
 
 
+MOST_OF_A_KIND: Final = 2
+CLOCKS_MOVE: Final = ("clock_step", "clock_drift")
+EACH: Final = 0.9 / (MOST_OF_A_KIND * len(CLOCKS_MOVE))
+"""The share of the spare skew that one fault may use up: there may be as many as that."""
+
+
+def moves_clocks(faults: list[Table]) -> bool:
+    """Whether some of these faults move clocks within the bound."""
+    return any(fault.get("name") in CLOCKS_MOVE for fault in faults)
+
+
 def _step(die: Die, around: Surroundings) -> Table:
-    least = max(round(around.spare_skew_ms * 900), 1)
-    by_ms = die.between(1, least) / 1_000
+    most = max(round(around.spare_skew_ms * EACH * 1_000), 1)
+    by_ms = die.between(1, most) / 1_000
     return {"node": _who(die, around), "by_ms": -by_ms if die.chance(0.5) else by_ms}
 
 
 def _drift(die: Die, around: Surroundings) -> Table:
     """Not so fast that the clock leaves the bound before the load ends."""
-    most = max(min(round(around.spare_skew_ms / around.load_ms * 900_000), 1_000), 1)
+    most = max(min(round(around.spare_skew_ms * EACH / around.load_ms * 1_000_000), 1_000), 1)
     ppm = die.between(1, most)
     return {"node": _who(die, around), "ppm": -ppm if die.chance(0.5) else ppm}
 
@@ -138,6 +149,8 @@ KINDS: Final[dict[str, Kind]] = {
     "setting_change": Kind(0.1, 0.5, _setting),
 }
 
+LEAST_SPARE_MS: Final = 0.1
+"""With less than that to spare no fault moves a clock."""
 NOT_YET: Final[tuple[str, ...]] = ()
 """Kinds that wait for what they strike to be simulated; without them all else is as it will be."""
 
@@ -150,7 +163,9 @@ def faults(knobs: Knobs, around: Surroundings) -> list[Table]:
         die = knobs.die(f"fault {name}")
         count = 0
         if die.chance(kind.share) and not calm and name not in NOT_YET:
-            count = 2 if die.chance(0.25) else 1
+            count = MOST_OF_A_KIND if die.chance(0.25) else 1
+        if name in CLOCKS_MOVE and around.spare_skew_ms < LEAST_SPARE_MS:
+            count = 0
         knobs.tell(name, count or OFF)
         made += [_fault(name, kind, die, around) for _ in range(count)]
     return made

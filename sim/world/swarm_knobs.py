@@ -106,8 +106,17 @@ QUICK: Final[dict[str, tuple[int, ...]]] = {
 # --- clocks and links ----------------------------------------------------------------------------
 
 
-def clocks(knobs: Knobs, max_clock_skew_ms: int) -> Table:
-    """Clocks within CSmax, now and then beyond; some drift."""
+MILLION: Final = 1_000_000
+DRIFTS: Final = 0.2
+"""The share of the spare skew that the drift of all clocks may use up."""
+
+
+def clocks(knobs: Knobs, max_clock_skew_ms: int, lasts_ms: int) -> Table:
+    """Clocks within CSmax for as long as a run can last, now and then beyond; some drift.
+
+    Every clock stays in one band around true time, so that none shows less, by more than CSmax,
+    than any has shown before.
+    """
     die = knobs.die("skew")
     beyond = die.chance(0.08)
     permille = die.between(1_000, 3_000) if beyond else die.between(0, 900)
@@ -116,9 +125,18 @@ def clocks(knobs: Knobs, max_clock_skew_ms: int) -> Table:
     knobs.tell("skew beyond CSmax", "on" if beyond else OFF)
     table: Table = {"max_skew_ms": skew_ms}
     ppm = knobs.perhaps("drift_ppm", 0.3, (20, 100, 200))
-    if ppm is not None:
+    if ppm is not None and not beyond:
+        spare_ms = DRIFTS * (max_clock_skew_ms - skew_ms)
+        ppm = min(ppm, round(spare_ms * MILLION / lasts_ms / 2 - 0.5))
+        knobs.tell("drift_ppm", ppm or OFF)
+    if ppm:
         table["drift_ppm"] = {"distribution": "uniform", "low": -ppm, "high": ppm}
     return table
+
+
+def spare_skew_ms(clocks: Table, max_clock_skew_ms: int) -> float:
+    """How far all faults together may move clocks: what skew and drift leave of CSmax."""
+    return max((1 - DRIFTS) * (max_clock_skew_ms - float(clocks["max_skew_ms"])), 0.0)
 
 
 def _lognormal(median: float, p99: float) -> Table:

@@ -1,6 +1,10 @@
 """The true skew of the clocks and the true delay of updates, as the history tells them."""
 
+from operator import itemgetter
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sim.checkers.assumptions import Clocks, delay_beyond_bound, skew_beyond_bound
 from sim.checkers.case import Case
@@ -10,7 +14,7 @@ from tests.helpers_history import Story, add_column
 def skew_us(story: Story, end_ms: int = 100) -> int:
     history = story.history()
     history.end_us = end_ms * 1000
-    return Clocks(Case(history)).largest_skew()[0]
+    return Clocks(Case(history)).largest_skew().us
 
 
 def clocks(**nodes: float) -> Story:
@@ -32,9 +36,71 @@ def test_a_node_without_a_clock_event_shows_true_time() -> None:
 def test_a_step_ends_the_piece_before_it() -> None:
     story = clocks(n1=0, n2=6)
     story.clock("n2", -2, at=50)
-    assert skew_us(story) == 6_000
+    assert skew_us(story) == 8_000
     story.clock("n2", -9, at=60)
     assert skew_us(story) == 9_000
+
+
+def test_what_a_clock_has_shown_counts_until_true_time_has_caught_up() -> None:
+    """A bound over time: n1 shows 12 ms less than n2 had shown, and n2 10 less than itself had."""
+    story = clocks(n1=0, n2=8)
+    story.clock("n2", 0, at=50)
+    story.clock("n1", -4, at=50)
+    assert skew_us(story) == 12_000
+    story = clocks(n2=8)
+    story.clock("n2", -2, at=50)
+    assert skew_us(story) == 10_000
+    told = skew_beyond_bound(Case(corrected_twice(53).history()))
+    assert told == (
+        "at 53 ms the clock of n1 showed 11 ms less than that of n2 had shown at 50 ms, more than "
+        "CSmax = 10 ms"
+    )
+    assert skew_beyond_bound(Case(corrected_twice(54).history())) is None
+
+
+def corrected_twice(second_at: float) -> Story:
+    """n2 is 8 ahead and set back at 50; n1 is set back by 6 later. Never are they 10 apart."""
+    story = clocks(n1=0, n2=8)
+    story.clock("n2", 0, at=50)
+    story.clock("n1", -6, at=second_at)
+    return story
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["n1", "n2", "n3"]),
+            st.integers(-9, 9),
+            st.integers(0, 99),
+            st.sampled_from([0, -200_000, 100_000]),
+        ),
+        max_size=6,
+    )
+)
+def test_it_is_the_largest_distance_of_any_two_looks(
+    steps: list[tuple[str, int, int, int]],
+) -> None:
+    """The oracle looks at each clock every 50 us, and takes any later look from any earlier."""
+    story = Story(settings={"": {"max_clock_skew_ms": 10}, "n1": {}, "n2": {}, "n3": {}})
+    in_order = sorted(steps, key=itemgetter(2))
+    for node, offset_ms, at, ppm in in_order:
+        story.clock(node, offset_ms, at=at, drift_ppm=ppm)
+    furthest, largest = -(10**9), 0
+    for now_us in range(0, 100_001, 50):
+        looks = [_look(in_order, node, now_us) for node in ("n1", "n2", "n3")]
+        furthest = max(furthest, *looks)
+        largest = max(largest, furthest - min(looks))
+    assert largest <= skew_us(story) <= largest + 50 * 1.4
+
+
+def _look(steps: list[tuple[str, int, int, int]], node: str, now_us: int) -> int:
+    """What a clock shows, by the last step that it had taken."""
+    shown = now_us
+    for name, offset_ms, at, ppm in steps:
+        if name == node and at * 1000 <= now_us:
+            shown = now_us + offset_ms * 1000 + ppm * (now_us - at * 1000) // 1_000_000
+    return shown
 
 
 def test_two_steps_at_one_instant_are_one() -> None:
