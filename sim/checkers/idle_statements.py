@@ -27,6 +27,7 @@ from sim.model.ddl import (
     DropZone,
     RenameTable,
     RenameView,
+    RenameZone,
     Statement,
 )
 from sim.model.schema import Alias, Column, SchemaObject, Table, View, Zone
@@ -61,9 +62,12 @@ def changes_nothing(statement: Statement, objects: Iterable[SchemaObject]) -> st
             return _gone(name, found=name in relations, excused=statement.if_exists)
         case DropIndex(name=name):
             return _gone(name, found=name in indexes, excused=statement.if_exists)
-        case DropZone(name=name):
+        case DropZone(name=name) | RenameZone(name=name):
             return _gone(name, found=name in zones, excused=statement.if_exists)
         case AlterZone():
+            if statement.default and statement.name == BORN:
+                others = [one.name for one in zones.values() if one.is_default]
+                return f"the default zone is {others[0]!r}" if others else None
             return _zone(statement, zones.get(statement.name))
         case AlterTable():
             return _table(statement, relations)
@@ -84,7 +88,8 @@ def _gone(name: str, *, found: bool, excused: bool) -> str | None:
 def _zone(statement: AlterZone, zone: Zone | None) -> str | None:
     if zone is None:
         return _gone(statement.name, found=False, excused=statement.if_exists)
-    same = statement.replicas in (None, zone.replicas)
+    same = zone.is_default or not statement.default
+    same = same and statement.replicas in (None, zone.replicas)
     same = same and statement.partitions in (None, zone.partitions)
     return None if same else f"zone {zone.name!r} is not so"
 

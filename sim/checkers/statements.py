@@ -15,6 +15,7 @@ from sim.checkers.case import Case, Ddl
 from sim.history.events import DdlDecided, Failed, Ok, UpdateLogged
 from sim.model.ddl import (
     AlterZone,
+    RenameZone,
     CreateIndex,
     CreateTable,
     CreateView,
@@ -60,6 +61,8 @@ def named_by(statement: Statement) -> tuple[Name, ...]:
             return (Name("index", name),)
         case CreateView(name=name, tables=tables):
             return tuple(dict.fromkeys(Name("table", each) for each in (name, *tables)))
+        case RenameZone(name=name, new_name=new):
+            return (Name("zone", name), Name("zone", new))
         case CreateZone(name=name) | AlterZone(name=name) | DropZone(name=name):
             return (Name("zone", name),)
     return (Name("table", statement.name),)

@@ -13,13 +13,17 @@ from sim.model.schema import Column, ColumnType, Constraint, Index, SchemaObject
 
 
 class ColumnSpec(Record, frozen=True):
-    """A column as written in SQL; `has_default` tells DEFAULT NULL from no default at all."""
+    """A column as written in SQL; `has_default` tells DEFAULT NULL from no default at all.
+
+    `computed` names the function of a default that is computed for each row, such as `rand_uuid`.
+    """
 
     name: str
     type: ColumnType
     nullable: bool = True
     has_default: bool = False
     default: Value = None
+    computed: str = ""
 
 
 class ConstraintSpec(Record, frozen=True):
@@ -59,6 +63,7 @@ class AlterColumn(Tagged, frozen=True, tag="alter-column"):
     nullable: bool | None = None
     sets_default: bool = False
     default: Value = None
+    computed: str = ""
 
 
 class AddConstraint(Tagged, frozen=True, tag="add-constraint"):
@@ -163,11 +168,23 @@ class CreateZone(Tagged, frozen=True, tag="create-zone"):
 
 
 class AlterZone(Tagged, frozen=True, tag="alter-zone"):
-    """ALTER ZONE SET; changing the partition count is refused [110.zone]."""
+    """ALTER ZONE SET; changing the partition count is refused [110.zone].
+
+    With `default` it is the zone of tables that name none from now on.
+    """
 
     name: str
     partitions: int | None = None
     replicas: int | None = None
+    if_exists: bool = False
+    default: bool = False
+
+
+class RenameZone(Tagged, frozen=True, tag="rename-zone"):
+    """ALTER ZONE a RENAME TO b; its tables stay in it [110.zone]."""
+
+    name: str
+    new_name: str
     if_exists: bool = False
 
 
@@ -190,6 +207,7 @@ Statement = (
     | RenameView
     | CreateZone
     | AlterZone
+    | RenameZone
     | DropZone
 )
 """One DDL statement."""

@@ -114,13 +114,24 @@ class Alias(View, frozen=True, tag="alias"):
 
 
 class Zone(Tagged, frozen=True, tag="zone"):
-    """A distribution zone: how many partitions and replicas its tables have."""
+    """A distribution zone: how many partitions and replicas its tables have.
+
+    `is_default` marks the zone of tables that name none. A zone that was renamed keeps its
+    `first_name`, by which its tables know it.
+    """
 
     id: int
     name: str
     version: int
     partitions: int
     replicas: int
+    is_default: bool = False
+    first_name: str = ""
+
+    @property
+    def place(self) -> str:
+        """What its tables know it by, whatever it is called today."""
+        return self.first_name or self.name
 
 
 SchemaObject = Table | View | Alias | Zone

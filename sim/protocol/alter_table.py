@@ -96,11 +96,18 @@ def _with_implicit_key(
 
 def _new_column(spec: ColumnSpec, column_id: int, *, is_key: bool) -> Column | Refused:
     """A column as it is created; key columns are NOT NULL without saying so."""
+    if spec.computed and not is_key:
+        return _computed(spec.name)
     default = fit(spec.default, spec.type)
     if isinstance(default, Misfit):
         return refuse(f"column {spec.name!r}: default {default.message}")
     nullable = spec.nullable and not is_key
     return Column(column_id, spec.name, spec.type, nullable, default, default)
+
+
+def _computed(name: str) -> Refused:
+    """What an old tuple would show in such a column is not known."""
+    return refuse(f"column {name!r}: a computed default is for columns of the primary key only")
 
 
 def _new_constraint(table: Table, spec: ConstraintSpec, constraint_id: int) -> Constraint | Refused:
@@ -198,6 +205,8 @@ def _alter_column(table: Table, action: AlterColumn, _: int) -> Change:
     column = _column(table, action.name)
     if column is None:
         return no_such_column(table.name, action.name)
+    if action.computed:
+        return _computed(column.name)
     new_type = action.type or column.type
     nullable = column.nullable if action.nullable is None else action.nullable
     if column.id in table.key and (new_type != column.type or nullable):

@@ -84,6 +84,18 @@ class Snapshot:
         """The zone of this name; zones have a name space of their own."""
         return self._zones.get(name)
 
+    def zones(self) -> tuple[Zone, ...]:
+        """Every zone that some statement created."""
+        return tuple(self._zones.values())
+
+    def zone_of(self, table: Table) -> Zone | None:
+        """The zone in which a table lies; None for the one that exists without being created."""
+        return next((zone for zone in self._zones.values() if zone.place == table.zone), None)
+
+    def default_zone(self) -> Zone | None:
+        """The zone of tables that name none; None for the one that exists without being created."""
+        return next((zone for zone in self._zones.values() if zone.is_default), None)
+
     def index_owner(self, name: str) -> Table | None:
         """The table that has the index of this name; index names are unique in the catalog."""
         return self._index_owners.get(name)

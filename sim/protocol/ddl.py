@@ -44,6 +44,7 @@ from sim.model.ddl import (
     ObjectRenamed,
     RenameTable,
     RenameView,
+    RenameZone,
     Statement,
     ZoneAltered,
 )
@@ -108,10 +109,11 @@ def _create_table(
     refused = name_taken(statement.name, snapshot, if_not_exists=statement.if_not_exists)
     if refused is not None:
         return refused
-    zone = statement.zone or DEFAULT_ZONE
-    if zone != DEFAULT_ZONE and snapshot.zone(zone) is None:
-        return missing("zone", zone, if_exists=False)
-    table = new_table(statement, next_id, zone)
+    named = statement.zone
+    zone = snapshot.default_zone() if named is None else snapshot.zone(named)
+    if zone is None and named not in (None, DEFAULT_ZONE):
+        return missing("zone", str(named), if_exists=False)
+    table = new_table(statement, next_id, DEFAULT_ZONE if zone is None else zone.place)
     return created(table) if isinstance(table, Table) else table
 
 
@@ -242,12 +244,18 @@ def _create_zone(
         return exists("zone", statement.name)
     partitions = DEFAULT_PARTITIONS if statement.partitions is None else statement.partitions
     replicas = DEFAULT_REPLICAS if statement.replicas is None else statement.replicas
-    return created(Zone(next_id, statement.name, 1, partitions, replicas))
+    taken_places = {zone.place for zone in snapshot.zones()}
+    first = f"{statement.name}#{next_id}" if statement.name in taken_places else ""
+    return created(Zone(next_id, statement.name, 1, partitions, replicas, first_name=first))
 
 
-def _alter_zone(statement: AlterZone, snapshot: Snapshot, _: int) -> ObjectChange | NoOp | Refused:
+def _alter_zone(
+    statement: AlterZone, snapshot: Snapshot, _: int
+) -> ObjectChange | Built | NoOp | Refused:
     """ALTER ZONE, but never its partition count [110.zone]."""
     zone = snapshot.zone(statement.name)
+    if statement.default and (zone is not None or statement.name == DEFAULT_ZONE):
+        return _set_default(zone, snapshot)
     if zone is None:
         return missing("zone", statement.name, if_exists=statement.if_exists)
     if statement.partitions not in (None, zone.partitions):
@@ -259,19 +267,52 @@ def _alter_zone(statement: AlterZone, snapshot: Snapshot, _: int) -> ObjectChang
     return changed(new, (ZoneAltered(),))
 
 
+def _set_default(zone: Zone | None, snapshot: Snapshot) -> Built | NoOp:
+    """ALTER ZONE SET DEFAULT; None is the zone that exists without being created."""
+    before = snapshot.default_zone()
+    if before == zone:
+        return NoOp("it is the default zone already")
+    steps = [(one, one is zone) for one in (before, zone) if one is not None]
+    return Built(
+        tuple(
+            changed(evolve(one, version=one.version + 1, is_default=default), (ZoneAltered(),))
+            for one, default in steps
+        )
+    )
+
+
+def _rename_zone(
+    statement: RenameZone, snapshot: Snapshot, _: int
+) -> ObjectChange | NoOp | Refused:
+    """ALTER ZONE a RENAME TO b; the tables in it do not change [110.zone]."""
+    if statement.name == DEFAULT_ZONE:
+        return refuse(f"zone {DEFAULT_ZONE!r} cannot be renamed")
+    zone = snapshot.zone(statement.name)
+    if zone is None:
+        return missing("zone", statement.name, if_exists=statement.if_exists)
+    if statement.new_name == DEFAULT_ZONE or snapshot.zone(statement.new_name) is not None:
+        return exists("zone", statement.new_name)
+    new = evolve(
+        zone, name=statement.new_name, version=zone.version + 1, first_name=zone.place
+    )
+    return changed(new, (ObjectRenamed(zone.name, statement.new_name),))
+
+
 def _drop_zone(statement: DropZone, snapshot: Snapshot, _: int) -> ObjectChange | NoOp | Refused:
     """DROP ZONE, once no table lies in it [110.zone]."""
     zone = snapshot.zone(statement.name)
     if zone is None:
         return missing("zone", statement.name, if_exists=statement.if_exists)
+    if zone.is_default:
+        return refuse(f"zone {zone.name!r} is the default zone")
     for table in snapshot.tables():
-        if table.zone == zone.name:
+        if table.zone == zone.place:
             message = f"table {table.name!r} lies in zone {zone.name!r}"
             return refuse(message)
     return dropped(zone)
 
 
-_Builder = Callable[[Any, Snapshot, int], ObjectChange | NoOp | Refused]
+_Builder = Callable[[Any, Snapshot, int], ObjectChange | Built | NoOp | Refused]
 _BUILDERS: Final[dict[type[Statement], _Builder]] = {
     CreateTable: _create_table,
     DropTable: _drop_table,
@@ -284,5 +325,6 @@ _BUILDERS: Final[dict[type[Statement], _Builder]] = {
     RenameView: _rename_view,
     CreateZone: _create_zone,
     AlterZone: _alter_zone,
+    RenameZone: _rename_zone,
     DropZone: _drop_zone,
 }

@@ -87,7 +87,7 @@ class Placement:
             snapshot = self._catalog.version_snapshot(version)
             for table in snapshot.tables():
                 if table.id not in self._tables:
-                    zone = snapshot.zone(table.zone)
+                    zone = snapshot.zone_of(table)
                     self._tables[table.id] = (
                         (self._partitions, self._capped(self._replicas))
                         if zone is None

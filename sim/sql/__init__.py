@@ -5,33 +5,46 @@
     CREATE TABLE, ALTER TABLE (any number of actions), DROP TABLE
     CREATE [UNIQUE] INDEX, DROP INDEX
     CREATE VIEW, ALTER VIEW … RENAME TO, DROP VIEW
-    CREATE ZONE, ALTER ZONE … SET, DROP ZONE
+    CREATE ZONE, ALTER ZONE … SET, SET DEFAULT or RENAME TO, DROP ZONE
     SELECT * FROM t, SELECT a, b FROM t, either with WHERE key = constant
 
 and nothing else; `parse_operations` reads writes of rows too (dml). A word that is not understood
 is an error, with its line and column and what was expected in its place. IF [NOT] EXISTS may stand
 wherever it has a meaning. Names fold to lower case unless they are quoted, so `T`, `t` and `"t"`
-are one name and `"T"` is another.
+are one name and `"T"` is another. `parse_script` reads a migration: it passes over what changes no
+schema, tells every error, and finds the comments that ask for a verdict to be ignored.
 
 What only concerns the storage of the real system is read and has no effect: USING SORTED or HASH,
-directions of index columns, COLOCATE BY, storage profiles.
+directions of index columns, COLOCATE BY, storage profiles, options of zones but for PARTITIONS
+and REPLICAS, and of tables but for ZONE.
 
 sqlglot parses, with the dialect `Ignite` (dialect); what Ignite adds to its parser is, from the
 bottom up, reader, columns, tables and grammar.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sim.sql.dialect import Ignite, tokenize
 from sim.sql.dml import Operations, RowWrite
 from sim.sql.errors import SqlError, Unread
-from sim.sql.grammar import Grammar, Parsed
+from sim.sql.grammar import Grammar, Parsed, PassedOver
 
-__all__ = ["Parsed", "RowWrite", "SqlError", "parse", "parse_operations"]
+__all__ = [
+    "Parsed",
+    "PassedOver",
+    "RowWrite",
+    "Script",
+    "SqlError",
+    "parse",
+    "parse_operations",
+    "parse_script",
+]
 
 _TEXTS_REMEMBERED: Final = 4096
+_IGNORE: Final = re.compile(r"ddlsim:\s*ignore\b([^\n]*?)(?:\*/|\n|$)", re.IGNORECASE)
 
 
 def parse(text: str, first_line: int = 1) -> list[Parsed]:
@@ -44,17 +57,74 @@ def parse_operations(text: str, first_line: int = 1) -> list[Any]:
     return _told(_parse_operations, text, first_line)
 
 
+class Script(NamedTuple):
+    """What a file of statements has, in order, and everything that is wrong with it.
+
+    `ignored` are the comments `ddlsim: ignore`, by the line on which they stand.
+    """
+
+    statements: list[Parsed]
+    passed_over: list[PassedOver]
+    errors: list[SqlError]
+    ignored: dict[int, str]
+
+
+def parse_script(text: str) -> Script:
+    """A file with DDL in it: every statement and every error, not only the first."""
+    script = Script([], [], [], {})
+    try:
+        tokens = tokenize(text)
+        found = Grammar(dialect=Ignite).script(tokens, text)
+    except Unread as error:
+        script.errors.append(_placed(error, text, 1))
+        return script
+    except RecursionError:
+        what = "parentheses nested too deeply to be read"
+        script.errors.append(SqlError(what, 1, 1, "a flatter expression"))
+        return script
+    for one in found:
+        if isinstance(one, Unread):
+            script.errors.append(_placed(one, text, 1))
+        elif isinstance(one, PassedOver):
+            script.passed_over.append(one._replace(line=one.line + 1))
+        else:
+            places = {"line": one.line + 1, "end_line": one.end_line + 1}
+            script.statements.append(one._replace(**places, written=dict(one.written)))
+    script.ignored.update(_ignored(tokens, text))
+    return script
+
+
+def _ignored(tokens: list[Any], text: str) -> Iterator[tuple[int, str]]:
+    """Every comment `ddlsim: ignore`, whose text is what follows these words."""
+    end = 0
+    for start, after in [(one.start, one.end + 1) for one in tokens] + [(len(text), len(text))]:
+        for match in _IGNORE.finditer(text, end, start):
+            yield text.count("\n", 0, match.start()) + 1, match[1].strip()
+        end = after
+
+
+def _placed(error: Unread, text: str, first_line: int) -> SqlError:
+    line = text.count("\n", 0, error.offset) + first_line
+    column = error.offset - text.rfind("\n", 0, error.offset)
+    return SqlError(error.message, line, column, error.expected)
+
+
 def _told(read: Callable[[str], tuple[Parsed, ...]], text: str, first_line: int) -> list[Parsed]:
     try:
         found = read(text)
     except Unread as error:
-        line = text.count("\n", 0, error.offset) + first_line
-        column = error.offset - text.rfind("\n", 0, error.offset)
-        raise SqlError(error.message, line, column, error.expected) from None
+        raise _placed(error, text, first_line) from None
     except RecursionError:
         what = "parentheses nested too deeply to be read"
         raise SqlError(what, first_line, 1, "a flatter expression") from None
-    return [one._replace(line=one.line + first_line, written=dict(one.written)) for one in found]
+    return [
+        one._replace(
+            line=one.line + first_line,
+            end_line=one.end_line + first_line,
+            written=dict(one.written),
+        )
+        for one in found
+    ]
 
 
 def _parse_operations(text: str) -> tuple[Parsed, ...]:

@@ -38,6 +38,15 @@ _WORDS: Final[dict[str, Value]] = {"NULL": None, "TRUE": True, "FALSE": False}
 _TYPED: Final = ("DATE", "TIME", "TIMESTAMP", "UUID")
 """Types whose constants are a word and a string."""
 
+_FUNCTIONS: Final = {
+    "RAND_UUID": "rand_uuid",
+    "GEN_RANDOM_UUID": "gen_random_uuid",
+    "CURRENT_TIMESTAMP": "current_timestamp",
+    "LOCALTIMESTAMP": "localtimestamp",
+    "CURRENT_DATE": "current_date",
+    "LOCALTIME": "localtime",
+}
+"""Functions that may compute a default, by the word that calls them."""
 _DEEDS: Final = (("NO", "ACTION"), ("CASCADE",), ("RESTRICT",), ("SET", "NULL"), ("SET", "DEFAULT"))
 """What becomes of a row that refers to a row that is deleted or changed."""
 
@@ -97,19 +106,29 @@ class Columns(Reader):
         digits = self.literal(TokenType.NUMBER, "a constant")
         return sign * (int(digits) if digits.isdecimal() else float(digits))
 
+    def default(self) -> tuple[Value, str]:
+        """A constant, or the function that computes one for each row; the other is empty."""
+        if not self._match_texts(_FUNCTIONS):
+            return self.constant(), ""
+        name = _FUNCTIONS[self._prev.text.upper()]
+        if self.sees(TokenType.L_PAREN):
+            self.need("(", ")")
+        return None, name
+
     def column(self) -> Defined:
         """A name, a type, and in any order NULL or NOT NULL, DEFAULT, PRIMARY KEY, constraints."""
         name, written_type = self.name(), self.column_type()
         said: dict[str, Token] = {}
         constraints: list[ConstraintSpec] = []
-        nullable, default = True, None
+        nullable, default, computed = True, None, ""
         while start := self._curr:
             part = "NULL"
             if self._match_text_seq("NOT"):
                 self.need("NULL")
                 nullable = False
             elif self._match_text_seq("DEFAULT"):
-                part, default = "DEFAULT", self.constant()
+                part = "DEFAULT"
+                default, computed = self.default()
             elif self._match_text_seq("PRIMARY"):
                 part = "KEY"
                 self.need("KEY")
@@ -123,7 +142,8 @@ class Columns(Reader):
             if part in said:
                 raise self.wrong("another part of the column", "said twice", start)
             said[part] = start
-        spec = ColumnSpec(name, written_type, nullable, "DEFAULT" in said, default)
+        given = "DEFAULT" in said
+        spec = ColumnSpec(name, written_type, nullable, given, default, computed)
         return Defined(spec, constraints, "KEY" in said, said.get("NULL") if nullable else None)
 
     def _constraint_of_column(self, column: str) -> ConstraintSpec | None:

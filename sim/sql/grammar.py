@@ -23,6 +23,7 @@ from sim.model.ddl import (
     DropView,
     DropZone,
     RenameView,
+    RenameZone,
     Statement,
 )
 from sim.model.ops import Get, Scan
@@ -31,6 +32,30 @@ from sim.sql.errors import Unread
 from sim.sql.tables import Tables
 
 _MAX_PARTITIONS: Final = 65000
+_NO_DDL: Final = frozenset(
+    "SELECT WITH VALUES INSERT UPDATE DELETE MERGE UPSERT COPY EXPLAIN START BEGIN COMMIT ROLLBACK "
+    "SET USE KILL".split()
+)
+"""First words of statements that change no schema."""
+_Option = tuple[tuple[str, ...], tuple[str, ...], str]
+_STORAGE_OPTIONS: Final[tuple[_Option, ...]] = (
+    (("STORAGE_PROFILES",), ("profiles",), "profiles"),
+    (("STORAGE", "PROFILES"), ("profiles",), "profiles"),
+    (("QUORUM", "SIZE"), ("quorum",), "count"),
+    (("QUORUM_SIZE",), ("quorum",), "count"),
+    (("DISTRIBUTION", "ALGORITHM"), ("algorithm",), "text"),
+    (("DISTRIBUTION_ALGORITHM",), ("algorithm",), "text"),
+    (("NODES", "FILTER"), ("filter",), "text"),
+    (("DATA_NODES_FILTER",), ("filter",), "text"),
+    (("CONSISTENCY", "MODE"), ("mode",), "text"),
+    (("CONSISTENCY_MODE",), ("mode",), "text"),
+    (("AUTO", "SCALE", "UP"), ("up",), "seconds"),
+    (("DATA_NODES_AUTO_ADJUST_SCALE_UP",), ("up",), "seconds"),
+    (("AUTO", "SCALE", "DOWN"), ("down",), "seconds"),
+    (("DATA_NODES_AUTO_ADJUST_SCALE_DOWN",), ("down",), "seconds"),
+    (("AUTO", "SCALE"), ("up", "down"), "off"),
+)
+"""Options of zones that have no bearing on anything here: words, what they set, and its value."""
 _DROPS: Final[dict[str, Callable[[str, bool], Statement]]] = {
     "TABLE": DropTable,
     "INDEX": DropIndex,
@@ -40,15 +65,29 @@ _DROPS: Final[dict[str, Callable[[str, bool], Statement]]] = {
 
 
 class Parsed(NamedTuple):
-    """One statement: what it asks for, its text, its first line, and its names as written.
+    """One statement: what it asks for, its text, where it begins, and its names as written.
 
-    `written` maps each name to its first spelling in the statement.
+    Lines and columns count from 1. `written` maps each name to its first spelling in the statement.
     """
 
     statement: Statement | Get | Scan
     sql: str
     line: int
     written: dict[str, str]
+    column: int = 1
+    end_line: int = 0
+
+
+class PassedOver(NamedTuple):
+    """A statement of a script that changes no schema, such as an INSERT: where, and its text."""
+
+    sql: str
+    line: int
+    column: int
+
+
+ScriptEntry = Parsed | PassedOver | Unread
+"""What a script has in one place: a statement, one that is passed over, or what is wrong."""
 
 
 class Grammar(Tables):
@@ -62,6 +101,25 @@ class Grammar(Tables):
         method: Any = Grammar._parsed
         found: list[Any] = self._parse(method, tokens, text)
         return found
+
+    def script(self, tokens: list[Token], text: str) -> list[ScriptEntry]:
+        """Each statement, what changes no schema, and every error; lines count from 0."""
+        method: Any = Grammar._entry
+        found: list[Any] = self._parse(method, tokens, text)
+        return found
+
+    def _entry(self) -> ScriptEntry:
+        start = self._curr
+        if start.text.upper() in _NO_DDL:
+            while self._curr:
+                self._advance()
+            line = self.sql.count("\n", 0, start.start)
+            column = start.start - self.sql.rfind("\n", 0, start.start)
+            return PassedOver(self.text_since(start), line, column)
+        try:
+            return self._parsed()
+        except Unread as error:
+            return error
 
     def _parse_batch_statements(self, parse_method: Any, *_: object, **__: object) -> list[Any]:
         """Statement by statement; sqlglot would ignore all that follows a semicolon and ELSE."""
@@ -77,7 +135,9 @@ class Grammar(Tables):
         statement = self._statement()
         self.end()
         line = self.sql.count("\n", 0, start.start)
-        return Parsed(statement, self.text_since(start), line, self.written)
+        column = start.start - self.sql.rfind("\n", 0, start.start)
+        end_line = self.sql.count("\n", 0, self._prev.end)
+        return Parsed(statement, self.text_since(start), line, self.written, column, end_line)
 
     def _statement(self) -> Statement | Get | Scan:
         match self.word("CREATE, ALTER, DROP or SELECT", "CREATE", "ALTER", "DROP", "SELECT"):
@@ -161,30 +221,62 @@ class Grammar(Tables):
             self.need("RENAME", "TO")
             return RenameView(view, self.object_name("the view's new name"), exists)
         zone = self.name("a zone name")
-        if self._match_texts(("RENAME",), advance=False):
-            raise self.wrong("SET", "a zone cannot be renamed here")
-        self.need("SET")
+        if self.word("SET or RENAME", "SET", "RENAME") == "RENAME":
+            self.need("TO")
+            return RenameZone(zone, self.name("the zone's new name"), exists)
+        if self._match_text_seq("DEFAULT"):
+            return AlterZone(zone, if_exists=exists, default=True)
         return AlterZone(zone, **self._zone_options(), if_exists=exists)
 
     def _zone_options(self) -> dict[str, int]:
-        """PARTITIONS and REPLICAS, with or without `=`, each at most once."""
+        """Options with or without `=`, each at most once; the counts of what matters here."""
         options: dict[str, int] = {}
+        said: set[str] = set()
 
         def option() -> None:
-            if self._match_text_seq("STORAGE_PROFILES"):
-                self.need("=")
-                self._profiles()
-                return
-            left = {"PARTITIONS", "REPLICAS"} - {key.upper() for key in options}
-            key = self.word("PARTITIONS or REPLICAS, each once", *left).lower()
-            self._match_text_seq("=")
-            options[key] = self.whole("a count", 1, _MAX_PARTITIONS)
+            start = self._curr
+            found = self._zone_option(options)
+            if said & found:
+                raise self.wrong("each option once", "said twice", start)
+            said.update(found)
 
         if self.sees(TokenType.L_PAREN):
             self.listed(option)
         else:
             self._parse_csv(option)
         return options
+
+    def _zone_option(self, options: dict[str, int]) -> set[str]:
+        """One option, in its present form or the older one in one word; what it sets."""
+        if self._match_texts(("PARTITIONS", "REPLICAS")):
+            key = self._prev.text.lower()
+            self._match_text_seq("=")
+            if key == "replicas" and self._match_text_seq("ALL"):
+                raise Unread(
+                    "REPLICAS ALL is not modelled", self._prev.start, "how many replicas"
+                )
+            options[key] = self.whole("a count", 1, _MAX_PARTITIONS)
+            return {key}
+        for words, sets, value in _STORAGE_OPTIONS:
+            if self._match_text_seq(*words):
+                self._match_text_seq("=")
+                self._option_value(value)
+                return set(sets)
+        raise self.wrong("PARTITIONS, REPLICAS or another option of zones, each once")
+
+    def _option_value(self, value: str) -> None:
+        """The value of an option that has no bearing on anything here."""
+        if value == "profiles":
+            self._profiles()
+        elif value == "text":
+            self.literal(TokenType.STRING, "a string")
+        elif value == "count":
+            self.literal(TokenType.NUMBER, "a count")
+        elif value == "off" or not self._match_text_seq("OFF"):
+            if value == "off":
+                self.need("OFF")
+            else:
+                self.literal(TokenType.NUMBER, "a number of seconds, or OFF")
 
     def _profiles(self) -> None:
         """Storage profiles, which have no bearing on anything here."""

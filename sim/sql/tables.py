@@ -62,9 +62,16 @@ class Tables(Columns):
         zones: list[str] = []
 
         def option() -> None:
-            """ZONE = name; the word may be quoted."""
+            """ZONE = name, or what tells the planner how old its statistics may be."""
             start = self._curr
-            if self.name("ZONE").lower() not in {"zone", "primary_zone"}:
+            if self.statistics():
+                return
+            word = self.name("ZONE").lower()
+            if word == "storage_profile":
+                self.need("=")
+                self.literal(TokenType.STRING, "a string")
+                return
+            if word not in {"zone", "primary_zone"}:
                 raise self.wrong("ZONE", at=start)
             self.need("=")
             zone(start)
@@ -78,7 +85,7 @@ class Tables(Columns):
 
         while start := self._curr:
             if self._match_text_seq("COLOCATE"):
-                self.need("BY")
+                self._match_text_seq("BY")
                 self.listed(self.name)
             elif self._match_text_seq("STORAGE"):
                 self.need("PROFILE")
@@ -91,6 +98,28 @@ class Tables(Columns):
                 break
         return zones[0] if zones else None
 
+    def statistics(self) -> bool:
+        """MIN STALE ROWS n or STALE ROWS FRACTION x, if one of them comes next; of no bearing."""
+        if self._match_text_seq("MIN", "STALE", "ROWS"):
+            self.literal(TokenType.NUMBER, "a count")
+        elif self._match_text_seq("STALE", "ROWS", "FRACTION"):
+            self.literal(TokenType.NUMBER, "a share")
+        else:
+            return False
+        return True
+
+    def _set_statistics(self) -> None:
+        """What ALTER TABLE … SET changes of a table."""
+
+        def option() -> None:
+            if not self.statistics():
+                raise self.wrong("MIN STALE ROWS or STALE ROWS FRACTION")
+
+        if self.sees(TokenType.L_PAREN):
+            self.listed(option)
+        else:
+            self._parse_csv(option)
+
     def alter_table(self) -> AlterTable | RenameTable:
         exists = bool(self._parse_exists())
         name = self.object_name("a table name")
@@ -98,6 +127,10 @@ class Tables(Columns):
             new_name = self.object_name("the table's new name")
             self.end("the end of the statement (RENAME TO stands alone)")
             return RenameTable(name, new_name, exists)
+        if self._match_text_seq("SET"):
+            self._set_statistics()
+            self.end("',' or the end of the statement")
+            return AlterTable(name, (), exists)
         actions = tuple(chain.from_iterable(self._parse_csv(self._action)))
         self.end("',' or the end of the statement")
         return AlterTable(name, actions, exists)
@@ -181,4 +214,5 @@ class Tables(Columns):
         if self._match_texts(("NULL", "NULLABLE")):
             return {"nullable": True}
         self.word(expected, "DEFAULT")
-        return {"sets_default": True, "default": self.constant()}
+        value, computed = self.default()
+        return {"sets_default": True, "default": value, "computed": computed}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from sim.model.ddl import CreateTable, CreateZone, RenameTable
+from sim.model.ddl import AlterZone, CreateTable, CreateZone, RenameTable, RenameZone
 from sim.model.records import Record
 from sim.nemesis.base import FAULTS, Fault
 from sim.nemesis.roles import COORDINATOR, DRAWN, LEADER, META, SHOWN, place_of, table_of
@@ -53,6 +53,10 @@ def partitions_of(lines: Iterable[SqlLine], default: int) -> dict[str, int]:
             case CreateTable(name=name, zone=zone):
                 count = default if zone is None else zones.get(zone, default)
                 tables[name] = max(count, tables.get(name, 0))
+            case RenameZone(name=name, new_name=new_name) if name in zones:
+                zones[new_name] = zones[name]
+            case AlterZone(name=name, default=True) if name in zones:
+                default = zones[name]
             case RenameTable(name=name, new_name=new_name) if name in tables:
                 tables[new_name] = max(tables[name], tables.get(new_name, 0))
             case _:
