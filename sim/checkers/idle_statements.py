@@ -65,10 +65,7 @@ def changes_nothing(statement: Statement, objects: Iterable[SchemaObject]) -> st
         case DropZone(name=name) | RenameZone(name=name):
             return _gone(name, found=name in zones, excused=statement.if_exists)
         case AlterZone():
-            if statement.default and statement.name == BORN:
-                others = [one.name for one in zones.values() if one.is_default]
-                return f"the default zone is {others[0]!r}" if others else None
-            return _zone(statement, zones.get(statement.name))
+            return _zone(statement, zones)
         case AlterTable():
             return _table(statement, relations)
 
@@ -85,7 +82,11 @@ def _gone(name: str, *, found: bool, excused: bool) -> str | None:
     return f"there is {name!r}" if found else None
 
 
-def _zone(statement: AlterZone, zone: Zone | None) -> str | None:
+def _zone(statement: AlterZone, zones: dict[str, Zone]) -> str | None:
+    if statement.default and statement.name == BORN:
+        others = [one.name for one in zones.values() if one.is_default]
+        return f"the default zone is {others[0]!r}" if others else None
+    zone = zones.get(statement.name)
     if zone is None:
         return _gone(statement.name, found=False, excused=statement.if_exists)
     same = zone.is_default or not statement.default

@@ -15,7 +15,6 @@ from sim.checkers.case import Case, Ddl
 from sim.history.events import DdlDecided, Failed, Ok, UpdateLogged
 from sim.model.ddl import (
     AlterZone,
-    RenameZone,
     CreateIndex,
     CreateTable,
     CreateView,
@@ -24,6 +23,7 @@ from sim.model.ddl import (
     DropZone,
     RenameTable,
     RenameView,
+    RenameZone,
     Statement,
 )
 from sim.model.schema import SchemaObject, Table, Zone

@@ -204,19 +204,30 @@ def _explain(parser: Parser) -> None:
 
 def _compat(parser: Parser) -> None:
     add = parser.add_argument
-    add("schema", nargs="?", metavar="SCHEMA.sql", help="what exists before the migration")
-    add("migration", nargs="?", metavar="MIGRATION.sql", help="the statements to judge")
-    add("--from-scratch", metavar="FILE.sql", help="judge a file that begins with nothing")
+    add(
+        "files",
+        nargs="*",
+        metavar="FILE.sql",
+        help="what exists before, then the statements to judge: files, folders of them, or - for "
+        "the standard input, in this order",
+    )
+    add(
+        "--from-scratch",
+        nargs="+",
+        metavar="FILE.sql",
+        help="judge files, in this order, that begin with nothing",
+    )
     add(
         "--baseline",
         choices=("iep", "ignite3", "b12"),
         default="iep",
         metavar="B",
-        help="whose rules: iep (the text), ignite3 (the shipped code), b12 (iep on empty tables)",
+        help="whose rules: iep (the text, default), ignite3 (the shipped code), b12 (iep on empty "
+        "tables)",
     )
     add("--ddl-rate", type=rate, metavar="R", help="statements per second on a table")
     add("--tx-length", type=rate, metavar="L", help="seconds from first use to commit")
-    _output(parser, ("text", "json"))
+    _output(parser, ("text", "json", "junit", "sarif", "github"))
 
 
 def _verify(parser: Parser) -> None:

@@ -15,6 +15,11 @@ RULES = {
     "ignite3": "the rules of Ignite 3 as shipped",
     "b12": "the rules of IEP-110 and of design B12, where tables are empty",
 }
+BACKWARD = {
+    "iep": "If it still reads or writes there after it, it aborts anyway.",
+    "ignite3": "If it still reads or writes there after it, it aborts, but for indexes and names.",
+    "b12": "If it still reads or writes there after it, it aborts anyway.",
+}
 SINCE = {"iep": "", "ignite3": " (counted from its begin, as Ignite 3 does)", "b12": ""}
 DESIGNS = (
     ("option_3", "IEP-110, operations up to the commit"),
@@ -25,14 +30,13 @@ DESIGNS = (
 WIDEST = max(len(told) for _, told in DESIGNS)
 
 
-def show(
-    report: dict[str, Any], migration: str, to: Console, *, from_scratch: bool = False
-) -> None:
+def show(report: dict[str, Any], to: Console, *, from_scratch: bool = False) -> None:
     """The whole report."""
-    _head(report, migration, to)
+    files = report["files"]
+    _head(report, to)
     for statement in report["statements"]:
         to.print()
-        _statement(statement, to)
+        _statement(statement, to, several=len(files) > 1)
     to.print()
     _tables(report, to, from_scratch=from_scratch)
     if "expected_abort_share" in report:
@@ -40,7 +44,7 @@ def show(
         _rates(report, to)
 
 
-def _head(report: dict[str, Any], migration: str, to: Console) -> None:
+def _head(report: dict[str, Any], to: Console) -> None:
     """The verdict, how many statements do what, and what a verdict is about."""
     statements = report["statements"]
     counts = Counter(statement["forward_compatible"] for statement in statements)
@@ -50,18 +54,29 @@ def _head(report: dict[str, Any], migration: str, to: Console) -> None:
     parts = [f"{len(statements)} statement{'' if len(statements) == 1 else 's'}"]
     parts += [f"{counts[False]} that abort{'s' * (counts[False] == 1)}"] if counts[False] else []
     parts += [f"{counts[None]} refused"] if counts[None] else []
-    rules = RULES[report["baseline"]]
-    to.print(Text.assemble((word, style), f"  {migration}: {', '.join(parts)}"), soft_wrap=True)
+    ignored = sum(statement["ignored"] is not None for statement in statements)
+    parts += [f"{ignored} ignored"] if ignored else []
+    if ignored and counts[False] == ignored and not counts[None]:
+        word, style = "COMPATIBLE, BUT FOR WHAT IS IGNORED", REFUSED
+    baseline = report["baseline"]
+    files = report["files"]
+    of = files[0] if len(files) == 1 else f"{len(files)} files"
+    said = f"  {of}: {', '.join(parts)}, baseline {baseline}"
+    to.print(Text.assemble((word, style), said), soft_wrap=True)
     what = "Judged is a transaction that used the table before a statement and commits after it, by"
-    say(f"{what} {rules}. If it still reads or writes there after it, it aborts anyway.", to)
+    say(f"{what} {RULES[baseline]}. {BACKWARD[baseline]}", to)
 
 
-def _statement(statement: dict[str, Any], to: Console) -> None:
+def _statement(statement: dict[str, Any], to: Console, *, several: bool) -> None:
     word, style = VERDICTS[statement["forward_compatible"]]
     told = word if word == "REFUSED" else f"transactions {word}"
+    if statement["ignored"] is not None:
+        reason = statement["ignored"]["reason"]
+        told, style = f"{told}, ignored" + (f": {reason}" if reason else ""), REFUSED
     if statement["no_op"] is not None:
         told, style = "nothing changes", GOOD
-    to.print(Text.assemble(f"line {statement['line']}: ", (told, style)))
+    file = f"{statement['file']}, " if several else ""
+    to.print(Text.assemble(f"{file}line {statement['line']}: ", (told, style)), soft_wrap=True)
     block(" ".join(statement["sql"].split()), to)
     for rule in statement["rules"]:
         verdict = "yes" if rule["verdict"] == "compatible" else "NO "
@@ -71,6 +86,11 @@ def _statement(statement: dict[str, Any], to: Console) -> None:
         block(f"  {statement['error']['message']}; judged as if it were not there", to)
     if statement["no_op"] is not None:
         block(f"  {statement['no_op']}", to)
+    if statement["remedy"] and statement["ignored"] is None:
+        block("  instead:", to)
+        for place, step in enumerate(statement["remedy"], 1):
+            sql = f": {' '.join(step['sql'].split())}" if step["sql"] else ""
+            block(f"    {place}. {step['do']}{sql}", to)
 
 
 def _tables(report: dict[str, Any], to: Console, *, from_scratch: bool) -> None:
@@ -86,9 +106,18 @@ def _tables(report: dict[str, Any], to: Console, *, from_scratch: bool) -> None:
         word, style = ("may commit", GOOD) if verdict["forward_compatible"] else ("aborts", BAD)
         because = ""
         if verdict["because"] is not None:
-            because = f", because of line {report['statements'][verdict['because']]['line']}"
+            because = f", because of {_place(report, verdict['because'])}"
+        if verdict["changed_by"] is not None:
+            because += f"; must not use it any more after {_place(report, verdict['changed_by'])}"
         line = f"  {name.ljust(width)}  "
         to.print(Text.assemble(line, (word, style), because), soft_wrap=True)
+
+
+def _place(report: dict[str, Any], number: int) -> str:
+    """Where a statement stands: its line, and its file where there are several."""
+    statement = report["statements"][number]
+    file = f"{statement['file']}:" if len(report["files"]) > 1 else "line "
+    return f"{file}{statement['line']}"
 
 
 def _rates(report: dict[str, Any], to: Console) -> None:

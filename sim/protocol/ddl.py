@@ -92,6 +92,7 @@ def build(
     New objects take ids from `next_object_id` on; `snapshot.next_object_id` is always a safe one.
     With `mandatory` a column may be NOT NULL without default: the table is empty [110.later.2].
     """
+    outcome: ObjectChange | Built | NoOp | Refused
     if mandatory and isinstance(statement, AlterTable):
         outcome = _alter_table(statement, snapshot, next_object_id, mandatory=True)
     else:
@@ -292,9 +293,7 @@ def _rename_zone(
         return missing("zone", statement.name, if_exists=statement.if_exists)
     if statement.new_name == DEFAULT_ZONE or snapshot.zone(statement.new_name) is not None:
         return exists("zone", statement.new_name)
-    new = evolve(
-        zone, name=statement.new_name, version=zone.version + 1, first_name=zone.place
-    )
+    new = evolve(zone, name=statement.new_name, version=zone.version + 1, first_name=zone.place)
     return changed(new, (ObjectRenamed(zone.name, statement.new_name),))
 
 

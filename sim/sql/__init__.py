@@ -88,8 +88,7 @@ def parse_script(text: str) -> Script:
         elif isinstance(one, PassedOver):
             script.passed_over.append(one._replace(line=one.line + 1))
         else:
-            places = {"line": one.line + 1, "end_line": one.end_line + 1}
-            script.statements.append(one._replace(**places, written=dict(one.written)))
+            script.statements.append(_from_line(one, 1))
     script.ignored.update(_ignored(tokens, text))
     return script
 
@@ -117,14 +116,13 @@ def _told(read: Callable[[str], tuple[Parsed, ...]], text: str, first_line: int)
     except RecursionError:
         what = "parentheses nested too deeply to be read"
         raise SqlError(what, first_line, 1, "a flatter expression") from None
-    return [
-        one._replace(
-            line=one.line + first_line,
-            end_line=one.end_line + first_line,
-            written=dict(one.written),
-        )
-        for one in found
-    ]
+    return [_from_line(one, first_line) for one in found]
+
+
+def _from_line(one: Parsed, first: int) -> Parsed:
+    """A statement whose lines count from here on, with a mapping of its own."""
+    line, end_line = one.line + first, one.end_line + first
+    return one._replace(line=line, end_line=end_line, written=dict(one.written))
 
 
 def _parse_operations(text: str) -> tuple[Parsed, ...]:

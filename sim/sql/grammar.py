@@ -32,10 +32,9 @@ from sim.sql.errors import Unread
 from sim.sql.tables import Tables
 
 _MAX_PARTITIONS: Final = 65000
-_NO_DDL: Final = frozenset(
-    "SELECT WITH VALUES INSERT UPDATE DELETE MERGE UPSERT COPY EXPLAIN START BEGIN COMMIT ROLLBACK "
-    "SET USE KILL".split()
-)
+_ROWS: Final = {"SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "UPSERT", "COPY"}
+_SESSIONS: Final = {"EXPLAIN", "START", "BEGIN", "COMMIT", "ROLLBACK", "SET", "USE", "KILL"}
+_NO_DDL: Final = _ROWS | _SESSIONS
 """First words of statements that change no schema."""
 _Option = tuple[tuple[str, ...], tuple[str, ...], str]
 _STORAGE_OPTIONS: Final[tuple[_Option, ...]] = (
@@ -226,7 +225,8 @@ class Grammar(Tables):
             return RenameZone(zone, self.name("the zone's new name"), exists)
         if self._match_text_seq("DEFAULT"):
             return AlterZone(zone, if_exists=exists, default=True)
-        return AlterZone(zone, **self._zone_options(), if_exists=exists)
+        options: Any = self._zone_options()
+        return AlterZone(zone, **options, if_exists=exists)
 
     def _zone_options(self) -> dict[str, int]:
         """Options with or without `=`, each at most once; the counts of what matters here."""
@@ -252,9 +252,7 @@ class Grammar(Tables):
             key = self._prev.text.lower()
             self._match_text_seq("=")
             if key == "replicas" and self._match_text_seq("ALL"):
-                raise Unread(
-                    "REPLICAS ALL is not modelled", self._prev.start, "how many replicas"
-                )
+                raise Unread("REPLICAS ALL is not modelled", self._prev.start, "how many replicas")
             options[key] = self.whole("a count", 1, _MAX_PARTITIONS)
             return {key}
         for words, sets, value in _STORAGE_OPTIONS:
@@ -267,7 +265,10 @@ class Grammar(Tables):
     def _option_value(self, value: str) -> None:
         """The value of an option that has no bearing on anything here."""
         if value == "profiles":
-            self._profiles()
+            if self.sees(TokenType.L_BRACKET):
+                self._profiles()
+            else:
+                self.literal(TokenType.STRING, "a string")
         elif value == "text":
             self.literal(TokenType.STRING, "a string")
         elif value == "count":

@@ -62,19 +62,9 @@ class Tables(Columns):
         zones: list[str] = []
 
         def option() -> None:
-            """ZONE = name, or what tells the planner how old its statistics may be."""
             start = self._curr
-            if self.statistics():
-                return
-            word = self.name("ZONE").lower()
-            if word == "storage_profile":
-                self.need("=")
-                self.literal(TokenType.STRING, "a string")
-                return
-            if word not in {"zone", "primary_zone"}:
-                raise self.wrong("ZONE", at=start)
-            self.need("=")
-            zone(start)
+            if self._table_option(start):
+                zone(start)
 
         def zone(start: Token) -> None:
             """A name, or a string that holds it and folds like a name without quotes."""
@@ -97,6 +87,19 @@ class Tables(Columns):
             else:
                 break
         return zones[0] if zones else None
+
+    def _table_option(self, start: Token) -> bool:
+        """An option of WITH; whether it is the zone, whose name comes next."""
+        if self.statistics():
+            return False
+        word = self.name("ZONE").lower()
+        if word not in {"zone", "primary_zone", "storage_profile"}:
+            raise self.wrong("ZONE", at=start)
+        self.need("=")
+        if word == "storage_profile":
+            self.literal(TokenType.STRING, "a string")
+            return False
+        return True
 
     def statistics(self) -> bool:
         """MIN STALE ROWS n or STALE ROWS FRACTION x, if one of them comes next; of no bearing."""

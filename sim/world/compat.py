@@ -15,23 +15,38 @@ and another table under an old name, mislead nobody. A table that no statement t
 The baseline `b12` is `iep` where a table may get a NOT NULL column without default, which it can
 while it is empty [110.later.2]; here every table is taken to be so.
 
-A statement that the catalog refuses is bad input, as unreadable SQL is: it gets an `error`, its
-verdict is null, and what follows is judged as if it did not stand there.
+*Backward* [110.back]: may a transaction that used the table before a statement still read or write
+there after it? By IEP-110 never; Ignite 3 as shipped counts some changes as no new version of the
+table. `backward_compatible` says it of each statement and table.
+
+A statement that the catalog refuses gets an `error`, its verdict is null, and what follows is
+judged as if it did not stand there. What changes no schema is passed over, and listed. A comment
+`-- ddlsim: ignore [CLAUSE ...] [reason]` on a line of a statement, or on the line above it, keeps
+its incompatible verdict out of the exit code; with clauses, only if no other clause forbids it.
+Each incompatible statement comes with the steps of a `remedy` (`compat_remedies`).
 """
 
-from typing import Any, Final
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from sim import sql
-from sim.model.ddl import ObjectChange
+from sim.model.clauses import CLAUSES
+from sim.model.ddl import ObjectChange, ObjectCreated
 from sim.model.ops import Get, Scan
 from sim.model.schema import Zone
+from sim.protocol.as_shipped import NO_TABLE_VERSION
 from sim.protocol.catalog import Snapshot
 from sim.protocol.compatibility import IEP, RULES, RuleSet, RuleVerdict, judge_step
 from sim.protocol.ddl import Built, NoOp, Refused, build
 from sim.protocol.mandatory_columns import adds_mandatory_columns
 from sim.units import Timestamp
+from sim.world.compat_remedies import remedy, remedy_of_refused
 
 FORMAT: Final = 1
+KNOWN: Final = frozenset(clause.id for clause in CLAUSES)
+REFUSED: Final = 3
+"""The exit code where the catalog refuses a statement."""
 ON_EMPTY_TABLES: Final = "b12"
 """The baseline that takes every table for empty."""
 BASELINES: Final = {**RULES, ON_EMPTY_TABLES: IEP}
@@ -41,47 +56,131 @@ Report = dict[str, Any]
 """The JSON document that the interface prescribes, as plain data."""
 
 
+class Source(NamedTuple):
+    """A file of statements: its name, and its text."""
+
+    file: str
+    text: str
+
+
 class RefusedSchemaError(Exception):
     """A statement of the *schema* that the catalog refuses: there is nothing to migrate from."""
 
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message, line)
+    def __init__(self, message: str, file: str, line: int) -> None:
+        super().__init__(message, file, line)
         self.message = message
+        self.file = file
         self.line = line
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.message}"
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+class UnreadableError(Exception):
+    """Everything in the files that is no SQL: lines of `file:line:column: what; expected …`."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__(*lines)
+        self.lines = tuple(lines)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
 
 
 def lint(schema_sql: str, migration_sql: str, baseline: str = "iep") -> Report:
-    """Judge a migration of a schema; raises `sql.SqlError` and `RefusedSchemaError`."""
-    migration = _Migration(baseline)
-    for parsed in sql.parse(schema_sql):
-        migration.assume(parsed)
-    migration.follow_all()
-    for parsed in sql.parse(migration_sql):
-        migration.judge(parsed)
-    return migration.report()
+    """`lint_files` of one text each."""
+    schema, migration = Source("schema", schema_sql), Source("migration", migration_sql)
+    return lint_files([schema], [migration], baseline)
 
 
 def lint_from_scratch(migration_sql: str, baseline: str = "iep") -> Report:
-    """Judge a history of statements that begins with nothing.
+    """`lint_files` of one text that begins with nothing."""
+    return lint_files(None, [Source("migration", migration_sql)], baseline)
 
-    A table is followed from its creation on: the transaction has enlisted it right then.
+
+def lint_files(
+    schema: Sequence[Source] | None, migration: Sequence[Source], baseline: str = "iep"
+) -> Report:
+    """Judge a migration of a schema, each of them several files in order.
+
+    Without a schema the migration begins with nothing, and a table is followed from its creation
+    on: the transaction has enlisted it right then. Raises `UnreadableError` with everything that is
+    no SQL, and `RefusedSchemaError`.
     """
-    migration = _Migration(baseline)
-    for parsed in sql.parse(migration_sql):
-        migration.judge(parsed)
-        migration.follow_all()
-    return migration.report()
+    before, scripts = _read(schema or ()), _read(migration)
+    wrong = [
+        f"{file}:{error.line}:{error.column}: {error.message}; expected {error.expected}"
+        for file, script in (*before, *scripts)
+        for error in script.errors
+    ]
+    wrong += [line for file, script in scripts for line in _misspelt(file, script)]
+    if wrong:
+        raise UnreadableError(wrong)
+    judging = _Migration(baseline)
+    for file, script in before:
+        for parsed in script.statements:
+            judging.assume(file, parsed)
+    judging.follow_all()
+    for file, script in scripts:
+        for parsed in script.statements:
+            judging.judge(file, parsed, _ignores(script, parsed))
+            if schema is None:
+                judging.follow_all()
+    passed = [
+        {"file": file, "line": one.line, "column": one.column, "sql": one.sql}
+        for file, script in scripts
+        for one in script.passed_over
+    ]
+    return {**judging.report(), "files": [one.file for one in migration], "passed_over": passed}
+
+
+def _read(sources: Iterable[Source]) -> list[tuple[str, sql.Script]]:
+    return [(source.file, sql.parse_script(source.text)) for source in sources]
 
 
 def exit_code(report: Report) -> int:
-    """0: every statement is compatible; 1: some are not; 2: some were refused."""
-    verdicts = [statement["forward_compatible"] for statement in report["statements"]]
-    if None in verdicts:
-        return 2
+    """0: every statement is compatible or ignored; 1: some are not; 3: some were refused."""
+    verdicts = [one["forward_compatible"] for one in report["statements"] if one["ignored"] is None]
+    if any(one["error"] is not None for one in report["statements"]):
+        return REFUSED
     return 0 if all(verdicts) else 1
+
+
+# --- comments that ask for a verdict to be ignored -----------------------------------------------
+
+_CLAUSE: Final = re.compile(r"\d+(?:\.\w+)+")
+
+
+class Ignored(NamedTuple):
+    """A comment that keeps verdicts out of the exit code: of these clauses, or of all."""
+
+    clauses: tuple[str, ...]
+    reason: str
+
+
+def _ignored(text: str) -> Ignored:
+    """What stands behind `ddlsim: ignore`: clauses first, then why."""
+    words = text.split()
+    count = next((at for at, one in enumerate(words) if not _CLAUSE.fullmatch(one)), len(words))
+    return Ignored(tuple(words[:count]), " ".join(words[count:]).strip(" :;-"))
+
+
+def _ignores(script: sql.Script, parsed: sql.Parsed) -> Ignored | None:
+    """The comment about a statement: on one of its lines, or right above its first."""
+    lines = (parsed.line - 1, *range(parsed.line, parsed.end_line + 1))
+    found = [script.ignored[line] for line in lines if line in script.ignored]
+    return _ignored(found[-1]) if found else None
+
+
+def _misspelt(file: str, script: sql.Script) -> Iterable[str]:
+    """Comments that name a clause that there is not, or that concern no statement."""
+    used = {line for one in script.statements for line in range(one.line - 1, one.end_line + 1)}
+    for line, text in script.ignored.items():
+        for clause in _ignored(text).clauses:
+            if clause not in KNOWN:
+                yield f"{file}:{line}: ddlsim: ignore names no clause {clause}; see list clauses"
+        if line not in used:
+            yield f"{file}:{line}: ddlsim: ignore stands beside no statement; put it above one"
 
 
 class _Migration:
@@ -94,13 +193,14 @@ class _Migration:
         self._written: dict[str, str] = {}
         self._followed: dict[int, str] = {}
         self._because: dict[int, int] = {}
+        self._changed: dict[int, int] = {}
         self._statements: list[Report] = []
 
-    def assume(self, parsed: sql.Parsed) -> None:
+    def assume(self, file: str, parsed: sql.Parsed) -> None:
         """Build a statement of the schema; nothing is judged yet."""
         outcome = self._build(parsed)
         if isinstance(outcome, Refused):
-            raise RefusedSchemaError(outcome.message, parsed.line)
+            raise RefusedSchemaError(outcome.message, file, parsed.line)
         if isinstance(outcome, Built):
             self._install(outcome)
 
@@ -110,14 +210,17 @@ class _Migration:
             if not isinstance(found, Zone):
                 self._followed.setdefault(found.id, self._shown(found.name))
 
-    def judge(self, parsed: sql.Parsed) -> None:
+    def judge(self, file: str, parsed: sql.Parsed, ignored: Ignored | None = None) -> None:
         """Build a statement of the migration and note what the rules say."""
         outcome = self._build(parsed)
-        entry: Report = {"sql": parsed.sql, "line": parsed.line, "objects": [], "tables": []}
-        entry |= {"forward_compatible": True, "rules": [], "error": None, "no_op": None}
+        entry: Report = {"sql": parsed.sql, "file": file, "line": parsed.line}
+        entry |= {"column": parsed.column, "objects": [], "tables": []}
+        entry |= {"forward_compatible": True, "backward_compatible": True, "rules": []}
+        entry |= {"error": None, "no_op": None, "remedy": [], "ignored": None}
         if isinstance(outcome, Refused):
-            entry["forward_compatible"] = None
+            entry["forward_compatible"] = entry["backward_compatible"] = None
             entry["error"] = {"reason": outcome.reason.name, "message": outcome.message}
+            entry["remedy"] = remedy_of_refused(parsed.statement)
         elif isinstance(outcome, NoOp):
             entry["no_op"] = outcome.reason
         else:
@@ -129,8 +232,23 @@ class _Migration:
             entry["forward_compatible"] = all(
                 verdict.compatible for group in verdicts for verdict in group
             )
+            entry["backward_compatible"] = self._judge_backward(outcome)
+            if not entry["forward_compatible"]:
+                entry["remedy"] = remedy(outcome.objects, verdicts, parsed.sql)
+                entry["ignored"] = _applies(ignored, entry["rules"])
             self._install(outcome)
         self._statements.append(entry)
+
+    def _judge_backward(self, built: Built) -> bool:
+        """Whether transactions may go on to use all that the statement changes [110.back]."""
+        fine = NO_TABLE_VERSION if self._baseline == "ignite3" else ()
+        allowed = True
+        for change in built.objects:
+            new = isinstance(change.changes[0], ObjectCreated) or change.kind == "zone"
+            if not new and not all(isinstance(one, fine) for one in change.changes):
+                allowed = False
+                self._changed.setdefault(change.object_id, len(self._statements))
+        return allowed
 
     def _judge_object(self, change: ObjectChange) -> tuple[RuleVerdict, ...]:
         """The verdicts on one object; the first "no" is what its transactions abort for."""
@@ -143,10 +261,15 @@ class _Migration:
         """What has been found, in the shape of the interface."""
         tables: dict[str, Report] = {}
         for object_id, name in self._followed.items():
-            because = self._because.get(object_id)
+            because, changed = self._because.get(object_id), self._changed.get(object_id)
             if name in tables and (because is None or tables[name]["because"] is not None):
                 continue  # two tables bore this name one after the other: the first "no" stays
-            tables[name] = {"forward_compatible": because is None, "because": because}
+            tables[name] = {
+                "forward_compatible": because is None,
+                "because": because,
+                "backward_compatible": changed is None,
+                "changed_by": changed,
+            }
         return {
             "format": FORMAT,
             "baseline": self._baseline,
@@ -155,9 +278,7 @@ class _Migration:
         }
 
     def _build(self, parsed: sql.Parsed) -> Built | NoOp | Refused:
-        if isinstance(parsed.statement, Get | Scan):
-            expected = "CREATE, ALTER or DROP"
-            raise sql.SqlError("a query is no part of a migration", parsed.line, 1, expected)
+        assert not isinstance(parsed.statement, Get | Scan), "a script passes over queries"
         for name, written in parsed.written.items():
             self._written.setdefault(name, written)
         snapshot, statement = self._snapshot, parsed.statement
@@ -177,6 +298,16 @@ class _Migration:
     def _shown(self, name: str) -> str:
         """A name as it was first written."""
         return self._written.get(name, name)
+
+
+def _applies(ignored: Ignored | None, rules: list[Report]) -> Report | None:
+    """A comment's answer, if it covers every clause that forbids the statement."""
+    if ignored is None:
+        return None
+    forbidding = {one["clause"] for one in rules if one["verdict"] == "incompatible"}
+    if ignored.clauses and not forbidding <= set(ignored.clauses):
+        return None
+    return {"clauses": sorted(forbidding), "reason": ignored.reason}
 
 
 def _rule(verdict: RuleVerdict) -> Report:

@@ -1,7 +1,9 @@
 """`ddlsim compat`: verdicts, exit codes, and what is wrong with a file told with its place."""
 
+import io
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -43,7 +45,8 @@ def test_json_has_the_shape_of_the_interface(schema: str, tmp_path: Path) -> Non
     assert (second["line"], second["objects"]) == (2, ["t"])
     assert (first["forward_compatible"], second["forward_compatible"]) == (True, False)
     assert set(second["rules"][0]) == {"clause", "verdict", "reason", "column"}
-    assert told["tables"] == {
+    kept = {"forward_compatible", "because"}
+    assert {name: {key: one[key] for key in kept} for name, one in told["tables"].items()} == {
         "t": {"forward_compatible": False, "because": 1},
         "u": {"forward_compatible": True, "because": None},
     }
@@ -76,11 +79,107 @@ def test_unreadable_sql_is_told_with_its_place(schema: str, tmp_path: Path) -> N
     assert ddlsim("compat", migration, schema).err == f"ddlsim: {migration}:2:7: {told}\n"
 
 
-def test_a_query_is_no_migration(schema: str, tmp_path: Path) -> None:
-    migration = written(tmp_path / "m.sql", "SELECT * FROM t")
+def test_what_changes_no_schema_is_passed_over_with_a_note(schema: str, tmp_path: Path) -> None:
+    migration = written(tmp_path / "m.sql", "DROP TABLE u;\nUPDATE t SET v = 1 WHERE id = 1")
     done = ddlsim("compat", schema, migration)
-    assert done.code == 2
-    assert done.err.startswith(f"ddlsim: {migration}:1:1: a query is no part of a migration")
+    assert done.code == 1
+    assert done.err == f"ddlsim: {migration}:2: passed over: UPDATE changes no schema\n"
+
+
+def test_every_error_of_every_file_is_told(schema: str, tmp_path: Path) -> None:
+    one = written(tmp_path / "1.sql", "DROP TABEL t;\nALTER TABLE t")
+    two = written(tmp_path / "2.sql", "CREATE t")
+    done = ddlsim("compat", schema, one, two)
+    assert (done.code, done.out) == (2, "")
+    told = [line.split(": ")[1] for line in done.err.splitlines()]
+    assert told == [f"{one}:1:6", f"{one}:2:14", f"{two}:1:8"]
+
+
+def test_the_first_line_names_the_baseline(schema: str, tmp_path: Path) -> None:
+    migration = written(tmp_path / "m.sql", "DROP TABLE t")
+    for words, baseline in (((), "iep"), (("--baseline", "ignite3"), "ignite3")):
+        first = ddlsim("compat", schema, migration, *words).out.splitlines()[0]
+        assert first.endswith(f"1 statement, 1 that aborts, baseline {baseline}")
+
+
+def test_files_and_folders_are_read_in_order(schema: str, tmp_path: Path) -> None:
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    written(folder / "V10__drop.sql", "ALTER TABLE t DROP COLUMN w")
+    written(folder / "V2__add.sql", "ALTER TABLE t ADD COLUMN w INT")
+    last = written(tmp_path / "a.sql", "DROP TABLE u")
+    told = json.loads(ddlsim("compat", schema, str(folder), last, "--output", "json").out)
+    assert [Path(one["file"]).name for one in told["statements"]] == [
+        "V2__add.sql",
+        "V10__drop.sql",
+        "a.sql",
+    ]
+    assert [one["forward_compatible"] for one in told["statements"]] == [True, False, False]
+    text = ddlsim("compat", schema, str(folder), last).out
+    assert f"t  aborts, because of {folder}/V10__drop.sql:1" in text
+
+
+def test_a_folder_without_sql_is_told(schema: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = ddlsim("compat", schema, str(tmp_path / "empty"))
+    assert done == (2, "", f"ddlsim: {tmp_path}/empty: no .sql file in this folder\n")
+
+
+def test_a_dash_is_the_standard_input(schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("DROP TABLE t"))
+    done = ddlsim("compat", schema, "-")
+    assert (done.code, done.out.splitlines()[0]) == (
+        1,
+        "NOT COMPATIBLE  stdin: 1 statement, 1 that aborts, baseline iep",
+    )
+    assert ddlsim("compat", "-", "-").code == 2
+
+
+MIXED = """-- ddlsim: ignore 110.column.drop gone since May
+ALTER TABLE t DROP COLUMN v;
+  DROP TABLE u; DROP TABLE nobody;
+ALTER TABLE t ADD COLUMN w INT;
+"""
+
+
+def test_junit_has_a_test_for_each_statement(schema: str, tmp_path: Path) -> None:
+    done = ddlsim("compat", schema, written(tmp_path / "m.sql", MIXED), "--output", "junit")
+    [suite] = ElementTree.fromstring(done.out)
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "1")
+    wrong = [[child.tag for child in case] for case in suite]
+    assert wrong == [[], ["failure"], ["error"], []]
+    assert "deploy clients that no longer use u" in str(suite[1][0].text)
+
+
+def test_sarif_names_rule_place_and_what_is_ignored(schema: str, tmp_path: Path) -> None:
+    migration = written(tmp_path / "m.sql", MIXED)
+    told = json.loads(ddlsim("compat", schema, migration, "--output", "sarif").out)
+    assert told["version"] == "2.1.0"
+    [run] = told["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [
+        "110.column.drop",
+        "110.table.drop",
+        "refused",
+    ]
+    ignored, dropped, refused = run["results"]
+    assert (ignored["level"], dropped["level"], refused["level"]) == ("note", "error", "error")
+    [suppression] = ignored["suppressions"]
+    assert suppression == {"kind": "inSource", "justification": "gone since May"}
+    place = dropped["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": migration}
+    assert place["region"] == {"startLine": 3, "startColumn": 3}
+
+
+def test_github_has_a_line_for_each_problem(schema: str, tmp_path: Path) -> None:
+    migration = written(tmp_path / "100%, m.sql", MIXED)
+    done = ddlsim("compat", schema, migration, "--output", "github")
+    ignored, dropped, refused = done.out.splitlines()
+    where = f"{migration}".replace("%", "%25").replace(",", "%2C")
+    assert ignored.startswith(f"::notice file={where},line=2,col=1,title=ddlsim 110.column.drop::")
+    assert dropped.startswith(f"::error file={where},line=3,col=3,title=ddlsim 110.table.drop::")
+    assert refused.endswith("title=ddlsim refused::there is no table 'nobody'")
+    fine = written(tmp_path / "fine.sql", "ALTER TABLE t ADD COLUMN w INT")
+    assert ddlsim("compat", schema, fine, "--output", "github").out.strip() == ""
 
 
 def test_a_schema_that_is_refused_is_bad_input(schema: str, tmp_path: Path) -> None:
@@ -90,10 +189,10 @@ def test_a_schema_that_is_refused_is_bad_input(schema: str, tmp_path: Path) -> N
     assert done.err.startswith(f"ddlsim: {twice}:3: ")
 
 
-def test_a_refused_statement_is_exit_2_beside_the_report(schema: str, tmp_path: Path) -> None:
+def test_a_refused_statement_is_exit_3_beside_the_report(schema: str, tmp_path: Path) -> None:
     migration = written(tmp_path / "m.sql", "DROP TABLE nobody;\nALTER TABLE u ADD COLUMN w INT")
     done = ddlsim("compat", schema, migration, "--output", "json")
-    assert done.code == 2
+    assert done.code == 3
     assert done.err == f"ddlsim: {migration}:1: refused: there is no table 'nobody'\n"
     assert [one["forward_compatible"] for one in json.loads(done.out)["statements"]] == [None, True]
 

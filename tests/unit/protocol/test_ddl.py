@@ -12,7 +12,8 @@ from sim.model.ddl import (
 )
 from sim.model.reasons import Reason
 from sim.model.schema import Table, View, Zone
-from sim.protocol.ddl import NoOp
+from sim.protocol.catalog import Snapshot
+from sim.protocol.ddl import NoOp, Refused
 from tests.schemas import (
     change_of,
     outcome_of,
@@ -213,3 +214,47 @@ def test_zones_have_counts_of_their_own_and_replicas_may_change() -> None:
 
 def test_a_table_lies_in_its_zone() -> None:
     assert table_of(Z + "CREATE TABLE t (id INT PRIMARY KEY) ZONE z").zone == "z"
+
+
+def the(snapshot: Snapshot, name: str) -> Table:
+    found = snapshot.by_name(name)
+    assert isinstance(found, Table)
+    return found
+
+
+def refusal(text: str) -> Refused:
+    """The last of these statements, refused on what the others made."""
+    schema, _, last = text.rpartition(";")
+    found = outcome_of(schema, last)
+    assert isinstance(found, Refused)
+    return found
+
+
+def test_a_zone_that_is_renamed_keeps_its_tables() -> None:
+    made = Z + "CREATE TABLE t (id INT PRIMARY KEY) ZONE z; ALTER ZONE z RENAME TO y;"
+    snapshot = snapshot_of(made)
+    zone = snapshot.zone_of(the(snapshot, "t"))
+    assert zone is not None
+    assert (zone.name, snapshot.zone("z")) == ("y", None)
+    again = snapshot_of(made + "CREATE ZONE z; CREATE TABLE u (id INT PRIMARY KEY) ZONE z;")
+    first, second = (again.zone_of(the(again, name)) for name in ("t", "u"))
+    assert first is not None
+    assert second is not None
+    assert (first.name, second.name) == ("y", "z")
+    assert refusal(made + "DROP ZONE y").reason.name == "DDL_REFUSED"
+
+
+def test_a_table_that_names_no_zone_lies_in_the_default_one() -> None:
+    made = Z + "ALTER ZONE z SET DEFAULT; CREATE TABLE t (id INT PRIMARY KEY);"
+    assert the(snapshot_of(made), "t").zone == "z"
+    back = made + 'ALTER ZONE "default" SET DEFAULT; CREATE TABLE u (id INT PRIMARY KEY);'
+    assert the(snapshot_of(back), "u").zone == "default"
+    assert "the default zone" in refusal(Z + "ALTER ZONE z SET DEFAULT; DROP ZONE z").message
+
+
+def test_a_computed_default_is_for_keys_only() -> None:
+    assert table_of("CREATE TABLE t (id UUID DEFAULT rand_uuid PRIMARY KEY)").key == (1,)
+    plain = "CREATE TABLE t (id INT PRIMARY KEY, v UUID DEFAULT rand_uuid)"
+    assert "computed default" in refusal(plain).message
+    altered = "CREATE TABLE t (id INT PRIMARY KEY, v INT); ALTER TABLE t ALTER COLUMN v SET DEFAULT"
+    assert "computed default" in refusal(f"{altered} rand_uuid").message

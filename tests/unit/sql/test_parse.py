@@ -23,6 +23,7 @@ from sim.model.ddl import (
     RenameColumn,
     RenameTable,
     RenameView,
+    RenameZone,
     Statement,
 )
 from sim.model.ops import Get, Scan
@@ -350,4 +351,44 @@ def test_the_message_tells_what_where_and_what_was_expected() -> None:
     assert error.expected == "ADD, DROP, ALTER or RENAME"
     assert str(error) == (
         "line 7, column 5: unexpected 'FROB'; expected ADD, DROP, ALTER or RENAME"
+    )
+
+
+OPTIONS = [
+    "(PARTITIONS 4, REPLICAS 2, QUORUM SIZE 1, AUTO SCALE UP 5, AUTO SCALE DOWN OFF, "
+    "NODES FILTER '$.a', DISTRIBUTION ALGORITHM 'x', CONSISTENCY MODE 'HIGH_AVAILABILITY') "
+    "STORAGE PROFILES ['a', 'b']",
+    "WITH PARTITIONS=4, REPLICAS=2, DATA_NODES_AUTO_ADJUST_SCALE_UP=1, DATA_NODES_FILTER='$.a', "
+    "STORAGE_PROFILES='default', DATA_NODES_AUTO_ADJUST_SCALE_DOWN=300",
+    "(AUTO SCALE OFF, PARTITIONS 4, REPLICAS 2)",
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_every_option_of_a_zone_is_read(options: str) -> None:
+    assert one(f"CREATE ZONE z {options}") == CreateZone("z", 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("sql", "statement"),
+    [
+        ("ALTER ZONE z RENAME TO y", RenameZone("z", "y")),
+        ("ALTER ZONE IF EXISTS z RENAME TO y", RenameZone("z", "y", if_exists=True)),
+        ("ALTER ZONE z SET DEFAULT", AlterZone("z", default=True)),
+        ("ALTER ZONE z SET (AUTO SCALE UP 3)", AlterZone("z")),
+        ("ALTER TABLE t SET STALE ROWS FRACTION 0.2", AlterTable("t", ())),
+        ("ALTER TABLE t SET (MIN STALE ROWS 500, STALE ROWS FRACTION 0.2)", AlterTable("t", ())),
+    ],
+)
+def test_zones_and_tables_are_altered(sql: str, statement: object) -> None:
+    assert one(sql) == statement
+
+
+@pytest.mark.parametrize("call", ["rand_uuid", "RAND_UUID()", "CURRENT_TIMESTAMP"])
+def test_a_default_may_be_computed(call: str) -> None:
+    [spec] = one(f"CREATE TABLE t (id UUID DEFAULT {call} PRIMARY KEY)").columns
+    assert (spec.computed, spec.default, spec.has_default) == (
+        call.lower().rstrip("()"),
+        None,
+        True,
     )

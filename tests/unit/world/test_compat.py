@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sim.sql import SqlError
 from sim.world.compat import (
     RefusedSchemaError,
     Report,
+    UnreadableError,
     exit_code,
     lint,
     lint_from_scratch,
@@ -35,10 +35,13 @@ def test_the_report_has_the_shape_of_the_interface() -> None:
     (statement,) = report["statements"]
     assert statement == {
         "sql": "ALTER TABLE accounts DROP COLUMN V",
+        "file": "migration",
         "line": 1,
+        "column": 1,
         "objects": ["Accounts"],
         "tables": ["Accounts"],
         "forward_compatible": False,
+        "backward_compatible": False,
         "rules": [
             {
                 "clause": "110.column.drop",
@@ -49,11 +52,20 @@ def test_the_report_has_the_shape_of_the_interface() -> None:
         ],
         "error": None,
         "no_op": None,
+        "remedy": [
+            {"do": "deploy clients that no longer use column v of accounts", "sql": None},
+            {"do": "let every transaction end that used accounts before (drain)", "sql": None},
+            {"do": "then", "sql": "ALTER TABLE accounts DROP COLUMN V"},
+        ],
+        "ignored": None,
     }
+    fine = {"forward_compatible": True, "because": None}
+    untouched = {**fine, "backward_compatible": True, "changed_by": None}
+    doomed = {"forward_compatible": False, "because": 0}
     assert report["tables"] == {
-        "Accounts": {"forward_compatible": False, "because": 0},
-        "log": {"forward_compatible": True, "because": None},
-        "w": {"forward_compatible": True, "because": None},
+        "Accounts": {**doomed, "backward_compatible": False, "changed_by": 0},
+        "log": untouched,
+        "w": untouched,
     }
 
 
@@ -116,7 +128,7 @@ def test_a_refused_statement_is_bad_input_and_the_rest_is_judged_without_it() ->
         "message": "table 'accounts' has no column 'a'",
     }
     assert tables(report)["Accounts"] is None
-    assert exit_code(report) == 2
+    assert exit_code(report) == 3
 
 
 def test_a_statement_that_does_nothing_says_so() -> None:
@@ -153,15 +165,66 @@ def test_on_empty_tables_a_mandatory_column_is_judged_and_not_refused() -> None:
 def test_a_schema_that_cannot_be_built_is_bad_input() -> None:
     with pytest.raises(RefusedSchemaError) as caught:
         lint("CREATE TABLE a (id INT);\nCREATE TABLE a (id INT)", "DROP TABLE a")
-    assert str(caught.value) == "line 2: table 'a' exists already"
+    assert str(caught.value) == "schema:2: table 'a' exists already"
 
 
-@pytest.mark.parametrize(
-    ("schema", "migration"), [("", "SELECT * FROM t"), ("SELECT * FROM t", "")]
-)
-def test_queries_are_no_migrations(schema: str, migration: str) -> None:
-    with pytest.raises(SqlError, match="a query is no part of a migration"):
-        lint(schema, migration)
+def test_what_changes_no_schema_is_passed_over() -> None:
+    rows = "INSERT INTO log VALUES (1); MERGE INTO log USING w ON w.id = log.id WHEN MATCHED THEN"
+    report = linted("SELECT * FROM log", "DROP VIEW w", f"{rows} UPDATE SET id = 1", "COMMIT")
+    assert [one["sql"] for one in report["statements"]] == ["DROP VIEW w"]
+    passed = [one["sql"].split()[0] for one in report["passed_over"]]
+    assert passed == ["SELECT", "INSERT", "MERGE", "COMMIT"]
+    assert report["passed_over"][1]["line"] == 3
+
+
+def test_all_that_is_no_sql_is_told_at_once() -> None:
+    wrong = "DROP TABEL a; DROP TABLE log;\nALTER TABLE log ADD; DROP"
+    with pytest.raises(UnreadableError) as caught:
+        lint("CREATE TABLE", wrong)
+    assert [line.partition(": ")[0] for line in caught.value.lines] == [
+        "schema:1:13",
+        "migration:1:6",
+        "migration:2:20",
+        "migration:2:26",
+    ]
+
+
+IGNORED = [
+    ("-- ddlsim: ignore\nDROP TABLE accounts", ["110.table.drop"]),
+    ("-- ddlsim: ignore 110.table.drop gone since May\nDROP TABLE accounts", ["110.table.drop"]),
+    ("DROP TABLE accounts -- ddlsim: ignore: gone", ["110.table.drop"]),
+    ("DROP TABLE /* ddlsim: ignore */ accounts", ["110.table.drop"]),
+    ("-- ddlsim: ignore 110.column.drop\nDROP TABLE accounts", None),
+    ("-- ddlsim: ignore\n\nDROP TABLE accounts", UnreadableError),
+    ("-- ddlsim: ignore 110.table.dorp\nDROP TABLE accounts", UnreadableError),
+    ('ALTER TABLE accounts ADD COLUMN "-- ddlsim: ignore" INT; DROP TABLE accounts', None),
+]
+
+
+@pytest.mark.parametrize(("text", "clauses"), IGNORED)
+def test_a_comment_keeps_a_verdict_out_of_the_exit_code(text: str, clauses: Any) -> None:
+    if clauses is UnreadableError:
+        with pytest.raises(UnreadableError, match="migration:1: ddlsim: ignore"):
+            linted(text)
+        return
+    report = linted(text)
+    last = report["statements"][-1]
+    assert last["forward_compatible"] is False
+    assert (None if last["ignored"] is None else last["ignored"]["clauses"]) == clauses
+    assert exit_code(report) == (1 if clauses is None else 0)
+
+
+def test_by_iep_110_no_change_is_backward_compatible() -> None:
+    report = linted("ALTER TABLE accounts ADD COLUMN w INT", "CREATE TABLE q (id INT)")
+    assert [one["backward_compatible"] for one in report["statements"]] == [False, True]
+    assert report["tables"]["Accounts"]["changed_by"] == 0
+    assert report["tables"]["Accounts"]["forward_compatible"] is True
+
+
+def test_by_ignite_3_an_index_is_no_new_version_of_its_table() -> None:
+    for baseline, backward in (("iep", False), ("ignite3", True)):
+        report = lint(SCHEMA, "CREATE INDEX i ON accounts (v)", baseline)
+        assert report["tables"]["Accounts"]["backward_compatible"] is backward
 
 
 def test_from_scratch_tables_count_from_their_creation() -> None:
