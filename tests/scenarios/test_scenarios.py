@@ -107,6 +107,8 @@ BY_MUTANT = {
     "iep98/mixed_commit": "no_completeness_wait",  # [98.one]
     "iep98/noop_ddl": "noop_without_wait",  # [98.flow.4]
     "iep98/own_ddl": "acknowledges_at_activation",  # [98.own]
+    "iep98/own_ddl_altered": "builds_on_what_it_knows",  # [98.x.8]
+    "iep98/own_ddl_dropped": "builds_on_what_it_knows",  # [98.own] [98.x.8]
     "iep98/resent_command": "acknowledges_at_once",  # [98.x.5]
     "iep98/risk_cluster_lags": "no_completeness_wait",  # [98.risk.2]
     "iep98/risk_lagging_primary": "no_completeness_wait",  # [98.risk.2]
@@ -131,6 +133,7 @@ BY_MUTANT = {
     "iep110/forward_3_not_detected": "no_commit_check",
     "iep110/indexes": "no_operation_check",
     "iep110/marked_rollback_only": "no_commit_check",  # [110.valid.3]
+    "iep110/marked_though_enlisted_later": "no_commit_check",  # [110.valid.3]
     "iep110/mixed_change": "no_commit_check",
     "iep110/name_keeps_its_meaning": "enlists_at_every_operation",  # [110.simple]
     "iep110/option_3_chosen": "primary_takes_its_own_version",  # [110.border]
