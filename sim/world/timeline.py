@@ -155,7 +155,7 @@ class Timeline:
 
     def settle(self, history: History) -> None:
         """The run is over: compare what only its record tells."""
-        if not self._cluster.recorder.recording:
+        if not self._to_settle or not self._cluster.recorder.recording:
             return
         record = Record(history, (step.id for step in self._cluster.plan.steps))
         for step in self._to_settle:
