@@ -16,9 +16,10 @@ from analysis import closed_forms as forms
 from analysis import grid
 from analysis.cells import Cell, Cells
 from analysis.sweep_file import read_sweep
-from analysis.tune.world import HEARTBEAT_MS, PARTS, ddl_delay_ms, slack_ms
+from analysis.tune.world import PARTS, ddl_delay_ms, slack_ms
 from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, wait
 from sim.kernel.rng import quantiles
+from sim.model.settings import with_derived
 from sim.protocol.strategy import Strategy
 from sim.units import US_PER_MS
 from sim.world.designs import design
@@ -93,7 +94,7 @@ class World:
         leads = clocks[scenario.leader]
         if not self.simple or leads is None:
             return None
-        commands = Commands(self.h, mu, HEARTBEAT_MS)
+        commands = Commands(self.h, mu, float(with_derived(scenario.numbers)["heartbeat_ms"]))
         way = COARSE.cdf(self.delays)
         others = sum(voter != scenario.leader for voter in scenario.voters)
         commit = commit_of(COARSE, [(way, way)] * others, commands)

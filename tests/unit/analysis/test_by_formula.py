@@ -1,0 +1,47 @@
+"""Closed forms of a scenario read every key that they rest on."""
+
+import pytest
+
+from analysis.by_formula import World
+from sim.world.scenario import Scenario, override
+from sim.world.shipped import load
+
+MU = 1 / 3_000
+"""Leases are prolonged every three seconds."""
+
+
+def world(**keys: object) -> World:
+    changes = {f"protocol.{key}": value for key, value in keys.items()}
+    found: Scenario = override(load("generated/standard"), changes)
+    return World(found)
+
+
+def tail(**keys: object) -> float:
+    """The 99th percentile of the wait between ordered links, DD 100 ms."""
+    found = world(delay_duration_ms=100, safe_time_interval_ms=250, **keys).wait(MU)
+    assert found is not None
+    return float(found.quantile(0.99, 100).ordered)
+
+
+def test_heartbeats_follow_the_election_timeout_unless_they_are_set() -> None:
+    """Each heartbeat may stand in the way of a command, where links keep their order."""
+    assert tail(election_timeout_ms=300) == tail(heartbeat_ms=30)
+    assert tail(election_timeout_ms=300) > tail() == tail(heartbeat_ms=120)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("protocol.safe_time_interval_ms", 50),
+        ("protocol.election_timeout_ms", 300),
+        ("network.latency_ms", 9),
+        ("clocks.max_skew_ms", 6),
+        ("cluster.voters", 1),
+    ],
+)
+def test_the_wait_depends_on_every_key_of_its_scenario(key: str, value: object) -> None:
+    plain, other = load("generated/standard"), override(load("generated/standard"), {key: value})
+    waits = [World(one).wait(MU) for one in (plain, other)]
+    assert waits[0] is not None
+    assert waits[1] is not None
+    assert waits[0].quantile(0.99, 0) != waits[1].quantile(0.99, 0)
