@@ -1,5 +1,9 @@
-"""What `ddlsim tune --out DIR` left in its directory, for figures and pages."""
+"""What `ddlsim tune --out DIR` left in its directory, for figures and pages.
 
+The file holds a digest of its content: pages are made of every part of it, and believe it.
+"""
+
+import hashlib
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -8,6 +12,7 @@ from analysis.cells import CellsError
 from analysis.tune.document import FORMAT, WRITER
 
 FILE: Final = "tune.json"
+DIGEST: Final = "digest"
 
 
 def read(source: Path) -> dict[str, Any]:
@@ -20,11 +25,25 @@ def read(source: Path) -> dict[str, Any]:
         found = json.loads(file.read_text("utf-8"))
         known = (found["writer"], found["format"]) == (WRITER, FORMAT)
         known = known and {"command", "provenance"} <= found.keys()
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
         raise CellsError(f"{file}: no advice that this program wrote; run `ddlsim tune` again")
+    told = found.pop(DIGEST, None)
+    if told != _digest(found):
+        what = "its content is not that of its digest" if told else "it has no digest"
+        raise CellsError(f"{file}: it is damaged ({what}); run `ddlsim tune` again")
     return found
+
+
+def sealed(found: dict[str, Any]) -> dict[str, Any]:
+    """The same advice with its digest, as it is stored."""
+    return {**found, DIGEST: _digest(found)}
+
+
+def _digest(found: dict[str, Any]) -> str:
+    text = json.dumps(json.loads(json.dumps(found)), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def there(directory: Path) -> bool:

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from analysis import provenance
+from analysis import provenance, tuned
 from analysis.tune.advise import Advice, Advisor
 from analysis.tune.asked import LEASES_PER_MS, Asked, coarse
 from analysis.tune.cells import DELAYS, OFFSETS, Load, Setting
@@ -182,4 +182,4 @@ def save(directory: str, found: dict[str, Any], advice: Advice, runs: Runs) -> N
     origin = provenance.metadata({**found["provenance"], "command": found["command"]})
     write_table(rows.table(runs.rows, origin), Path(directory, OURS[1]))
     store.write_cells(directory, advice.cells, origin)
-    write_text(Path(directory, OURS[0]), documents.text(found) + "\n")
+    write_text(Path(directory, OURS[0]), documents.text(tuned.sealed(found)) + "\n")

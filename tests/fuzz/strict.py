@@ -27,9 +27,9 @@ def jepsen(data: bytes) -> list[dict[str, Any]] | None:
     try:
         text = data.decode("utf-8")
         found = _json(text) if '"type"' in text else _edn(text)
+        return found if found and _is_whole(found) else None
     except (ValueError, IndexError, KeyError, TypeError, RecursionError):
         return None
-    return found if found and _is_whole(found) else None
 
 
 def as_json(data: bytes) -> bytes:

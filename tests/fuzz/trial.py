@@ -19,9 +19,10 @@ from tests.fuzz.mutators import damaged
 CPU_S: Final = 20
 """Processor time that an input may take: what takes longer is counted as slow."""
 LINE_MOST: Final = 300
-JUDGED: Final = ("ok", "violated", "unknown", "vacuous", "stuck")
+JUDGED: Final = ("ok", "violated", "unknown", "vacuous", "stuck", "unmet")
 CODES: Final = {
     0: "ok", 1: "violated", 2: "bad input", 3: "stuck", 4: "crashed", 5: "vacuous", 6: "unknown",
+    7: "not decided", 8: "unmet",
 }  # fmt: skip
 
 
@@ -60,8 +61,17 @@ def trial(of: Format, seed: int, number: int) -> Ended:
         found = _run(words)
         if found.complaint is None and found.outcome in JUDGED and of.judge is not None:
             code = 0 if found.outcome == "ok" else 1
-            return found._replace(complaint=of.judge(whole, file, code))
+            return found._replace(complaint=_judged(of, whole, file, code))
         return found
+
+
+def _judged(of: Format, whole: bytes, file: Path, code: int) -> str | None:
+    """What the format's own reader says; what it cannot read was none of the command's to read."""
+    assert of.judge is not None
+    try:
+        return of.judge(whole, file, code)
+    except Exception as error:
+        return f"it was judged, and cannot be read again: {type(error).__name__}: {error}"
 
 
 def _run(words: list[str]) -> Ended:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis import figure
+from analysis import figure, tuned
 from tests.unit.analysis.advice import ADVICE
 from tests.unit.analysis.drawn import SCENARIO
 from tests.unit.cli.command import ddlsim
@@ -87,7 +87,7 @@ def test_a_place_that_cannot_be_written_is_told(two: Path, tmp_path: Path) -> No
 
 
 def test_advice_is_read_without_json(tmp_path: Path) -> None:
-    (tmp_path / "tune.json").write_text(json.dumps(ADVICE), "utf-8")
+    (tmp_path / "tune.json").write_text(json.dumps(tuned.sealed(ADVICE)), "utf-8")
     assert ddlsim("report", str(tmp_path)).code == 0
     page = (tmp_path / "report.html").read_text("utf-8")
     plain = re.sub(r"\s+", " ", re.sub(r"<svg.*?</svg>|<[^>]+>", " ", page, flags=re.DOTALL))
@@ -119,6 +119,17 @@ def test_advice_of_others_is_refused(text: str, tmp_path: Path) -> None:
         assert done.code == 2
         assert "no advice that this program wrote" in done.err
     assert [file.name for file in tmp_path.iterdir()] == ["tune.json"]
+
+
+@pytest.mark.parametrize("key", ["provenance", "command", "recommended", "digest"])
+def test_advice_that_was_edited_or_cut_is_refused(key: str, tmp_path: Path) -> None:
+    told = tuned.sealed(ADVICE)
+    lost = {name: value for name, value in told.items() if name != key}
+    for edited, why in (({**told, key: 7}, "it is damaged"), (lost, "run `ddlsim tune` again")):
+        (tmp_path / "tune.json").write_text(json.dumps(edited), "utf-8")
+        for words in (("report", str(tmp_path)), ("plot", "tune", str(tmp_path))):
+            done = ddlsim(*words)
+            assert (done.code, why in done.err) == (2, True), done.err
 
 
 PLUGIN = '''\
