@@ -26,6 +26,7 @@ HISTORIES: Final = ("none", "failures")
 DESIGN: Final = ("scenario", "strategy", "mutant")
 """What a condition may name beside the axes."""
 SEEDS_MOST: Final = 10_000_000
+DIGITS: Final = 18
 
 
 class Sample(TableRecord, frozen=True):
@@ -193,7 +194,10 @@ def _seeds(given: str | int, origin: Origin) -> range:
         if not (dots and first.strip().isdecimal() and last.strip().isdecimal()):
             what = f'expected "A..B", such as "0..99", or a number of seeds, not {given!r}'
             raise origin.error(("seeds",), what)
-        seeds = range(int(first), int(last) + 1)
-    if not 0 < len(seeds) <= SEEDS_MOST:
-        raise origin.error(("seeds",), f"{given!r} has {len(seeds)} seeds; take 1 to {SEEDS_MOST}")
+        seeds = range(int(first[-DIGITS:]), int(last[-DIGITS:]) + 1)
+        if max(len(first.strip()), len(last.strip())) > DIGITS:
+            raise origin.error(("seeds",), f"a seed has {DIGITS} digits at most")
+    count = max(seeds.stop - seeds.start, 0)  # len() counts no more than an index may be
+    if not 0 < count <= SEEDS_MOST:
+        raise origin.error(("seeds",), f"{given!r} has {count} seeds; take 1 to {SEEDS_MOST}")
     return seeds

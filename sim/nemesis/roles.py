@@ -15,15 +15,15 @@ ANY_VOTER: Final = "any voter"
 """Any node that votes in the meta storage group."""
 DRAWN: Final = (ANY, ANY_FOLLOWER, ANY_VOTER)
 
-PRIMARY: Final = re.compile(r"^primary of ([^/\s]+)(?:/(\d+))?$")
+PRIMARY: Final = re.compile(r"^primary of ([^/\s]+)(?:/(\d{1,9}))?$")
 """A table's primary: of partition 0, or of the partition named."""
-PLACE_LEADER: Final = re.compile(r"^leader of ([^/\s]+)(?:/(\d+))?$")
+PLACE_LEADER: Final = re.compile(r"^leader of ([^/\s]+)(?:/(\d{1,9}))?$")
 """Who leads the replication group of a table's partition."""
 COORDINATOR: Final = re.compile(r"^coordinator of (\S+)$")
 """The node that a client has asked last; the first node if it has asked none yet."""
 
 META: Final = "meta"
-PLACE: Final = re.compile(r"^([^/\s]+)(?:/(\d+))?$")
+PLACE: Final = re.compile(r"^([^/\s]+)(?:/(\d{1,9}))?$")
 """A table's partition: `t/1`, or `t` for its partition 0."""
 
 SHOWN: Final = (

@@ -1,5 +1,6 @@
 """The grammar of columns: types, constants, keys and constraints."""
 
+from math import isfinite
 from typing import Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -103,8 +104,15 @@ class Columns(Reader):
         if self._match_texts(_TYPED):
             return self.literal(TokenType.STRING, f"a string after {self._prev.text.upper()}")
         sign = -1 if self._match_texts(("+", "-")) and self._prev.text == "-" else 1
+        start = self._curr
         digits = self.literal(TokenType.NUMBER, "a constant")
-        return sign * (int(digits) if digits.isdecimal() else float(digits))
+        try:
+            value = int(digits) if digits.isdecimal() else float(digits)
+        except ValueError:  # no digit after the E, or thousands of them
+            raise self.wrong("a number", at=start) from None
+        if not isfinite(value):
+            raise self.wrong("a number that can be stored", at=start)
+        return sign * value
 
     def default(self) -> tuple[Value, str]:
         """A constant, or the function that computes one for each row; the other is empty."""

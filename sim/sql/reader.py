@@ -18,6 +18,8 @@ _WORDS: Final = """
     IF IN INTO IS NOT NULL ON OR ORDER PRIMARY REFERENCES RENAME SELECT SET TABLE TO UNIQUE USING
     VALUES WHERE WITH
 """
+DIGITS: Final = 18
+"""No size or precision has more."""
 _RESERVED: Final = frozenset(_WORDS.split())
 """Words that name nothing unless they are quoted."""
 
@@ -135,6 +137,6 @@ class Reader(BaseParser):
         """A whole number within bounds, which has to come next."""
         start, expected = self._curr, f"{what}, a whole number from {low} to {high}"
         digits = self.literal(TokenType.NUMBER, expected)
-        if not digits.isdecimal() or not low <= int(digits) <= high:
+        if not digits.isdecimal() or len(digits) > DIGITS or not low <= int(digits) <= high:
             raise self.wrong(expected, at=start)
         return int(digits)

@@ -170,7 +170,7 @@ def check_group(
         raise origin.error(path, what)
     if name not in names:
         raise origin.error(path, f"no table is called {name!r}; {near(name, names)}")
-    if int(number) >= partitions:
+    if len(number) > 9 or int(number) >= partitions:
         what = f"{name} has {partitions} partition(s), numbered from 0; see cluster.partitions"
         raise origin.error(path, what)
 

@@ -255,3 +255,45 @@ def test_a_place_for_errors_that_is_full_changes_no_code() -> None:
         words = [sys.executable, "-m", "sim", "run", "no_such_scenario"]
         done = subprocess.run(words, cwd=ROOT, stderr=full, check=False)
     assert done.returncode == 2
+
+
+MANY = "9" * 5_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'[[faults]]\nname = "crash"\nnode = "primary of t/{MANY}"\nfrom_ms = 1\nfor_ms = 5\n',
+        f'[[leader]]\ngroup = "t/{MANY}"\nnode = "n1"\n',
+    ],
+)
+def test_a_partition_of_thousands_of_digits(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(f"{TINY}\n{line}")
+    refused(ddlsim("run", str(file)), "s.toml")
+
+
+@pytest.mark.parametrize(
+    "column", ["v DOUBLE DEFAULT -1e", "v DOUBLE DEFAULT 1e999", f"v INT DEFAULT {MANY}",
+               f"v VARCHAR({MANY})"],
+)  # fmt: skip
+def test_a_constant_that_is_no_number(column: str, tmp_path: Path) -> None:
+    file = tmp_path / "s.sql"
+    file.write_text(f"CREATE TABLE t (id INT PRIMARY KEY, {column})")
+    refused(ddlsim("compat", "--from-scratch", str(file)), "s.sql:1:", "expected")
+
+
+@pytest.mark.parametrize("seeds", [f'"0..{2**63 - 1}"', f"{2**63 - 1}", f'"0..{MANY}"', '"5..2"'])
+def test_seeds_that_nobody_can_count(seeds: str, tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(f'title = "x"\nscenarios = ["smoke"]\nseeds = {seeds}\n')
+    refused(ddlsim("sweep", str(file), "--out", str(tmp_path / "out")), "s.toml:3: seeds")
+
+
+def test_a_timestamp_of_thousands_of_digits(tmp_path: Path) -> None:
+    file = tmp_path / "w.jsonl"
+    first = '{"record": "cluster", "format": 1, "clock_error_ms": 7}\n'
+    entry = '{"record": "schema_applied", "node": "n", "wall_ms": 1, "object": 1, "version": 1, '
+    file.write_text(f'{first}{entry}"hlc": "{MANY}+1"}}\n')
+    done = ddlsim("check", str(file))
+    assert (done.code, "expected a hybrid timestamp" in done.out) == (6, True)
