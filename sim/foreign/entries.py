@@ -1,7 +1,9 @@
 """The entries of a Jepsen history, whatever they were written in, before they become transactions.
 
 Each is an invocation or a completion (`ok`, `fail`, `info`) of one process. What the nemesis did
-is left out: it belongs to no transaction.
+is left out: it belongs to no transaction. Its process is a keyword; JSON, which has none, writes
+the word `nemesis`. Completions without any process, as short examples have them, are transactions
+of which neither the client nor the begin is known.
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +26,9 @@ class Entries:
 
     A value is a list of operations `[f, key, value]`, or None, or bytes of EDN that nobody has
     needed yet. A key or value that was a keyword is a text that begins with a colon. `indices`
-    are -1 where the file has none.
+    are -1 where the file has none; `passed` has those of entries that were passed over. `keywords`
+    tells whether the format has them: then only they are left out. A process below -`LARGEST` is
+    none.
     """
 
     types: list[int] = field(default_factory=list)
@@ -33,6 +37,8 @@ class Entries:
     indices: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
+    passed: list[int] = field(default_factory=list)
+    keywords: bool = True
 
     def __len__(self) -> int:
         return len(self.types)
@@ -48,7 +54,11 @@ class Entries:
     def add_fields(self, fields: dict[str, Any], line: int) -> None:
         """One more entry as it was read, if it is one of a client; else a trouble, or nothing."""
         process, type_ = fields.get("process"), fields.get("type")
-        if isinstance(process, str) or (process is None and type_ == "info"):
+        index = fields.get("index")
+        if type(index) is not int or not 0 <= index <= LARGEST:
+            index = -1
+        if self._is_nemesis(process):
+            self.passed.append(index)
             return
         kind = TYPES.get(str(type_).removeprefix(":"))
         if kind is None:
@@ -58,10 +68,24 @@ class Entries:
             )
             self.troubles.append(Trouble(line, what))
             return
-        if type(process) is not int or abs(process) > LARGEST:
-            self.troubles.append(Trouble(line, f"an entry of no process, but {process!r}"))
+        if process is None:
+            process = -LARGEST - 1 - len(self)
+            if kind == INVOKE:
+                what = "an invocation of no process: which answer is its own is not known"
+                self.troubles.append(Trouble(line, what))
+                return
+        elif type(process) is not int or abs(process) > LARGEST:
+            self.troubles.append(Trouble(line, f"an entry of no process, but {shown(process)}"))
             return
-        index = fields.get("index")
-        if type(index) is not int or not 0 <= index <= LARGEST:
-            index = -1
         self.add(kind, process, fields.get("value"), index, line)
+
+    def _is_nemesis(self, process: Any) -> bool:
+        if not isinstance(process, str):
+            return False
+        return process.startswith(":") if self.keywords else process in {"nemesis", ":nemesis"}
+
+
+def shown(value: Any) -> str:
+    """A value as Python writes it, in a few words."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

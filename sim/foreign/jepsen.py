@@ -27,6 +27,7 @@ from sim.foreign import (
     open_orders,
     registers,
 )
+from sim.foreign.entries import LARGEST
 from sim.foreign.inference import Finding, Inferred, session_edges
 from sim.foreign.problems import ForeignError, told
 from sim.foreign.reasons import Reasons
@@ -304,6 +305,8 @@ def _verdict(
         doubts.append("indices stand there twice, so the order in time is not certain")
         findings = [one for one in findings if not _needs_time(one)]
         cycles = [one for one in cycles if not _needs_time(one)]
+    if model.level == 1 and bool((history.process[found.inferred.node] < -LARGEST).any()):
+        doubts.append("some transactions tell no process, so it is not known what came before them")
     if model.level > 1 and bool((history.begin[found.inferred.node] < 0).any()):
         doubts.append("some transactions have no invocation, so it is not known when they began")
     doubts += ["not all of the history could be read or understood"] if history.troubles else []

@@ -22,7 +22,7 @@ def read(data: bytes) -> Entries:
     start = _START.match(data)
     if start is not None and start.group(1) is not None:
         return _read_list(data)
-    entries = Entries()
+    entries = Entries(keywords=False)
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
     try:
         found = orjson.loads(b"[%b]" % b",".join(line for _, line in lines))
@@ -54,7 +54,7 @@ def _add(entries: Entries, fields: Any, why: str, line: int) -> None:
 
 def _read_list(data: bytes) -> Entries:
     """A list of entries; one that is cut off is read up to there, if an entry begins each line."""
-    entries = Entries()
+    entries = Entries(keywords=False)
     try:
         found = orjson.loads(data)
     except orjson.JSONDecodeError as error:

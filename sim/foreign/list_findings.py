@@ -8,6 +8,7 @@ import numpy as np
 
 from sim.columns.fractured import NOWHERE, Seen, Written, fractures
 from sim.columns.history import ABORTED, COMMITTED, Array
+from sim.foreign.brief import brief, hashable
 from sim.foreign.inference import (
     Finding,
     Inferred,
@@ -16,7 +17,7 @@ from sim.foreign.inference import (
     last_writes,
     ranges,
 )
-from sim.foreign.transactions import APPEND, READ, brief, hashable
+from sim.foreign.transactions import APPEND, READ
 
 if TYPE_CHECKING:
     from sim.foreign.lists import Lists

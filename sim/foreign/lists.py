@@ -21,17 +21,10 @@ from sim.columns.edges import RW, WR, WW, Edges, edges, joined
 from sim.columns.history import ABORTED, COMMITTED, NONE, Array
 from sim.columns.models import Model
 from sim.foreign import list_findings
+from sim.foreign.brief import brief, hashable
 from sim.foreign.inference import Inferred, Writes, crossed, ranges
 from sim.foreign.solver import Choice, Option
-from sim.foreign.transactions import (
-    APPEND,
-    READ,
-    Transactions,
-    brief,
-    hashable,
-    interned,
-    whole,
-)
+from sim.foreign.transactions import APPEND, READ, Transactions, interned, whole
 
 CHUNK: Final = 4_000_000
 _NOBODY: Final = np.empty(0, np.int64)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sim.columns.history import ABORTED, COMMITTED
+from sim.foreign.brief import brief
 from sim.foreign.inference import Finding, Inferred, by_transaction
-from sim.foreign.transactions import READ, brief
+from sim.foreign.transactions import READ
 
 if TYPE_CHECKING:
     from sim.foreign.registers import Registers

@@ -20,6 +20,7 @@ from sim.columns.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edge
 from sim.columns.history import ABORTED, COMMITTED, NONE, Array
 from sim.columns.models import Model
 from sim.foreign import register_findings
+from sim.foreign.brief import brief
 from sim.foreign.inference import (
     MOST_PAIRS,
     Inferred,
@@ -30,7 +31,7 @@ from sim.foreign.inference import (
     ranges,
 )
 from sim.foreign.order_in_time import pairs_in_time
-from sim.foreign.transactions import READ, Transactions, brief, interned
+from sim.foreign.transactions import READ, Transactions, interned
 
 
 class Pairs(NamedTuple):

@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from sim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
-from sim.foreign.edn import values_of
-from sim.foreign.entries import FAIL, INFO, INVOKE, OK, Entries
+from sim.foreign import answers
+from sim.foreign.brief import brief, hashable
+from sim.foreign.entries import FAIL, INFO, INVOKE, LARGEST, OK, Entries
 from sim.foreign.problems import Trouble
 
 READ: Final = 0
@@ -73,9 +74,13 @@ def transactions_of(entries: Entries) -> Transactions:
     types = np.asarray(entries.types, np.int8)
     how = np.where(last >= 0, types[last], INFO)
     status = np.select([how == OK, how == FAIL], [COMMITTED, ABORTED], UNKNOWN).astype(np.uint8)
-    entry, values = _told(entries, first, last, how)
-    operations = _Operations(values, status, [entries.lines[at] for at in entry], troubles)
-    lost = operations.lost
+    entry, values, differ = _told(entries, first, last, how)
+    lines = [entries.lines[at] for at in entry]
+    for at, what in differ:
+        troubles.append(Trouble(lines[at], what))
+        values[at] = []
+    operations = _Operations(values, status, lines, troubles)
+    lost = [*operations.lost, *(at for at, _ in differ)]
     status[lost] = UNKNOWN
     process = np.asarray(entries.processes, np.int64)[np.where(first >= 0, first, last)]
     end = np.where((last >= 0) & (status == COMMITTED), place[last], NONE)
@@ -94,7 +99,12 @@ def _places(entries: Entries, troubles: list[Trouble]) -> tuple[Array, bool, boo
     place = np.arange(count)
     index = np.asarray(entries.indices, np.int64)
     if not count or bool((index < 0).any()):
+        some = np.flatnonzero(index < 0)
+        if len(some) < count:
+            what = "an entry has no index, and others have"
+            troubles.append(Trouble(entries.lines[int(some[0])], what, hides_writes=False))
         return place, False, False
+    _gaps(entries, index, troubles)
     if bool((index[1:] > index[:-1]).all()):
         return place, True, False
     order = np.argsort(index, kind="stable")
@@ -107,6 +117,18 @@ def _places(entries: Entries, troubles: list[Trouble]) -> tuple[Array, bool, boo
         return place, False, True
     place[order] = np.arange(count)
     return place, True, False
+
+
+def _gaps(entries: Entries, index: Array, troubles: list[Trouble]) -> None:
+    """Indices that no entry has: what stood there is lost, and may have been anything."""
+    order = np.argsort(index, kind="stable")
+    known = np.concatenate([index, np.asarray(entries.passed, np.int64)])
+    known = np.unique(known[known >= 0])
+    before = np.append(NONE, known[:-1])
+    for low, high in zip(before[known > before + 1], known[known > before + 1], strict=True):
+        at = min(int(np.searchsorted(index[order], high)), len(order) - 1)
+        lost = f"index {low + 1} is" if high == low + 2 else f"indices {low + 1} to {high - 1} are"
+        troubles.append(Trouble(entries.lines[int(order[at])], f"{lost} missing before this"))
 
 
 def _paired(entries: Entries, place: Array, troubles: list[Trouble]) -> tuple[Array, Array]:
@@ -122,7 +144,8 @@ def _paired(entries: Entries, place: Array, troubles: list[Trouble]) -> tuple[Ar
         what = f"process {process[at]} never got an answer to this, and went on"
         troubles.append(Trouble(entries.lines[at], what, hides_writes=False))
     unasked = order[~invoked & ~ended]
-    for at in unasked[types[unasked] == OK][:100].tolist():
+    known = process[unasked] >= -LARGEST
+    for at in unasked[(types[unasked] == OK) & known][:100].tolist():
         what = f"process {process[at]} got an answer here that it never asked for"
         troubles.append(Trouble(entries.lines[at], what))
     silent = np.asarray([entries.values[at] is None for at in unasked.tolist()], np.bool_)
@@ -135,8 +158,10 @@ def _paired(entries: Entries, place: Array, troubles: list[Trouble]) -> tuple[Ar
     return first, last
 
 
-def _told(entries: Entries, first: Array, last: Array, how: Array) -> tuple[list[int], list[Any]]:
-    """The entry that names each transaction, and its operations, read.
+def _told(
+    entries: Entries, first: Array, last: Array, how: Array
+) -> tuple[list[int], list[Any], list[tuple[int, str]]]:
+    """The entry that names each transaction, its operations, read, and where answers do not fit.
 
     What was answered tells what was done; what was not, or failed, only what was asked for.
     """
@@ -146,11 +171,9 @@ def _told(entries: Entries, first: Array, last: Array, how: Array) -> tuple[list
         named.append(other if other >= 0 else one)
         asked = kind != OK and one >= 0 and entries.values[one] is not None
         chosen.append(one if asked or other < 0 else other)
-    values = [entries.values[at] for at in chosen]
-    raw = [at for at, value in enumerate(values) if isinstance(value, bytes)]
-    for at, value in zip(raw, values_of([values[at] for at in raw]), strict=True):
-        values[at] = value
-    return named, values
+    differ = answers.differing(entries, first, last)
+    values = answers.read([entries.values[at] for at in chosen])
+    return named, values, differ
 
 
 class _Operations:
@@ -223,22 +246,6 @@ def _wrong(value: Any) -> str:
     return ""
 
 
-def brief(value: Any) -> str:
-    """A value in few words, as EDN writes it."""
-    if isinstance(value, list):
-        if len(value) > 6:
-            inside = f"...[{len(value) - 2} elements], {brief(value[-2])}, {brief(value[-1])}"
-        else:
-            inside = " ".join(map(brief, value))
-        return f"[{inside}]"
-    if value is None:
-        return "nil"
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def whole(values: list[Any]) -> Array | None:
     """Values as numbers if all of them are, and fit; None otherwise."""
     if not set(map(type, values)) <= {int}:
@@ -265,12 +272,3 @@ def interned(values: list[Any]) -> tuple[Sequence[Any], Array]:
             different.append(value)
         number[at] = known[one]
     return different, number
-
-
-def hashable(value: Any) -> Any:
-    """A value as a key of a dictionary in which 1, 1.0, true and "1" are not the same."""
-    if isinstance(value, list):
-        return ("list", *map(hashable, value))
-    if isinstance(value, dict):
-        return ("map", *sorted((key, hashable(one)) for key, one in value.items()))
-    return (type(value).__name__, value)

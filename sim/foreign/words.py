@@ -8,9 +8,11 @@ from sim.columns.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
 from sim.columns.search import Link
 from sim.columns.verdict import Anomaly, Step
 from sim.columns.words import contradiction
+from sim.foreign.brief import brief
+from sim.foreign.entries import LARGEST
 from sim.foreign.inference import Finding
 from sim.foreign.reasons import Reasons
-from sim.foreign.transactions import READ, Transactions, brief
+from sim.foreign.transactions import READ, Transactions
 from sim.foreign.workloads import LIST
 
 
@@ -52,7 +54,9 @@ class Words:
         low, high = (int(at) for at in history.tx.searchsorted([number, number + 1]))
         said = " ".join(self._operation(op) for op in range(low, high))
         line = history.lines[int(history.entry[number])]
-        return f"[{said}] (process {int(history.process[number])}, line {line})"
+        process = int(history.process[number])
+        whose = f"process {process}" if process >= -LARGEST else "no process"
+        return f"[{said}] ({whose}, line {line})"
 
     def _operation(self, op: int) -> str:
         history = self._history

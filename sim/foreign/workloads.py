@@ -4,8 +4,9 @@ from typing import Final
 
 import numpy as np
 
+from sim.foreign.brief import brief
 from sim.foreign.problems import ForeignError
-from sim.foreign.transactions import APPEND, READ, WRITE, Transactions, brief
+from sim.foreign.transactions import APPEND, READ, WRITE, Transactions
 
 LIST: Final = "list-append"
 REGISTER: Final = "rw-register"

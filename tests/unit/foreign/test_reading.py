@@ -39,7 +39,7 @@ def told(text: str) -> list[tuple[object, ...]]:
         PLAIN.replace(" ", ", "),
         f"; a comment {{\n\n{PLAIN}\n; and one more",
         PLAIN.replace("{:type :ok, :f :txn", "{:f :txn, :type :ok"),
-        "{:type :info, :f :start, :value {:a [1 2]}, :process :nemesis, :index 10000}\n" + PLAIN,
+        "{:type :info, :f :start, :value {:a [1 2]}, :process :nemesis, :index 160}\n" + PLAIN,
         json.dumps(synthetic.objects(MADE)),
         json.dumps(synthetic.objects(MADE), indent=1),
         synthetic.json_lines(MADE),
