@@ -170,7 +170,7 @@ def _of_lists(history: Transactions, model: Model) -> Found:
     named = any(one.type == "fractured-read" for one in cycles)
     below = model.name in {"read-committed", "read-atomic"}
     if below or (cycles and not named and model.name != "read-uncommitted"):
-        parts = list_findings.fractured(known.lists, inferred.node)
+        parts = list_findings.fractured(known.lists, inferred)
         if parts is None and model.name == "read-atomic":
             inferred.open.append(
                 "transactions have too many keys: not all they saw of each other was compared"
@@ -185,12 +185,22 @@ def _is_snapshot(model: Model) -> bool:
     return "G-single" in model.forbids and "G2-item" not in model.forbids
 
 
+def _serial(model: Model) -> Model:
+    """The model that allows no cycle in the same orders."""
+    return next(
+        one for one in MODELS.values() if "G2-item" in one.forbids and one.level == model.level
+    )
+
+
 def _order_appends(known: lists.Known, model: Model) -> None:
-    """Under snapshot isolation: whether appends that no read shows have any order."""
+    """Under snapshot isolation: whether appends that no read shows have any order.
+
+    Where the graph has no cycle at all, an order of all transactions puts them in place too.
+    """
     history, inferred = known.lists.history, known.inferred
     rank = np.where(history.end >= 0, history.end, history.begin)
     more = lists.in_turn(known, rank)
-    if not len(more):
+    if not len(more) or not search_of(history, inferred, _serial(model), rank).components:
         return
     tried = search_of(history, Inferred(inferred.node, [*inferred.blocks, more]), model)
     if not tried.components:

@@ -26,6 +26,10 @@ MOST: Final = 1000
 """Findings of one type that are told; more of them tell nothing new."""
 
 
+WITHIN: Final = frozenset({"internal", "missed-own-write", "future-read"})
+"""What a transaction shows by itself."""
+
+
 def find(lists: Lists, inferred: Inferred) -> None:
     """Add what is found to what was inferred."""
     looks = (_incompatible, _out_of_order, _duplicates, _strange, _intermediate, _dirty_update,
@@ -269,46 +273,12 @@ def _contradictions(kinds: list[int], values: list[Any]) -> dict[str, tuple[int,
     return found
 
 
-class _Groups:
-    """Operations sorted by transaction and key; those of one transaction on one key are a group."""
-
-    def __init__(self, lists: Lists) -> None:
-        history = lists.history
-        count = len(history.tx)
-        self.ops: Array = np.lexsort((np.arange(count), history.key, history.tx))
-        tx, key = history.tx[self.ops], history.key[self.ops]
-        self.new: Array = np.ones(count, np.bool_)
-        self.new[1:] = (tx[1:] != tx[:-1]) | (key[1:] != key[:-1])
-        self.number: Array = np.cumsum(self.new) - 1
-        self.read: Array = history.kind[self.ops] == READ
-        length = np.zeros(count, np.int64)
-        length[lists.read] = lists.length
-        self.length: Array = length[self.ops]
-        place = np.full(count, NOWHERE)
-        shown = np.flatnonzero(lists.slot_write >= 0)[::-1]
-        place[lists.slot_write[shown]] = shown - lists.base[lists.slot_key[shown]]
-        self.place: Array = place[self.ops]
-        """Of appends, where their element stands in the list."""
-
-    def before(self, what: Array) -> Array:
-        """Of each operation, the sum of a column over those before it in its group."""
-        total = np.cumsum(what) - what
-        found: Array = total - total[self.new][self.number]
-        return found
-
-    def most(self, what: Array) -> Array:
-        """Of each operation, the largest of a column so far in its group."""
-        apart = self.number * (NOWHERE + 1)
-        found: Array = np.maximum.accumulate(what + apart) - apart
-        return found
-
-
 def _too_early(lists: Lists) -> list[Finding]:
     """Transactions that read what they appended only later."""
     history = lists.history
     if not len(history.tx):
         return []
-    groups = _Groups(lists)
+    groups = lists.groups
     later = ~groups.read & (groups.before(groups.read) > 0) & ~lists.shared[groups.ops]
     longer = groups.most(np.where(groups.read, groups.length, 0)) > groups.place
     later &= longer | lists.broken[history.key[groups.ops]]
@@ -336,7 +306,7 @@ def _out_of_order(lists: Lists) -> list[Finding]:
     history = lists.history
     if not len(history.tx):
         return []
-    groups = _Groups(lists)
+    groups = lists.groups
     known = ~groups.read & ~lists.shared[groups.ops] & ~lists.broken[history.key[groups.ops]]
     known &= history.status[history.tx[groups.ops]] != ABORTED
     rows = np.flatnonzero(known)
@@ -359,12 +329,16 @@ def _out_of_order(lists: Lists) -> list[Finding]:
     return found
 
 
-def fractured(lists: Lists, node: Array) -> list[Finding] | None:
-    """Reads of a part of what a transaction appended; None if there is too much to compare."""
+def fractured(lists: Lists, inferred: Inferred) -> list[Finding] | None:
+    """Reads of a part of what a transaction appended; None if there is too much to compare.
+
+    A transaction that contradicts itself is left out: what it saw of others is not certain.
+    """
+    node = inferred.node
     history = lists.history
     if not len(history.tx):
         return []
-    groups = _Groups(lists)
+    groups = lists.groups
     ops, key = groups.ops, history.key[groups.ops]
     known = ~lists.broken[key]
     wrote = np.flatnonzero(known & ~groups.read & ~lists.shared[ops] & node[history.tx[ops]])
@@ -375,8 +349,7 @@ def fractured(lists: Lists, node: Array) -> list[Finding] | None:
     np.maximum.at(last, groups.number[wrote], groups.place[wrote])
     some = ops[wrote[at]]
     written = Written(history.tx[some], history.key[some], first[number], last[number])
-    strange = [tx for one in _internal(lists) for tx in one.txns]
-    strange += [tx for one in _too_early(lists) for tx in one.txns]
+    strange = [tx for one in inferred.findings if one.type in WITHIN for tx in one.txns]
     reads = known & groups.read & (groups.before(groups.read) == 0)
     rows = np.flatnonzero(reads & ~np.isin(history.tx[ops], strange))
     count = groups.length[rows] - groups.before(~groups.read)[rows]

@@ -12,6 +12,7 @@ can forbid each of their orders (`open_orders`).
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from sim.columns.history import ABORTED, COMMITTED, NONE, Array
 from sim.columns.models import Model
 from sim.foreign import list_findings
 from sim.foreign.brief import brief, hashable
+from sim.foreign.groups import Groups
 from sim.foreign.inference import Inferred, Writes, crossed, ranges
 from sim.foreign.solver import Choice, Option
 from sim.foreign.transactions import APPEND, READ, Transactions, interned, whole
@@ -99,6 +101,11 @@ class Lists:
         self.broken: Array = np.zeros(len(self.history.keys), np.bool_)
         """Keys of which reads contradict each other: no order of their appends is known."""
         self.broken[key[differs]] = True
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The operations by transaction and key."""
+        return Groups(self)
 
     def sure(self, write: Array) -> Array:
         """Of appends (-1: none), which were made, and by one transaction only."""
