@@ -63,6 +63,21 @@ def next_is_larger(observed: ArrayLike) -> Array:
     return 1.0 / (_array(observed) + 1.0)
 
 
+def effective_share(share: ArrayLike, trials: ArrayLike, level: float = LEVEL) -> Ends:
+    """Clopper and Pearson's interval of a share that was seen in so many *effective* trials.
+
+    `trials` may be fewer than were counted, because they come in clusters, and need not be whole
+    (Korn and Graubard 1998). Where nothing was seen the lower end is 0 and the upper `none_seen`.
+    """
+    p, n = np.broadcast_arrays(_array(share), _array(trials))
+    k = p * n
+    tail = (1 - level) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        low = np.where(k > 0, stats.beta.ppf(tail, k, n - k + 1), 0.0)
+        high = np.where(p < 1, stats.beta.ppf(1 - tail, k + 1, np.maximum(n - k, 1e-9)), 1.0)
+    return _array(low), _array(np.where(k > 0, high, none_seen(n, level)))
+
+
 # --- quantiles -----------------------------------------------------------------------------------
 
 
@@ -133,6 +148,26 @@ def bootstrap_pooled_quantiles(
             found = pooled_quantile(resampled, values, share)
             ends[number, at] = np.nanquantile(found, [tail, 1 - tail])
     return [(each[..., 0], each[..., 1]) for each in ends.reshape(len(shares), *shape, 2)]
+
+
+def effective_quantile(
+    counts: ArrayLike, values: ArrayLike, share: float, trials: float, level: float = LEVEL
+) -> tuple[float, float]:
+    """The interval of a histogram's quantile if it rests on so many effective trials.
+
+    The upper end is infinite where so few cannot tell: a 99th percentile of which nothing was seen
+    above needs 299 (the rule of three).
+    """
+    own, at = _array(counts), _array(values)
+    total = own.sum()
+    if not total:
+        return -np.inf, np.inf
+    above = np.clip(1 - np.cumsum(own) / total, 0, 1)
+    above[above < 1e-12] = 0.0
+    low, high = effective_share(above, min(trials, total), level)
+    lower = at[np.argmax(low <= 1 - share)]
+    fits = np.flatnonzero(high <= 1 - share)
+    return float(lower), float(at[fits[0]]) if len(fits) else np.inf
 
 
 def resampling_tail(seeds: int, level: float = LEVEL) -> float:

@@ -29,7 +29,7 @@ def _waits(panel: Any, found: dict[str, Any]) -> None:
     bracket(panel, curve["dd_ms"], tail["unordered"], tail["ordered"], label, 1)
     looks = [each for each in found["front"] if each["h_ms"] == curve["h_ms"]]
     for at, each in enumerate(looks):
-        wait = (each["wait_p99"], each["wait_p99_low"], each["wait_p99_high"])
+        wait = (each["wait_p99"], each["wait_p99_low"], each["wait_p99_high"] or each["wait_p99"])
         dd = (each["dd_ms"],) * 3
         point(
             panel,
@@ -58,7 +58,7 @@ def _front(panel: Any, found: dict[str, Any]) -> None:
         first = True
         for each in filter(of, found["front"]):
             ddl, wait = each["ddl_latency_p99"], each["wait_p99"]
-            up = (wait, each["wait_p99_low"], each["wait_p99_high"])
+            up = (wait, each["wait_p99_low"], each["wait_p99_high"] or wait)
             point(panel, (ddl,) * 3, up, label if first else None, number, hollow=hollow)
             first = False
     best = found["recommended"]

@@ -16,6 +16,8 @@ from analysis import figure, intervals, tuned
 from analysis.by_formula import worlds
 from analysis.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, read, said
 from analysis.drawing import styled, svg_text
+from analysis.tune.words import number as brief
+from analysis.tune.words import told
 from sim.escape import escaped
 from sim.files import write_text
 from sim.world.overrides import repeat_options
@@ -80,7 +82,7 @@ def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None 
         lstrip_blocks=True,
         finalize=_visible,
     )
-    environment.globals |= {"number": _plain, "percent": _percent}
+    environment.globals |= {"number": _plain, "percent": _percent, "told": told, "brief": brief}
     about = {} if cells is None else _about(cells, directory)
     title = "What ddlsim tune recommends" if advice else about["title"]
     return environment.get_template(TEMPLATE).render(

@@ -316,7 +316,7 @@ class Wait:
 
     def probability(self, dd: float) -> Ends:
         """P(W > 0)."""
-        return self._each(lambda cdf: 1 - float(np.interp(dd, self.times, cdf)))
+        return self._each(lambda cdf: max(0.0, 1 - float(np.interp(dd, self.times, cdf))))
 
     def mean(self, dd: float) -> Ends:
         """E[W]."""

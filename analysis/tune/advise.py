@@ -2,16 +2,18 @@
 
 1. *H*: the longest idle interval under which, by formula, some DD meets every goal; a shorter one
    lets DD be smaller and costs messages.
-2. *DD*: the least that meets the goals of waits in simulation (analysis/tune/search.py), with an
-   interval over seeds; the spread that resampling the measurements gives by formula comes on top.
-   What is recommended is the upper end.
-3. *Proof and price*: the recommended and the present setting are run with DDL, under clocks 1, 1.5
-   and 2 times CSmax apart; beside every run stands the closed form.
+2. *DD*: the least that meets the goals of waits in simulation (analysis/tune/search.py), and the
+   least that meets them surely, with the whole interval over seeds (analysis/tune/judge.py). What
+   is recommended is as far above the first as the second is, and as the spread that resampling the
+   measurements gives by formula: the two are independent, so their squares add.
+3. *Proof and price*: the recommended setting, some beside it, the present one and those of the user
+   are run with DDL, each for every column of the trade-off; the recommended one also under clocks
+   1, 1.5 and 2 times CSmax apart. Beside every run stands the closed form.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, hypot
 from typing import Final
 
 import numpy as np
@@ -19,27 +21,43 @@ import numpy as np
 from analysis import closed_forms as forms
 from analysis import intervals
 from analysis.rows import Cell
-from analysis.tune import beside
 from analysis.tune.asked import Asked, coarse
 from analysis.tune.cells import Cells, Setting
-from analysis.tune.goals import Goal, HopelessError, TuneError
+from analysis.tune.goals import RATE, Goal, HopelessError, TuneError
+from analysis.tune.judge import Judge, Judged
 from analysis.tune.runs import Figures, Runs
 from analysis.tune.search import border, least
 
 RESAMPLES: Final = 60
 FACTORS: Final = (1.0, 1.5, 2.0)
-BESIDE: Final = (0.25, 0.6, 1.5)
+BESIDE: Final = (0.25, 0.6, 0.85, 1.25)
 """Cells beside the recommended DD, for the shape of the front."""
 DICE: Final = 98_110
 
 
+@dataclass(frozen=True)
+class Price:
+    """What a setting costs: its look-ups, and its statements under transactions."""
+
+    looks: Figures
+    statements: Figures
+
+    def of(self, goal: Goal) -> Figures:
+        """The figures that a goal is about."""
+        return self.statements if goal.metric == RATE or goal.of == "ddl_latency" else self.looks
+
+
 @dataclass
 class Advice:
-    """What was found; the figures of every cell that was run are in `looks` and the others."""
+    """What was found; `looks` are all cells of waits, `prices` the settings with every figure."""
 
     asked: Asked
+    judge: Judge
     h: int
     needed: int
+    middle: float
+    sure: int | None
+    excluded: int | None
     over_seeds: tuple[float, float]
     over_sample: tuple[float, float] | None
     recommended: Setting
@@ -47,21 +65,41 @@ class Advice:
     search_runs: int = 0
     runs: int = 0
     looks: dict[Setting, Figures] = field(default_factory=dict)
-    statements: dict[str, Figures] = field(default_factory=dict)
+    prices: dict[Setting, Price] = field(default_factory=dict)
     skewed: dict[float, Figures] = field(default_factory=dict)
     calm: Figures | None = None
     cells: tuple[Cell, ...] = ()
 
     @property
     def interval(self) -> tuple[int, int]:
-        """The least DD that meets the goals lies between these, seeds and sample considered."""
+        """The least DD that meets the goals lies between these, seeds and sample considered.
+
+        No DD is in it of which a run says that it misses a goal with its whole interval.
+        """
         step = self.asked.step
-        ends = [self.over_seeds]
+        low = int(max(min(self.over_seeds[0], self.needed), 0) // step * step)
+        if self.excluded is not None:
+            low = max(low, self.excluded + step)
+        sure = self.needed if self.sure is None else self.sure
+        more = max(self.over_seeds[1] - self.middle, sure - self.needed)
         if self.over_sample is not None:
-            ends.append((self.needed + self.over_sample[0], self.needed + self.over_sample[1]))
-        low = max(min(end[0] for end in ends), 0)
-        high = max(*(end[1] for end in ends), self.needed)
-        return int(low // step * step), ceil(high / step) * step
+            more = hypot(more, max(self.over_sample[1], 0.0))
+        high = ceil(round((self.middle + more) / step, 6)) * step
+        return min(low, self.needed), max(high, sure)
+
+    def judged(self, goal: Goal, setting: Setting) -> Judged:
+        """A goal under a setting that was priced."""
+        return self.judge.of(goal, setting, self.prices[setting].of(goal))
+
+    @property
+    def tried(self) -> tuple[Setting, ...]:
+        """The settings that the user asked about."""
+        return tuple(replace(self.recommended, **dict(wish)) for wish in self.asked.wishes)
+
+    @property
+    def dd_alone(self) -> Setting:
+        """The recommended DD and H with the CSmax of today."""
+        return replace(self.recommended, cs_max=self.asked.present.cs_max)
 
 
 class Advisor:
@@ -72,6 +110,7 @@ class Advisor:
         self.runs = runs
         self._cells = Cells(asked.world, asked.texts, asked.strategy, asked.load, asked.loads)
         self._looks: dict[Setting, Figures] = {}
+        self._judge = Judge(asked)
 
     def advise(self) -> Advice:
         """The answer, or a `TuneError` that says what cannot be had and what is nearest."""
@@ -162,19 +201,53 @@ class Advisor:
         ]
         tail = intervals.resampling_tail(len(asked.seeds))
         ends = np.quantile(np.max(borders, axis=0), [tail, 1 - tail])
+        points = [np.array([[each.point(goal)] for each in found]) for goal in asked.waits]
+        middle = max(
+            float(border(result.tried, own, goal.limit)[0])
+            for own, goal in zip(points, asked.waits, strict=True)
+        )
         advice = Advice(
             asked=asked,
+            judge=self._judge,
             h=h,
             needed=result.least,
+            middle=min(middle, result.least),
+            sure=self._surely(h, result.least, float(ends[1])),
+            excluded=max((one.dd for one in tried if self._misses(one)), default=None),
             over_seeds=(float(ends[0]), float(ends[1])),
             over_sample=self._over_sample(h),
             recommended=Setting(0, h, asked.cs_max),
             h_most=(0.0, 0.0, 0.0),
-            search_runs=self.runs.count - before,
         )
+        advice.search_runs = self.runs.count - before
         advice.recommended = replace(advice.recommended, dd=advice.interval[1])
         advice.h_most = self._h_most(advice)
         return advice
+
+    def _misses(self, setting: Setting) -> bool:
+        """Whether some goal of waits is missed with its whole interval."""
+        figures = self._figures([setting])[0]
+        return any(self._judge.of(g, setting, figures).hopeless for g in self.asked.waits)
+
+    def _surely(self, h: int, needed: int, about: float) -> int | None:
+        """The least DD from `needed` up that meets the goals of waits with the whole interval.
+
+        None where more runs of it would be needed, or none near does.
+        """
+        asked = self.asked
+        most = 2 * max(needed, about) + 20 * asked.step
+
+        def meets(values: Sequence[int]) -> list[bool]:
+            settings = [Setting(dd, h, asked.cs_max) for dd in values if dd <= most]
+            found = dict(zip(settings, self._figures(settings), strict=True))
+            sure = {
+                one.dd: all(self._judge.of(goal, one, own).sure for goal in asked.waits)
+                for one, own in found.items()
+            }
+            return [sure.get(dd, True) and dd >= needed for dd in values]
+
+        found = least(meets, needed - asked.step, max(about, needed), asked.step).least
+        return found if found is not None and found <= most else None
 
     def _over_sample(self, h: int) -> tuple[float, float] | None:
         """By how much DD moves when the measurements are drawn again from themselves."""
@@ -215,36 +288,45 @@ class Advisor:
                     f"no DD satisfies {goal.text}: {asked.strategy} does not use DD, its "
                     f"{goal.metric} is {figures.point(goal):.1f} ms; take a design that does"
                 )
-        advice = Advice(asked, h, 0, (0.0, 0.0), None, setting, (float(h), float(h), float(h)))
+        advice = Advice(asked, self._judge, h, 0, 0.0, 0, None, (0.0, 0.0), None, setting,
+                        (float(h), float(h), float(h)))  # fmt: skip
         self._prove(advice)
         return advice
 
     # --- proof and price --------------------------------------------------------------------------
 
+    def _price(self, settings: Sequence[Setting], advice: Advice) -> None:
+        """Run what of these is not priced yet, in one go."""
+        new = [one for one in dict.fromkeys(settings) if one not in advice.prices]
+        looks = self._figures(new)
+        found = self.runs.run([self._cells.statements(one) for one in new]) if new else []
+        for setting, first, second in zip(new, looks, found, strict=True):
+            advice.prices[setting] = Price(first, second)
+
     def _prove(self, advice: Advice) -> None:
         """Run the recommended and the present setting with everything that can go wrong."""
         asked, best = self.asked, advice.recommended
         step = asked.step
-        around = [best] if not asked.uses_dd else [
-            best, *(replace(best, dd=round(best.dd * part / step) * step) for part in BESIDE)
+        around = [] if not asked.uses_dd else [
+            replace(best, dd=round(best.dd * part / step) * step) for part in BESIDE
         ]  # fmt: skip
-        advice.statements = {"recommended": self.runs.run([self._cells.statements(best)])[0]}
+        self._price([best], advice)
         for goal in asked.latencies:
             self._check_latency(goal, advice)
         if asked.aborts is not None:
             self._check_aborts(asked.aborts, advice)
-        self._figures([*around, asked.present])
-        cells = [self._cells.statements(asked.present), self._cells.statements(best, calm=True)]
-        cells += [self._cells.skewed(best, factor) for factor in FACTORS]
-        figures = self.runs.run(cells)
-        advice.statements["present"], advice.calm = figures[:2]
-        advice.skewed = dict(zip(FACTORS, figures[2:], strict=True))
+        self._price([*around, advice.dd_alone, asked.present, *advice.tried], advice)
+        cells = [self._cells.statements(best, calm=True)]
+        if len(asked.world.nodes) > 1:
+            cells += [self._cells.skewed(best, factor) for factor in FACTORS]
+        advice.calm, *skewed = self.runs.run(cells)
+        advice.skewed = dict(zip(FACTORS, skewed, strict=False))
         advice.looks = dict(self._looks)
         advice.runs = self.runs.count
         advice.cells = tuple(self._cells.all)
 
     def _check_latency(self, goal: Goal, advice: Advice) -> None:
-        taken = advice.statements["recommended"].point(goal)
+        taken = advice.prices[advice.recommended].statements.point(goal)
         if taken > goal.limit:
             waits = " and ".join(each.text for each in self.asked.waits)
             raise TuneError(
@@ -254,12 +336,14 @@ class Advisor:
             )
 
     def _check_aborts(self, goal: Goal, advice: Advice) -> None:
-        rate, _, _ = beside.abort_rate(self.asked, advice.statements["recommended"])
+        best = advice.recommended
+        rate = advice.judged(goal, best).point
         if rate > goal.limit:
             most = forms.at_rate(rate, self.asked.ddl_rate, 1.0)  # per statement a second
             allowed = -np.log1p(-goal.limit) / max(-np.log1p(-float(most)), 1e-300)
             raise HopelessError(
-                f"no DD satisfies {goal.text}: aborts do not depend on DD; with "
-                f"{self.asked.ddl_rate:g} statements/s on a table the rate is {rate:.2g}; the "
-                f"nearest is at most {allowed:.2g} statements/s, or shorter transactions"
+                f"no DD satisfies {goal.text}: a larger DD than {best.dd} ms does not lower it, "
+                f"hardly a look-up waits there; with {self.asked.ddl_rate:g} statements/s on a "
+                f"table the rate is {rate:.2g}; the nearest is at most {allowed:.2g} statements/s, "
+                "or shorter transactions"
             )

@@ -8,7 +8,8 @@ import numpy as np
 
 from analysis.tune.cells import CLIENT_MS, Load, Setting
 from analysis.tune.goals import RATE, Goal, TuneError, read_goal
-from analysis.tune.world import ClockBound, World, clock_bound, ddl_delay_ms, slack_ms
+from analysis.tune.skew import ClockBound, clock_bound
+from analysis.tune.world import World, ddl_delay_ms, slack_ms
 from analysis.wait_model import Grid, Wait
 from sim.protocol.strategy import Strategy
 from sim.strategies.base import STRATEGIES
@@ -20,6 +21,18 @@ LEASES_PER_MS: Final = 1 / 3_000
 DEFAULT_WAIT: Final = read_goal("dml_wait_p99<=1ms")
 LOOK_UPS: Final = 3
 """Look-ups of one operation that may wait by themselves: at enlistment, arrival and commit."""
+
+
+Wish = tuple[tuple[str, int], ...]
+"""Fields of a setting that is to be priced; the others are as recommended."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """How the voters and the leader were chosen, in words."""
+
+    voters: str = "the first by name"
+    leader: str = "the first by name"
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,8 @@ class Asked:
     margin: float
     step: int
     seeds: range
+    wishes: tuple[Wish, ...] = ()
+    chosen: Chosen = Chosen()
     loads: tuple[str, ...] = ()
 
     @cached_property

@@ -2,12 +2,13 @@
 
 *looks*: many clients that seldom ask, so that look-ups come at any time; clients that asked one
 after the other would look less often while they wait and so see less of it. *statements*: DDL
-faster than in life, at instants drawn once, under transactions: aborts and the latency of DDL; what
-it says of rare events is brought back by the law of section 6.3. *skewed*: two clocks exactly so
-far apart, and clients that use on another node what a DDL statement has just made.
+faster than in life under transactions: aborts and the latency of DDL; the abort rate is brought
+back to the rate of life (analysis/tune/beside.py). *skewed*: two clocks exactly so far apart, and
+clients that use on another node what a DDL statement has just made.
 """
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, Final
 
 import numpy as np
@@ -18,11 +19,15 @@ from sim.world.overrides import EMBEDDED, toml_value
 from sim.world.scenario import read
 
 CLIENTS, LOOKS_EACH, PAUSE_MS = 60, 8, 3_000
-WRITERS, TRANSACTIONS_EACH, OPERATIONS = 20, 12, 5
-STATEMENTS: Final = 14
-EVERY_MS: Final = 600.0
-"""The mean time between statements: faster than in life."""
+WRITERS, OPERATIONS = 8, 5
+STATEMENTS: Final = 15
+EVERY_MS: Final = 1_000.0
+"""The time between statements at least: faster than in life, and longer than transactions."""
+JITTER: Final = 0.3
+BEFORE_MS: Final = 300
+"""When the first statement comes, and for how long transactions still begin after the last."""
 CLIENT_MS: Final = 0.5
+PAUSE_WRITERS_MS: Final = 600
 DICE: Final = 98_110
 DELAYS, OFFSETS = "delays.csv", "offsets.csv"
 
@@ -54,7 +59,7 @@ class Cells:
         self.loads = loads
         self._world, self._strategy, self._load = world, strategy, load
         self._files = {f"{EMBEDDED}{name}": text for name, text in texts.items()}
-        self._statements = _statements(load.incompatible)
+        self._statements = _statements(load)
 
     def looks(self, setting: Setting) -> Cell:
         """Waits of single reads at any time."""
@@ -82,17 +87,19 @@ keys = 1000
     def statements(self, setting: Setting, *, calm: bool = False) -> Cell:
         """Aborts, and the latency of DDL; `calm` leaves the statements out."""
         gap = self._load.tx_length / OPERATIONS
+        load = load_ms(self._load, setting.dd)
+        each = ceil(load / (PAUSE_WRITERS_MS / 2))  # more than can be begun meanwhile
         body = f"""
 {_clocks(self._world)}
 [run]
-load_ms = {load_ms():.0f}
+load_ms = {load}
 [[workload]]
 name = "mixed"
 clients = {WRITERS}
-operations = {TRANSACTIONS_EACH * OPERATIONS}
+operations = {each * OPERATIONS}
 transaction_operations = {OPERATIONS}
 transaction_tables = 1
-pause_ms = [0, {EVERY_MS:.0f}]
+pause_ms = [0, {PAUSE_WRITERS_MS}]
 gap_ms = {gap}
 implicit = 0.0
 rollback = 0.0
@@ -106,13 +113,13 @@ keys = 2000
         return self._cell("calm" if calm else "statements", setting, body)
 
     def skewed(self, setting: Setting, factor: float) -> Cell:
-        """Two clocks `factor` times CSmax apart, and who uses what a statement has made."""
-        fast, slow = self._world.order[0], self._world.order[-1]
+        """A clock `factor` times CSmax ahead of the leader's; clients that use their own DDL."""
+        ahead, behind = self._world.far_apart
         half = factor * setting.cs_max / 2
         body = f"""
-[clocks.nodes.{toml_value(fast)}]
+[clocks.nodes.{toml_value(ahead)}]
 offset_ms = {half}
-[clocks.nodes.{toml_value(slow)}]
+[clocks.nodes.{toml_value(behind)}]
 offset_ms = {-half}
 [[workload]]
 name = "read_own_ddl"
@@ -194,18 +201,34 @@ def _clocks(world: World) -> str:
     return f'[clocks]\noffset_ms = {{ distribution = "empirical", file = "{OFFSETS}" }}'
 
 
-def load_ms() -> float:
-    """How long transactions are begun under statements."""
-    return float(round(_statements(0.0)[-1]["at_ms"] + 500))
+def every_ms(load: Load) -> float:
+    """The time between statements: so long that few transactions meet two of them."""
+    return max(EVERY_MS, 3 * load.tx_length)
 
 
-def _statements(incompatible: float) -> list[dict[str, Any]]:
-    """Statements at instants of a Poisson process; each has a client of its own."""
+def load_ms(load: Load, dd: int) -> int:
+    """How long transactions are begun under statements: all of them activate meanwhile."""
+    return ceil(2 * BEFORE_MS + STATEMENTS * every_ms(load) + dd)
+
+
+def breaking(load: Load) -> int:
+    """How many of the statements are forward-incompatible."""
+    return round(STATEMENTS * load.incompatible)
+
+
+def _statements(load: Load) -> list[dict[str, Any]]:
+    """Statements, evenly spaced but for a jitter; each has a client of its own.
+
+    Evenly, since instants of a Poisson process drawn once have their own clusters and gaps, in
+    which every seed would share: the share that meets a statement is then exactly rate x length.
+    """
     dice = np.random.default_rng(DICE)
-    at = 300 + np.cumsum(dice.exponential(EVERY_MS, STATEMENTS))
+    places = np.arange(STATEMENTS) + JITTER * dice.random(STATEMENTS)
+    at = BEFORE_MS + every_ms(load) * places
+    share = breaking(load) / STATEMENTS
     made: list[dict[str, Any]] = []
     for number in range(STATEMENTS):
-        breaks = int((number + 1) * incompatible + 1e-9) > int(number * incompatible + 1e-9)
+        breaks = int((number + 1) * share + 1e-9) > int(number * share + 1e-9)
         sql = f"ALTER TABLE t ADD COLUMN c{number} INT"
         if breaks:
             sql = f"ALTER TABLE t ALTER COLUMN v SET DEFAULT {number}"

@@ -7,20 +7,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis import closed_forms as forms
 from analysis.tune import beside
 from analysis.tune.advise import Advice
 from analysis.tune.asked import coarse
 from analysis.tune.cells import Setting
 from analysis.tune.goals import RATE, Goal
+from analysis.tune.judge import Judged
 from analysis.tune.runs import Figures
 from analysis.tune.search import front, knee
+from analysis.tune.world import by_name
 from analysis.wait_model import Ends
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 WRITER: Final = "ddlsim tune"
 WAIT_TAIL: Final = Goal("dml_wait_p99", 0.0)
 DDL_TAIL: Final = Goal("ddl_latency_p99", 0.0)
+COLUMNS: Final = {
+    "wait_p99": WAIT_TAIL,
+    "ddl_latency_p99": DDL_TAIL,
+    "dml_latency_p99": Goal("dml_latency_p99", 0.0),
+    RATE: Goal(RATE, 0.0),
+}
+"""What is told of every setting, whatever the goals are."""
 OWN_DDL, ATOMICITY = "I4", "I1"
 CURVE: Final = 60
 """Points of the curve by formula."""
@@ -35,14 +43,16 @@ def document(advice: Advice) -> dict[str, Any]:
         "asked": _asked(advice),
         "recommended": _recommended(advice),
         "cs_max": _cs_max(advice),
-        "goals": _goals(advice, advice.recommended, "recommended"),
+        "goals": _goals(advice, advice.recommended),
         "present": _present(advice),
+        "tried": [{**_setting(one), "goals": _goals(advice, one)} for one in advice.tried],
         "front": _front(advice),
         "curve": _curve(advice),
         "skew": [_skew(advice, factor) for factor in advice.skewed],
         "agreement": _agreement(advice),
         "runs": {
             "seeds": [asked.seeds.start, asked.seeds.stop - 1],
+            "each": len(asked.seeds),
             "search": advice.search_runs,
             "all": advice.runs,
             "lost": sum(len(each.lost) for each in _every(advice)),
@@ -53,7 +63,8 @@ def document(advice: Advice) -> dict[str, Any]:
 
 
 def _every(advice: Advice) -> list[Figures]:
-    found = [*advice.looks.values(), *advice.statements.values(), *advice.skewed.values()]
+    statements = [price.statements for price in advice.prices.values()]
+    found = [*advice.looks.values(), *statements, *advice.skewed.values()]
     return found if advice.calm is None else [*found, advice.calm]
 
 
@@ -74,7 +85,10 @@ def _asked(advice: Advice) -> dict[str, Any]:
         "tx_length_ms": asked.load.tx_length,
         "nodes": list(world.nodes),
         "voters": world.voters,
+        "voting": list(by_name((world.leader, *world.others))),
+        "voters_chosen": asked.chosen.voters,
         "leader": world.leader,
+        "leader_chosen": asked.chosen.leader,
         "delays": None if world.delays is None else _measured(world.delays.pooled),
         "offsets": None if world.offsets is None else _measured(world.offsets.pooled),
         "step_ms": asked.step,
@@ -102,14 +116,17 @@ def _recommended(advice: Advice) -> dict[str, Any]:
         "dd_over_sample_ms": None if sample is None else [round(end, 1) for end in sample],
         "h_most_ms": advice.h_most[0],
         "h_most_interval_ms": list(advice.h_most[1:]),
-        "messages_per_s": _messages(advice, advice.recommended.h),
+        "dd_surely_ms": advice.sure,
+        "dd_excluded_ms": advice.excluded,
+        "messages_per_s": _messages(advice, advice.recommended),
         "knee_dd_ms": next((each["dd_ms"] for each in _front(advice) if each["knee"]), None),
     }
 
 
-def _messages(advice: Advice, h: int) -> float:
-    nodes = len(advice.asked.world.nodes) - 1
-    return round(float(forms.messages_per_second(nodes, h, advice.asked.mu)), 1)
+def _messages(advice: Advice, setting: Setting) -> float:
+    """Commands of the metadata that are sent to nodes per second, as measured, DDL left out."""
+    others = len(advice.asked.world.nodes) - 1
+    return round(others * advice.looks[setting].commands_per_s, 1)
 
 
 def _cs_max(advice: Advice) -> dict[str, Any] | None:
@@ -121,58 +138,65 @@ def _cs_max(advice: Advice) -> dict[str, Any] | None:
         "largest_ms": bound.largest_ms,
         "margin_ms": bound.margin_ms,
         "between": None if bound.between is None else list(bound.between),
+        "basis": bound.basis,
+        "range_ms": bound.range_ms,
+        "spare_ms": bound.spare_ms,
+        "broken_by": list(bound.events),
         "seen": bound.seen,
         "next_larger": round(bound.next_larger, 6),
         "share_most": round(bound.share_most, 6),
-        "assumed": "clocks go on as in the sample: none steps, none loses its time server",
+        "assumed": "no clock steps or loses its time server",
     }
 
 
 # --- goals, the present setting ------------------------------------------------------------------
 
 
-def _goals(advice: Advice, setting: Setting, name: str) -> list[dict[str, Any]]:
-    """Each goal under a setting: what it came to, and whether the interval is all below."""
+def _goals(advice: Advice, setting: Setting) -> list[dict[str, Any]]:
+    """Each goal under a setting: what it came to, and whether the interval is all below.
+
+    `high` is null where nothing bounds it; `seeds` is about how many seeds would decide.
+    """
     asked = advice.asked
     goals = [*asked.waits, *asked.latencies, *([asked.aborts] if asked.aborts else [])]
-    made = []
-    for goal in goals:
-        if goal.of == "ddl_latency":
-            figures = advice.statements[name]
-            point, (low, high) = figures.point(goal), figures.interval(goal)
-        elif goal.metric == RATE:
-            point, low, high = beside.abort_rate(asked, advice.statements[name])
-        else:
-            figures = advice.looks[setting]
-            point, (low, high) = figures.point(goal), figures.interval(goal)
-        made.append(
-            {
-                "goal": goal.text,
-                "simulated": _round(point),
-                "low": _round(low),
-                "high": _round(high),
-                "met": point <= goal.limit,
-                "sure": high <= goal.limit,
-            }
-        )
-    return made
+    return [_judged(advice.judged(goal, setting)) for goal in goals]
+
+
+def _judged(found: Judged) -> dict[str, Any]:
+    return {
+        "goal": found.goal.text,
+        "metric": found.goal.metric,
+        "simulated": _round(found.point),
+        "low": _round(found.low),
+        "high": _end(found.high),
+        "high_by": found.high_by,
+        "met": found.met,
+        "sure": found.sure,
+        "seeds": found.seeds,
+        "above_most": None if found.above_most is None else _round(found.above_most),
+    }
 
 
 def _present(advice: Advice) -> dict[str, Any]:
     """The setting of today, and whether it could be lowered."""
     asked, best = advice.asked, advice.recommended
-    goals = _goals(advice, asked.present, "present")
-    saved = advice.statements["present"].point(DDL_TAIL) - advice.statements["recommended"].point(
-        DDL_TAIL
-    )
+    goals = _goals(advice, asked.present)
+    taken = {
+        setting: advice.prices[setting].statements.point(DDL_TAIL)
+        for setting in (asked.present, advice.dd_alone, best)
+    }
+    saved = taken[asked.present] - taken[best]
+    by_dd = taken[asked.present] - taken[advice.dd_alone]
     return {
         **_setting(asked.present),
         "goals": goals,
         "meets": all(goal["met"] for goal in goals),
         "dd_can_be_lowered": best.dd < asked.present.dd and best.h == asked.present.h,
-        "ddl_latency_p99_ms": _round(advice.statements["present"].point(DDL_TAIL)),
+        "ddl_latency_p99_ms": _round(taken[asked.present]),
         "ddl_latency_saved_ms": _round(saved),
-        "messages_per_s": _messages(advice, asked.present.h),
+        "ddl_latency_saved_by_dd_ms": _round(by_dd),
+        "ddl_latency_saved_by_cs_max_ms": _round(saved - by_dd),
+        "messages_per_s": _messages(advice, asked.present),
     }
 
 
@@ -180,43 +204,67 @@ def _present(advice: Advice) -> dict[str, Any]:
 
 
 def _front(advice: Advice) -> list[dict[str, Any]]:
-    """Every setting that was run: wait, latency of DDL, aborts; who is beaten; the knee."""
-    asked = advice.asked
-    best = advice.statements["recommended"]
-    extra = best.point(DDL_TAIL) - asked.ddl_delay(advice.recommended.dd)
-    aborts = beside.abort_rate(asked, best)[0]
+    """Every setting that was priced, each column measured there; which no other beats; the knee."""
     made: list[dict[str, Any]] = []
-    for setting, figures in sorted(
-        advice.looks.items(), key=lambda item: (item[0].cs_max, item[0].h, item[0].dd)
-    ):
-        low, high = figures.interval(WAIT_TAIL)
-        share, share_low, share_high = figures.waiting()
-        made.append(
-            {
-                **_setting(setting),
-                "wait_p99": _round(figures.point(WAIT_TAIL)),
-                "wait_p99_low": _round(low),
-                "wait_p99_high": _round(high),
-                "waiting": _round(share),
-                "waiting_low": _round(share_low),
-                "waiting_high": _round(share_high),
-                "mean_wait": _round(figures.point(beside.MEAN)),
-                "ddl_latency_p99": _round(asked.ddl_delay(setting.dd, setting.cs_max) + extra),
-                "schema_abort_rate": _round(aborts),
-                "messages_per_s": _messages(advice, setting.h),
-            }
-        )
-    keys = ("wait_p99", "waiting", "ddl_latency_p99", "schema_abort_rate", "messages_per_s")
-    on = front(np.array([[each[key] for key in keys] for each in made]))
-    same = [place for place, each in enumerate(made) if each["cs_max_ms"] == asked.cs_max]
-    at = knee(
-        np.array([made[place]["ddl_latency_p99"] for place in same]),
-        np.array([made[place]["wait_p99"] for place in same]),
-    )
+    for setting in sorted(advice.prices, key=lambda one: (one.cs_max, one.h, one.dd)):
+        looks = advice.prices[setting].looks
+        share, share_low, share_high = looks.waiting()
+        row: dict[str, Any] = {
+            **_setting(setting),
+            "waiting": _round(share),
+            "waiting_low": _round(share_low),
+            "waiting_high": _round(share_high),
+            "mean_wait": _round(looks.point(beside.MEAN)),
+            "messages_per_s": _messages(advice, setting),
+            "goals": _goals(advice, setting),
+        }
+        for name, goal in COLUMNS.items():
+            found = advice.judged(goal, setting)
+            row[name] = _round(found.point)
+            row[f"{name}_low"], row[f"{name}_high"] = _round(found.low), _end(found.high)
+            row[f"{name}_high_by"] = found.high_by
+            if found.above_most is not None:
+                row[f"{name}_above_most"] = _round(found.above_most)
+        made.append(row)
+    on = front(np.array([_figures(each) for each in made]))
+    at = _knee(advice, made)
     for place, each in enumerate(made):
         each["on_front"] = on[place]
-        each["knee"] = at is not None and place == same[at]
+        each["knee"] = place == at
     return made
+
+
+def _figures(row: dict[str, Any]) -> list[float]:
+    """All that is better when smaller: the columns of every answer, and the goals' metrics."""
+    keys = ("waiting", "messages_per_s", *COLUMNS)
+    return [row[key] for key in keys] + [goal["simulated"] for goal in row["goals"]]
+
+
+def _knee(advice: Advice, made: list[dict[str, Any]]) -> int | None:
+    """The place of the knee among settings that differ in DD alone, by the goals' own metrics.
+
+    The price is the first goal of DDL latency (or its p99), the gain the goals of waits, each from
+    0 to 1 over these settings, on average.
+    """
+    best = advice.recommended
+    same = [
+        place
+        for place, each in enumerate(made)
+        if (each["h_ms"], each["cs_max_ms"]) == (best.h, best.cs_max)
+    ]
+    if len(same) < 3:
+        return None
+    count = len(advice.asked.waits)
+    waits = np.array([[goal["simulated"] for goal in made[p]["goals"][:count]] for p in same])
+    width = np.ptp(waits, axis=0)
+    gains = ((waits - waits.min(axis=0)) / np.where(width > 0, width, 1.0)).mean(axis=1)
+    latencies = advice.asked.latencies
+    costs = np.array([
+        made[p]["goals"][count]["simulated"] if latencies else made[p]["ddl_latency_p99"]
+        for p in same
+    ])  # fmt: skip
+    at = knee(costs, gains)
+    return None if at is None else same[at]
 
 
 def _curve(advice: Advice) -> dict[str, Any]:
@@ -258,6 +306,12 @@ def _skew(advice: Advice, factor: float) -> dict[str, Any]:
         "atomicity_broken_most": _round(1 - 0.05 ** (1 / runs)),
         "wait_p99": _round(figures.point(WAIT_TAIL)),
         "by_formula_missed": factor > 1,
+        "ahead": advice.asked.world.far_apart[0],
+        "behind": advice.asked.world.far_apart[1],
+        "broken": [
+            {"invariant": invariant, "status": status, "runs": count}
+            for (invariant, status), count in figures.broken().items()
+        ],
     }
 
 
@@ -269,8 +323,9 @@ def _agreement(advice: Advice) -> list[dict[str, Any]]:
         for line in beside.lines(asked, setting, figures)
     ]
     if advice.calm is not None:
-        figures = advice.statements["recommended"]
-        found.append(beside.abort_line(asked, advice.recommended, figures, advice.calm))
+        best = advice.recommended
+        figures = advice.prices[best].statements
+        found.append(beside.abort_line(asked, best, figures, advice.calm))
     return [
         {
             **_setting(line.setting),
@@ -284,6 +339,11 @@ def _agreement(advice: Advice) -> list[dict[str, Any]]:
         }
         for line in found
     ]
+
+
+def _end(value: float) -> float | None:
+    """An end of an interval; null where there is none."""
+    return None if np.isinf(value) else _round(value)
 
 
 def _round(value: float) -> float:

@@ -3,6 +3,7 @@
 Every cell of one answer has the same seeds, so all see the same weather (common random numbers).
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -152,8 +153,8 @@ class Figures:
         """The same for every resample of the seeds; the same resamples in every cell."""
         return self._of(goal, self._weights)
 
-    def interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
-        """Its interval over seeds."""
+    def resampled_interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
+        """Its interval over seeds by resampling alone: too narrow where few events were seen."""
         if goal.metric == RATE:
             ends = intervals.ratio_interval(
                 self.column("schema_aborts"), self.column("attempts"), level
@@ -162,6 +163,47 @@ class Figures:
         tail = intervals.resampling_tail(len(self.rows), level)
         low, high = np.nanquantile(self.resampled(goal), [tail, 1 - tail])
         return float(low), float(high)
+
+    def interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
+        """Its interval over seeds; the upper end is infinite where so few runs cannot tell.
+
+        Resampling knows nothing of events that were not seen: so it is the wider of its own and of
+        what so many independent units allow (rule of three where nothing was seen).
+        """
+        low, high = self.resampled_interval(goal, level)
+        if len(self.rows) < 2:
+            return low, np.inf
+        units = self.units(goal)
+        if goal.metric == RATE:
+            share = self.point(goal)
+            ends = intervals.effective_share(share, units, level)
+            return (min(low, float(ends[0])), max(high if share else 0.0, float(ends[1])))
+        values, counts = self.counts(goal.of)
+        if goal.share is None:
+            most = float(values[-1])  # a mean of nothing but zeros says nothing of what is above
+            return low, np.inf if most == 0 else high
+        wide = intervals.effective_quantile(counts.sum(axis=0), values, goal.share, units, level)
+        return min(low, wide[0]), max(high, wide[1])
+
+    def units(self, goal: Goal) -> float:
+        """On how many independent observations a figure rests, over all seeds.
+
+        Look-ups between two commands of the metadata wait together: as many as commands. One
+        statement aborts all transactions that are open: as many as statements.
+        """
+        if goal.metric == RATE:
+            count = min(self.column("attempts").sum(), self.column("schema_updates").sum())
+        else:
+            count = self.counts(goal.of)[1].sum()
+            if goal.of != "ddl_latency":
+                count = min(count, self.column("meta_commands").sum())
+        return float(count)
+
+    def above(self, goal: Goal) -> float:
+        """The share of all observations that exceed a goal's limit."""
+        values, counts = self.counts(goal.of)
+        pooled = counts.sum(axis=0)
+        return float(pooled[values > goal.limit].sum() / max(pooled.sum(), 1))
 
     def _of(self, goal: Goal, weights: Array) -> Array:
         if goal.metric == RATE:
@@ -175,21 +217,36 @@ class Figures:
         with np.errstate(invalid="ignore"):
             return np.asarray((weights @ totals) / pooled.sum(axis=-1))
 
-    def waiting(self) -> tuple[float, float, float]:
-        """The share of first look-ups that waited at all, and its interval."""
+    def waiting(self, *, resampled: bool = False) -> tuple[float, float, float]:
+        """The share of first look-ups that waited at all, and its interval; or the narrow one."""
         values, counts = self.counts("schema_wait")
         waited = counts[:, values > 0].sum(axis=1)
         total = counts.sum(axis=1)
-        low, high = intervals.ratio_interval(waited, total)
-        return float(waited.sum() / max(total.sum(), 1)), float(low), float(high)
+        low, high = (float(end) for end in intervals.ratio_interval(waited, total))
+        share = float(waited.sum() / max(total.sum(), 1))
+        if resampled:
+            return share, low, high
+        ends = intervals.effective_share(share, self.units(Goal("schema_wait_p50", 0.0)))
+        return share, min(low, float(ends[0])), max(high, float(ends[1]))
 
     @property
     def writes_per_ms(self) -> float:
         """The measured mu: metadata writes that are no idle commands."""
         return float(self.column("meta_writes").sum() / self.column("simulated_us").sum() * 1000)
 
+    @property
+    def commands_per_s(self) -> float:
+        """Commands of the metadata per second, idle ones included."""
+        seconds = self.column("simulated_us").sum() / US_PER_MS / 1000
+        return float(self.column("meta_commands").sum() / seconds)
+
     def breaches(self, invariant: str) -> int:
         """In how many runs a judge found this invariant broken, in or out of assumption."""
-        return sum(
-            any(found["invariant"] == invariant for found in row["violations"]) for row in self.rows
-        )
+        return sum(number for (own, _), number in self.broken().items() if own == invariant)
+
+    def broken(self) -> dict[tuple[str, str], int]:
+        """In how many runs each invariant was found broken, by the status of the breach."""
+        found: Counter[tuple[str, str]] = Counter()
+        for row in self.rows:
+            found.update({(each["invariant"], each["status"]) for each in row["violations"]})
+        return dict(sorted(found.items()))

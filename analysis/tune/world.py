@@ -1,15 +1,14 @@
 """The cluster behind the measurements: its nodes, its leader, its links by formula, its clocks."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import intervals
 from analysis.tune.goals import TuneError
 from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, wait
 from sim.kernel.rng import Lognormal, quantiles
@@ -22,20 +21,25 @@ HEARTBEAT_MS: Final = 120.0
 """The log's heartbeats: a tenth of the election timeout of 1.2 s."""
 ASSUMED_MS: Final = Lognormal(5, 50)
 """Delays where none were measured: the catalogue's assumption, section 9."""
-PARTS: Final = (1 / 6, 1 / 2, 5 / 6)
-"""A clock's offsets as three values, each a third of the time."""
+PARTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""A clock's offsets as five values, each a fifth of the time."""
 FAR: Final = timestamp(10**9)
 
 
 @dataclass(frozen=True)
 class World:
-    """Who is there, who of them vote and lead, and what was measured."""
+    """The nodes, which of them vote and lead, and what was measured.
+
+    `voting` are the voters by name; without them the leader votes and the first of the others by
+    name do, `voters` together.
+    """
 
     nodes: tuple[str, ...]
     voters: int
     delays: Measured | None
     offsets: Measured | None
     leader: str
+    voting: tuple[str, ...] = ()
 
     def sample(self, sender: str, to: str) -> Array:
         """The delays of a link in ms: its own, else all that were measured, else assumed."""
@@ -57,14 +61,20 @@ class World:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The voters beside the leader: the first nodes of the list."""
-        return tuple(name for name in self.nodes if name != self.leader)[: self.voters - 1]
+        """The voters beside the leader."""
+        known = self.voting or self.nodes
+        return tuple(name for name in known if name != self.leader)[: self.voters - 1]
 
     @property
     def order(self) -> tuple[str, ...]:
         """The nodes, those that vote first."""
         first = (self.leader, *self.others)
         return (*first, *(name for name in self.nodes if name not in first))
+
+    @property
+    def far_apart(self) -> tuple[str, str]:
+        """Two nodes whose clocks are set apart: one ahead of the leader's has the longest waits."""
+        return self.order[-1], self.leader
 
     def links(
         self, grid: Grid, commands: Commands, dice: np.random.Generator | None = None
@@ -103,57 +113,6 @@ class World:
         return max(led, key=lambda each: each.wait(grid, h, mu).dd_for(0.99, 0.0).ordered)
 
 
-# --- CSmax ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ClockBound:
-    """A recommended CSmax in whole ms, and what it rests on.
-
-    `largest_ms` is the largest difference of two clocks in `seen` looks at all of them; a quantile
-    of a sample is never an upper bound, so the recommendation is that plus a margin. `next_larger`
-    is the probability that the next look shows a larger difference than any before, `share_most`
-    what the share of such moments is below at 95 %: both of the sample, not of the margin.
-    """
-
-    cs_max_ms: int
-    largest_ms: float
-    margin_ms: float
-    between: tuple[str, str] | None
-    seen: int
-    next_larger: float
-    share_most: float
-
-
-def clock_bound(world: World, margin: float) -> ClockBound | None:
-    """What CSmax should be at least; None where no clock was measured."""
-    if world.offsets is None:
-        return None
-    groups = world.offsets.groups
-    if len(groups) == 1:  # nobody says whose: any two of the values could be two nodes at a time
-        values = np.asarray(world.offsets.pooled)
-        largest, pair, seen = float(np.ptp(values)), None, len(values) // 2
-    else:
-        # of any two moments: who is ahead now may meet who was behind before
-        largest, high, low = max(
-            (max(own) - min(them), one, other)
-            for one, own in groups.items()
-            for other, them in groups.items()
-            if one != other
-        )
-        pair, seen = (high[0], low[0]), min(len(own) for own in groups.values())
-    extra = max(margin * largest, 1.0)
-    return ClockBound(
-        cs_max_ms=ceil(largest + extra),
-        largest_ms=round(largest, 3),
-        margin_ms=round(extra, 3),
-        between=pair,
-        seen=seen,
-        next_larger=float(intervals.next_is_larger(seen)),
-        share_most=float(intervals.none_seen(seen)),
-    )
-
-
 # --- what the design makes of DD -----------------------------------------------------------------
 
 
@@ -174,22 +133,51 @@ def ddl_delay_ms(design: Strategy, dd: int, cs_max: int) -> int:
 # --- from files ----------------------------------------------------------------------------------
 
 
+def by_name(names: Iterable[str]) -> tuple[str, ...]:
+    """Names in the order of their letters, numbers in them by value: n2 before n10.
+
+    So the cluster does not depend on which line of a file stands first.
+    """
+
+    def key(name: str) -> tuple[list[tuple[bool, int, str]], str]:
+        parts = re.findall(r"\d+|\D+", name)
+        return [(p.isdecimal(), int(p) if p.isdecimal() else 0, p) for p in parts], name
+
+    return tuple(sorted(set(names), key=key))
+
+
 def world_of(
-    delays: Measured | None, offsets: Measured | None, nodes: int, voters: int | None
+    delays: Measured | None,
+    offsets: Measured | None,
+    nodes: int,
+    voters: int | tuple[str, ...] | None,
 ) -> World:
-    """The cluster of the measurements; without names in them, `nodes` of them."""
-    names = (delays.named if delays else ()) or (offsets.named if offsets else ())
+    """The cluster of the measurements; without names in them, `nodes` of them.
+
+    `voters` are names, or how many: then the first by name. The first of them leads.
+    """
+    names = by_name((delays.named if delays else ()) or (offsets.named if offsets else ()))
     if not names:
         names = tuple(f"n{number}" for number in range(1, nodes + 1))
     for known, own in ((delays, "delays"), (offsets, "offsets")):
-        if known is None:
-            continue
-        for group, line in known.lines.items():
-            for name in group:
-                if name not in names:
-                    what = f"{name} has no link in the file of delays"
-                    raise TuneError(f"{known.name}:{line}: {what}; measure it, or drop its {own}")
+        _check_names(known, own, names)
+    if isinstance(voters, tuple):
+        for name in voters:
+            if name not in names:
+                known_names = ", ".join(names)
+                raise TuneError(f"--voters {name}: no node is called so; nodes: {known_names}")
+        return World(names, len(voters), delays, offsets, voters[0], voters)
     count = min(3, len(names)) if voters is None else voters
     if not 1 <= count <= len(names):
         raise TuneError(f"--voters {count}: the cluster has {len(names)} nodes; say 1 to that")
     return World(names, count, delays, offsets, names[0])
+
+
+def _check_names(known: Measured | None, own: str, names: tuple[str, ...]) -> None:
+    """Every node of a file is one of the cluster."""
+    for group, line in known.lines.items() if known is not None else ():
+        for name in group:
+            if name not in names:
+                assert known is not None
+                what = f"{name} has no link in the file of delays"
+                raise TuneError(f"{known.name}:{line}: {what}; measure it, or drop its {own}")

@@ -1,6 +1,7 @@
 """The flags of `ddlsim tune`."""
 
 import argparse
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -37,9 +38,13 @@ def add_flags(add: Callable[..., Any]) -> None:
     add("--current-csmax", type=values.seed, default=500, metavar="MS", help="CSmax now (500)")
     add("--nodes", type=values.positive, default=5, metavar="N",
         help="how many nodes, where the files name none (default: 5)")  # fmt: skip
-    add("--voters", type=values.positive, metavar="N",
-        help="how many of the first nodes vote in the meta storage (default: 3)")  # fmt: skip
-    add("--leader", metavar="NODE", help="who leads (default: the voter that makes waits longest)")
+    add("--voters", type=_voters, metavar="A,B,C|N",
+        help="which nodes vote in the meta storage; or how many: the first by name (default: 3)",
+    )  # fmt: skip
+    add("--leader", metavar="NODE",
+        help="the node that leads (default: the voter under which waits are longest)")  # fmt: skip
+    add("--try", dest="tried", type=_setting, action="append", default=[], metavar="SETTING",
+        help="a setting to price as well, such as dd=300,h=100 or dd=300,csmax=20")  # fmt: skip
     add("--margin", type=values.rate, default=0.5, metavar="M",
         help="CSmax over the largest skew seen, as a share of it (default: 0.5)")  # fmt: skip
     add("--step", type=values.positive, default=5, metavar="MS",
@@ -56,3 +61,26 @@ def _share(text: str) -> float:
     if value > 1:
         raise argparse.ArgumentTypeError(f"expected a share from 0 to 1, not {text!r}")
     return value
+
+
+def _voters(text: str) -> int | tuple[str, ...]:
+    """A number, or the names of nodes."""
+    if re.fullmatch(r"[0-9]+", text):
+        return values.positive(text)
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"expected a number, or names as in a,b,c, not {text!r}")
+    return names
+
+
+def _setting(text: str) -> dict[str, int]:
+    """`dd=300,h=100,csmax=20`; what is left out is as recommended."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if name not in ("dd", "h", "csmax") or not equals or name in found:
+            raise argparse.ArgumentTypeError(
+                f"expected dd=MS, h=MS and csmax=MS with commas, as in dd=300,h=100, not {text!r}"
+            )
+        found[name] = (values.positive if name == "h" else values.seed)(value)
+    return found

@@ -3,17 +3,18 @@
 import argparse
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from analysis import provenance, tuned
 from analysis.tune.advise import Advice, Advisor
-from analysis.tune.asked import LEASES_PER_MS, Asked, coarse
+from analysis.tune.asked import LEASES_PER_MS, Asked, Chosen, Wish, coarse
 from analysis.tune.cells import DELAYS, OFFSETS, Load, Setting
 from analysis.tune.document import WRITER, document
 from analysis.tune.goals import TuneError, read_goals
 from analysis.tune.runs import NO_MASTER, Runs
-from analysis.tune.world import World, world_of
+from analysis.tune.world import World, by_name, world_of
 from sim.cli import documents
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
@@ -23,7 +24,7 @@ from sim.world.files import reason
 from sim.world.measured import Measured, parse, text_of
 
 OURS = ("tune.json", "rows.parquet", "cells.parquet")
-EXPECTED_CELLS = 16
+EXPECTED_CELLS = 30
 """About so many cells are run; what a progress bar begins with."""
 MS_PER_S = 1_000
 
@@ -41,6 +42,7 @@ def execute(options: argparse.Namespace) -> int:
         raise InputError(f"tune: {error}") from None
     found = document(advice)
     found["command"] = command_of(options)
+    found["more_seeds"] = more_seeds(options, found)
     found["provenance"] = provenance.of_program()
     if options.out is not None:
         save(options.out, found, advice, runs)
@@ -75,6 +77,14 @@ def _advised(asked: Asked, options: argparse.Namespace) -> tuple[Advice, Runs]:
             return Advisor(asked, runs).advise(), runs
 
 
+def more_seeds(options: argparse.Namespace, found: dict[str, Any]) -> dict[str, Any] | None:
+    """With how many seeds the goals of the recommended setting would be decided; None: they are."""
+    wanted = [goal["seeds"] for goal in found["goals"] if goal["seeds"]]
+    if not wanted:
+        return None
+    return {"seeds": max(wanted), "command": command_of(options, max(wanted))}
+
+
 # --- what is asked -------------------------------------------------------------------------------
 
 
@@ -97,25 +107,43 @@ def asked_of(options: argparse.Namespace) -> Asked:
         margin=options.margin,
         step=options.step,
         seeds=range(options.seeds),
+        wishes=tuple(_wish(each) for each in options.tried),
         loads=tuple(options.load),
     )
     _ = asked.uses_dd  # a design that cannot be tuned is told before anything is run
-    return _led(asked, options.leader)
+    return _led(asked, options.leader, _voters_chosen(options.voters, world))
 
 
-def _led(asked: Asked, leader: str | None) -> Asked:
-    """The same under a leader: the one that is named, or the worst of those that may lead."""
-    from dataclasses import replace
+def _wish(setting: dict[str, int]) -> Wish:
+    fields = {"dd": "dd", "h": "h", "csmax": "cs_max"}
+    return tuple((fields[name], value) for name, value in setting.items())
 
+
+def _voters_chosen(voters: int | tuple[str, ...] | None, world: World) -> str:
+    if isinstance(voters, tuple):
+        return "as told"
+    return f"the first {world.voters} by name"
+
+
+def _led(asked: Asked, leader: str | None, voters: str) -> Asked:
+    """The same under a leader: the one that is named, or the worst of those that may lead.
+
+    Which one that is depends on the delays and names, and not on the order of lines.
+    """
     world: World = asked.world
     if leader is not None:
         if leader not in world.nodes:
             known = ", ".join(world.nodes)
             raise TuneError(f"--leader {leader}: no node is called so; nodes: {known}")
-        return replace(asked, world=replace(world, leader=leader))
-    voters = world.nodes[: world.voters]
-    worst = world.worst_led(coarse(), asked.present.h, LEASES_PER_MS, voters)
-    return replace(asked, world=worst)
+        if world.voting and leader not in world.voting:
+            known = ", ".join(world.voting)
+            raise TuneError(f"--leader {leader}: only a voter can lead; --voters are {known}")
+        led, how = replace(world, leader=leader), "as told"
+    else:
+        candidates = world.voting or world.nodes[: world.voters]
+        led = world.worst_led(coarse(), asked.present.h, LEASES_PER_MS, by_name(candidates))
+        how = "longest waits"
+    return replace(asked, world=led, chosen=Chosen(voters, how))
 
 
 def _measured(file: str | None, quantity: str, name: str, texts: dict[str, str]) -> Measured | None:
@@ -132,15 +160,18 @@ def _measured(file: str | None, quantity: str, name: str, texts: dict[str, str])
     return parse(text, file, quantity)
 
 
-def command_of(options: argparse.Namespace) -> str:
-    """The command that answers the same again."""
+def command_of(options: argparse.Namespace, seeds: int | None = None) -> str:
+    """The command that answers the same again; or with more seeds."""
     words = ["ddlsim", "tune"]
     for name in ("delays", "offsets", "strategy", "ddl_rate", "incompatible", "tx_length",
                  "current_dd", "current_h", "current_csmax", "nodes", "voters", "leader",
                  "margin", "step", "seeds"):  # fmt: skip
-        value = getattr(options, name)
+        value = seeds if name == "seeds" and seeds else getattr(options, name)
         if value is not None:
-            words += [f"--{name.replace('_', '-')}", str(value)]
+            told = ",".join(value) if isinstance(value, tuple) else str(value)
+            words += [f"--{name.replace('_', '-')}", told]
+    for setting in options.tried:
+        words += ["--try", ",".join(f"{name}={value}" for name, value in setting.items())]
     for goal in options.slo:
         words += ["--slo", goal]
     for file in options.load:

@@ -34,13 +34,15 @@ class Measured(Record, frozen=True):
     """The values of a file in milliseconds: of each link or node, in the order of the file.
 
     Without such columns there is one group, named `()`. `name` is the file, for messages; `lines`
-    are where each group stands first.
+    are where each group stands first; `times`, in milliseconds, are when each value was taken,
+    empty where the file does not say.
     """
 
     name: str
     quantity: str
     groups: dict[Group, tuple[float, ...]]
     lines: dict[Group, int]
+    times: dict[Group, tuple[float, ...]]
 
     @property
     def pooled(self) -> tuple[float, ...]:
@@ -86,7 +88,7 @@ def parse(text: str, name: str, quantity: str) -> Measured:
     columns = _columns(header, quantity, f"{name}:{first}")
     groups: dict[Group, list[float]] = {}
     starts: dict[Group, int] = {}
-    last: dict[Group, float] = {}
+    times: dict[Group, list[float]] = {}
     for line, row in rows:
         where = f"{name}:{line}"
         if len(row) != len(header):
@@ -98,15 +100,23 @@ def parse(text: str, name: str, quantity: str) -> Measured:
             raise ScenarioError(f"{where}: {columns.value_name}: {what}")
         if columns.time is not None:
             at = _number(row[columns.time], header[columns.time], where)
-            if at < last.get(group, at):
-                what = f"{header[columns.time]} goes back from {last[group]:g} to {at:g}"
+            before = times.setdefault(group, [])
+            if before and at * columns.time_scale < before[-1]:
+                last = before[-1] / columns.time_scale
+                what = f"{header[columns.time]} goes back from {last:g} to {at:g}"
                 raise ScenarioError(f"{where}: {what}; sort the file by time")
-            last[group] = at
+            before.append(at * columns.time_scale)
         groups.setdefault(group, []).append(value)
         starts.setdefault(group, line)
     if not groups:
         raise ScenarioError(f"{name}: no measurements in it, only a header or nothing")
-    return Measured(name, quantity, {key: tuple(own) for key, own in groups.items()}, starts)
+    return Measured(
+        name,
+        quantity,
+        groups={key: tuple(own) for key, own in groups.items()},
+        lines=starts,
+        times={key: tuple(own) for key, own in times.items()},
+    )
 
 
 def _rows(lines: Any, name: str) -> Iterator[tuple[int, list[str]]]:
@@ -127,6 +137,7 @@ class _Columns(Record, frozen=True):
     scale: float
     group: tuple[int, ...]
     time: int | None
+    time_scale: float
 
 
 def _columns(header: list[str], quantity: str, where: str) -> _Columns:
@@ -161,6 +172,7 @@ def _columns(header: list[str], quantity: str, where: str) -> _Columns:
         scale=values[found[0]],
         group=tuple(names.index(name) for name in present),
         time=times[0] if times else None,
+        time_scale=UNITS[names[times[0]].rpartition("_")[2]] if times else 1.0,
     )
 
 

@@ -1,7 +1,16 @@
 """What tune found in a world of two settings, by hand."""
 
 SETTING = {"dd_ms": 60, "h_ms": 50, "cs_max_ms": 7}
-GOAL = {"goal": "dml_wait_p99<=1ms", "simulated": 0.5, "low": 0.25, "high": 0.75}
+GOAL = {
+    "goal": "dml_wait_p99<=1ms",
+    "metric": "dml_wait_p99",
+    "simulated": 0.5,
+    "low": 0.25,
+    "high": 0.75,
+    "high_by": "runs",
+    "seeds": None,
+    "above_most": 0.004,
+}
 OTHER = {"dd_ms": 40, "h_ms": 50, "cs_max_ms": 7}
 COSTS = {
     "wait_p99": 0.5,
@@ -10,21 +19,36 @@ COSTS = {
     "waiting": 0.125,
     "ddl_latency_p99": 90.0,
     "schema_abort_rate": 0.0,
+    "wait_p99_high_by": "runs",
+    "wait_p99_above_most": 0.004,
+    "dml_latency_p99": 30.0,
     "messages_per_s": 20.0,
+    "goals": [{**GOAL, "met": True, "sure": True}],
 }
 LINE = {"figure": "mean wait, ms", "simulated": 0.5, "low": 0.25, "high": 0.75}
 ADVICE: dict[str, object] = {
-    "format": 1,
+    "format": 2,
     "writer": "ddlsim tune",
     "command": "ddlsim tune --delays d.csv --slo 'dml_wait_p99<=1ms'",
     "provenance": {"version": "9.9.9", "commit": "abc123", "python": "3.99"},
-    "asked": {"strategy": "iep"},
+    "asked": {
+        "strategy": "iep",
+        "nodes": ["n1", "n2", "n3"],
+        "voting": ["n1", "n2", "n3"],
+        "voters_chosen": "as told",
+        "leader": "n1",
+        "leader_chosen": "as told",
+    },
+    "tried": [],
+    "more_seeds": None,
     "recommended": {
         **SETTING,
         "dd_least_ms": 55,
         "dd_interval_ms": [50, 60],
         "dd_over_seeds_ms": [51.5, 58.5],
         "dd_over_sample_ms": [-2.5, 3.5],
+        "dd_surely_ms": 60,
+        "dd_excluded_ms": 45,
         "messages_per_s": 20.0,
     },
     "present": {
@@ -37,6 +61,8 @@ ADVICE: dict[str, object] = {
         "dd_can_be_lowered": True,
         "ddl_latency_p99_ms": 1_010.0,
         "ddl_latency_saved_ms": 920.0,
+        "ddl_latency_saved_by_dd_ms": 440.0,
+        "ddl_latency_saved_by_cs_max_ms": 480.0,
     },
     "cs_max": {
         "seen": 40,
@@ -45,6 +71,10 @@ ADVICE: dict[str, object] = {
         "between": ["n1", "n2"],
         "next_larger": 0.024,
         "share_most": 0.072,
+        "basis": "at equal instants",
+        "range_ms": 5.5,
+        "spare_ms": 2.5,
+        "broken_by": ["a step of more than 2.5 ms"],
         "assumed": "no clock steps",
     },
     "goals": [{**GOAL, "met": True, "sure": True}],
@@ -66,6 +96,10 @@ ADVICE: dict[str, object] = {
             "by_formula_missed": True,
             "atomicity_broken_runs": 0,
             "atomicity_broken_most": 0.117,
+            "wait_p99": 0.5,
+            "ahead": "n3",
+            "behind": "n1",
+            "broken": [{"invariant": "I4", "status": "out_of_assumption", "runs": 9}],
         }
     ],
     "agreement": [

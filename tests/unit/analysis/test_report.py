@@ -93,12 +93,17 @@ def test_advice_is_read_without_json(tmp_path: Path) -> None:
     plain = re.sub(r"\s+", " ", re.sub(r"<svg.*?</svg>|<[^>]+>", " ", page, flags=re.DOTALL))
     for words in (
         "384 runs; ddlsim 9.9.9, commit abc123, Python 3.99. ddlsim tune --delays d.csv --slo",
-        "DD 60 500 the least that meets the goals is 55; 95 %: 50 to 60",
-        "CSmax 7 500 the largest skew in 40 looks was 4.50 ms, between n1 and n2, plus 2.25 ms",
-        "0.500 (0.250 to 0.750) surely",
-        "DD can be lowered from 500 to 60 ms",
-        "1.5 10.5 24 9 missed 0 (rate below 11.7 %)",
-        "3.00 to 6.00 disagrees",
+        "Assumed cluster: 3 nodes; n1, n2, n3 vote (as told); n1 leads (as told).",
+        "DD 60 500 the least that meets the goals in the runs is 55; with the whole 95 % interval",
+        "Together 50 to 60, of which the upper end is recommended",
+        "CSmax 7 500 the largest skew at one of 40 instants was 4.50 ms, n1 ahead of n2, plus",
+        "0.5 (0.25 to 0.75) surely",
+        "DD can be lowered from 500 to 60 ms, on all nodes at once",
+        "falls by 440 ms",
+        "CSmax could go down from 500 to 7 ms, for 480 ms more; that is as safe as the clocks.",
+        "It would be broken by a step of more than 2.5 ms",
+        "1.5 10.5 24 9 missed 0 (rate below 11.7 %) I4 out of assumption 9",
+        "3 to 6 disagrees",
         "384 runs, 120 of them to search; a fine grid would take 2424",
     ):
         assert words in plain

@@ -12,6 +12,7 @@ from analysis.tune.advise import Advisor
 from analysis.tune.asked import Asked, coarse
 from analysis.tune.cells import Cells, Load, Setting
 from analysis.tune.goals import read_goals
+from analysis.tune.judge import Judge
 from analysis.tune.runs import Runs
 from analysis.tune.world import world_of
 from sim.world.measured import parse
@@ -47,13 +48,25 @@ def asked_of_the_sample(seeds: int) -> Asked:
     )
 
 
-def fine_grid(asked: Asked, runs: Runs) -> int:
-    """The least DD of the grid that, with all larger ones, meets the goals."""
+def fine_grid(asked: Asked, runs: Runs) -> tuple[int, int, list[int]]:
+    """The least DD of the grid that, with all larger ones, meets the goals; the least that does
+    so surely; and those that miss one with the whole interval.
+    """
     made = Cells(asked.world, asked.texts, asked.strategy, asked.load, ())
     dds = range(0, MOST_MS + 1, asked.step)
     figures = runs.run([made.looks(Setting(dd, 250, asked.cs_max)) for dd in dds])
     meets = [all(each.point(g) <= g.limit for g in asked.waits) for each in figures]
-    return next(dd for place, dd in enumerate(dds) if all(meets[place:]))
+    judge = Judge(asked)
+    found = [
+        [judge.of(g, Setting(dd, 250, asked.cs_max), each) for g in asked.waits]
+        for dd, each in zip(dds, figures, strict=True)
+    ]
+    sure = [all(each.sure for each in own) for own in found]
+    missed = [dd for dd, own in zip(dds, found, strict=True) if any(each.hopeless for each in own)]
+    least, surely = (
+        next(dd for place, dd in enumerate(dds) if all(known[place:])) for known in (meets, sure)
+    )
+    return least, surely, missed
 
 
 @pytest.mark.slow
@@ -63,11 +76,13 @@ def test_a_tenth_of_the_runs_finds_what_a_fine_grid_finds(
     monkeypatch.setattr(cells, "LOOKS_EACH", 4)  # half as long as in life
     asked = asked_of_the_sample(seeds=4)
     with Runs(asked.seeds, jobs=1) as brute, Runs(asked.seeds, jobs=1) as few:
-        expected = fine_grid(asked, brute)
+        expected, surely, missed = fine_grid(asked, brute)
         advice = Advisor(asked, few)._search(250)
         low, high = advice.interval
         assert low <= expected <= high
         assert advice.needed == expected
+        assert advice.sure == surely <= advice.recommended.dd
+        assert max(missed) < low, "what misses the goal for sure is not in the interval"
         assert few.count * 10 <= brute.count
 
 

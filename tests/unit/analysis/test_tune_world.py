@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from analysis.tune.asked import coarse
 from analysis.tune.goals import TuneError
-from analysis.tune.world import clock_bound, ddl_delay_ms, slack_ms, world_of
+from analysis.tune.skew import INSTANTS, RANGE, clock_bound
+from analysis.tune.world import ddl_delay_ms, slack_ms, world_of
 from sim.strategies.base import STRATEGIES
 from sim.world.measured import Measured, parse
 
@@ -93,15 +94,90 @@ def test_cs_max_is_above_every_difference_that_was_seen(
     assert bound.largest_ms == pytest.approx(largest)
     assert bound.cs_max_ms == ceil(largest + max(margin * largest, 1.0))
     assert bound.cs_max_ms > largest, "never a quantile of the sample, nor its largest"
-    assert bound.next_larger == pytest.approx(1 / (min(map(len, clocks.values())) + 1))
+    assert bound.basis == RANGE, "no times, so no reading is known to be of one instant"
+    assert bound.next_larger == pytest.approx(
+        min(sum(2 / (len(c) + 1) for c in clocks.values()), 1)
+    )
     assert set(bound.between or ()) <= set(clocks)
 
 
 def test_offsets_of_nobody_in_particular_may_be_of_two_nodes() -> None:
     bound = clock_bound(world_of(None, offsets("offset_ms\n-3\n0\n5\n1\n"), 5, None), 0.5)
     assert bound is not None
+    assert (bound.basis, bound.seen) == (RANGE, 4)
+    assert bound.next_larger == pytest.approx(2 / 5), "of five, the last is the largest or least"
     assert (bound.largest_ms, bound.cs_max_ms, bound.between) == (8, 12, None)
     assert clock_bound(world_of(None, None, 5, None), 0.5) is None
+
+
+CLOCKS = [("a", 0, 1), ("a", 60, 9), ("b", 0, -2), ("b", 60, 8), ("c", 0, 0), ("c", 60, 5)]
+
+
+def timed(rows: list[tuple[str, int, int]]) -> str:
+    return "node,time_s,offset_ms\n" + "".join(f"{n},{at},{own}\n" for n, at, own in rows)
+
+
+def test_skew_is_that_of_equal_instants_where_the_file_has_times() -> None:
+    bound = clock_bound(world_of(None, offsets(timed(CLOCKS)), 5, None), 0.5)
+    assert bound is not None
+    # at 0 s: a 1, b -2, c 0; at 60 s: a 9, b 8, c 5; the range is from b at 0 s to a at 60 s
+    assert (bound.largest_ms, bound.basis, bound.range_ms) == (4, INSTANTS, 11)
+    assert bound.between == ("a", "c")
+    assert bound.cs_max_ms == 6
+    assert (bound.seen, bound.next_larger) == (2, pytest.approx(1 / 3))
+    assert bound.share_most == pytest.approx(1 - 0.05 ** (1 / 2))
+    assert bound.spare_ms == 2
+    assert "a forward, c back" in bound.events[0]
+    assert "lost for 20 s" in bound.events[2]
+
+
+def test_nodes_that_share_no_instant_have_no_skew_at_one() -> None:
+    rows = [*CLOCKS[:4], ("c", 30, 0), ("c", 90, 5)]
+    bound = clock_bound(world_of(None, offsets(timed(rows)), 5, None), 0.5)
+    assert bound is not None
+    assert (bound.largest_ms, bound.basis) == (11, RANGE)
+
+
+def test_the_probability_is_that_of_the_quantity_that_is_named() -> None:
+    """Beside many draws of clocks: how often the next look exceeds all before."""
+    dice = np.random.default_rng(4)
+    trials, count = 4_000, 9
+    ranges, instants = 0, 0
+    for own in dice.normal(size=(trials, 2, count + 1)):
+        past = own[:, :-1]
+        reach = max(past[0].max() - past[1].min(), past[1].max() - past[0].min())
+        ranges += max(own[0].max() - own[1].min(), own[1].max() - own[0].min()) > reach
+        apart = np.abs(own[0] - own[1])
+        instants += apart[-1] > apart[:-1].max()
+    rows = [(name, at, (at * 7 + ord(name) * 3) % 11) for name in "ab" for at in range(count)]
+    known = world_of(None, offsets(timed(rows)), 5, None)
+    text = "".join(f"{name},{own}\n" for name, _, own in rows)
+    without = world_of(None, offsets("node,offset_ms\n" + text), 5, None)
+    one, other = clock_bound(known, 0.5), clock_bound(without, 0.5)
+    assert one is not None
+    assert other is not None
+    assert one.next_larger == pytest.approx(instants / trials, abs=0.015)
+    assert ranges / trials <= other.next_larger <= 2.5 * ranges / trials
+
+
+def test_voters_and_leader_do_not_depend_on_the_order_of_lines() -> None:
+    rows = [line for line in LINKS.splitlines()[1:] if line]
+    turned = "from,to,delay_ms\n" + "\n".join(reversed(rows)) + "\n"
+    worlds = [world_of(delays(text), None, 5, 2) for text in (LINKS, turned)]
+    assert worlds[0].nodes == worlds[1].nodes == ("a", "b", "c")
+    led = [each.worst_led(coarse(), 100, 0.0, each.nodes[:2]) for each in worlds]
+    assert led[0].leader == led[1].leader
+    assert led[0].others == led[1].others
+    many = "from,to,delay_ms\nn10,n2,5\nn2,n10,5\nn1,n2,5\n"
+    assert world_of(delays(many), None, 5, None).nodes == ("n1", "n2", "n10"), "numbers by value"
+
+
+def test_voters_by_name() -> None:
+    world = world_of(delays(LINKS), None, 5, ("c", "b"))
+    assert (world.voters, world.leader, world.others) == (2, "c", ("b",))
+    assert world.order == ("c", "b", "a")
+    with pytest.raises(TuneError, match="--voters z: no node is called so; nodes: a, b, c"):
+        world_of(delays(LINKS), None, 5, ("a", "z"))
 
 
 @pytest.mark.parametrize(

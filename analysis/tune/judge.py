@@ -1,0 +1,134 @@
+"""A goal under a setting: what it came to, how surely it is met, and how many seeds would tell.
+
+The interval is that of the runs (`Figures.interval`). Its upper end never rests on resampled zeros:
+where nothing was seen beyond, it is what so many observations exclude; where that is nothing, or
+where the closed form's upper end is lower, it is the closed form's, and marked so. The closed form
+is asked with everything against it: ordered links, a millisecond of the clock, and for an operation
+all of its look-ups.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, inf
+from typing import Final
+
+import numpy as np
+
+from analysis import intervals
+from analysis.tune import beside
+from analysis.tune.asked import LOOK_UPS, Asked
+from analysis.tune.cells import Setting
+from analysis.tune.goals import RATE, Goal
+from analysis.tune.runs import Figures
+from analysis.wait_model import Grid, Wait
+
+RUNS, FORMULA = "runs", "formula"
+SEEDS_MOST: Final = 100_000
+"""More seeds than that are no advice."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A goal under a setting; `high` is infinite where nothing bounds it.
+
+    `high_by` says what the upper end rests on, `seeds` about how many would decide it, if more
+    would; `above_most` is the upper end of the share of observations above the limit.
+    """
+
+    goal: Goal
+    point: float
+    low: float
+    high: float
+    high_by: str
+    seeds: int | None
+    above_most: float | None
+
+    @property
+    def met(self) -> bool:
+        """Whether the point is within the limit."""
+        return self.point <= self.goal.limit
+
+    @property
+    def sure(self) -> bool:
+        """Whether the whole interval is."""
+        return self.high <= self.goal.limit
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the whole interval is above the limit."""
+        return self.low > self.goal.limit
+
+
+class Judge:
+    """Judges figures; closed forms are made once for each H."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self._models: dict[int, Wait] = {}
+
+    @cached_property
+    def _grid(self) -> Grid:
+        return Grid(step=0.5)
+
+    def of(self, goal: Goal, setting: Setting, figures: Figures) -> Judged:
+        """A goal, from the runs of the cell that measures it."""
+        point, low, high = self._measured(goal, setting, figures)
+        by = RUNS
+        formula = self.at_most(goal, setting)
+        if point <= formula < high:  # below what was seen it is contradicted and bounds nothing
+            high, by = formula, FORMULA
+        seeds = None
+        if point <= goal.limit < high:
+            seeds = self._seeds(goal, figures, point, high)
+        above = None
+        if goal.share is not None:
+            taken = intervals.effective_share(figures.above(goal), figures.units(goal))
+            above = float(taken[1])
+        return Judged(goal, point, low, high, by, seeds, above)
+
+    def _measured(
+        self, goal: Goal, setting: Setting, figures: Figures
+    ) -> tuple[float, float, float]:
+        if goal.metric == RATE:
+            return beside.abort_rate(self.asked, setting, figures)
+        return (figures.point(goal), *figures.interval(goal))
+
+    def at_most(self, goal: Goal, setting: Setting) -> float:
+        """What the closed form bounds a wait by; infinite where it has nothing to say."""
+        if goal.of not in {"dml_wait", "schema_wait"}:
+            return inf
+        looks = LOOK_UPS if goal.of == "dml_wait" else 1
+        model = self._model(setting.h)
+        slack = self.asked.slack(setting.dd, setting.cs_max) - beside.CLOCK_MS
+        if goal.share is None:
+            return looks * model.mean(slack).ordered
+        found = model.quantile(1 - (1 - goal.share) / looks, slack).ordered
+        # of look-ups whose waits add up to more than that, one waits a part of it
+        return looks * found if found + slack < model.times[-1] else inf
+
+    def _model(self, h: int) -> Wait:
+        if h not in self._models:
+            world, grid = self.asked.world, self._grid
+            busy = world.wait(grid, h, self.asked.mu)
+            self._models[h] = busy.or_later(world.wait(grid, h, 0.0))
+        return self._models[h]
+
+    def _seeds(self, goal: Goal, figures: Figures, point: float, high: float) -> int | None:
+        """With how many seeds the interval would lie within the limit, if the figure stays."""
+        now = len(figures.rows)
+        if goal.share is not None:
+            units = figures.units(goal) / now
+            above, limit = figures.above(goal), 1 - goal.share
+        elif goal.metric == RATE and not point:
+            units, above = figures.units(goal) / now, 0.0
+            limit = goal.limit / max(high, 1e-300) * float(intervals.none_seen(units * now))
+        else:  # an interval of a mean shrinks with the root of the seeds
+            if np.isinf(high) or point >= goal.limit:
+                return None
+            return ceil(now * ((high - point) / (goal.limit - point)) ** 2)
+        count = now
+        while count <= SEEDS_MOST:
+            if intervals.effective_share(above, units * count)[1] <= limit:
+                return count
+            count = ceil(count * 1.1) if count > 9 else count + 1
+        return None
