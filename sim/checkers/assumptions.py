@@ -117,6 +117,24 @@ class Clocks:
                 ]
         return max(shown, default=at_us) // US_PER_MS
 
+    def shows_us(self, node: str, shown_ms: int, from_us: int) -> int:
+        """From when on, `from_us` or later, a node's physical clock has shown a millisecond."""
+        at_us = from_us
+        pieces = self._pieces.get(node, [TRUE_TIME])
+        ends = [*(piece.from_us for piece in pieces[1:]), None]
+        for piece, end_us in zip(pieces, ends, strict=True):
+            if end_us is not None and end_us <= at_us:
+                continue
+            at_us = max(at_us, piece.from_us)
+            missing_us = shown_ms * US_PER_MS - at_us - piece.offset_at(at_us)
+            if missing_us <= 0:
+                return at_us
+            at_us += missing_us * PPM // (PPM + piece.drift_ppm) + 1
+            if end_us is None or at_us < end_us:
+                return at_us
+            at_us = end_us
+        return at_us
+
 
 def _in_force(pieces: list[Piece], at_us: int, *, before: bool) -> Piece:
     found = pieces[0]

@@ -1,8 +1,11 @@
-"""I11: no transaction is aborted for a schema reason without need.  [110.req.0] [110.quirk]"""
+"""I11: no transaction is aborted without need, and nothing waits longer than its rule asks.
+
+[110.req.0] [110.quirk]
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -10,6 +13,9 @@ from sim.checkers.assumptions import Clocks
 from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
 from sim.checkers.forward_compatible import first_incompatible
+from sim.checkers.grounds import GROUNDS, Grounds
+from sim.checkers.needless import Needless
+from sim.checkers.needless_waits import needless_waits
 from sim.checkers.spec import harmless_to_older, leaves_rows_alone
 from sim.history.events import Failed, SchemaResolved, TxAborted, TxBegan
 from sim.model.reasons import Reason
@@ -22,24 +28,20 @@ ALLOWED_BY: Final = {
     "by_table_version": leaves_rows_alone,
 }
 """The rules for newer rows that go by the changes alone."""
-SCHEMA_REASONS: Final = {reason.name: None for reason in Reason if reason.is_schema}
-
-
-class Needless(NamedTuple):
-    """An abort that nothing asked for: its cause, and why it was not needed."""
-
-    cause: str
-    why: str
 
 
 class Precision:
-    """Every abort for a schema reason has an activation behind it that asked for it.
+    """Every abort has something behind it that asked for it: a schema reason an activation.
 
     By the complete log and the judges' own rules: an operation was refused because the table's
     schema at its op_ts was another than the enlisted one; a commit because some step from I to the
     schema at commit_ts is not forward-compatible, or a query had shown that there was a change; a
     mark because an incompatible change had activated; a read because a row of a newer schema was
     there; a name because nothing bore it.
+
+    What the other reasons must have behind them is in `grounds`: a holder of the lock, the end of a
+    lease, a time limit, a fault. What waits and reads in the past cost at most by the settings of
+    the run is in `needless_waits`.
 
     An implicit transaction is aborted for good only after its coordinator has tried it again
     [110.flow.8].
@@ -53,26 +55,33 @@ class Precision:
     name = "precision"
     invariant = "I11"
     severity: Severity = "quality"
-    summary = "no transaction is aborted for a schema reason without need, or for good at once"
+    summary = "no transaction is aborted without need, and nothing waits longer than its rule asks"
     voices = WITNESS
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """Each abort for a schema reason; the needless ones are counted by their cause."""
+        """Each abort, the needless ones counted by their cause; then waits."""
         counts: Counter[str] = Counter()
+        grounds = Grounds(case)
         for _, aborted in case.of(TxAborted):
-            if aborted.reason not in SCHEMA_REASONS:
-                continue
             tx = case.transactions[aborted.tx]
-            if tx.aborted is not aborted:
-                continue
-            needless = _RULES[aborted.reason](case, tx, aborted)
+            needless = None if tx.aborted is not aborted else _judged(grounds, tx, aborted)
             if needless is None:
                 continue
             counts[needless.cause] += 1
             if needless.cause != QUIRK:
                 yield _anomaly(tx, aborted, needless)
         yield from _not_tried_again(case)
+        yield from needless_waits(case)
         case.measures = replace(case.measures, needless_aborts=dict(sorted(counts.items())))
+
+
+def _judged(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """By the rule of its reason; of some reasons a history does not tell enough."""
+    rule = _RULES.get(aborted.reason)
+    if rule is not None:
+        return rule(grounds.case, tx, aborted)
+    ground = GROUNDS.get(aborted.reason)
+    return None if ground is None else ground(grounds, tx, aborted)
 
 
 def _anomaly(tx: Transaction, aborted: TxAborted, needless: Needless) -> Anomaly:
@@ -209,25 +218,12 @@ def _no_such_name(case: Case, tx: Transaction, __: TxAborted) -> Needless | None
     return None
 
 
-def _not_told(_: Case, __: Transaction, ___: TxAborted) -> Needless | None:
-    """A column that the client named: which one is not in the history."""
-    return None
-
-
-def _out_of_time(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """Not a rule but a time limit asked for it [98.risk.2]."""
-    del case, tx, aborted
-    return None
-
-
 _RULES: Final[dict[str, Callable[[Case, Transaction, TxAborted], Needless | None]]] = {
     "TABLE_NOT_FOUND": _no_such_name,
-    "COLUMN_NOT_FOUND": _not_told,
     "TABLE_DROPPED": _changed,
     "SCHEMA_CHANGED": _changed,
     "SCHEMA_INCOMPATIBLE": _incompatible,
     "NEWER_ROW_VERSION": _newer_row,
-    "METADATA_LATE": _out_of_time,
     "ROLLBACK_ONLY": _marked,
 }
 CHECKERS.add("precision", Precision())

@@ -8,6 +8,7 @@ the row otherwise.
 """
 
 from sim.model.ops import Key
+from sim.model.reasons import Reason
 from sim.model.records import Record
 from sim.protocol.ids import Place, Tuple, TxId
 from sim.units import MAX_TIMESTAMP, Timestamp
@@ -50,7 +51,8 @@ class FullWrite(Record, frozen=True):
 class FinishTx(Record, frozen=True):
     """Store a transaction's outcome at its commit partition, unless one is stored already.
 
-    `commit_ts` None is an abort; `by_recovery`: of a transaction whose coordinator seemed gone.
+    `commit_ts` None is an abort; `by_recovery`: of a transaction whose coordinator seemed gone;
+    `reason`: one that the commit partition has found.
     """
 
     tx: TxId
@@ -58,6 +60,7 @@ class FinishTx(Record, frozen=True):
     participants: tuple[Place, ...]
     tables: tuple[tuple[int, int, int], ...] = ()
     by_recovery: bool = False
+    reason: Reason | None = None
 
 
 class CleanUp(Record, frozen=True):

@@ -14,6 +14,7 @@ from types import CoroutineType
 from typing import Any
 
 from sim.model.ports import Node
+from sim.model.reasons import Reason
 from sim.protocol.commands import Cleaned as CleanedCommand
 from sim.protocol.commands import CleanUp, FinishTx
 from sim.protocol.hosted import Hosted
@@ -110,11 +111,9 @@ class Participant(Recovery):
         assert validate is not None, "nobody asked for it"
         reason, tables = await validate(self.hosting.sync, request)
         commit_ts = request.commit_ts if reason is None else None
-        stored = self._store(request, hosted, commit_ts, tables)
+        stored = self._store(request, hosted, commit_ts, tables, reason)
         finished: Finished = await stored if type(stored) is CoroutineType else stored
-        if finished.commit_ts is None:
-            return Finished(finished.sent_ts, None, reason, tables)
-        return Finished(finished.sent_ts, finished.commit_ts, None, tables)
+        return Finished(finished.sent_ts, finished.commit_ts, finished.reason, tables)
 
     def _store(
         self,
@@ -122,12 +121,14 @@ class Participant(Recovery):
         hosted: Hosted,
         commit_ts: Timestamp | None,
         tables: tuple[tuple[int, int, int], ...] | None = None,
+        reason: Reason | None = None,
     ) -> Any:
         command = FinishTx(
             request.tx,
             commit_ts,
             request.participants,
             request.tables if tables is None else tables,
+            reason=reason,
         )
         outcome = self.hosting.submitted(hosted, command)
         if type(outcome) is CoroutineType:
@@ -141,7 +142,7 @@ class Participant(Recovery):
         return self._told(outcome)
 
     def _told(self, outcome: Outcome) -> Finished:
-        return Finished(self.node.clock.now(), outcome.commit_ts)
+        return Finished(self.node.clock.now(), outcome.commit_ts, outcome.reason)
 
     def _is_primary(self, place: Place) -> bool:
         return self.leases.held(place)

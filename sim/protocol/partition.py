@@ -230,7 +230,7 @@ class Partition(Rows):
         others = command.participants
         if self.place in others:
             others = tuple(place for place in others if place != self.place)
-        outcome = Outcome(command.commit_ts, others)
+        outcome = Outcome(command.commit_ts, others, command.reason)
         self.outcomes[tx] = outcome
         if others:
             self.uncleaned[tx] = None

@@ -1,6 +1,7 @@
 """What a partition holds: versions of rows, intents, outcomes, and all of it as a snapshot."""
 
 from sim.model.ops import Key
+from sim.model.reasons import Reason
 from sim.model.records import Record
 from sim.protocol.ids import Place, Tuple, TxId
 from sim.units import Timestamp
@@ -29,11 +30,13 @@ class Intent(Record, frozen=True):
 class Outcome(Record, frozen=True):
     """How a transaction ended whose commit partition this is; `commit_ts` None: aborted.
 
-    `participants` are the other partitions that have to hear of it.
+    `participants` are the other partitions that have to hear of it; `reason` is why the commit
+    partition itself aborted it, if it did.
     """
 
     commit_ts: Timestamp | None
     participants: tuple[Place, ...]
+    reason: Reason | None = None
 
 
 class PartitionState(Record, frozen=True):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sim.model.design import DesignHeader
 from sim.protocol.time_rules import at_message, at_operation
-from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.base import all_less, strategy
 from sim.strategies.iep import IEP
 
 A5_SAFETIME = strategy(
@@ -19,7 +19,7 @@ A5_SAFETIME = strategy(
             summary="Tu = Tm, waits for safeTime >= Top",
             source="IEP-98, Using safe time",
             plane="ignite",
-            claims=FULL_CLAIMS,
+            claims=all_less("I11", "waited-too-long"),
         ),
         activation_ts=at_message,
         completeness_ts=at_operation,

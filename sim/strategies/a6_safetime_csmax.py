@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sim.model.design import DesignHeader
 from sim.protocol.time_rules import at_message, operation_plus_skew
-from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.base import all_less, strategy
 from sim.strategies.iep import IEP
 
 A6_SAFETIME_CSMAX = strategy(
@@ -20,7 +20,7 @@ A6_SAFETIME_CSMAX = strategy(
             summary="Tu = Tm, waits for safeTime >= Top + CSmax",
             source="IEP-98, Using safe time (the proof)",
             plane="ignite",
-            claims=FULL_CLAIMS,
+            claims=all_less("I11", "waited-too-long"),
         ),
         activation_ts=at_message,
         completeness_ts=operation_plus_skew,

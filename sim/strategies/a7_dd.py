@@ -7,16 +7,16 @@ without the wait.
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
+from sim.model.design import Claim, DesignHeader
 from sim.protocol.failure_rules import keep_own_clock
 from sim.protocol.time_rules import operation_less_delay_plus_skew
-from sim.strategies.base import FULL_CLAIMS, strategy
+from sim.strategies.base import FULL_CLAIMS, all_less, strategy
 from sim.strategies.iep import IEP
 
 
-def _header(name: str, summary: str) -> DesignHeader:
+def _header(name: str, summary: str, claims: tuple[Claim, ...] = FULL_CLAIMS) -> DesignHeader:
     source = "IEP-98, Waiting for safe time in the past"
-    return DesignHeader(name, summary, source, "ignite", FULL_CLAIMS)
+    return DesignHeader(name, summary, source, "ignite", claims)
 
 
 A7_DD = strategy(
@@ -32,7 +32,11 @@ A7_UNMERGED = strategy(
 A7_DD_CSMAX = strategy(
     replace(
         A7_UNMERGED,
-        header=_header("a7_dd_csmax", "a7_unmerged that waits for safeTime >= Top - DD + CSmax"),
+        header=_header(
+            "a7_dd_csmax",
+            "a7_unmerged that waits for safeTime >= Top - DD + CSmax",
+            all_less("I11", "waited-too-long"),
+        ),
         completeness_ts=operation_less_delay_plus_skew,
     )
 )

@@ -1,0 +1,216 @@
+"""I11: what an abort for another reason than the schema must have behind it."""
+
+from typing import Any
+
+import pytest
+
+from sim.history.events import Failed, Invoked, LockWaited, Ok, SafeTimeAdvanced, Unknown
+from sim.history.world_events import FaultBegan, LeaseBegan, NodeCrashed, TxRecovered
+from tests.helpers_history import Story, ts
+from tests.unit.checkers.judging import anomalies
+
+LIMITS = {
+    "delay_duration_ms": 100,
+    "max_clock_skew_ms": 7,
+    "operation_timeout_ms": 1000,
+    "tx_timeout_ms": 2000,
+    "resend_ms": 1,
+}
+
+
+def world(*, calm: bool = True) -> Story:
+    return Story(settings={"": {"calm": int(calm), **LIMITS}, "n1": LIMITS, "n2": LIMITS})
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("precision", story)]
+
+
+def aborted(reason: str, at: float, *, calm: bool = True, before: Any = None) -> list[str]:
+    """T writes at 10 and is aborted."""
+    story = world(calm=calm)
+    t = story.table()
+    story.begin("T", 10)
+    story.add(1, LeaseBegan, "n1", f"{t}/0", "n1", ts(0), ts(5000))
+    story.write("T", t, "x", 11)
+    if before is not None:
+        before(story, t)
+    story.abort("T", at, reason)
+    return kinds(story)
+
+
+# --- locks ---------------------------------------------------------------------------------------
+
+
+def refused(
+    other: Any, *, key: Any = "x", kind: str = "put", calm: bool = True, at: float = 30
+) -> list[str]:
+    """T, younger than H, is refused a lock after 15 ms."""
+    story = world(calm=calm)
+    t = story.table()
+    story.begin("H", 5)
+    story.begin("T", 10)
+    other(story, t)
+    story.add(at - 15, Invoked, "client of T", "T.w", "T", "n1", kind, table="t", key=key)
+    story.add(at, LockWaited, "n1", "T", "T.w", t, None if kind == "scan" else key, 15_000, False)
+    story.abort("T", at + 1)
+    return kinds(story)
+
+
+def writes(tx: str, key: str, at: float = 12, **more: Any) -> Any:
+    return lambda story, t: story.write(tx, t, key, at, **more)
+
+
+def reads(tx: str, key: str) -> Any:
+    return lambda story, t: story.read(tx, t, key, 12, None)
+
+
+def scans(tx: str) -> Any:
+    return lambda story, t: story.scan(tx, t, 12, {})
+
+
+@pytest.mark.parametrize(
+    ("other", "key", "kind", "found"),
+    [
+        (writes("H", "x"), "x", "put", []),
+        (writes("H", "x"), "x", "get", []),
+        (reads("H", "x"), "x", "put", []),
+        (reads("H", "x"), "x", "get", ["no-lock-holder"]),
+        (writes("H", "y"), "x", "put", ["no-lock-holder"]),
+        (writes("H", "x", node="n2"), "x", "put", ["no-lock-holder"]),
+        (writes("H", "x", 40), "x", "put", ["no-lock-holder"]),
+        (writes("T", "x"), "x", "put", ["no-lock-holder"]),
+        (writes("H", "y"), None, "scan", []),
+        (scans("H"), None, "scan", ["no-lock-holder"]),
+        (reads("H", "y"), None, "scan", ["no-lock-holder"]),
+    ],
+)
+def test_a_refused_lock_had_an_older_holder(
+    other: Any, key: Any, kind: str, found: list[str]
+) -> None:
+    assert refused(other, key=key, kind=kind) == found
+
+
+def test_a_younger_holder_is_waited_for() -> None:
+    def younger(story: Story, t: int) -> None:
+        story.begin("Y", 11)
+        story.write("Y", t, "x", 12)
+
+    assert refused(younger) == ["no-lock-holder"]
+
+
+@pytest.mark.parametrize(("calm", "found"), [(True, ["no-lock-holder"]), (False, [])])
+def test_who_has_ended_long_ago_holds_nothing_where_nothing_is_lost(
+    calm: bool, found: list[str]
+) -> None:
+    def ended(story: Story, t: int) -> None:
+        story.write("H", t, "x", 12)
+        story.commit("H", 20)
+
+    assert refused(ended, calm=calm, at=40) == []
+    assert refused(ended, calm=calm, at=900) == found
+
+
+# --- leases, time limits, faults -----------------------------------------------------------------
+
+
+def moves(story: Story, t: int) -> None:
+    story.add(15, LeaseBegan, "n1", f"{t}/0", "n2", ts(14), ts(6000))
+
+
+def breaks(story: Story, _: int) -> None:
+    story.add(15, FaultBegan, "message_loss", None)
+
+
+def dies(story: Story, _: int) -> None:
+    story.add(15, NodeCrashed, "n2")
+
+
+def too_late(story: Story, _: int) -> None:
+    story.add(50, NodeCrashed, "n2")
+
+
+@pytest.mark.parametrize(
+    ("at", "before", "found"),
+    [
+        (30, None, ["no-lease-ended"]),
+        (4992, None, ["no-lease-ended"]),
+        (4993, None, []),
+        (30, moves, []),
+        (30, dies, []),
+        (30, too_late, ["no-lease-ended"]),
+    ],
+)
+def test_a_lease_that_is_called_over_has_ended_or_moved(
+    at: float, before: Any, found: list[str]
+) -> None:
+    """The lease lasts until 5000, and CSmax is 7."""
+    assert aborted("PRIMARY_EXPIRED", at, before=before) == found
+    assert aborted("TX_FINISHED", at, before=before) == (found and ["not-finished"])
+
+
+@pytest.mark.parametrize(
+    ("at", "before", "found"),
+    [(1009, None, ["no-fault"]), (1010, None, []), (30, breaks, []), (30, too_late, ["no-fault"])],
+)
+def test_a_node_is_unreachable_by_a_fault_or_for_long(
+    at: float, before: Any, found: list[str]
+) -> None:
+    assert aborted("NODE_UNREACHABLE", at, before=before) == found
+    assert aborted("NODE_UNREACHABLE", at, before=before, calm=False) == []
+
+
+@pytest.mark.parametrize(("reason", "limit"), [("PRIMARY_MISSING", 1000), ("TX_TIMED_OUT", 2000)])
+def test_what_timed_out_took_as_long_as_its_limit(reason: str, limit: int) -> None:
+    assert aborted(reason, 10 + limit - 1) == ["too-early"]
+    assert aborted(reason, 10 + limit) == []
+
+
+def test_what_was_recovered_is_stored_as_such() -> None:
+    def recovered(story: Story, _: int) -> None:
+        story.add(15, TxRecovered, "n2", "T", "aborted")
+
+    assert aborted("TX_RECOVERED", 30) == ["not-recovered"]
+    assert aborted("TX_RECOVERED", 30, before=recovered) == []
+    assert aborted("TX_FINISHED", 30, before=recovered) == []
+
+
+@pytest.mark.parametrize(("behind", "found"), [(99, ["metadata-complete"]), (100, [])])
+def test_metadata_are_late_where_a_safe_time_is_behind(behind: int, found: list[str]) -> None:
+    def lags(story: Story, _: int) -> None:
+        for node in ("n1", "n2"):
+            story.add(9, SafeTimeAdvanced, node, ts(20 - (behind if node == "n2" else 0)))
+            story.add(20, SafeTimeAdvanced, node, ts(20))
+
+    assert aborted("METADATA_LATE", 21, before=lags) == found
+
+
+def test_who_is_read_only_was_asked_to_write() -> None:
+    assert aborted("READ_ONLY", 30) == ["not-written-to"]
+    story = world()
+    story.begin("R", 10, read_at=5)
+    story.add(11, Invoked, "client of R", "R.w", "R", "n1", "put", table="t", key=1)
+    story.abort("R", 12, "READ_ONLY")
+    assert kinds(story) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "found"),
+    [
+        ("get", (Ok,), ["not-asked-for"]),
+        ("get", (Unknown, "NODE_UNREACHABLE"), []),
+        ("get", (Failed, "BAD_ROW"), []),
+        ("get", (Failed, "ROLLED_BACK"), ["not-asked-for"]),
+        ("rollback", (Ok,), []),
+        ("get", None, []),
+    ],
+)
+def test_who_is_rolled_back_asked_for_it_or_gave_up(
+    kind: str, end: tuple[Any, ...] | None, found: list[str]
+) -> None:
+    def asks(story: Story, _: int) -> None:
+        story.add(15, Invoked, "client of T", "T.o", "T", "n1", kind)
+        if end is not None:
+            story.add(16, end[0], "client of T", "T.o", *end[1:])
+
+    assert aborted("ROLLED_BACK", 17, before=asks) == found

@@ -1,0 +1,138 @@
+"""I11: bounds by closed forms over the settings of a run, each at its edge."""
+
+from typing import Any
+
+import pytest
+
+from sim.checkers.assumptions import Clocks
+from sim.checkers.case import Case
+from sim.history.events import DdlDecided, Invoked, Ok, SafeTimeAdvanced, TxBegan, UpdateLogged
+from sim.history.world_events import NodeCrashed, SettingChanged
+from sim.units import US_PER_MS
+from tests.helpers_history import Story, add_column, ts
+from tests.unit.checkers.judging import anomalies
+
+NODE = {"delay_duration_ms": 100, "max_clock_skew_ms": 7, "partition_idle_ms": 50}
+
+
+def world(*, calm: bool = False) -> Story:
+    return Story(settings={"": {"calm": int(calm)}, "n1": NODE, "n2": NODE})
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("precision", story)]
+
+
+@pytest.mark.parametrize(("tu", "found"), [(110, []), (111, ["activated-too-late"])])
+def test_an_update_activates_after_one_delay(tu: int, found: list[str]) -> None:
+    story = world()
+    story.ddl("D", story.table(), add_column(2, "w"), tu=tu, tm=10, submit=10)
+    assert kinds(story) == found
+
+
+def test_or_right_after_the_one_before_it() -> None:
+    """Where DD was larger then [98.x.4]."""
+    story = world()
+    t = story.table()
+    story.add(5, UpdateLogged, "n1", None, 2, 2, ts(5), ts(300), 0, ())
+    story.add(10, UpdateLogged, "n1", "E", 3, 3, ts(10), ts(300) + 1, 0, ())
+    assert kinds(story) == []
+    story.add(11, UpdateLogged, "n1", "F", 4, 4, ts(11), ts(300) + 3, 0, ())
+    assert kinds(story) == ["activated-too-late"]
+    assert t == 1
+
+
+def decided(due: int, *, outcome: str = "installed", logical: int = 0) -> Story:
+    story = world()
+    story.add(10, DdlDecided, "n1", "D", outcome, 1, ts(100) + logical, due)
+    return story
+
+
+def test_an_acknowledgement_waits_for_the_skew_and_a_tick() -> None:
+    assert kinds(decided(ts(107))) == []
+    assert kinds(decided(ts(107) + 1)) == ["acknowledged-too-late"]
+    assert kinds(decided(ts(108), logical=1)) == []
+    assert kinds(decided(ts(108), logical=0)) == ["acknowledged-too-late"]
+    assert kinds(decided(ts(115), outcome="noop")) == ["acknowledged-too-late"]
+
+
+def answered(at: float, *, calm: bool = True, offset: float = 0) -> list[str]:
+    """Due at 107 by the clock of n1; another answer took 3 ms."""
+    story = world(calm=calm)
+    story.clock("n1", offset)
+    story.add(1, Invoked, "c", "g", None, "n1", "get", table="t", key=1)
+    story.add(4, Ok, "c", "g")
+    story.add(9, Invoked, "c", "D", None, "n1", "ddl", sql="DROP TABLE IF EXISTS x")
+    story.add(10, DdlDecided, "n1", "D", "noop", 1, ts(100), ts(107))
+    story.add(at, Ok, "c", "D")
+    return kinds(story)
+
+
+def test_an_answer_comes_once_the_clock_shows_it() -> None:
+    """Four times the longest answer, and two ticks: 107 + 12 + 2."""
+    assert answered(121) == []
+    assert answered(121.1) == ["answered-too-late"]
+    assert answered(121.1, calm=False) == []
+    assert answered(126, offset=-5) == []
+    assert answered(126.1, offset=-5) == ["answered-too-late"]
+
+
+def waited(until: float, *safe: tuple[float, int], **more: Any) -> list[str]:
+    """A look-up at 200, begun at 205: safe time 100 is enough."""
+    story = world()
+    t = story.table()
+    for at, ts_ms in safe:
+        story.add(at, SafeTimeAdvanced, "n1", ts(ts_ms))
+    if more.get("died"):
+        story.add(150, NodeCrashed, "n2")
+    if more.get("changed"):
+        story.add(150, SettingChanged, "n1", "delay_duration_ms", 50)
+    resolved = story.resolve("T", t, 200, 1, at=until)
+    story._events[-1] = (
+        *story._events[-1][:2],
+        type(resolved)(
+            resolved.at_us,
+            "n1",
+            "T",
+            None,
+            "arrival",
+            None,
+            t,
+            ts(200),
+            1,
+            int((until - 205) * US_PER_MS),
+        ),
+    )
+    return kinds(story)
+
+
+def test_a_look_up_waits_for_the_first_safe_time_that_will_do() -> None:
+    assert waited(220, (150, 99), (220, 100)) == []
+    assert waited(221, (150, 99), (220, 100)) == ["waited-too-long"]
+    assert waited(206, (150, 100)) == ["waited-too-long"]
+    assert waited(205, (150, 100)) == []
+    assert waited(230, (150, 99)) == []
+    assert waited(221, (150, 99), (220, 100), died=True) == []
+    assert waited(221, (150, 99), (220, 100), changed=True) == []
+
+
+@pytest.mark.parametrize(("read_at", "found"), [(143, []), (142, ["reads-too-far-back"])])
+def test_a_reader_of_the_past_goes_no_further_than_replicas_need(
+    read_at: int, found: list[str]
+) -> None:
+    story = world()
+    story.add(200, TxBegan, "R", "n1", ts(200), implicit=False, read_ts=ts(read_at))
+    assert kinds(story) == found
+
+
+def test_when_a_clock_has_shown_a_millisecond() -> None:
+    """Also where it jumps back in between, and where it drifts."""
+    story = world()
+    story.clock("n1", 10)
+    story.clock("n1", -10, at=50)
+    story.clock("n2", 0, drift_ppm=100_000)
+    clocks = Clocks(Case(story.history()))
+    assert clocks.shows_us("n1", 40, 0) in (30_000, 30_001)
+    assert clocks.shows_us("n1", 40, 35_000) == 35_000
+    assert clocks.shows_us("n1", 70, 0) in (80_000, 80_001)
+    assert clocks.shows_us("n2", 110, 0) in (100_000, 100_001)
