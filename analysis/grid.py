@@ -14,6 +14,7 @@ import numpy as np
 
 from analysis.rows import Cell
 from analysis.sweep_file import Sample, Sweep
+from sim.world import bounds
 from sim.world.designs import BadDesignError, design
 from sim.world.overrides import toml_value
 from sim.world.plan import plan
@@ -46,6 +47,7 @@ def cells(sweep: Sweep) -> list[Cell]:
         allowed = _pairwise(allowed)
     if not allowed:
         raise ScenarioError(f"{sweep.name}: no cell meets every condition of `where`")
+    bounds.check_sweep(sweep.name, len(allowed), len(sweep.seeds))
     return [_cell(sweep, number, point) for number, point in enumerate(allowed)]
 
 
@@ -97,6 +99,7 @@ def _checked(sweep: Sweep, scenario: Scenario, changes: dict[str, Any]) -> Scena
     """A cell's scenario; it can be read, planned, and its design made."""
     try:
         made = override(scenario, changes) if changes else scenario
+        bounds.check_run(made.name, made.estimate, sweep.table.budget.memory_mib)
         design(plan(made, sweep.seeds[0]))
     except (ScenarioError, BadDesignError) as error:
         shown = ", ".join(f"{path} = {toml_value(value)}" for path, value in changes.items())

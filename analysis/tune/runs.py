@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import cached_property
+from itertools import repeat
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Final
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 
 from analysis import intervals
 from analysis.chunks import Round, Tally, Work
+from analysis.isolation import Limits, rows_of
 from analysis.rows import Cell, Job, Row, run_job
-from analysis.tune.goals import RATE, WAITS, Goal
+from analysis.tune.goals import RATE, WAITS, Goal, TuneError
 from sim import sealed
 from sim.units import US_PER_MS
 from sim.world import workers
@@ -28,6 +30,8 @@ Watch = Callable[[int], None]
 """Told how many more runs are done."""
 NO_MASTER: Final = "none"
 """The master that is none: processes of this machine, as for `sweep`."""
+NO_LIMITS: Final = Limits()
+OVER_BUDGET: Final = ("took longer", "needs more")
 ALONE: Final = 16
 """So few runs are not worth a process."""
 SECONDS_A_RUN: Final = 0.1
@@ -39,12 +43,13 @@ class Runs:
     def __init__(
         self, seeds: range, *, master: str | None = None, jobs: int | None = None,
         loads: tuple[str, ...] = (), watch: Watch = lambda runs: None,
+        limits: Limits = NO_LIMITS,
     ) -> None:  # fmt: skip
         self.seeds = seeds
         self.count = 0
         self.rows: list[Row] = []
         self._master = None if master == NO_MASTER else master
-        self._loads, self._watch = loads, watch
+        self._loads, self._watch, self._limits = loads, watch, limits
         self._jobs = jobs or workers.cores()
         self._stack = ExitStack()
         self._pool: ProcessPoolExecutor | None = None
@@ -77,10 +82,12 @@ class Runs:
 
     def _here(self, jobs: list[Job]) -> list[Row]:
         if self._jobs == 1 or (self._pool is None and len(jobs) <= ALONE):
-            return [self._told(run_job(job)) for job in jobs]
+            return [self._told(_row(job, self._limits)) for job in jobs]
         if self._pool is None:
             self._pool = self._stack.enter_context(workers.pool(self._jobs))
-        return [self._told(row) for row in self._pool.map(run_job, jobs, chunksize=2)]
+        return [
+            self._told(row) for row in self._pool.map(_row, jobs, repeat(self._limits), chunksize=2)
+        ]
 
     def _told(self, row: Row) -> Row:
         self._watch(1)
@@ -107,12 +114,17 @@ class Runs:
             self._watch(tally.runs)
 
         with TemporaryDirectory(prefix="ddlsim-tune-") as folder:
-            work = Work(folder, tuple(cells), {}, loads=self._loads)
+            work = Work(folder, tuple(cells), {}, loads=self._loads, limits=self._limits)
             spark_fanout.run_on_spark(self._spark, work, whole, chunks, tasks, watch)
             rows: list[Row] = []
             for chunk in chunks:
                 rows += sealed.read(f"{folder}/{chunk.file}").to_pylist()
         return rows
+
+
+def _row(job: Job, limits: Limits) -> Row:
+    """The row of a run; one that has a budget runs in a process that can be ended."""
+    return run_job(job) if limits == NO_LIMITS else rows_of([job], limits)[0]
 
 
 class Figures:
@@ -122,6 +134,9 @@ class Figures:
         self.cell = cell
         self.rows = [row for row in rows if row["fingerprint"] is not None]
         self.lost = [row for row in rows if row["fingerprint"] is None]
+        if not self.rows and self.lost[0]["error"].startswith(OVER_BUDGET):
+            what = f"every run of {cell.name} {cell.parameters} {self.lost[0]['error']}"
+            raise TuneError(f"{what}; raise --time or --memory")
         if not self.rows:
             raise RuntimeError(f"every run of {cell.name} {cell.parameters} failed: "
                                f"{self.lost[0]['error']}")  # fmt: skip

@@ -2,13 +2,13 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
 from sim import __version__
 from sim.cli import environment, sweep_arguments, tune_arguments
 from sim.cli.problems import InputError, near
-from sim.cli.values import duration, positive, rate, seed, seeds, some_seeds
+from sim.cli.values import duration, memory, positive, rate, seed, seeds, some_seeds
 from sim.columns.models import MODELS
 from sim.foreign.inputs import INPUTS
 
@@ -173,6 +173,7 @@ def _run(parser: Parser) -> None:
     add("--expect", action="store_true", help="exit 0 if it ends as the scenario expects, else 1")
     add("--swarm", action="store_true", help="draw what is around the scenario from the seed")
     add("--trace", action="store_true", help="record messages too")
+    _budgets(parser.add_argument)
     _reading(parser)
     _loading(parser)
     add("--out", metavar="DIR", help="write histories and summary.json there")
@@ -260,6 +261,7 @@ def _report(parser: Parser) -> None:
 
 def _tune(parser: Parser) -> None:
     tune_arguments.add_flags(parser.add_argument)
+    _budgets(parser.add_argument)
     _loading(parser)
     _output(parser, ("text", "json"))
 
@@ -292,6 +294,13 @@ def _judging(parser: Parser) -> None:
     add = parser.add_argument
     add("--strict", action="store_true", help="count what only the strict graph shows")
     add("--all-claims", action="store_true", help="judge invariants that nobody claimed too")
+
+
+def _budgets(add: Callable[..., object]) -> None:
+    what = "a run that takes longer (90s, 10m, 1h) is not judged: unknown"
+    add("--time", type=duration, metavar="T", help=what)
+    what = "a run that needs more (512MiB, 2GiB) is not judged: unknown"
+    add("--memory", type=memory, metavar="M", help=what)
 
 
 def _reading(parser: Parser) -> None:

@@ -28,6 +28,8 @@ def seeds(text: str) -> range:
     begin, end = seed(first), seed(last)
     if begin > end:
         raise argparse.ArgumentTypeError(f"{text} is empty; say {last}..{first}")
+    if end - begin >= MOST:
+        raise argparse.ArgumentTypeError(f"{text} are too many seeds to count; take fewer")
     return range(begin, end + 1)
 
 
@@ -42,6 +44,14 @@ def duration(text: str) -> float:
     if found is None or not float(found.group(1)):
         raise argparse.ArgumentTypeError(f"expected a time such as 90s, 10m or 1h, not {text!r}")
     return float(found.group(1)) * {"s": 1, "m": 60, "h": 3600}[found.group(2)]
+
+
+def memory(text: str) -> int:
+    """An amount of memory in MiB: `512MiB`, `2GiB`."""
+    found = re.fullmatch(r"(\d+)(MiB|GiB)", text)
+    if found is None or not int(found.group(1)):
+        raise argparse.ArgumentTypeError(f"expected 512MiB or 2GiB, not {text!r}")
+    return int(found.group(1)) * {"MiB": 1, "GiB": 1024}[found.group(2)]
 
 
 def positive(text: str) -> int:

@@ -10,14 +10,15 @@ from msgspec import structs
 from analysis import aggregate
 from sim.checkers.outcome import Outcome
 from sim.cli import documents, environment, folder, junit, repeat
-from sim.cli.problems import note
+from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
 from sim.cli.report import Report
 from sim.registry import load_file
-from sim.world import swarm
+from sim.world import bounds, swarm
 from sim.world.campaign import Job, RunRow
 from sim.world.designs import design
 from sim.world.expectation import Sum, sum_of
+from sim.world.isolation import CAN_FORK, Limits
 from sim.world.overrides import read_setting
 from sim.world.parallel import run_seeds
 from sim.world.plan import plan
@@ -33,7 +34,11 @@ def execute(options: argparse.Namespace) -> int:
     for file in options.load:
         load_file(file)
     seeds = seeds_of(options)
+    bounds.check_seeds("run", len(seeds))
+    if not CAN_FORK and (options.time, options.memory) != (None, None):
+        raise InputError("run: --time and --memory need a system that can fork processes")
     given = given_of(options, seeds[0])
+    bounds.check_run(given.scenario.name, given.scenario.estimate, options.memory)
     settings = checked(given.scenario, seeds[0])
     if options.out is not None:
         folder.claim(options.out)
@@ -113,6 +118,7 @@ def job(options: argparse.Namespace, given: Given, seeds: Sequence[int]) -> Job:
         trace=options.trace,
         keep=options.out,
         first=seeds[0],
+        limits=Limits(options.time, options.memory),
     )
 
 

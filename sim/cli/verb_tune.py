@@ -20,7 +20,9 @@ from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
 from sim.files import write_text
 from sim.registry import load_file
+from sim.world import bounds
 from sim.world.files import reason
+from sim.world.isolation import Limits
 from sim.world.measured import Measured, parse, text_of
 
 OURS = ("tune.json", "rows.parquet", "cells.parquet")
@@ -57,6 +59,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _advised(asked: Asked, options: argparse.Namespace) -> tuple[Advice, Runs]:
+    bounds.check_seeds("tune", EXPECTED_CELLS * options.seeds)
     on_spark = options.master not in {None, NO_MASTER}
     if options.jobs is not None and on_spark:
         raise InputError("tune: --jobs is for processes, --master for Spark; keep one of them")
@@ -73,6 +76,7 @@ def _advised(asked: Asked, options: argparse.Namespace) -> tuple[Advice, Runs]:
             jobs=options.jobs,
             loads=asked.loads,
             watch=watch,
+            limits=Limits(options.time, options.memory),
         ) as runs:
             return Advisor(asked, runs).advise(), runs
 

@@ -8,6 +8,7 @@ from sim.cli import document_verify, documents, junit
 from sim.cli.problems import note
 from sim.cli.progress_suite import SuiteProgress
 from sim.registry import load_file
+from sim.world import bounds
 from sim.world.suite import cases_of, names_of
 from sim.world.suite_parallel import run_suite
 
@@ -28,6 +29,8 @@ def execute(options: argparse.Namespace) -> int:
         outside=options.allow_outside,
     )
     seeds = options.seeds or (SEEDS if options.time is None else UNTIL_TIME_IS_UP)
+    if options.time is None:
+        bounds.check_seeds("verify", len(cases) * len(seeds))
     with SuiteProgress(cases, seeds, options.time) as progress:
         trials = run_suite(
             cases, seeds, time_s=options.time, jobs=options.jobs, watch=progress.watch

@@ -155,6 +155,10 @@ class Workload:
         """Refuse, with `ValueError`, a world that lacks what the workload needs."""
         world.chosen(self.tables)
 
+    def operations_most(self) -> int:
+        """How many operations its clients run at most, as far as its fields tell."""
+        return self.clients * int(getattr(self, "operations", 1))
+
     def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
         """What its clients do, one thing after the other."""
         del world, dice

@@ -12,6 +12,7 @@ from sim.workload.base import (
     Span,
     Workload,
     WorkloadWorld,
+    bounds,
     check,
     check_shares,
     check_span,
@@ -51,6 +52,10 @@ class RenameSwap(Workload):
             check_span(getattr(self, name), name)
         check_span(self.transaction_operations, "transaction_operations", least=1)
         check_shares({"writes": self.writes})
+
+    def operations_most(self) -> int:
+        most = self.operations * round(bounds(self.transaction_operations)[1])
+        return self.clients * most + self.swaps
 
     def fits(self, world: WorkloadWorld) -> None:
         check(len(world.chosen(self.tables)) >= 2, "tables", "a swap takes two of them")

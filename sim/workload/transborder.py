@@ -13,6 +13,7 @@ from sim.workload.base import (
     Span,
     Workload,
     WorkloadWorld,
+    bounds,
     check,
     check_shares,
     check_span,
@@ -47,6 +48,9 @@ class Transborder(Workload):
         for field in ("after", "before_ms", "after_ms"):
             check_span(getattr(self, field), field)
         check_shares({"writes": self.writes})
+
+    def operations_most(self) -> int:
+        return self.clients * round(bounds(self.before)[1] + bounds(self.after)[1] + 1)
 
     def fits(self, world: WorkloadWorld) -> None:
         super().fits(world)

@@ -4,7 +4,7 @@ The same job and seed give the same row in any process.
 """
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from sim.model.records import Record
 from sim.registry import UnknownPluginError, load_file
 from sim.world import findings, swarm
 from sim.world.designs import BadDesignError
+from sim.world.isolation import Acts, Limits, Loss, isolated
 from sim.world.plan import plan
 from sim.world.problems import ScenarioError
 from sim.world.run import run
@@ -53,6 +54,7 @@ class Job(Record, frozen=True):
     keep: str | None = None
     first: int = 0
     swarm: bool = False
+    limits: Limits = field(default_factory=Limits)
 
 
 class RunRow(Record, frozen=True):
@@ -126,6 +128,26 @@ class Runner:
             codec.save(history, Path(job.keep, history_name(seed)))
             self._keep_text(scenario, seed)
         return row
+
+    def rows(self, seeds: Sequence[int]) -> list[RunRow]:
+        """The rows of some seeds; where runs have budgets, each in a process that can be ended."""
+        if self.job.limits == Limits():
+            return [self.row(seed) for seed in seeds]
+        acts = Acts(self.row, self._lost, lambda row: row.crash or "")
+        return isolated(seeds, self.job.limits, acts)
+
+    def _lost(self, seed: int, loss: Loss, why: str) -> RunRow:
+        """The row of a run that has taken more than it may, or whose process has died."""
+        scenario = self.scenario or swarm.scenario(swarm_source(self.job), seed)
+        return RunRow(
+            scenario=scenario.name,
+            strategy=scenario.strategy,
+            mutant=scenario.mutant,
+            seed=seed,
+            outcome=Outcome.CRASHED if loss == "died" else Outcome.UNKNOWN,
+            unjudged=() if loss == "died" else (f"the run, which {why},",),
+            crash=why if loss == "died" else None,
+        )
 
     def _keep_text(self, scenario: Scenario, seed: int) -> None:
         """The text of a scenario that was drawn, so that it can be run as an ordinary one."""

@@ -6,7 +6,8 @@ after a second the rest is cut into chunks for as many processes as there are co
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from itertools import islice
 from typing import Final
 
 from sim.world import workers
@@ -15,6 +16,8 @@ from sim.world.campaign import Job, Runner, RunRow
 ALONE_S: Final = 1.0
 CHUNK_MOST: Final = 8
 CHUNKS_EACH: Final = 8
+AHEAD: Final = 4
+"""How many chunks, or trials of a suite, each process has before it."""
 
 
 Watch = Callable[[Sequence[RunRow]], None]
@@ -38,19 +41,28 @@ def run_seeds(
         if processes > 1 and place and time.monotonic() > until:
             rows += _in_processes(job, seeds[place:], processes, watch)
             break
-        rows.append(runner.row(seed))
+        rows += runner.rows([seed])
         watch(rows[-1:])
     return sorted(rows, key=lambda row: row.seed)
 
 
 def _in_processes(job: Job, seeds: Sequence[int], processes: int, watch: Watch) -> list[RunRow]:
+    """The rows of these seeds; a few chunks for each process are made at a time, not all."""
     rows: list[RunRow] = []
     size = min(max(len(seeds) // (processes * CHUNKS_EACH), 1), CHUNK_MOST)
-    chunks = [seeds[at : at + size] for at in range(0, len(seeds), size)]
-    with workers.pool(min(processes, len(chunks)), _begin, job) as pool:
-        for done in as_completed([pool.submit(_chunk, chunk) for chunk in chunks]):
-            rows += done.result()
-            watch(done.result())
+    chunks = (seeds[at : at + size] for at in range(0, len(seeds), size))
+    with workers.pool(min(processes, -(-len(seeds) // size)), _begin, job) as pool:
+
+        def begun(count: int) -> set[Future[list[RunRow]]]:
+            return {pool.submit(_chunk, chunk) for chunk in islice(chunks, count)}
+
+        under_way = begun(processes * AHEAD)
+        while under_way:
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            for each in done:
+                rows += each.result()
+                watch(each.result())
+            under_way |= begun(len(done))
     return rows
 
 
@@ -62,4 +74,4 @@ def _begin(job: Job) -> None:
 
 
 def _chunk(seeds: Sequence[int]) -> list[RunRow]:
-    return [_runners[-1].row(seed) for seed in seeds]
+    return _runners[-1].rows(seeds)

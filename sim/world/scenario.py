@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sim.model.programs import Step
 from sim.model.records import Record
-from sim.world import checks, config
+from sim.world import bounds, checks, config
 from sim.world.faults import Cast, FaultEntry, check_times, partitions_of, read_faults
 from sim.world.files import Files, reason
 from sim.world.first_schema import tables_at_start
@@ -77,6 +77,11 @@ class Scenario(Record, frozen=True):
     overrides: dict[str, Any]
     directory: str | None = None
     within: str | None = None
+
+    @property
+    def estimate(self) -> bounds.Estimate:
+        """What a run of it will come to, before any is made."""
+        return bounds.estimate(len(self.nodes), self.table.run.load_ms, self.workloads)
 
     @property
     def title(self) -> str:
@@ -190,6 +195,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     design = checks.label_of(strategy, mutant)
     expect = _head(table, design, origin)
     numbers = checks.protocol_numbers(table.protocol, origin)
+    bounds.check_cluster(table.cluster, origin)
     nodes = checks.nodes_of(table.cluster, origin)
     voters = checks.voters_of(table.cluster, nodes, origin)
     protocols = checks.node_tables(
@@ -207,6 +213,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     reader.check_tables(made)
     steps = tuple(reader.made)
     workloads = read_workloads(table.workload, origin)
+    bounds.check_workloads(workloads, origin)
     known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
     cast = Cast(
         nodes,

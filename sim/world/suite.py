@@ -25,6 +25,7 @@ from sim.checkers.base import CHECKERS
 from sim.model.records import Record
 from sim.mutants.base import MUTANTS
 from sim.strategies.base import STRATEGIES
+from sim.world import bounds
 from sim.world.campaign import Job, Runner, RunRow
 from sim.world.checks import label_of
 from sim.world.problems import ScenarioError
@@ -106,6 +107,8 @@ def cases_of(
     They may name files `outside` of their folders only where that is allowed.
     """
     scenarios = [load(name, outside=outside) for name in names]
+    for scenario in scenarios:
+        bounds.check_run(scenario.name, scenario.estimate, None)
     named = {scenario.strategy for scenario in scenarios}
     designs = sorted(named | set(STRATEGIES)) if every_design else sorted(named)
     cases = [_as_written(scenario, tuple(loads)) for scenario in scenarios]

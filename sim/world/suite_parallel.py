@@ -8,14 +8,10 @@ When time is up nothing more is begun and what is under way is waited for.
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Final
 
 from sim.world import workers
-from sim.world.parallel import ALONE_S
+from sim.world.parallel import AHEAD, ALONE_S
 from sim.world.suite import Case, Schedule, Stand, Trial
-
-AHEAD: Final = 4
-"""How many trials each process has before it."""
 
 Watch = Callable[[Case, Trial], None]
 """Told of every trial as it comes in, in no particular order."""

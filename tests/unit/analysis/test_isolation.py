@@ -8,6 +8,7 @@ import pytest
 from analysis import isolation
 from analysis.isolation import Limits, rows_of
 from analysis.rows import Job, Row, run_job
+from sim.world import isolation as world_isolation
 from tests.unit.analysis.cells import cell
 
 JOBS = [Job(cell(), seed) for seed in range(6)]
@@ -60,4 +61,5 @@ def test_what_wants_too_much_memory_is_a_row() -> None:
 def test_without_fork_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     forked = rows_of(JOBS, Limits())
     monkeypatch.setattr(isolation, "CAN_FORK", False)
+    monkeypatch.setattr(world_isolation, "CAN_FORK", False)
     assert rows_of(JOBS, Limits()) == forked

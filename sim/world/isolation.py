@@ -1,0 +1,148 @@
+"""Runs in a child process of their own, so that a run may die, hang or eat all memory: it is a row.
+
+One child runs a whole chunk of jobs and sends each row as it is done. If it dies or falls silent
+for longer than the budget, the job that it was at becomes a row, and a new child takes the rest. So
+the price is that of one fork a chunk. Where a system cannot fork, jobs run in this process.
+"""
+
+import gc
+import os
+import pickle
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, Pipe
+from typing import Final, Generic, Literal, NamedTuple, NoReturn, TypeVar
+
+from sim.files import WriteError
+from sim.model.records import Record
+from sim.world.workers import Lifeline
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+CAN_FORK: Final = hasattr(os, "fork")
+MIB: Final = 1 << 20
+OUT_OF_MEMORY: Final = 77
+"""What a child exits with that has no memory left to say so otherwise."""
+
+
+class Limits(Record, frozen=True):
+    """What one run may take: seconds of wall time, MiB of memory beside what is there already."""
+
+    time_s: float | None = None
+    memory_mib: int | None = None
+
+
+Loss = Literal["late", "large", "died"]
+"""What became of a run without a row of its own: over its time, over its memory, or gone."""
+
+
+class Acts(NamedTuple, Generic[J, R]):
+    """What is done with jobs: run one; make a row of one that was lost, how, with the reason; tell
+    the error in a row, if any."""
+
+    run: Callable[[J], R]
+    lost: Callable[[J, Loss, str], R]
+    error: Callable[[R], str]
+
+
+def isolated(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
+    """A row for every job, in order, whatever the runs do to their process."""
+    if not CAN_FORK:
+        return [acts.run(job) for job in jobs]
+    rows: list[R] = []
+    while len(rows) < len(jobs):
+        rows += _in_child(jobs[len(rows) :], limits, acts)
+    return rows
+
+
+def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
+    """Rows from a new child, up to and with the one at which it was lost."""
+    receiver, sender = Pipe(duplex=False)
+    lifeline = Lifeline()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
+        child = os.fork()
+    if not child:
+        _serve(sender, lifeline, jobs, limits, acts)
+    lifeline.in_parent()
+    sender.close()
+    rows: list[R] = []
+    ended = False
+    try:
+        while len(rows) < len(jobs):
+            if not receiver.poll(limits.time_s):
+                break
+            found = pickle.loads(receiver.recv_bytes())
+            if isinstance(found, WriteError):
+                raise found
+            rows.append(found)
+    except EOFError:
+        ended = True
+    finally:
+        receiver.close()
+        lifeline.close()
+        if len(rows) < len(jobs) and not ended:
+            os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+    if len(rows) < len(jobs):
+        lost = _death(status, limits) if ended else _late(limits)
+        rows.append(acts.lost(jobs[len(rows)], *lost))
+    return rows
+
+
+def _serve(
+    sender: Connection, lifeline: Lifeline, jobs: Sequence[J], limits: Limits, acts: Acts[J, R]
+) -> NoReturn:
+    """What the child does; it never returns, nor does anything of its parent's at its exit."""
+    code = 1
+    try:
+        lifeline.in_child()
+        gc.freeze()
+        _limit_memory(limits)
+        for job in jobs:
+            row = acts.run(job)
+            if limits.memory_mib is not None and "MemoryError" in acts.error(row):
+                row = acts.lost(job, *_too_large(limits))
+            sender.send_bytes(pickle.dumps(row))
+        code = 0
+    except WriteError as error:
+        sender.send_bytes(pickle.dumps(error))
+    except MemoryError:
+        code = OUT_OF_MEMORY
+    finally:
+        os._exit(code)
+
+
+def _late(limits: Limits) -> tuple[Loss, str]:
+    assert limits.time_s is not None, "without a budget a run is waited for"
+    return "late", f"took longer than {limits.time_s:g} s"
+
+
+def _too_large(limits: Limits) -> tuple[Loss, str]:
+    return "large", f"needs more than {limits.memory_mib} MiB"
+
+
+def _limit_memory(limits: Limits) -> None:
+    """Let the process have so much more memory than it has, where the system can do that."""
+    if limits.memory_mib is None or sys.platform != "linux":
+        return
+    import resource
+
+    with open("/proc/self/statm", encoding="ascii") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    most = now + limits.memory_mib * MIB
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _death(status: int, limits: Limits) -> tuple[Loss, str]:
+    """How a child ended, in words."""
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == OUT_OF_MEMORY:
+        return _too_large(limits)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        name = signal.Signals(number).name
+        return "died", f"its process was killed by signal {number} ({name})"
+    return "died", f"its process exited with code {os.WEXITSTATUS(status)}"
