@@ -47,8 +47,8 @@ def check_cluster(cluster: config.Cluster, origin: Origin) -> None:
     _check(cluster.partitions, PARTITIONS_MOST, "partitions", origin, ("cluster", "partitions"))
 
 
-def check_workloads(entries: Sequence[WorkloadEntry], origin: Origin) -> None:
-    """Refuse more clients, operations or keys than a plan can hold."""
+def checked(entries: tuple[WorkloadEntry, ...], origin: Origin) -> tuple[WorkloadEntry, ...]:
+    """The same; refuse more clients, operations or keys than a plan can hold."""
     clients = operations = 0
     for index, entry in enumerate(entries):
         path: Path = ("workload", index)
@@ -58,6 +58,7 @@ def check_workloads(entries: Sequence[WorkloadEntry], origin: Origin) -> None:
         _check(operations, OPERATIONS_MOST, "operations", origin, path)
         keys = getattr(entry.workload, "keys", 0)
         _check(keys, KEYS_MOST, "keys", origin, (*path, "keys"))
+    return entries
 
 
 def _check(count: int, most: int, what: str, origin: Origin, path: Path) -> None:

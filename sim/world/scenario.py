@@ -143,6 +143,7 @@ def read(
     data = apply_overrides(parse_toml(text, label), changes)
     origin = Origin(label, text, overridden)
     table: ScenarioTable = convert(data, ScenarioTable, origin)
+    bounds.check_cluster(table.cluster, origin)
     folders = [None if folder is None else FilePath(folder) for folder in (directory, within)]
     files = Files(folders[0], folders[1], changes)
     scenario = _checked(table, origin, files, Given(name, text, changes, directory, within))
@@ -195,7 +196,6 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     design = checks.label_of(strategy, mutant)
     expect = _head(table, design, origin)
     numbers = checks.protocol_numbers(table.protocol, origin)
-    bounds.check_cluster(table.cluster, origin)
     nodes = checks.nodes_of(table.cluster, origin)
     voters = checks.voters_of(table.cluster, nodes, origin)
     protocols = checks.node_tables(
@@ -212,8 +212,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     made = [*schema, *later, *reader.ddl]
     reader.check_tables(made)
     steps = tuple(reader.made)
-    workloads = read_workloads(table.workload, origin)
-    bounds.check_workloads(workloads, origin)
+    workloads = bounds.checked(read_workloads(table.workload, origin), origin)
     known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
     cast = Cast(
         nodes,
