@@ -67,6 +67,8 @@ class _Named(Record, frozen=True):
     event: str
 
 
+LATEST_US: Final = 2**62
+"""No run lasts so long; beyond it instants are no longer told apart in milliseconds."""
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are no record: not JSON, not UTF-8, nested too deeply."""
 _encoder: Final = msgspec.json.Encoder()
@@ -148,8 +150,11 @@ def parse(records: list[bytes], path: str | Path) -> History:
     append, decode = history.events.append, _events.decode
     line = 1
     try:
-        for line, record in enumerate(records[1:-1], 2):  # noqa: B007 - the error names the line
-            append(decode(record))
+        for line, record in enumerate(records[1:-1], 2):
+            event = decode(record)
+            if not 0 <= event.at_us <= LATEST_US:
+                raise BadHistory(path, line, f"at_us: {_brief(event.at_us)} is no instant of a run")
+            append(event)
     except UNREADABLE as error:
         raise BadHistory(path, line, _damaged(error)) from error
     _mend_keys(history.events)

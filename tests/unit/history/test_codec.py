@@ -1,6 +1,7 @@
 """A history survives its file, and a file that is not whole is refused with a remedy."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,15 @@ def test_a_line_that_no_decoder_likes(saved: Path, line: bytes) -> None:
     lines = lines_of(saved)
     for at in (0, 3, len(lines) - 1):
         assert refused(saved, [*lines[:at], line + b"\n", *lines[at + 1 :]]).line == at + 1
+
+
+@pytest.mark.parametrize("at_us", [-1, 2**63, 10**400])
+def test_an_instant_that_cannot_be(at_us: int, saved: Path) -> None:
+    lines = lines_of(saved)
+    lines[3] = re.sub(rb'"at_us":\d+', b'"at_us":%d' % at_us, lines[3])
+    error = refused(saved, lines)
+    assert (error.line, "is no instant of a run" in error.message) == (4, True)
+    assert len(error.message) < 100
 
 
 def test_a_damaged_header(saved: Path) -> None:
