@@ -256,7 +256,9 @@ class _Commands:
 
     def _words(self, cell: Cell) -> list[str]:
         """A scenario that cannot be read here, with everything that the sweep sets over it."""
-        swept = {path: cell.swept[name] for name in cell.swept for path in self._paths[name]}
+        swept = {
+            path: cell.swept[name] for name in cell.swept for path in self._paths.get(name, ())
+        }
         beside = self._folder / cell.scenario
         words = [str(beside) if beside.is_file() else cell.scenario, "--strategy", cell.strategy]
         words += ["--mutant", cell.mutant] if cell.mutant else []

@@ -73,7 +73,7 @@ def _why(found: Part, to: Console) -> None:
     reach = f"{best['h_most_ms']:g} ms ({_span(best['h_most_interval_ms'])})"
     labelled(
         "H because",
-        f"the longest tried that can meet all; this DD allows {reach}",
+        f"the longest that can meet all; this DD allows {reach}",
         to,
     )
 
