@@ -11,6 +11,7 @@ from sim.strategies.iep_closed import CLOSING
 from sim.world import findings
 from sim.world.campaign import RunRow
 from sim.world.designs import rules_of, with_fields
+from sim.world.rules import rules_of as rules_of_field
 from sim.world.scenario import Scenario
 from sim.world.shipped import load
 from tests.scenarios.runs import compared, runner_of
@@ -118,3 +119,16 @@ def test_no_finding_excuses_an_operation_after_the_change_without_a_check(look: 
     _, statuses = found(load("negative/checks_on_arrival_only", overrides))
     assert "violation" in statuses
     assert not {one for one in statuses if one.startswith("finding")}
+
+
+COMMITS = [name for name in rules_of_field("commit_schema") if name != "judged_at_finish"]
+
+
+@pytest.mark.parametrize("rule", COMMITS)
+@pytest.mark.parametrize("number", ["F-1", "F-2", "F-8", "F-9", "F-10"])
+def test_every_rule_at_commit_either_closes_a_finding_or_leaves_it_open(
+    number: str, rule: str
+) -> None:
+    """What is open is that finding and no other fault; a hole names all rules that leave it."""
+    _, statuses = found(load(f"findings/{number}", {"strategy.commit_schema": rule}))
+    assert "violation" not in statuses
