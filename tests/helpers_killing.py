@@ -1,6 +1,7 @@
 """Commands begun in a session of their own, struck by a signal, and what is left of them."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -43,6 +44,7 @@ class Struck:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=_heeds_signals,  # noqa: PLW1509 - it is begun before any thread
         )
 
     def others(self, named: str = "") -> list[int]:
@@ -80,6 +82,12 @@ class Struck:
         out, err = self.process.communicate(timeout=PATIENCE_S)
         until(lambda: not self.others(), "the end of every process")
         return Ended(self.process.returncode, out, err)
+
+
+def _heeds_signals() -> None:
+    """Undo what a background job or nohup has had these tests ignore."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
