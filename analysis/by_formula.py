@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from analysis import closed_forms as forms
 from analysis import grid
 from analysis.cells import Cell, Cells
+from analysis.formula import Peer, cluster_wait, skews
 from analysis.sweep_file import read_sweep
 from analysis.tune.world import PARTS, ddl_delay_ms, slack_ms
-from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, wait
+from analysis.wait_model import Commands, Grid, Wait
 from sim.kernel.rng import quantiles
 from sim.model.settings import with_derived
 from sim.protocol.strategy import Strategy
@@ -97,18 +98,14 @@ class World:
         commands = Commands(self.h, mu, float(with_derived(scenario.numbers)["heartbeat_ms"]))
         way = COARSE.cdf(self.delays)
         others = sum(voter != scenario.leader for voter in scenario.voters)
-        commit = commit_of(COARSE, [(way, way)] * others, commands)
-        links = []
+        peers = []
         for node in scenario.nodes:
             ahead = clocks[node]
             if ahead is None:
                 return None
-            if node == scenario.leader:
-                links.append(Link(commit.ordered, commit, leader=True))
-            else:
-                skews = tuple(float(a - b) for a in ahead for b in leads)
-                links.append(Link(way, commit, skews))
-        return wait(COARSE, links, commands)
+            if node != scenario.leader:
+                peers.append(Peer(way, skews(ahead.tolist(), leads.tolist())))
+        return cluster_wait(COARSE, commands, [(way, way)] * others, peers)
 
     def ddl_latency(self) -> Array | None:
         """Section 6.2: latencies of statements that any node is asked for, a sample of them.

@@ -5,7 +5,7 @@ import sys
 from dataclasses import asdict
 
 from analysis.agreement import aborts, aliases, freeze, own_ddl, waits
-from analysis.agreement.base import Line
+from analysis.formula import Line
 from sim.files import write_text
 
 SEEDS = 24
@@ -31,7 +31,8 @@ def main(words: list[str]) -> int:
     for line in off:
         sys.stdout.write(
             f"experiment {line.experiment} {line.cell} {line.figure}: {line.simulated:.4g} "
-            f"[{line.low:.4g}, {line.high:.4g}], by formula [{line.least:.4g}, {line.most:.4g}]\n"
+            f"[{line.low:.4g}, {line.high:.4g}], by formula "
+            f"[{line.formula.unordered:.4g}, {line.formula.ordered:.4g}]\n"
         )
     return int(bool(off))
 

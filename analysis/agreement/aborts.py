@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from analysis import closed_forms as forms
 from analysis import intervals
-from analysis.agreement.base import CLOCK_MS, Line, World, measured
+from analysis.agreement.base import World, measured
+from analysis.formula import CLOCK_MS, Line
+from analysis.wait_model import Ends
 from sim.history.events import (
     Enlisted,
     ReadExecuted,
@@ -187,9 +189,9 @@ def _line(
         "q": q,
         "statements_per_s": round(1000 * lam, 4),
     }
-    return Line(3, cell, "schema abort rate", float(aborts.sum() / attempts.sum()), float(low),
-                float(high), float(-np.expm1(-max(survive - slack, 0.0))),
-                float(-np.expm1(-survive - slack)))  # fmt: skip
+    least, most = (float(-np.expm1(-max(at, 0.0))) for at in (survive - slack, survive + slack))
+    return Line(cell, "schema abort rate", float(aborts.sum() / attempts.sum()), float(low),
+                float(high), Ends(least, most), 3)  # fmt: skip
 
 
 def expected(

@@ -13,7 +13,9 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis import intervals
-from analysis.agreement.base import CLOCK_MS, Line, World, measured
+from analysis.agreement.base import World, measured
+from analysis.formula import CLOCK_MS, Line
+from analysis.wait_model import Ends
 from sim.history.events import TxAborted, TxCommitted, UpdateLogged
 from sim.history.history import History
 
@@ -90,7 +92,7 @@ def line_of(window_ms: int, runs: list[tuple[int, int]]) -> Line:
     low, high = intervals.ratio_interval(counted[:, 1], counted[:, 0])
     slack_ms = CLOCK_MS + 2 * LATENCY_MS
     cell: dict[str, Any] = {"design": "b13_alias", "alias_ms": window_ms, "mean_ms": MEAN_MS}
-    return Line(13, cell, "share aborted of those that cross a rename",
+    ends = Ends(*(float(forms.outlives_alias(window_ms + more, MEAN_MS)) for more in (slack_ms, 0)))
+    return Line(cell, "share aborted of those that cross a rename",
                 float(counted[:, 1].sum() / counted[:, 0].sum()), float(low), float(high),
-                float(forms.outlives_alias(window_ms + slack_ms, MEAN_MS)),
-                float(forms.outlives_alias(window_ms, MEAN_MS)))  # fmt: skip
+                ends, 13)  # fmt: skip

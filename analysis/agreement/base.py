@@ -1,8 +1,8 @@
-"""A figure by simulation beside the same by formula, and the runs that it takes."""
+"""The runs that a figure by simulation takes: worlds, and what is measured of each run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from sim.history.history import History
 from sim.world.overrides import EMBEDDED
@@ -12,27 +12,6 @@ from sim.world.scenario import read
 from sim.world.workers import cores, pool
 
 Measure = Callable[[History], Any]
-CLOCK_MS: Final = 1.0
-"""Timestamps show whole milliseconds."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """A figure of one cell: simulated with its interval over seeds, and its bracket by formula."""
-
-    experiment: int
-    cell: dict[str, Any]
-    figure: str
-    simulated: float
-    low: float
-    high: float
-    least: float
-    most: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the interval over seeds meets the bracket."""
-        return self.high >= self.least and self.low <= self.most
 
 
 @dataclass(frozen=True)

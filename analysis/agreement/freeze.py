@@ -12,7 +12,9 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis import intervals
-from analysis.agreement.base import CLOCK_MS, Line, World, measured
+from analysis.agreement.base import World, measured
+from analysis.formula import CLOCK_MS, Line
+from analysis.wait_model import Ends
 from sim.history.events import SchemaResolved
 from sim.history.history import History
 from sim.units import US_PER_MS
@@ -97,10 +99,10 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
         least = float(forms.mean_frozen(outage, LATENCY_MS - CLOCK_MS, dd, H_MS))
         most = float(forms.mean_frozen(outage, LATENCY_MS + CLOCK_MS, dd, H_MS))
         found.append(
-            Line(6, cell, "mean frozen time, ms", float(here.mean()), float(low), float(high),
-                 max(least - LOOK_MS, 0.0), most)
+            Line(cell, "mean frozen time, ms", float(here.mean()), float(low), float(high),
+                 Ends(max(least - LOOK_MS, 0.0), most), 6)
         )  # fmt: skip
         away = max(run.elsewhere for run in own)
         most = max(float(forms.zero_wait_dd(LATENCY_MS, H_MS, CLOCK_MS)) - dd, 0.0)
-        found.append(Line(6, cell, "longest wait elsewhere, ms", away, away, away, 0.0, most))
+        found.append(Line(cell, "longest wait elsewhere, ms", away, away, away, Ends(0.0, most), 6))
     return found

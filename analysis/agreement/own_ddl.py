@@ -13,7 +13,9 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis import intervals
-from analysis.agreement.base import CLOCK_MS, Line, World, measured
+from analysis.agreement.base import World, measured
+from analysis.formula import CLOCK_MS, Line
+from analysis.wait_model import Ends
 from sim.history.events import DdlDecided, SchemaResolved
 from sim.history.history import History
 
@@ -167,5 +169,4 @@ def _line(cell: dict[str, float], own: list[Looks], ends: list[float]) -> Line:
     unseen = float(intervals.none_seen(len(own)))  # the clocks of a seed are one draw
     low = min(float(ends_of[0]), 1 - unseen)
     high = float(ends_of[1]) if missed.any() else unseen
-    return Line(5, dict(cell), "share that misses", share, low, high,
-                min(ends), max(ends))  # fmt: skip
+    return Line(dict(cell), "share that misses", share, low, high, Ends(min(ends), max(ends)), 5)

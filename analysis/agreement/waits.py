@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from analysis import closed_forms as forms
 from analysis import intervals, measures
-from analysis.agreement.base import CLOCK_MS, Line, World, measured
-from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, ordered, wait
+from analysis.agreement.base import World, measured
+from analysis.formula import CLOCK_MS, HEARTBEAT_MS, Line, Peer, brackets, cluster_wait
+from analysis.wait_model import Commands, Ends, Grid, Link, Wait, commit_of, ordered
 from sim.history.events import Invoked, Ok
 from sim.history.history import History
 from sim.kernel.rng import Lognormal, quantiles
@@ -31,7 +32,6 @@ SKEWS_MS: Final = (0, 40)
 INTERVALS_MS: Final = (25, 100, 250, 500)
 DDS_MS: Final = (0, 25, 50, 100, 200, 300, 500)
 TAILS_MS: Final = (50, 200)
-HEARTBEAT_MS: Final = 120.0
 STATEMENTS: Final = 6
 LOAD_MS: Final = 12_000
 
@@ -117,10 +117,8 @@ def model(grid: Grid, h: int, p99: float, skew: int, mu: float) -> Wait:
     """The same world by formula."""
     delay = grid.cdf(np.asarray(quantiles(Lognormal(5, p99)), dtype=np.float64) / US_PER_MS)
     commands = Commands(h, mu, HEARTBEAT_MS)
-    commit = commit_of(grid, [(delay, delay)] * 2, commands)
-    links = [Link(delay, commit, leader=True)]
-    links += [Link(delay, commit, (part * skew,)) for part in (0.5, -0.5, 0.0, 0.0)]
-    return wait(grid, links, commands)
+    peers = [Peer(delay, (part * skew,)) for part in (0.5, -0.5, 0.0, 0.0)]
+    return cluster_wait(grid, commands, [(delay, delay)] * 2, peers)
 
 
 def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list[Line]:
@@ -141,10 +139,10 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
 def of_looks(dd: int, h: int, p99: int, skew: int, runs: list[Looked]) -> list[Line]:
     """The waits of a cell."""
     mu = _mu(runs)
-    by_formula = model(Grid(), h, p99, skew, mu).or_later(model(Grid(), h, p99, skew, 0.0))
+    found = model(Grid(), h, p99, skew, mu).or_later(model(Grid(), h, p99, skew, 0.0))
     cell = {"dd_ms": dd, "h_ms": h, "pd_p99_ms": p99, "skew_ms": skew,
             "mu_per_s": round(1000 * mu, 3)}  # fmt: skip
-    early, late = dd + CLOCK_MS + skew / 2, dd - CLOCK_MS - skew / 2
+    by_formula = brackets(found, dd, CLOCK_MS + skew / 2)
     count = np.array([run.waits.total() for run in runs], dtype=np.float64)
     waited = count - np.array([run.waits[0] for run in runs])
     total = np.array([sum(us * n for us, n in run.waits.items()) for run in runs]) / US_PER_MS
@@ -153,13 +151,11 @@ def of_looks(dd: int, h: int, p99: int, skew: int, runs: list[Looked]) -> list[L
     most = float(share[1]) * h if not total.any() else float(mean[1])
     tail, tail_low, tail_high = _tail(runs)
     return [
-        Line(1, cell, "share that waits", float(waited.sum() / count.sum()), float(share[0]),
-             float(share[1]), by_formula.probability(early).unordered,
-             by_formula.probability(late).ordered),
-        Line(1, cell, "mean wait, ms", float(total.sum() / count.sum()), float(mean[0]), most,
-             by_formula.mean(early).unordered, by_formula.mean(late).ordered),
-        Line(1, cell, "p99 wait, ms", tail, tail_low, tail_high,
-             by_formula.quantile(0.99, early).unordered, by_formula.quantile(0.99, late).ordered),
+        Line(cell, "share that waits", float(waited.sum() / count.sum()), float(share[0]),
+             float(share[1]), by_formula.share, 1),
+        Line(cell, "mean wait, ms", float(total.sum() / count.sum()), float(mean[0]), most,
+             by_formula.mean, 1),
+        Line(cell, "p99 wait, ms", tail, tail_low, tail_high, by_formula.tail, 1),
     ]  # fmt: skip
 
 
@@ -201,5 +197,6 @@ def of_statements(dd: int, h: int, p99: int, skew: int, runs: list[Looked]) -> L
     each = np.array([np.mean(run.ddl_us) for run in runs if run.ddl_us]) / US_PER_MS
     low, high = intervals.mean_interval(each)
     cell = {"dd_ms": dd, "h_ms": h, "pd_p99_ms": p99, "skew_ms": skew}
-    return Line(1, cell, "mean DDL latency, ms", float(each.mean()), float(low), float(high),
-                least - CLOCK_MS, most + 2 * CLOCK_MS)  # fmt: skip
+    ends = Ends(least - CLOCK_MS, most + 2 * CLOCK_MS)
+    mean = float(each.mean())
+    return Line(cell, "mean DDL latency, ms", mean, float(low), float(high), ends, 1)

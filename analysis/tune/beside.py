@@ -1,10 +1,10 @@
 """The closed form beside the runs of `tune`, cell by cell, and where the two disagree."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from analysis.formula import CLOCK_MS, Line, brackets
 from analysis.tune.asked import Asked
 from analysis.tune.cells import OPERATIONS, STATEMENTS, Setting, breaking, load_ms
 from analysis.tune.goals import RATE, Goal
@@ -12,27 +12,8 @@ from analysis.tune.runs import Figures
 from analysis.wait_model import Ends, Grid
 from sim.units import US_PER_MS
 
-CLOCK_MS: Final = 1.0
-"""Timestamps show whole milliseconds: a wait by formula can be so much off in a run."""
 MEAN: Final = Goal("schema_wait_mean", 0.0)
 TAIL: Final = Goal("schema_wait_p99", 0.0)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One figure of one cell: by runs with its interval, by formula with its bracket."""
-
-    setting: Setting
-    figure: str
-    simulated: float
-    low: float
-    high: float
-    formula: Ends
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the interval meets the bracket."""
-        return self.formula.holds(self.low, self.high)
 
 
 def lines(asked: Asked, setting: Setting, figures: Figures) -> list[Line]:
@@ -42,12 +23,9 @@ def lines(asked: Asked, setting: Setting, figures: Figures) -> list[Line]:
     model = model.or_later(world.wait(grid, setting.h, 0.0))  # leases may fall on ticks
     slack = asked.slack(setting.dd, setting.cs_max)
 
-    early, late = slack + CLOCK_MS, slack - CLOCK_MS
-    share = Ends(model.probability(early).unordered, model.probability(late).ordered)
-    mean = Ends(model.mean(early).unordered, model.mean(late).ordered)
-    tail = Ends(model.quantile(0.99, early).unordered, model.quantile(0.99, late).ordered)
+    share, mean, tail = brackets(model, slack)
     return [
-        Line(setting, "share that waits", *figures.waiting(resampled=True), share),
+        Line(cell_of(setting), "share that waits", *figures.waiting(resampled=True), share),
         _line(setting, "first look-up: mean wait, ms", figures, MEAN, mean),
         _line(setting, "first look-up: p99 wait, ms", figures, TAIL, tail),
     ]
@@ -59,7 +37,12 @@ def _line(setting: Setting, name: str, figures: Figures, goal: Goal, ends: Ends)
     share, _, most = figures.waiting(resampled=True)
     if not share and goal is MEAN:  # nothing waited; so much could have gone unseen
         high = most * setting.h
-    return Line(setting, name, figures.point(goal), low, high, ends)
+    return Line(cell_of(setting), name, figures.point(goal), low, high, ends)
+
+
+def cell_of(setting: Setting) -> dict[str, int]:
+    """A setting by the names that its row has."""
+    return {"dd_ms": setting.dd, "h_ms": setting.h, "cs_max_ms": setting.cs_max}
 
 
 # --- aborts --------------------------------------------------------------------------------------
@@ -96,7 +79,7 @@ def abort_line(asked: Asked, setting: Setting, figures: Figures, calm: Figures) 
     doomed = np.array([max(using + q * tail - 2 * CLOCK_MS, 0.0), using + q * tail + gap])
     low, high = -np.expm1(-asked.ddl_rate / 1_000 * doomed)
     found = abort_rate(asked, setting, figures)
-    return Line(setting, RATE, *found, Ends(float(low), float(high)))
+    return Line(cell_of(setting), RATE, *found, Ends(float(low), float(high)))
 
 
 def _mean_span(figures: Figures, name: str) -> float:

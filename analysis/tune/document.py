@@ -45,7 +45,7 @@ def document(advice: Advice) -> dict[str, Any]:
         "cs_max": _cs_max(advice),
         "goals": _goals(advice, advice.recommended),
         "present": _present(advice),
-        "tried": [{**_setting(one), "goals": _goals(advice, one)} for one in advice.tried],
+        "tried": [{**beside.cell_of(one), "goals": _goals(advice, one)} for one in advice.tried],
         "front": _front(advice),
         "curve": _curve(advice),
         "skew": [_skew(advice, factor) for factor in advice.skewed],
@@ -68,10 +68,6 @@ def _every(advice: Advice) -> list[Figures]:
     return found if advice.calm is None else [*found, advice.calm]
 
 
-def _setting(setting: Setting) -> dict[str, int]:
-    return {"dd_ms": setting.dd, "h_ms": setting.h, "cs_max_ms": setting.cs_max}
-
-
 def _asked(advice: Advice) -> dict[str, Any]:
     asked = advice.asked
     world = asked.world
@@ -79,7 +75,7 @@ def _asked(advice: Advice) -> dict[str, Any]:
         "goals": [goal.text for goal in asked.goals],
         "waits": [goal.text for goal in asked.waits],
         "strategy": asked.strategy,
-        "present": _setting(asked.present),
+        "present": beside.cell_of(asked.present),
         "ddl_rate_per_s": asked.ddl_rate,
         "incompatible_share": asked.load.incompatible,
         "tx_length_ms": asked.load.tx_length,
@@ -109,7 +105,7 @@ def _measured(values: tuple[float, ...]) -> dict[str, Any]:
 def _recommended(advice: Advice) -> dict[str, Any]:
     sample = advice.over_sample
     return {
-        **_setting(advice.recommended),
+        **beside.cell_of(advice.recommended),
         "dd_least_ms": advice.needed,
         "dd_interval_ms": list(advice.interval),
         "dd_over_seeds_ms": [round(end, 1) for end in advice.over_seeds],
@@ -188,7 +184,7 @@ def _present(advice: Advice) -> dict[str, Any]:
     saved = taken[asked.present] - taken[best]
     by_dd = taken[asked.present] - taken[advice.dd_alone]
     return {
-        **_setting(asked.present),
+        **beside.cell_of(asked.present),
         "goals": goals,
         "meets": all(goal["met"] for goal in goals),
         "dd_can_be_lowered": best.dd < asked.present.dd and best.h == asked.present.h,
@@ -210,7 +206,7 @@ def _front(advice: Advice) -> list[dict[str, Any]]:
         looks = advice.prices[setting].looks
         share, share_low, share_high = looks.waiting()
         row: dict[str, Any] = {
-            **_setting(setting),
+            **beside.cell_of(setting),
             "waiting": _round(share),
             "waiting_low": _round(share_low),
             "waiting_high": _round(share_high),
@@ -328,7 +324,7 @@ def _agreement(advice: Advice) -> list[dict[str, Any]]:
         found.append(beside.abort_line(asked, best, figures, advice.calm))
     return [
         {
-            **_setting(line.setting),
+            **line.cell,
             "figure": line.figure,
             "simulated": _round(line.simulated),
             "low": _round(line.low),

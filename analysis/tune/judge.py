@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from analysis import intervals
+from analysis.formula import CLOCK_MS
 from analysis.tune import beside
 from analysis.tune.asked import LOOK_UPS, Asked
 from analysis.tune.cells import Setting
@@ -99,7 +100,7 @@ class Judge:
             return inf
         looks = LOOK_UPS if goal.of == "dml_wait" else 1
         model = self._model(setting.h)
-        slack = self.asked.slack(setting.dd, setting.cs_max) - beside.CLOCK_MS
+        slack = self.asked.slack(setting.dd, setting.cs_max) - CLOCK_MS
         if goal.share is None:
             return looks * model.mean(slack).ordered
         found = model.quantile(1 - (1 - goal.share) / looks, slack).ordered

@@ -9,16 +9,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.formula import HEARTBEAT_MS, Peer, cluster_wait, skews
 from analysis.tune.goals import TuneError
-from analysis.wait_model import Commands, Grid, Link, Wait, commit_of, wait
+from analysis.wait_model import Commands, Grid, Wait
 from sim.kernel.rng import Lognormal, quantiles
 from sim.protocol.strategy import Strategy
 from sim.units import US_PER_MS, physical_ms, timestamp
 from sim.world.measured import Measured
 
 Array = NDArray[np.float64]
-HEARTBEAT_MS: Final = 120.0
-"""The log's heartbeats: a tenth of the election timeout of 1.2 s."""
 ASSUMED_MS: Final = Lognormal(5, 50)
 """Delays where none were measured: the catalogue's assumption, section 9."""
 PARTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -76,10 +75,13 @@ class World:
         """Two nodes whose clocks are set apart: one ahead of the leader's has the longest waits."""
         return self.order[-1], self.leader
 
-    def links(
-        self, grid: Grid, commands: Commands, dice: np.random.Generator | None = None
-    ) -> list[Link]:
-        """Every node's link from the leader, by formula; with dice, from resampled delays."""
+    def wait(
+        self, grid: Grid, h: float, mu: float, dice: np.random.Generator | None = None
+    ) -> Wait:
+        """The wait of a first look-up by formula; mu in writes per ms.
+
+        With dice, from resampled delays.
+        """
 
         def cdf(sender: str, to: str) -> Array:
             taken = self.sample(sender, to)
@@ -88,24 +90,15 @@ class World:
             return grid.cdf(taken)
 
         ways = [(cdf(self.leader, name), cdf(name, self.leader)) for name in self.others]
-        commit = commit_of(grid, ways, commands)
-        leads = np.quantile(self.clock(self.leader), PARTS)
-        made = []
-        for node in self.nodes:
-            if node == self.leader:
-                made.append(Link(commit.ordered, commit, leader=True))
-                continue
-            ahead = np.quantile(self.clock(node), PARTS)
-            skews = tuple(float(a - b) for a in ahead for b in leads)
-            made.append(Link(cdf(self.leader, node), commit, skews))
-        return made
-
-    def wait(
-        self, grid: Grid, h: float, mu: float, dice: np.random.Generator | None = None
-    ) -> Wait:
-        """The wait of a first look-up by formula; mu in writes per ms."""
-        commands = Commands(h, mu, HEARTBEAT_MS)
-        return wait(grid, self.links(grid, commands, dice), commands)
+        leads = np.quantile(self.clock(self.leader), PARTS).tolist()
+        peers = [
+            Peer(
+                cdf(self.leader, node), skews(np.quantile(self.clock(node), PARTS).tolist(), leads)
+            )
+            for node in self.nodes
+            if node != self.leader
+        ]
+        return cluster_wait(grid, Commands(h, mu, HEARTBEAT_MS), ways, peers)
 
     def worst_led(self, grid: Grid, h: float, mu: float, candidates: Sequence[str]) -> "World":
         """The same under the leader with whom the tail of the wait is longest."""

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from analysis import closed_forms as forms
+from analysis import formula
 from analysis.agreement import aborts, aliases, freeze, own_ddl, waits
-from analysis.agreement.base import Line, measured
-from analysis.wait_model import Commit, Grid
+from analysis.agreement.base import measured
+from analysis.formula import Line
+from analysis.wait_model import Commit, Ends, Grid
 
 
 def off(lines: list[Line]) -> list[str]:
@@ -22,7 +24,7 @@ def off(lines: list[Line]) -> list[str]:
 def test_a_figure_agrees_where_interval_and_bracket_meet(
     low: float, high: float, agrees: bool
 ) -> None:
-    assert Line(1, {}, "x", 0.0, low, high, 2.0, 4.0).agrees is agrees
+    assert Line({}, "x", 0.0, low, high, Ends(2.0, 4.0)).agrees is agrees
 
 
 @pytest.mark.slow
@@ -52,7 +54,7 @@ def test_a_formula_with_another_gap_or_without_the_logs_round_disagrees(
     def at_once(grid: Grid, voters: object, commands: object) -> Commit:
         return Commit(np.ones_like(grid.times), np.ones_like(grid.times))
 
-    monkeypatch.setattr(waits, "commit_of", at_once)
+    monkeypatch.setattr(formula, "commit_of", at_once)
     assert len(off(waits.of_looks(*cell, runs))) >= 2, "PD taken for the delay of one message"
 
 
