@@ -20,6 +20,7 @@ from sim.foreign.witness import judge_log
 from sim.foreign.witness_records import Log, load, parse
 from sim.foreign.witness_report import report
 from sim.world import abort_share, compat
+from sim.world.compat import Source
 from sim.world.suite import Trial
 from tests.unit.cli.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
 from tests.unit.world.test_suite import a_case, a_mutant_case
@@ -92,9 +93,10 @@ def printed(tell: Callable[[], Any]) -> str:
 
 
 def linted() -> str:
-    report = compat.lint(SCHEMA, MIGRATION)
+    schema, migration = Source("schema.sql", SCHEMA), Source("m", MIGRATION)
+    report = compat.lint_files([schema], [migration], "iep")
     report = abort_share.with_rates(report, ddl_rate=0.1, tx_length=2)
-    return printed(lambda: view_compat.show(report, "migration.sql", console()))
+    return printed(lambda: view_compat.show(report, console()))
 
 
 def verified() -> str:
