@@ -69,7 +69,8 @@ def test_its_scenario_is_innocent_without_it(name: str) -> None:
     runner.scenario = structs.replace(runner.scenario, mutant=None)
     rows = [runner.row(seed) for seed in range(1, first_conviction(name).seed + 1)]
     found = compared(runner.scenario, rows)
-    assert found.outcome.word in {"ok", "vacuous"}
+    # its steps tell how it ends with the mutant, so without it some are unmet
+    assert found.outcome.word in {"ok", "vacuous", "unmet"}
     assert not any(convicted_by(row) for row in rows)
     # only the broken commit check lets a transaction pass this border
     assert set(found.never_reached) <= {"transborder-commit"}
