@@ -208,7 +208,7 @@ def test_what_it_waited_for_locks_and_schemas_is_judged_elsewhere() -> None:
 
 
 def test_a_read_of_the_past_waits_for_an_idle_partition_too() -> None:
-    """Up to its interval, and the skew of 10 ms: an idle command comes a period after the last one."""
+    """Up to its interval, one period after the last command, and the skew of 10 ms."""
     for read_ts, allowed in ((None, BOUND), (5, BOUND + 70 + 10)):
         for took, found in ((allowed, []), (allowed + 1, ["slow-operation"])):
             story = operated(took, kind="get", idle=70)
