@@ -3,6 +3,7 @@
 `python tests/house/test_protocol_map.py --write` renews the table in PROTOCOL.md.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -147,6 +148,13 @@ def test_an_empty_list_is_found(tmp_path: Path) -> None:
 def test_a_mutant_may_be_written_in_several_ways(source: str, tmp_path: Path) -> None:
     plant(tmp_path, {"a.py": source})
     assert list(protocol_map.mutants(tmp_path / "a.py")) == [("98.past.3", "mutants", "no_wait")]
+
+
+def test_the_readings_are_numbered_in_order() -> None:
+    text = (ROOT / "PROTOCOL.md").read_text("utf-8")
+    readings = text[text.index("## Readings of open points") : text.index("## Where text, design")]
+    numbers = [int(number) for number in re.findall(r"^(\d+)\. \*\*", readings, re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 if __name__ == "__main__":
