@@ -45,6 +45,7 @@ def draw(cells: Cells) -> Any:
             panel.set_ylabel(said(y))
     shades = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), SHADES)
     key = drawn.colorbar(shades, ax=panels, shrink=0.6, aspect=30, format=PercentFormatter(1))
+    key.solids.set_rasterized(False)  # an SVG without a picture inside
     key.set_label("runs in which nodes disagreed (I1)")
     heading(drawn, "Where do nodes give different answers about the same instant?")
     note(drawn, f"a dot: a setting that was run\n{cells.note}")

@@ -244,21 +244,22 @@ class _Commands:
     def __init__(self, cells: Cells) -> None:
         self._known = worlds(cells)
         self._paths = cells.paths
-        self._folder = Path(cells.provenance.get("sweep", "")).parent
+        self._sweep: str = cells.provenance.get("sweep", "")
+        self._folder = Path(self._sweep).parent
         self._set: dict[str, Any] = cells.provenance.get("set", {})
         self._judging: list[str] = cells.provenance.get("judging", [])
 
     def of(self, cell: Cell, seed: int) -> str:
-        """The command of one run."""
+        """The command of one run; empty for runs whose scenario no file holds, as those of tune."""
+        if not self._sweep:
+            return ""
         world = self._known.get(cell.number)
         words = self._words(cell) if world is None else world.scenario.arguments()
         return shlex.join(["ddlsim", "run", *words, "--seed", str(seed), *self._judging])
 
     def _words(self, cell: Cell) -> list[str]:
         """A scenario that cannot be read here, with everything that the sweep sets over it."""
-        swept = {
-            path: cell.swept[name] for name in cell.swept for path in self._paths.get(name, ())
-        }
+        swept = {path: cell.swept[name] for name in cell.swept for path in self._paths[name]}
         beside = self._folder / cell.scenario
         words = [str(beside) if beside.is_file() else cell.scenario, "--strategy", cell.strategy]
         words += ["--mutant", cell.mutant] if cell.mutant else []
