@@ -170,6 +170,11 @@ def legend(axes: Any, **more: Any) -> None:
         axes.legend(frameon=True, framealpha=1, edgecolor="none", **more)
 
 
+def key_above(axes: Any) -> None:
+    """A legend of one column above its panel, where nothing is hidden."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+
+
 def heading(figure: Any, text: str) -> None:
     """The question that a figure of several panels answers, above all of them."""
     figure.suptitle(text, x=0.01, ha="left", fontsize=11)

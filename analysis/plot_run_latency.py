@@ -4,7 +4,7 @@ import sys
 from typing import Any, Final
 
 from analysis import run_events
-from analysis.drawing import COLOURS, canvas, legend_above, note
+from analysis.drawing import COLOURS, canvas, legend_above, logarithmic, note
 from analysis.figure import figure, main
 from sim.history.history import History
 
@@ -42,7 +42,7 @@ def draw(history: History) -> Any:
                 label=f"{label}, failed or unknown ({len(ill)})",
                 **style,
             )
-    panel.set_yscale("log")
+    logarithmic(panel.yaxis, subs=(1.0,))
     panel.set_xlabel("simulated time of the request (ms)")
     panel.set_ylabel("latency (ms)")
     panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: latency")
