@@ -177,6 +177,8 @@ def _run(parser: Parser) -> None:
     _reading(parser)
     _loading(parser)
     add("--out", metavar="DIR", help="write histories and summary.json there")
+    add("--stream", action="store_true", help="write the history to --out while the run goes on")
+    add("--unjudged", action="store_true", help="with --stream: leave the history to check")
     add("--jobs", type=positive, metavar="J", help="processes for --seeds (default: all cores)")
     _output(parser, OUTPUTS)
 

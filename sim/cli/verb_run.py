@@ -35,10 +35,12 @@ def execute(options: argparse.Namespace) -> int:
         load_file(file)
     seeds = seeds_of(options)
     bounds.check_seeds("run", len(seeds))
+    _check_stream(options, len(seeds))
     if not CAN_FORK and (options.time, options.memory) != (None, None):
         raise InputError("run: --time and --memory need a system that can fork processes")
     given = given_of(options, seeds[0])
-    bounds.check_run(given.scenario.name, given.scenario.estimate, options.memory)
+    found, unjudged = given.scenario.estimate, options.unjudged
+    bounds.check_run(given.scenario.name, found, options.memory, unjudged=unjudged)
     settings = checked(given.scenario, seeds[0])
     if options.out is not None:
         folder.claim(options.out)
@@ -51,6 +53,16 @@ def execute(options: argparse.Namespace) -> int:
     crashes(result.sum)
     show(options, result)
     return exit_code(options, result.sum)
+
+
+def _check_stream(options: argparse.Namespace, runs: int) -> None:
+    """Refuse a stream of several runs, or to nowhere."""
+    if options.unjudged and not options.stream:
+        raise InputError("run: --unjudged is for a run with --stream; add it, or leave both out")
+    if options.stream and options.out is None:
+        raise InputError("run: --stream writes into the directory of --out; name one")
+    if options.stream and runs > 1:
+        raise InputError("run: --stream is for one run; take --seed N")
 
 
 class Given(NamedTuple):
@@ -119,6 +131,8 @@ def job(options: argparse.Namespace, given: Given, seeds: Sequence[int]) -> Job:
         keep=options.out,
         first=seeds[0],
         limits=Limits(options.time, options.memory),
+        stream=options.stream,
+        unjudged=options.unjudged,
     )
 
 

@@ -27,7 +27,7 @@ from sim.history.events import (
     RowRead,
     WriteExecuted,
 )
-from sim.history.history import HISTORY_FORMAT, Header, History
+from sim.history.history import FINGERPRINT_DIGITS, HISTORY_FORMAT, Header, History
 from sim.model.records import Record
 
 _KEYED: Final = (Invoked, WriteExecuted, LockWaited, RowFinal)
@@ -78,16 +78,41 @@ _ends: Final = msgspec.json.Decoder(End)
 _events: Final = msgspec.json.Decoder(AnyEvent)
 
 
+class Sealing:
+    """The lines of a history as its records come, and the digests over them, for its end record."""
+
+    def __init__(self) -> None:
+        self._seen = hashlib.sha256()
+        self._events = hashlib.sha256()
+
+    def header(self, header: Header) -> bytes:
+        """The first line."""
+        line = _encoder.encode(header)
+        _see(self._seen, line)
+        return line
+
+    def event(self, event: AnyEvent) -> bytes:
+        """The line of the next event."""
+        line = _encoder.encode(event)
+        self._events.update(line)
+        _see(self._seen, line)
+        return line
+
+    def end(self, history: History) -> bytes:
+        """The last line; of the history, only what is not in the lines before is looked at."""
+        probes = dict(sorted(history.probes.items()))
+        fingerprint = self._events.hexdigest()[:FINGERPRINT_DIGITS]
+        end = End(history.end_us, probes, history.executed_events, fingerprint)
+        return _encoder.encode(_sealed(end, self._seen))
+
+
 def lines(history: History) -> Iterator[bytes]:
     """The records of a history, one JSON object each, in order."""
-    seen = hashlib.sha256()
-    for record in (history.header, *history.events):
-        line = _encoder.encode(record)
-        _see(seen, line)
-        yield line
-    probes = dict(sorted(history.probes.items()))
-    end = End(history.end_us, probes, history.executed_events, history.fingerprint())
-    yield _encoder.encode(_sealed(end, seen))
+    sealing = Sealing()
+    yield sealing.header(history.header)
+    for event in history.events:
+        yield sealing.event(event)
+    yield sealing.end(history)
 
 
 def _see(seen: Any, line: bytes) -> None:
@@ -127,7 +152,9 @@ def load(path: str | Path) -> History:
         why = error.strerror or type(error).__name__
         raise BadHistory(path, 0, f"cannot be read ({why}); give a file of --out DIR") from error
     if not data.startswith(parquet.MAGIC):
-        return parse(data.split(b"\n"), path)
+        records = data.split(b"\n")
+        del data  # a long history is there once, not twice
+        return parse(records, path)
     try:
         return parse(parquet.records(path), path)
     except parquet.OtherFormat as error:
@@ -221,12 +248,25 @@ def _is_sealed(end: End, records: Iterable[bytes]) -> bool:
 def _mend_keys(events: list[AnyEvent]) -> None:
     """Make composite keys tuples again: they are compared, and stand in dictionaries."""
     for at, event in enumerate(events):
-        if isinstance(event, ReadExecuted):
-            if any(isinstance(row.key, list) for row in event.rows):
-                rows = tuple(_mended(row) for row in event.rows)
-                events[at] = msgspec.structs.replace(event, rows=rows)
-        elif isinstance(event, _KEYED) and isinstance(event.key, list):
-            events[at] = msgspec.structs.replace(event, key=tuple(event.key))
+        mended = with_keys(event)
+        if mended is not event:
+            events[at] = mended
+
+
+def event_of(line: bytes) -> AnyEvent:
+    """An event from a line that this process wrote."""
+    return with_keys(_events.decode(line))
+
+
+def with_keys(event: AnyEvent) -> AnyEvent:
+    """An event whose composite keys are tuples again."""
+    if isinstance(event, ReadExecuted):
+        if any(isinstance(row.key, list) for row in event.rows):
+            rows = tuple(_mended(row) for row in event.rows)
+            return msgspec.structs.replace(event, rows=rows)
+    elif isinstance(event, _KEYED) and isinstance(event.key, list):
+        return msgspec.structs.replace(event, key=tuple(event.key))
+    return event
 
 
 def _mended(row: RowRead) -> RowRead:

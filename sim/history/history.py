@@ -15,6 +15,8 @@ FORMAT: Final = 1
 HISTORY_FORMAT: Final = 2
 """The format number of stored histories; 2 has a digest over everything in the End record."""
 
+FINGERPRINT_DIGITS: Final = 16
+
 
 class Header(Record, frozen=True, tag_field="event", tag="Header"):
     """The first record of a history: what ran, under which design, and how to run it again.
@@ -66,7 +68,7 @@ class History:
         digest = hashlib.sha256()
         for event in self.events:
             digest.update(encoder.encode(event))
-        return digest.hexdigest()[:16]
+        return digest.hexdigest()[:FINGERPRINT_DIGITS]
 
     def of(self, *kinds: type) -> list[Any]:
         """The events of these kinds, in order."""

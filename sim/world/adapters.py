@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from sim.history.history import History
+from sim.history.stream import Stream
 from sim.kernel.future import Future
 from sim.kernel.host import Host
 from sim.kernel.life import Timer
@@ -18,12 +19,13 @@ from sim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms
 
 
 class Recorder:
-    """Where a run writes: the history, or nothing at all where recording is off."""
+    """Where a run writes: the history or a stream, or nothing at all where recording is off."""
 
-    def __init__(self, history: History, *, recording: bool) -> None:
+    def __init__(self, history: History, *, recording: bool, stream: Stream | None = None) -> None:
         self.history = history
         self.recording = recording
-        self.record: Callable[[Any], None] = history.events.append if recording else _forget
+        write = history.events.append if stream is None else stream.record
+        self.record: Callable[[Any], None] = write if recording else _forget
         self._once: dict[object, None] = {}
 
     def record_once(self, key: object, event: Any) -> None:

@@ -26,6 +26,8 @@ EVENTS_A_NODE_AND_SECOND: Final = 7
 """What leases and idle commands record where nothing else happens."""
 EVENTS_A_MIB: Final = 300
 """Recorded events that a MiB holds while they are judged."""
+STREAMED_A_MIB: Final = 4_000
+"""Events that are written to a file for each MiB that the run's cluster takes."""
 BYTES_A_KEY: Final = 80
 KIB_A_ROW: Final = 8
 """A run's result, until all are told."""
@@ -34,10 +36,12 @@ RUNS_MOST: Final = 10_000_000
 
 
 class Estimate(NamedTuple):
-    """What a run will come to: recorded events, and MiB while they are judged."""
+    """What a run will come to: recorded events, MiB while they are judged, and MiB while they are
+    written to a file and not judged."""
 
     events: int
     memory_mib: int
+    streamed_mib: int = 0
 
 
 def check_cluster(cluster: config.Cluster, origin: Origin) -> None:
@@ -72,16 +76,20 @@ def estimate(nodes: int, load_ms: float | None, entries: Sequence[WorkloadEntry]
     seconds = (load_ms or 0) / 1_000
     events = operations * EVENTS_AN_OPERATION + nodes * seconds * EVENTS_A_NODE_AND_SECOND
     keys = sum(getattr(entry.workload, "keys", 0) for entry in entries)
-    memory = events / EVENTS_A_MIB + keys * BYTES_A_KEY / 2**20
-    return Estimate(round(events), round(memory))
+    for_keys = keys * BYTES_A_KEY / 2**20
+    judged, streamed = events / EVENTS_A_MIB + for_keys, events / STREAMED_A_MIB + for_keys
+    return Estimate(round(events), round(judged), round(streamed))
 
 
-def check_run(name: str, found: Estimate, memory_mib: int | None) -> None:
+def check_run(
+    name: str, found: Estimate, memory_mib: int | None, *, unjudged: bool = False
+) -> None:
     """Refuse a run that by its estimate needs more memory than `MEMORY_MIB`, or than its user
-    allows where that is more."""
+    allows where that is more; one that is `unjudged` holds none of its events."""
     most = max(memory_mib or 0, MEMORY_MIB)
-    if found.memory_mib > most:
-        what = f"up to {found.events:,} events and {found.memory_mib:,} MiB"
+    needed = found.streamed_mib if unjudged else found.memory_mib
+    if needed > most:
+        what = f"up to {found.events:,} events and {needed:,} MiB"
         raise ScenarioError(
             f"{name}: a run is estimated at {what}, more than {most:,} MiB; "
             "take fewer operations or a shorter load, or say --memory"

@@ -17,7 +17,7 @@ from sim.checkers.findings import Finding, Signature, signature
 from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome
 from sim.checkers.stuck import waiting
-from sim.files import write_text
+from sim.files import PARTIAL, WriteError, write_text
 from sim.history import codec
 from sim.history.figures import Buckets, Figures, bucketed, figures, samples
 from sim.history.history import History
@@ -28,8 +28,9 @@ from sim.world import findings, swarm
 from sim.world.designs import BadDesignError
 from sim.world.isolation import Acts, Limits, Loss, isolated
 from sim.world.plan import plan
+from sim.world.plan_records import Plan
 from sim.world.problems import ScenarioError
-from sim.world.run import run
+from sim.world.run import run, run_to
 from sim.world.scenario import Scenario, read
 
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
@@ -40,6 +41,8 @@ class Job(Record, frozen=True):
     """What all seeds of a campaign have in common; enough for another process to run them.
 
     `keep` is a directory that takes the histories of the seed `first` and of every run that failed.
+    With `stream` every history is written there while its run goes on, and read back to be judged,
+    or, with `unjudged`, left as it is.
     With `swarm` each seed draws a scenario of its own, around the one here or, where that has no
     name, around nothing; its text is kept beside its history.
     """
@@ -55,6 +58,8 @@ class Job(Record, frozen=True):
     first: int = 0
     swarm: bool = False
     limits: Limits = field(default_factory=Limits)
+    stream: bool = False
+    unjudged: bool = False
 
 
 class RunRow(Record, frozen=True):
@@ -116,18 +121,41 @@ class Runner:
         """Plan, run and judge one seed."""
         job = self.job
         scenario = self.scenario or swarm.scenario(swarm_source(job), seed)
+        history: History | None = None
         try:
-            history = run(plan(scenario, seed, trace=job.trace))
-            row = self.judged(history)
-        except BAD_INPUT:
+            planned = plan(scenario, seed, trace=job.trace)
+            if job.stream:
+                row = self._streamed(planned)
+            else:
+                history = run(planned)
+                row = self.judged(history)
+        except (*BAD_INPUT, WriteError):
             raise
         except Exception as error:
             self._keep_text(scenario, seed)
             return _crashed(scenario, seed, error)
         if job.keep is not None and (seed == job.first or row.failed):
-            codec.save(history, Path(job.keep, history_name(seed)))
+            if history is not None:
+                codec.save(history, Path(job.keep, history_name(seed)))
             self._keep_text(scenario, seed)
         return row
+
+    def _streamed(self, planned: Plan) -> RunRow:
+        """The row of a run whose events go to its file and not to memory."""
+        assert self.job.keep is not None, "a stream needs a directory"
+        path = Path(self.job.keep, history_name(planned.seed))
+        history = run_to(planned, path)
+        if not self.job.unjudged:
+            return self.judged(codec.load(path))
+        return RunRow(
+            scenario=planned.scenario,
+            strategy=history.header.design.name,
+            mutant=planned.mutant,
+            seed=planned.seed,
+            outcome=Outcome.UNKNOWN,
+            reached=dict(sorted(history.probes.items())),
+            unjudged=("the run, which is left to `ddlsim check`,",),
+        )
 
     def rows(self, seeds: Sequence[int]) -> list[RunRow]:
         """The rows of some seeds; where runs have budgets, each in a process that can be ended."""
@@ -139,6 +167,9 @@ class Runner:
     def _lost(self, seed: int, loss: Loss, why: str) -> RunRow:
         """The row of a run that has taken more than it may, or whose process has died."""
         scenario = self.scenario or swarm.scenario(swarm_source(self.job), seed)
+        if self.job.stream and self.job.keep is not None:
+            for begun in Path(self.job.keep).glob(f"{history_name(seed)}.*{PARTIAL}"):
+                begun.unlink(missing_ok=True)
         return RunRow(
             scenario=scenario.name,
             strategy=scenario.strategy,

@@ -5,10 +5,14 @@ simulated time and decides nothing.
 """
 
 import gc
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 import sim
+from sim.history.events import AnyEvent
 from sim.history.history import HISTORY_FORMAT, Header, History
+from sim.history.stream import Stream, streamed
 from sim.history.world_events import (
     FaultBegan,
     FaultHealed,
@@ -42,6 +46,17 @@ def run(plan: Plan) -> History:
     return Run(plan).carry_out()
 
 
+def run_to(plan: Plan, path: str | Path) -> History:
+    """Carry out a plan, its events being written to a file meanwhile; the history without events.
+
+    The file is the one that `codec.save` would write, but the events are never all in memory.
+    """
+    with streamed(path) as stream:
+        history = Run(plan, stream).carry_out()
+        stream.end(history)
+    return history
+
+
 def promises(plan: Plan) -> dict[str, int]:
     """What a judge of waits must know of a world.
 
@@ -61,11 +76,14 @@ def promises(plan: Plan) -> dict[str, int]:
 class Run:
     """One run under way."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, stream: Stream | None = None) -> None:
         self.plan = plan
         chosen, parts, _ = design(plan)
         self.history = History(self._header())
-        recorder = Recorder(self.history, recording=plan.recording)
+        self._stream = stream
+        if stream is not None:
+            stream.begin(self.history.header)
+        recorder = Recorder(self.history, recording=plan.recording, stream=stream)
         self.cluster = Cluster(plan, chosen, parts, recorder)
         self.loop = self.cluster.loop
         self._recorder = recorder
@@ -92,12 +110,16 @@ class Run:
         self.loop.run(self.plan.load_until_us)
         self._heal_all()
         self._drain()
-        self._steps.settle(self.history)
+        self._steps.settle(self._so_far())
         self._tell_unmatched()
         read_back(self.cluster)
         self.history.end_us = self.loop.now_us
         self.history.executed_events = self.loop.events
         return self.history
+
+    def _so_far(self) -> Iterable[AnyEvent]:
+        """What was recorded, wherever it is."""
+        return self.history.events if self._stream is None else self._stream.events()
 
     # --- set up -----------------------------------------------------------------------------------
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sim.history.events import (
+    AnyEvent,
     ReadExecuted,
     TxAborted,
     TxCommitted,
     UpdateLogged,
     WriteExecuted,
 )
-from sim.history.history import History
 from sim.history.world_events import TxRecovered
 from sim.model.programs import Step
 from sim.units import Timestamp, physical_ms
@@ -120,24 +120,24 @@ def shown_rows(rows: Iterable[Row]) -> str:
 class Record:
     """What the record of a run tells of its steps."""
 
-    def __init__(self, history: History, steps: Iterable[str]) -> None:
+    def __init__(self, events: Iterable[AnyEvent], steps: Iterable[str]) -> None:
         self._steps = dict.fromkeys(steps)
         self._versions: dict[str, dict[int, None]] = {}
         self._updates: dict[str, UpdateLogged] = {}
         self._commits: dict[str, int] = {}
         self._aborts: dict[str, None] = {}
-        for event in history.of(ReadExecuted, WriteExecuted):
-            self._versions.setdefault(event.op, {})[event.version] = None
-        for event in history.of(UpdateLogged):
-            if event.op is not None:
-                self._updates.setdefault(event.op, event)
-        for event in history.of(TxCommitted):
-            self._commits[event.tx] = event.commit_ts
-        for event in history.of(TxAborted):
-            self._aborts[event.tx] = None
-        for event in history.of(TxRecovered):
-            if event.outcome == "aborted":
-                self._aborts[event.tx] = None
+        for event in events:
+            match event:
+                case ReadExecuted() | WriteExecuted():
+                    self._versions.setdefault(event.op, {})[event.version] = None
+                case UpdateLogged() if event.op is not None:
+                    self._updates.setdefault(event.op, event)
+                case TxCommitted():
+                    self._commits[event.tx] = event.commit_ts
+                case TxAborted():
+                    self._aborts[event.tx] = None
+                case TxRecovered() if event.outcome == "aborted":
+                    self._aborts[event.tx] = None
 
     def missed(self, step: Step) -> str | None:
         """What the record tells instead of what the step expects; None if it agrees."""

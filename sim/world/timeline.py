@@ -5,9 +5,10 @@ Holds and pauses wait for the same events. What a step's `expect` says is compar
 it; a difference is an event of the history.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-from sim.history.history import History
+from sim.history.events import AnyEvent
 from sim.history.world_events import StepMissed
 from sim.kernel.future import Future
 from sim.kernel.rules import Hold
@@ -153,11 +154,11 @@ class Timeline:
             self._to_settle.append(step)
         return missed
 
-    def settle(self, history: History) -> None:
+    def settle(self, events: Iterable[AnyEvent]) -> None:
         """The run is over: compare what only its record tells."""
         if not self._to_settle or not self._cluster.recorder.recording:
             return
-        record = Record(history, (step.id for step in self._cluster.plan.steps))
+        record = Record(events, (step.id for step in self._cluster.plan.steps))
         for step in self._to_settle:
             self._tell(step, record.missed(step))
 

@@ -132,7 +132,8 @@ def test_a_long_range_costs_what_is_run_of_it() -> None:
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_run_that_takes_too_long_is_unknown(jobs: str, tmp_path: Path) -> None:
-    words = ("run", SCENARIO, "--set", "workload[0].operations=100000", "--jobs", jobs)
+    given = ("workload[0].operations=30000", "run.load_ms=300000")
+    words = ("run", SCENARIO, "--set", given[0], "--set", given[1], "--jobs", jobs)
     done = ddlsim(*words, "--seeds", "0..1", "--time", "1s", "--output", "json")
     assert done.code == 6, done.err
     assert done.out.count("the run, which took longer than 1 s,") == 2
