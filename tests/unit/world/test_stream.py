@@ -159,11 +159,20 @@ def test_a_run_over_its_budget_leaves_nothing(
     assert os.listdir(tmp_path) == []
 
 
-def crashing(path: Path, failed: OSError | None) -> None:
-    """A run that crashes after its header, perhaps for what the system has refused."""
+def crashing(path: Path, refused: OSError | None) -> None:
+    """A run that crashes after its header, perhaps for what the system has refused once."""
+
+    class Full:
+        def write(self, _: bytes) -> None:
+            raise refused or AssertionError
+
+    history = run(plan(read(TINY, "tiny.toml"), 0))
     with streamed(path) as stream:
-        stream.begin(run(plan(read(TINY, "tiny.toml"), 0)).header)
-        stream.failed = failed
+        stream.begin(history.header)
+        if refused is not None:
+            stream._file = Full()  # type: ignore[assignment]  # all of a file that is used
+            with pytest.raises(OSError, match="full"):
+                stream.record(history.events[0])
         raise ZeroDivisionError
 
 
