@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -149,7 +149,7 @@ def test_a_run_over_its_budget_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(_: Stream, event: object) -> None:
-        time.sleep(60)
+        threading.Event().wait()
 
     monkeypatch.setattr(Stream, "record", slow)
     limits = Limits(time_s=0.5)
