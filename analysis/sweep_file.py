@@ -12,6 +12,7 @@ from msgspec import Meta, field
 
 from analysis.axes import Axis, read_axis
 from analysis.conditions import Condition, read_condition
+from sim import files
 from sim.mutants.base import MUTANTS
 from sim.strategies.base import STRATEGIES
 from sim.world.config import Positive, TableRecord, Text
@@ -81,6 +82,8 @@ def load_sweep(path: str, *, outside: bool = False) -> Sweep:
     """The sweep in a file; `ScenarioError` says in one line what is wrong with it."""
     file = Path(path)
     try:
+        if (large := files.too_large(file, files.TEXT_MOST)) is not None:
+            raise ScenarioError(f"{path}: {large}")
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: {reason(error)}; name a sweep file") from None

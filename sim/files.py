@@ -19,6 +19,29 @@ ELSEWHERE: Final = "name a file that can be written, in a directory that exists"
 FREE: Final = "free some space, or name another place"
 
 
+MIB: Final = 2**20
+TEXT_MOST: Final = 64 * MIB
+"""Bytes of a scenario, a sweep or a file of SQL."""
+MEASURED_MOST: Final = 2_048 * MIB
+"""Bytes of a file of measurements."""
+HISTORY_MOST: Final = 65_536 * MIB
+"""Bytes of a history, whoever wrote it."""
+
+
+def too_large(file: str | Path, most: int) -> str | None:
+    """What is wrong with a file of more bytes than are read, before any is; None otherwise.
+
+    Raises `OSError` where there is no such file.
+    """
+    size = os.stat(file).st_size
+    return None if size <= most else larger(size, most)
+
+
+def larger(size: int, most: int) -> str:
+    """Size, bound and remedy, in words."""
+    return f"has {size:,} bytes, more than {most:,} are not read; split it, or take less of it"
+
+
 class WriteError(ValueError):
     """A file that cannot be written; the message is one line with a remedy."""
 

@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+from sim import files
 from sim.cli import documents
 from sim.cli.problems import InputError, note
 from sim.world import abort_share, compat
@@ -93,7 +94,12 @@ def _source(file: str) -> Source:
     """A file with its text; `-` is the standard input."""
     try:
         if file == STDIN:
-            return Source("stdin", sys.stdin.read())
+            text = sys.stdin.read(files.TEXT_MOST + 1)
+            if len(text) > files.TEXT_MOST:
+                raise InputError(f"stdin: {files.larger(len(text), files.TEXT_MOST)}")
+            return Source("stdin", text)
+        if (large := files.too_large(file, files.TEXT_MOST)) is not None:
+            raise InputError(f"{file}: {large}")
         return Source(file, Path(file).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sim import files
 from sim.columns import judge as in_memory
 from sim.columns import store
 from sim.columns.history import HistoryError
@@ -18,6 +19,8 @@ def recognises(head: bytes) -> bool:
 
 def judge(path: str, model: str) -> Report:
     """Read and judge a file; `ForeignError` if it is none, or its columns make no history."""
+    if Path(path).exists() and (large := files.too_large(path, files.HISTORY_MOST)) is not None:
+        raise ForeignError(path, 0, large)
     try:
         return report(in_memory.judge(store.read(Path(path)), model), path)
     except HistoryError as wrong:

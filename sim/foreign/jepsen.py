@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from sim import files
 from sim.columns.classify import other_names
 from sim.columns.cycles import Cycle, Search, find_cycles
 from sim.columns.edges import Edges
@@ -66,6 +67,8 @@ def recognises(head: bytes) -> bool:
 def load(path: str) -> Transactions:
     """The transactions of a file; `ForeignError` if there is nothing to be judged in it."""
     try:
+        if (large := files.too_large(path, files.HISTORY_MOST)) is not None:
+            raise ForeignError(path, 0, large)
         data = Path(path).read_bytes()
     except OSError as error:
         why = error.strerror or type(error).__name__

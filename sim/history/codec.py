@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import msgspec
 
-from sim.files import beside, make_folder
+from sim import files
+from sim.files import beside, make_folder, too_large
 from sim.history import parquet
 from sim.history.events import (
     AnyEvent,
@@ -147,6 +148,8 @@ def save(history: History, path: str | Path) -> None:
 def load(path: str | Path) -> History:
     """Read a history back; `BadHistory` unless it is whole and its digest agrees."""
     try:
+        if (why := too_large(path, files.HISTORY_MOST)) is not None:
+            raise BadHistory(path, 0, why)
         data = Path(path).read_bytes()
     except OSError as error:
         why = error.strerror or type(error).__name__

@@ -18,6 +18,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
+from sim import files
 from sim.model.records import Record
 from sim.world.problems import ScenarioError, near
 
@@ -57,6 +58,8 @@ class Measured(Record, frozen=True):
 
 def text_of(file: Path) -> str:
     """The content of a measurement file as CSV; `OSError` where it cannot be read."""
+    if (large := files.too_large(file, files.MEASURED_MOST)) is not None:
+        raise ScenarioError(f"{file.name}: {large}")
     if file.suffix.lower() in {".parquet", ".pq"}:
         return _as_csv(file)
     return file.read_text("utf-8")

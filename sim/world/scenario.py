@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
+from sim import files
 from sim.model.programs import Step
 from sim.model.records import Record
 from sim.world import bounds, checks, config
@@ -166,6 +167,8 @@ def override(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
 def with_migration(scenario: Scenario, file: str) -> Scenario:
     """The same scenario, its DDL replaced by the statements of a file."""
     try:
+        if (large := files.too_large(file, files.TEXT_MOST)) is not None:
+            raise ScenarioError(f"--migration {file}: {large}")
         text = FilePath(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"--migration {file}: {reason(error)}") from None

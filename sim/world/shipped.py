@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import sim
+from sim import files
 from sim.world.files import reason
 from sim.world.problems import ScenarioError
 from sim.world.scenario import Scenario, read
@@ -67,6 +68,8 @@ def _near(name: str) -> str:
 
 def _load(file: Path, name: str, overrides: Mapping[str, Any] | None, *, outside: bool) -> Scenario:
     try:
+        if (large := files.too_large(file, files.TEXT_MOST)) is not None:
+            raise ScenarioError(f"{name}: {large}")
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{name}: {reason(error)}") from None
