@@ -110,7 +110,7 @@ def test_advice_is_read_without_json(tmp_path: Path) -> None:
     assert page.count("<svg") == 1
     assert "{" not in plain.replace(plain[: plain.index("Recommendation")], "")
     assert ddlsim("plot", "tune", str(tmp_path)).code == 0
-    assert "recommended 60 ms" in (tmp_path / "tune.svg").read_text("utf-8")
+    assert "recommended: 60 ms" in (tmp_path / "tune.svg").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
