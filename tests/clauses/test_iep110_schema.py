@@ -87,8 +87,8 @@ def test_changes_of_other_objects_do_not_matter() -> None:
     schema = "CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE b (id INT PRIMARY KEY, v INT);"
     harm = "ALTER TABLE b DROP COLUMN v; CREATE UNIQUE INDEX i ON b (id); DROP TABLE b"
     tables = lint(schema, harm)["tables"]
-    assert tables["a"] == {"forward_compatible": True, "because": None}
-    assert tables["b"] == {"forward_compatible": False, "because": 0}
+    assert (tables["a"]["forward_compatible"], tables["a"]["backward_compatible"]) == (True, True)
+    assert (tables["b"]["forward_compatible"], tables["b"]["because"]) == (False, 0)
     two = T + "CREATE TABLE b (id INT PRIMARY KEY);"
     steps = path("DROP TABLE b", "ALTER TABLE t ADD COLUMN a INT", schema=two)
     assert [step.object_id for step in steps] == [1]

@@ -56,11 +56,12 @@ def a_node(dice: Random, number: int, skew: int) -> Node:
     if dice.random() < 0.2:
         return Node(f"D{number}", "D(any)", number, begins_at, ends_at, None, UPDATE)
     told = dice.random() < 0.9
-    return Node(f"T{number}", "T", number, begins_at, ends_at if told else None, None, None)
+    return Node(f"T{number}", "T", number, begins_at, ends_at if told else None, TRANSACTION, None)
 
 
 UPDATE: Any = object()
-"""All that is asked of it is whether there is one."""
+TRANSACTION: Any = object()
+"""All that is asked of either is whether there is one."""
 
 
 def plain(graph: Graph, *, strict: bool) -> Any:

@@ -30,9 +30,9 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spec_oracle, "domain", fresh)
 
 
-def noticed(rules: tuple[Rule, ...] = IEP) -> bool:
+def noticed(rules: tuple[Rule, ...] = IEP.rules) -> bool:
     """Whether the rule table and the oracle differ anywhere on the small universe."""
-    return next(differences(SMALL, rules), None) is not None
+    return next(differences(SMALL, IEP._replace(rules=rules)), None) is not None
 
 
 def put(place: Any, name: str, value: Any) -> Patch:
@@ -64,12 +64,14 @@ def test_nothing_broken_nothing_different() -> None:
 
 @pytest.mark.parametrize("clause", CLAUSES)
 def test_a_rule_that_says_the_contrary_is_noticed(clause: str) -> None:
-    assert noticed(tuple(flipped(rule, clause) for rule in IEP))
+    assert noticed(tuple(flipped(rule, clause) for rule in IEP.rules))
 
 
-@pytest.mark.parametrize("left_out", range(len(IEP)), ids=lambda number: IEP[number].__name__)
+@pytest.mark.parametrize(
+    "left_out", range(len(IEP.rules)), ids=lambda number: IEP.rules[number].__name__
+)
 def test_a_rule_that_is_left_out_is_noticed(left_out: int) -> None:
-    assert noticed(IEP[:left_out] + IEP[left_out + 1 :])
+    assert noticed(IEP.rules[:left_out] + IEP.rules[left_out + 1 :])
 
 
 def by_name_only(before: ColumnType, after: ColumnType) -> bool:

@@ -77,6 +77,9 @@ def test_every_clause_that_is_modelled_is_shown() -> None:
 # --- breaches that are no violations -------------------------------------------------------------
 
 BREACHES = {
+    "iep98/corrected_twice": {("I4", "out_of_assumption"), ("I3", "out_of_assumption")},
+    "iep98/using_safe_time": {("I11", "accepted")},  # it waits longer than DD allows for
+    "iep98/using_safe_time_csmax": {("I11", "accepted")},
     "iep98/naive_future": {("I1", "out_of_assumption"), ("I11", "out_of_assumption")},
     "iep98/naive_future_skew": {("I1", "out_of_assumption")},
     "iep98/skew_beyond_csmax": {("I4", "out_of_assumption"), ("I3", "accepted")},
@@ -197,6 +200,7 @@ BY_RULE: dict[str, dict[str, Callable[..., Any]]] = {
     "iep110/zones": {"commit_schema": whole_catalog},
 }
 OTHERWISE = {
+    "iep98/corrected_twice",
     "iep98/skew_beyond_csmax",
     "iep110/ddl_refused",
     "iep110/option_1_switch",
@@ -234,6 +238,13 @@ def test_within_the_bound_the_client_sees_its_own_ddl() -> None:
     """The clocks of skew_beyond_csmax under a CSmax that they keep."""
     found = overridden("iep98/skew_beyond_csmax", {"protocol.max_clock_skew_ms": 60})
     assert [unexpected.split()[3] for unexpected in found.unexpected] == ["d", "r1", "r2"]
+    assert found.runs[0].violations == ()
+
+
+def test_within_the_bound_over_time_two_corrections_hide_no_ddl() -> None:
+    """The clocks of corrected_twice under a CSmax that they keep over time: 14 ms."""
+    found = overridden("iep98/corrected_twice", {"protocol.max_clock_skew_ms": 14})
+    assert [unexpected.split()[3] for unexpected in found.unexpected] == ["d"]
     assert found.runs[0].violations == ()
 
 

@@ -52,7 +52,7 @@ def test_a_sweep_is_ended_in_the_middle_of_its_parts(
 def words_of(verb: str, folder: Path) -> tuple[str, ...]:
     """A command whose tasks are at work for long."""
     if verb == "tune":
-        return ("tune", "--delays", small_delays(folder), "--seeds", "100000", *ON_SPARK)
+        return ("tune", "--delays", small_delays(folder), "--seeds", "20000", *ON_SPARK)
     assert ddlsim("run", tiny(folder), "--out", str(folder / "ran")).code == 0
     return ("check", *[str(folder / "ran" / "seed-0.jsonl")] * 5_000, *ON_SPARK)
 
