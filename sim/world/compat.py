@@ -34,7 +34,7 @@ from sim import sql
 from sim.model.clauses import CLAUSES
 from sim.model.ddl import ObjectChange, ObjectCreated
 from sim.model.ops import Get, Scan
-from sim.model.schema import Zone
+from sim.model.schema import View, Zone
 from sim.protocol.as_shipped import NO_TABLE_VERSION
 from sim.protocol.catalog import Snapshot
 from sim.protocol.compatibility import IEP, RULES, RuleSet, RuleVerdict, judge_step
@@ -194,6 +194,7 @@ class _Migration:
         self._followed: dict[int, str] = {}
         self._because: dict[int, int] = {}
         self._changed: dict[int, int] = {}
+        self._reads: dict[int, tuple[int, ...]] = {}
         self._statements: list[Report] = []
 
     def assume(self, file: str, parsed: sql.Parsed) -> None:
@@ -209,6 +210,8 @@ class _Migration:
         for found in self._snapshot.objects():
             if not isinstance(found, Zone):
                 self._followed.setdefault(found.id, self._shown(found.name))
+                if isinstance(found, View):  # a transaction that uses it enlists what it reads
+                    self._reads.setdefault(found.id, found.tables)
 
     def judge(self, file: str, parsed: sql.Parsed, ignored: Ignored | None = None) -> None:
         """Build a statement of the migration and note what the rules say."""
@@ -261,7 +264,8 @@ class _Migration:
         """What has been found, in the shape of the interface."""
         tables: dict[str, Report] = {}
         for object_id, name in self._followed.items():
-            because, changed = self._because.get(object_id), self._changed.get(object_id)
+            because = self._first(self._because, object_id)
+            changed = self._first(self._changed, object_id)
             if name in tables and (because is None or tables[name]["because"] is not None):
                 continue  # two tables bore this name one after the other: the first "no" stays
             tables[name] = {
@@ -276,6 +280,11 @@ class _Migration:
             "statements": self._statements,
             "tables": tables,
         }
+
+    def _first(self, statements: dict[int, int], object_id: int) -> int | None:
+        """The first statement that concerns an object, or a table that it reads [110.view]."""
+        used = (object_id, *self._reads.get(object_id, ()))
+        return min((statements[one] for one in used if one in statements), default=None)
 
     def _build(self, parsed: sql.Parsed) -> Built | NoOp | Refused:
         assert not isinstance(parsed.statement, Get | Scan), "a script passes over queries"

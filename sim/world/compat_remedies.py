@@ -98,11 +98,14 @@ def _retyped(name: str, column: str, changes: Sequence[SimpleChange]) -> list[St
     found = next(
         one for one in changes if isinstance(one, ColumnAltered) and one.before.name == column
     )
-    kind = f"{found.after.type}"
-    if found.after.default is not None:
-        kind += f" DEFAULT {_literal(found.after.default)}"
-    tighten = found.before.nullable and not found.after.nullable
-    return _moved(name, column, f"{column}_new", kind, rename=True, tighten=tighten)
+    steps = _moved(name, column, f"{column}_new", str(found.after.type), rename=True)
+    after = found.after
+    alter = f"ALTER TABLE {name} ALTER COLUMN {column}"
+    if not after.nullable:
+        steps.append(step("tighten it", f"{alter} SET NOT NULL"))
+    if after.default is not None:  # given earlier, old rows would show it and not their values
+        steps.append(step("give it its default", f"{alter} SET DEFAULT {_literal(after.default)}"))
+    return steps
 
 
 def _literal(value: Value) -> str:
@@ -126,28 +129,23 @@ def _column_renamed(change: ObjectChange, column: str) -> list[Step]:
     return _moved(change.name, found.old_name, found.new_name, kind, rename=False)
 
 
-def _moved(
-    name: str, old: str, new: str, kind: str, *, rename: bool, tighten: bool = False
-) -> list[Step]:
-    """A column moved to another one: expand, backfill, switch, contract."""
-    bare = kind.partition(" DEFAULT ")[0]
+def _moved(name: str, old: str, new: str, kind: str, *, rename: bool) -> list[Step]:
+    """A column moved to another one: expand, backfill, switch, drain, contract."""
     steps = [
         step("add a nullable column", f"ALTER TABLE {name} ADD COLUMN {new} {kind}"),
         step(f"deploy clients that write both {old} and {new}"),
         step("copy the old rows (backfill)",
-             f"UPDATE {name} SET {new} = CAST({old} AS {bare}) WHERE {new} IS NULL"),
+             f"UPDATE {name} SET {new} = CAST({old} AS {kind}) WHERE {new} IS NULL"),
         step(f"deploy clients that use {new} only"),
         _drain(name),
         step("drop the old column", f"ALTER TABLE {name} DROP COLUMN {old}"),
     ]  # fmt: skip
-    if tighten:
-        sql = f"ALTER TABLE {name} ALTER COLUMN {new} SET NOT NULL"
-        steps.append(step("tighten the new one", sql))
     if rename:
-        steps.append(
-            step("rename it, which is compatible by the rules of IEP-110",
-                 f"ALTER TABLE {name} RENAME COLUMN {new} TO {old}")
-        )  # fmt: skip
+        steps += [
+            step(f"deploy clients that know {new} as {old} too"),
+            _drain(name),
+            step("rename it", f"ALTER TABLE {name} RENAME COLUMN {new} TO {old}"),
+        ]
     return steps
 
 

@@ -241,3 +241,11 @@ def test_from_scratch_the_first_harm_to_a_name_stays() -> None:
     assert tables(lint_from_scratch(dropped)) == {"a": 1}
     late = "CREATE TABLE a (id INT); ALTER TABLE a RENAME TO b; CREATE TABLE a (id INT, v INT);"
     assert tables(lint_from_scratch(late + "ALTER TABLE a DROP COLUMN v")) == {"a": 1}
+
+
+def test_a_view_is_used_with_the_tables_that_it_reads() -> None:
+    """A transaction that used the view has enlisted log beside it [110.view]."""
+    schema = "CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE VIEW w AS SELECT id FROM t"
+    found = lint(schema, "CREATE TABLE u (id INT); ALTER TABLE t DROP COLUMN v")["tables"]
+    assert [found[name]["because"] for name in ("t", "w")] == [1, 1]
+    assert found["w"]["changed_by"] == 1

@@ -78,3 +78,13 @@ def test_a_statement_of_several_changes_is_taken_apart() -> None:
 
 def test_what_is_compatible_needs_no_remedy() -> None:
     assert remedy_of("ALTER TABLE t ADD COLUMN z INT", "iep") == []
+
+
+def test_a_default_comes_after_the_old_rows_were_copied() -> None:
+    """Given with the new column, old rows would show it, and no backfill would touch them."""
+    steps = remedy_of("ALTER TABLE t ALTER COLUMN x SET DATA TYPE SMALLINT", "iep")
+    sqls = [one["sql"] for one in steps if one["sql"]]
+    assert sqls[0] == "ALTER TABLE t ADD COLUMN x_new SMALLINT"
+    assert sqls[-1] == "ALTER TABLE t ALTER COLUMN x SET DEFAULT 1"
+    copied = next(at for at, one in enumerate(sqls) if one.startswith("UPDATE"))
+    assert 0 < copied < len(sqls) - 1
