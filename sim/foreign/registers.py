@@ -63,9 +63,12 @@ class Registers:
         self.of_key: Array = known // (len(self.values) + 1)
         self.initial: Array = known % (len(self.values) + 1) == 0
         writes = Writes(history, value)
-        self.twice: Array = writes.twice
+        nil = np.flatnonzero(none & (history.kind != READ))  # each key has it at first
+        self.twice: Array = np.union1d(writes.twice, nil)
         self.doubtful: Array = np.zeros(len(known), np.bool_)
         self.doubtful[self.version[writes.shared]] = True
+        self.doubtful[self.version[nil]] = True
+        self.initial &= ~self.doubtful
         written = np.flatnonzero(history.kind != READ)
         self.write: Array = np.full(len(known), NONE)
         self.write[self.version[written]] = writes.of(history.key[written], value[written])
@@ -189,7 +192,7 @@ def infer(history: Transactions, model: Model) -> Known:
     if len(registers.twice):
         op = int(registers.twice[0])
         inferred.open.append(
-            f"{len(registers.twice)} writes of a value that was written to its key before, the "
+            f"{len(registers.twice)} writes of a value that its key had before, the "
             f"first one {brief(history.value[op])} to key "
             f"{brief(history.keys[int(history.key[op])])} by {history.name(int(history.tx[op]))}: "
             "whose value was read is not certain"
