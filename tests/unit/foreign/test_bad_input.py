@@ -56,7 +56,7 @@ def test_what_cannot_be_judged_is_an_error_that_names_the_place(text: str, said:
         (GOOD.replace(":index 7}", ":index 6}"), "index 6 stands at line 7 already"),
         (lines("0 ok [[:r 1 [5]]]"), "that it never asked for"),
         (lines("0 ok [[:append 1 1]]", "1 ok [[:append 1 1]]"), "appended to its key before"),
-        (lines("0 ok [[:w 1 1]]", "1 ok [[:w 1 1]]"), "written to its key before"),
+        (lines("0 ok [[:w 1 1]]", "1 ok [[:w 1 1]]"), "that its key had before"),
     ],
 )
 def test_what_is_unreadable_in_part_is_unknown(text: str, said: str) -> None:
