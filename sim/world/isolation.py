@@ -143,6 +143,8 @@ def _death(status: int, limits: Limits) -> tuple[Loss, str]:
         return _too_large(limits)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
+        if limits.memory_mib is not None and number in (signal.SIGSEGV, signal.SIGABRT):
+            return _too_large(limits)  # an interpreter that could not even tell its want of memory
         name = signal.Signals(number).name
         return "died", f"its process was killed by signal {number} ({name})"
     return "died", f"its process exited with code {os.WEXITSTATUS(status)}"

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sim.history.figures import Figures
+from sim.strategies.base import STRATEGIES
 from tests.unit.cli.command import ROOT, ddlsim, process, tiny
 
 NEGATIVE = "negative/reads_newer_rows"
@@ -68,8 +69,9 @@ def stuck(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def crashing(tmp_path: Path) -> tuple[str, ...]:
+def crashing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """A run of the tiny scenario under a design that breaks an assertion."""
+    monkeypatch.setattr(STRATEGIES, "_items", dict(STRATEGIES._items))  # gone after the test
     plugin = tmp_path / f"broken_{tmp_path.name}.py"
     plugin.write_text(CRASHING.replace('"broken"', f'"{plugin.stem}"'), "utf-8")
     return (tiny(tmp_path), "--load", str(plugin), "--strategy", plugin.stem)
