@@ -18,7 +18,7 @@ from sim.checkers.spec_oracle import breach
 from sim.checkers.spec_tuples import Given, Operation, State, executed, forbidden, upgraded_row
 from sim.checkers.types import Datum, Repeated, domain, holds, read
 from sim.model.ddl import ColumnAltered, ColumnRenamed, ObjectChange, SimpleChange
-from sim.model.schema import TEMPORAL_TYPES, ColumnType, SchemaObject, Table
+from sim.model.schema import TEMPORAL_TYPES, ColumnType, SchemaObject, Table, View
 from sim.protocol.column_types import convertible
 from sim.protocol.compatibility import IGNITE3, is_forward_compatible, judge, judge_step
 from sim.protocol.ddl import Built
@@ -84,9 +84,17 @@ def compatible(change: ObjectChange) -> bool:
 
 
 def told_by_oracle(texts: tuple[str, ...]) -> dict[str, bool]:
-    """What becomes of transactions on each object of the schema, by the oracle."""
+    """What becomes of transactions on each object of the schema, by the oracle.
+
+    A transaction that uses a view uses the tables that the view reads [110.view].
+    """
     doomed = {change.object_id for change in steps_of(*texts) if not compatible(change)}
-    return {one.name: one.id not in doomed for one in START.objects() if one.name != "default"}
+    used = {
+        one.name: {one.id, *(one.tables if isinstance(one, View) else ())}
+        for one in START.objects()
+        if one.name != "default"
+    }
+    return {name: doomed.isdisjoint(ids) for name, ids in used.items()}
 
 
 def told_by_linter(report: Report) -> dict[str, bool]:
