@@ -30,35 +30,55 @@ def differing(entries: Entries, first: Array, last: Array) -> list[tuple[int, st
     """The transactions, by place, whose completion tells another thing than was asked, and what.
 
     `first` and `last` are the entries of invocations and completions, -1 where there is none. A
-    completion that tells nothing is no matter of this.
+    completion that tells nothing is no matter of this. What was asked for has no value of a read:
+    Jepsen writes nil there, other recorders an empty list, or what was answered.
     """
-    pairs = np.flatnonzero((first >= 0) & (last >= 0)).tolist()
-    asked = [entries.values[at] for at in first[pairs].tolist()]
-    told = [entries.values[at] for at in last[pairs].tolist()]
+    places = np.flatnonzero(first >= 0).tolist()
+    asked = [entries.values[at] for at in first[places].tolist()]
+    told = [entries.values[at] if at >= 0 else None for at in last[places].tolist()]
     raw = [
         at
         for at, (one, other) in enumerate(zip(asked, told, strict=True))
         if isinstance(one, bytes) and isinstance(other, bytes)
     ]
     same = set(_alike([asked[at] for at in raw], [told[at] for at in raw], raw))
-    left = [at for at in range(len(pairs)) if at not in same and told[at] is not None]
+    both = enumerate(zip(asked, told, strict=True))
+    left = [at for at, pair in both if at not in same and pair != (None, None)]
     ones, others = read([asked[at] for at in left]), read([told[at] for at in left])
     found = []
     for at, one, other in zip(left, ones, others, strict=True):
-        if _shape(one) != _shape(other):
-            found.append((pairs[at], f"asked for {_few(one)}, and the answer is {_few(other)}"))
+        if other is not None and _shape(one) != _shape(other):
+            what = f"asked for {_few(one)}, and the answer is {_few(other)}"
+        elif (early := _read_early(one, other)) is not None:
+            what = f"asked for {_few(early)}: the value of a read stands there before its answer"
+        else:
+            continue
+        found.append((places[at], what))
     return found
 
 
 def _alike(asked: list[bytes], told: list[bytes], places: list[int]) -> list[int]:
-    """The places at which the texts are the same but for what was read."""
+    """The places at which the texts are the same but for what was read, which asks for nil."""
     if not asked:
         return []
-    without = [_READ.sub(rb"\1nil", b"\n".join(texts)).split(b"\n") for texts in (asked, told)]
-    if len(without[0]) != len(asked) or len(without[1]) != len(told):
+    without = _READ.sub(rb"\1nil", b"\n".join(told)).split(b"\n")
+    if len(without) != len(told):
         return []
-    both = zip(places, *without, strict=True)
-    return [place for place, one, other in both if one == other]
+    both = zip(places, asked, told, without, strict=True)
+    return [place for place, one, other, bare in both if one in (bare, other)]
+
+
+def _read_early(asked: Any, told: Any) -> Any:
+    """An operation that has the value of a read before there is an answer; None if none has."""
+    if not isinstance(asked, list):
+        return None
+    for at, one in enumerate(asked):
+        if not isinstance(one, list) or len(one) != 3 or not _is_read(one[0]):
+            continue
+        answered = told[at][2] if isinstance(told, list) else None
+        if one[2] not in (None, []) and hashable(one[2]) != hashable(answered):
+            return one
+    return None
 
 
 def _shape(value: Any) -> Any:
@@ -73,7 +93,11 @@ def _part(one: Any) -> Any:
         return hashable(one)
     name = one[0].removeprefix(":")
     key = hashable(one[1])
-    return (name, key) if one[0] in _READS else (name, key, hashable(one[2]))
+    return (name, key) if _is_read(one[0]) else (name, key, hashable(one[2]))
+
+
+def _is_read(function: Any) -> bool:
+    return isinstance(function, str) and function in _READS
 
 
 def _few(value: Any) -> str:

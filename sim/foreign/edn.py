@@ -31,6 +31,7 @@ WANTED: Final = {
 }
 MOST_SHAPES: Final = 12
 NAMES: Final = ("type", "process", "value", "index")
+FIELDS: Final = (*NAMES, "f")
 _CODES: Final = {name.encode(): code for name, code in TYPES.items()}
 
 _KEY: Final = re.compile(rb"%b:([\w./?*+!<>=-]++)%b" % (GAP, GAP))
@@ -139,8 +140,11 @@ class _Reader:
         """One entry of a look that is new, or of none."""
         try:
             parts = _apart(form)
-            known = {name: parts[name.encode()] for name in NAMES if name.encode() in parts}
-            fields = {name: _field(name, part) for name, part in known.items()}
+            known = {name: parts[name.encode()] for name in FIELDS if name.encode() in parts}
+            if b"process" in parts and _KEYWORD.match(parts[b"process"].strip()):
+                fields = _unread(known)
+            else:
+                fields = {name: _field(name, part) for name, part in known.items()}
         except ValueError as error:
             why = f"unreadable entry ({error})"
             self._entries.troubles.append(Trouble(line, f"{why}: {shown(form)}"))
@@ -214,7 +218,17 @@ def _field(name: str, part: bytes) -> Any:
     """One field read; operations of an ordinary look stay bytes."""
     if name == "value" and part != b"nil" and _VALUE.fullmatch(part):
         return part
+    if name == "f" and _KEYWORD.fullmatch(part.strip()):
+        return part.strip().decode("utf-8", "replace")
     return plain(_parsed(part))
+
+
+def _unread(known: dict[str, bytes]) -> dict[str, Any]:
+    """The fields of what is no client's; its value, which may be anything, stays bytes."""
+    return {
+        name: part if name == "value" and part.strip() != b"nil" else _field(name, part.strip())
+        for name, part in known.items()
+    }
 
 
 def _parsed(part: bytes) -> Any:

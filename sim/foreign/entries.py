@@ -2,10 +2,14 @@
 
 Each is an invocation or a completion (`ok`, `fail`, `info`) of one process. What the nemesis did
 is left out: it belongs to no transaction. Its process is a keyword; JSON, which has none, writes
-the word `nemesis`. Completions without any process, as short examples have them, are transactions
-of which neither the client nor the begin is known.
+the word `nemesis`. An entry of a keyword process that tells a transaction all the same (its `:f` is
+`:txn`, or its value has operations) is no nemesis's: Jepsen gives transactions to numbered
+processes only, so what it wrote is in doubt, and it may not vanish. Completions without any
+process, as short examples have them, are transactions of which neither the client nor the begin is
+known.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,6 +22,10 @@ INFO: Final = 3
 TYPES: Final = {"invoke": INVOKE, "ok": OK, "fail": FAIL, "info": INFO}
 
 LARGEST: Final = 10**18
+TXN: Final = frozenset({":txn", "txn"})
+OPERATIONS: Final = re.compile(rb"\[[\s,]*+:(?:r|append|w)[\s,]")
+NEMESIS: Final = frozenset({":nemesis", "nemesis"})
+NAMES: Final = frozenset({":r", "r", ":append", "append", ":w", "w"})
 
 
 @dataclass(slots=True)
@@ -57,8 +65,12 @@ class Entries:
         index = fields.get("index")
         if type(index) is not int or not 0 <= index <= LARGEST:
             index = -1
-        if self._is_nemesis(process):
-            self.passed.append(index)
+        if self._is_named(process):
+            if self._is_passed(process, fields):
+                self.passed.append(index)
+                return
+            what = f"a transaction of process {process}: those of clients have numbers"
+            self.troubles.append(Trouble(line, what))
             return
         kind = TYPES.get(str(type_).removeprefix(":"))
         if kind is None:
@@ -79,10 +91,33 @@ class Entries:
             return
         self.add(kind, process, fields.get("value"), index, line)
 
-    def _is_nemesis(self, process: Any) -> bool:
+    def _is_named(self, process: Any) -> bool:
+        """Whether a process is one that no client has: any keyword; in JSON the nemesis."""
         if not isinstance(process, str):
             return False
-        return process.startswith(":") if self.keywords else process in {"nemesis", ":nemesis"}
+        return process.startswith(":") if self.keywords else process in NEMESIS
+
+    def _is_passed(self, process: str, fields: dict[str, Any]) -> bool:
+        """Whether such a process's entry tells no transaction.
+
+        The nemesis may be given what looks like operations, for a function of its own.
+        """
+        function, value = fields.get("f"), fields.get("value")
+        if isinstance(function, str) and function in TXN:
+            return False
+        if function is None and process not in NEMESIS:
+            return value is None
+        return not has_operations(value) or (process in NEMESIS and function is not None)
+
+
+def has_operations(value: Any) -> bool:
+    """Whether a value has an operation of transactions in it."""
+    if isinstance(value, bytes):
+        return OPERATIONS.search(value) is not None
+    return isinstance(value, list) and any(
+        isinstance(one, list) and one and isinstance(one[0], str) and one[0] in NAMES
+        for one in value
+    )
 
 
 def shown(value: Any) -> str:

@@ -42,6 +42,61 @@ def test_what_a_keyword_process_did_is_passed_over(nemesis: str) -> None:
         assert verdict_of(as_json(process=word)).valid is True
 
 
+PASSED = [
+    "{:type :info, :f :kill, :value #object[x], :process :nemesis, :index 4}",
+    "{:type :info, :f :poke, :value [:n1 3], :process :chaos, :index 4}",
+]
+DOUBTFUL = [
+    "{:type :ok, :f :txn, :value [[:append 1 7]], :process :worker, :index 4}",
+    "{:type :ok, :f :txn, :value nil, :process :worker, :index 4}",
+    "{:type :ok, :value [[:append 1 7]], :process :worker, :index 4}",
+    "{:type :ok, :f :poke, :value [[:append 1 7]], :process :worker, :index 4}",
+    "{:type :info, :f :txn, :value [[:append 1 7]], :process :nemesis, :index 4}",
+    "{:type :info, :value [[:append 1 7]], :process :nemesis, :index 4}",
+]
+
+
+def test_only_what_tells_no_transaction_is_passed_over() -> None:
+    for entry in PASSED:
+        assert verdict_of(GOOD + entry).valid is True, entry
+
+
+@pytest.mark.parametrize("entry", DOUBTFUL)
+def test_a_transaction_of_a_keyword_process_does_not_vanish(entry: str) -> None:
+    verdict = verdict_of(GOOD + entry)
+    assert verdict.valid == "unknown"
+    assert any("history:5: a transaction of process :" in note for note in verdict.notes)
+
+
+@pytest.mark.parametrize("word", ["nemesis", ":nemesis"])
+def test_a_transaction_of_the_nemesis_is_doubtful_in_json_too(word: str) -> None:
+    verdict = verdict_of(as_json(process=word, f="txn", value=[["append", 1, 2]]))
+    assert verdict.valid == "unknown"
+
+
+def test_a_write_of_a_keyword_process_that_was_read_is_no_garbage() -> None:
+    wrote = lines(":worker invoke [[:append 1 7]]", ":worker ok [[:append 1 7]]")
+    verdict = verdict_of(wrote + lines("0 invoke [[:r 1 nil]]", "0 ok [[:r 1 [7]]]"))
+    assert verdict.valid == "unknown"
+    assert verdict.types == ()
+
+
+@pytest.mark.parametrize("answer", ["1 ok [[:r 1 [1]]]", "1 fail [[:r 1 nil]]", "1 info nil", ""])
+@pytest.mark.parametrize(
+    ("early", "doubt"),
+    [("nil", False), ("[]", False), ("_", True), ("[9]", True), ("7", True), ('"x"', True)],
+)
+def test_an_invocation_reads_nothing_yet(early: str, doubt: bool, answer: str) -> None:
+    asked = "0 invoke [[:append 1 1]]", "0 ok [[:append 1 1]]", f"1 invoke [[:r 1 {early}]]"
+    verdict = verdict_of(lines(*asked, *([answer] if answer else [])))
+    assert verdict.valid == ("unknown" if doubt else True)
+    assert any("before its answer" in note for note in verdict.notes) is doubt
+
+
+def test_a_recorder_may_write_the_answer_into_the_invocation() -> None:
+    assert verdict_of(GOOD.replace("[:r 1 nil]", "[:r 1 [1]]")).valid is True
+
+
 @pytest.mark.parametrize("process", ['"nemesis"', '"0"', "1.5", "[0]", "true", '"worker 3"'])
 def test_any_other_process_that_is_no_number_is_trouble(process: str) -> None:
     text = GOOD + f"{{:type :info, :f :txn, :value [[:append 1 2]], :process {process}, :index 4}}"
