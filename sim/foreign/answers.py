@@ -35,7 +35,7 @@ def differing(entries: Entries, first: Array, last: Array) -> list[tuple[int, st
     """
     places = np.flatnonzero(first >= 0).tolist()
     asked = [entries.values[at] for at in first[places].tolist()]
-    told = [entries.values[at] if at >= 0 else None for at in last[places].tolist()]
+    told: list[Any] = [entries.values[at] if at >= 0 else None for at in last[places].tolist()]
     raw = [
         at
         for at, (one, other) in enumerate(zip(asked, told, strict=True))

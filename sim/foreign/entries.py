@@ -65,7 +65,7 @@ class Entries:
         index = fields.get("index")
         if type(index) is not int or not 0 <= index <= LARGEST:
             index = -1
-        if self._is_named(process):
+        if isinstance(process, str) and self._is_named(process):
             if self._is_passed(process, fields):
                 self.passed.append(index)
                 return
@@ -91,10 +91,8 @@ class Entries:
             return
         self.add(kind, process, fields.get("value"), index, line)
 
-    def _is_named(self, process: Any) -> bool:
+    def _is_named(self, process: str) -> bool:
         """Whether a process is one that no client has: any keyword; in JSON the nemesis."""
-        if not isinstance(process, str):
-            return False
         return process.startswith(":") if self.keywords else process in NEMESIS
 
     def _is_passed(self, process: str, fields: dict[str, Any]) -> bool:

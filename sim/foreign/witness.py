@@ -12,14 +12,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from msgspec import structs
+
 from sim.checkers.base import CHECKERS, Violation
 from sim.checkers.case import Case
 from sim.checkers.own_ddl import AT_THE_PRIMARY
+from sim.foreign import witness_words
 from sim.foreign.witness_records import (
     DdlAcknowledged,
     Line,
     Log,
     Problem,
+    SchemaActivated,
     SchemaApplied,
     SchemaResolved,
     TransactionCommitted,
@@ -37,13 +41,17 @@ KEPT_OF_A_KIND: Final = 20
 
 
 class Judgement(NamedTuple):
-    """What a log shows, what could not be judged of it, and how much there was, by kind."""
+    """What a log shows, what could not be judged of it, and how much there was, by kind.
+
+    `shown` has the lines that each violation rests on, in their order.
+    """
 
     violations: tuple[Violation, ...]
     problems: tuple[Problem, ...]
     entries: int
     nodes: int
     kinds: tuple[tuple[str, int], ...] = ()
+    shown: tuple[tuple[Line, ...], ...] = ()
 
 
 def judge_file(file: str) -> Judgement:
@@ -66,9 +74,11 @@ def judge_log(log: Log) -> Judgement:
     problems = [*log.problems, *writer.silent()]
     problems.sort(key=lambda one: (not one.line, one.line))
     kinds = Counter(str(line.entry.__struct_config__.tag) for line in log.lines)
+    few = tuple(writer.told(one) for one in _few(found))
     return Judgement(
-        _few(found), tuple(problems), len(log.lines), len(nodes), tuple(sorted(kinds.items()))
-    )
+        tuple(one for one, _ in few), tuple(problems), len(log.lines), len(nodes),
+        tuple(sorted(kinds.items())), tuple(lines for _, lines in few),
+    )  # fmt: skip
 
 
 def _found(name: str, history: History) -> Iterator[Violation]:
@@ -107,6 +117,30 @@ class _Writer:
         self._whole = not log.problems  # of what is missing, any entry may be a rename or a drop
         self._noted: dict[Problem, None] = {}
         self._judged: dict[str, int] = {"I1": 0, "I4": 0, "I8": 0}
+        self._lines: dict[int, tuple[Line, AnyEvent]] = {}  # by id: an event and its line
+        activated: dict[tuple[int, int], Line] = {}
+        for line in log.lines:
+            if isinstance(entry := line.entry, SchemaActivated):
+                activated.setdefault((entry.object, entry.version), line)
+        for key, update in truth.updates.items():
+            self._lines[id(update)] = (activated[key], update)
+
+    def _of(self, line: Line, event: AnyEvent) -> AnyEvent:
+        """An event, with its line remembered."""
+        self._lines[id(event)] = (line, event)
+        return event
+
+    def told(self, found: Violation) -> tuple[Violation, tuple[Line, ...]]:
+        """A violation in the words of the log, and the lines that it rests on."""
+        lines = {
+            line.number: line
+            for event in found.witness
+            for line, _ in [self._lines.get(id(event), (None, event))]
+            if line is not None
+        }
+        inside = tuple(lines[number] for number in sorted(lines))
+        said = witness_words.summary(found, inside, self._log.clock_error_ms)
+        return structs.replace(found, summary=said), inside
 
     def _history(self) -> History:
         design = DesignHeader("witness", "a real cluster", self._log.file, "ignite", ())
@@ -122,13 +156,13 @@ class _Writer:
         for line in self._log.lines:
             match line.entry:
                 case SchemaApplied() as entry if self._known(line, entry.object, entry.version):
-                    history.events.append(self._applied(entry))
+                    history.events.append(self._of(line, self._applied(entry)))
                 case SchemaResolved() as entry if self._resolvable(line, entry):
                     self._judged["I1"] += 1
-                    history.events.append(self._resolved(entry, entry.operation))
+                    history.events.append(self._of(line, self._resolved(entry, entry.operation)))
                 case TransactionCommitted() as entry if self._committable(line, entry, commits):
                     self._judged["I8"] += 1
-                    history.events.append(self._committed(entry))
+                    history.events.append(self._of(line, self._committed(entry)))
         return history
 
     def by_clock(self) -> Iterator[History]:
@@ -149,7 +183,7 @@ class _Writer:
             for line, ack in acknowledged:
                 own = (ack.clock or ack.node) == clock
                 surely_ms = ack.wall_ms + (0 if own else self._log.clock_error_ms)
-                placed.append((surely_ms, line.number, self._acknowledged(ack)))
+                placed.append((surely_ms, line.number, self._acknowledged(line, ack)))
             for line, entry in operations:
                 if self._truth.knows(entry.object, entry.version) or not entry.object:
                     assert entry.started_ms is not None
@@ -246,12 +280,12 @@ class _Writer:
             tuple((use.object, use.version, 0) for use in entry.tables),
         )
 
-    def _acknowledged(self, entry: DdlAcknowledged) -> list[AnyEvent]:
+    def _acknowledged(self, line: Line, entry: DdlAcknowledged) -> list[AnyEvent]:
         at_us, client = self._us(entry.wall_ms), entry.clock or entry.node
         op = f"DDL {entry.object}/{entry.version}"
         sql = self._truth.statements[entry.object, entry.version]
         asked = events.Invoked(at_us, client, op, None, entry.node, "ddl", sql=sql)
-        return [asked, events.Ok(at_us, client, op)]
+        return [self._of(line, asked), self._of(line, events.Ok(at_us, client, op))]
 
     def _asked(self, line: Line, entry: SchemaResolved, clock: str) -> list[AnyEvent]:
         op = entry.operation or f"{entry.transaction}@{line.number}"
@@ -262,4 +296,4 @@ class _Writer:
             read_ts = hlc(entry.at)
             told.append(events.TxBegan(at_us, entry.transaction, entry.node, 0, read_ts=read_ts))
         asked = events.Invoked(at_us, clock, op, entry.transaction, entry.node, entry.purpose)
-        return [*told, asked, self._resolved(entry, op)]
+        return [self._of(line, one) for one in (*told, asked, self._resolved(entry, op))]

@@ -3,14 +3,17 @@
 from typing import Any, Final
 
 import msgspec
+from msgspec import structs
 
 from sim.checkers.base import Violation
-from sim.checkers.explain import timeline
 from sim.checkers.outcome import Outcome
 from sim.columns.models import DEFAULT
+from sim.foreign import witness_words
 from sim.foreign.inputs import Report
 from sim.foreign.problems import MOST, ForeignError
 from sim.foreign.witness import Judgement, judge_file
+from sim.foreign.witness_records import Line
+from sim.foreign.witness_words import shown
 
 VALID: Final = {Outcome.OK: True, Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
 
@@ -28,19 +31,19 @@ def report(judgement: Judgement) -> Report:
     outcome = Outcome.UNKNOWN if judgement.problems else Outcome.OK
     outcome = Outcome.VIOLATED if judgement.violations else outcome
     problems = tuple(str(problem) for problem in judgement.problems)
+    both = tuple(zip(judgement.violations, judgement.shown, strict=True))
     fields: dict[str, Any] = {
         "valid": VALID[outcome],
         "model": None,
-        "anomalies": [_anomaly(one) for one in judgement.violations],
-        "violations": msgspec.to_builtins(judgement.violations),
+        "anomalies": [_anomaly(*one) for one in both],
+        "violations": [_violation(*one) for one in both],
         "not": [],
         "problems": list(problems),
     }
     nodes = "1 node" if judgement.nodes == 1 else f"{judgement.nodes} nodes"
     facts = f"witness log, {judgement.entries} entries of {nodes}; judged for I1, I4 and I8"
     found = tuple(
-        (f"{one.invariant} {one.checker}: {one.kind}", _argument(one))
-        for one in judgement.violations
+        (f"{one.invariant} {one.checker}: {one.kind}", _argument(one, lines)) for one, lines in both
     )
     notes = [f"not judged: {problem}" for problem in problems[:MOST]]
     if len(problems) > MOST:
@@ -61,15 +64,21 @@ def _checked(kinds: dict[str, int]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _anomaly(found: Violation) -> dict[str, Any]:
-    seen = [getattr(event, "tx", None) for event in found.witness]
+def _anomaly(found: Violation, lines: tuple[Line, ...]) -> dict[str, Any]:
+    seen = [getattr(line.entry, "transaction", None) for line in lines]
     return {
         "type": found.kind,
         "txns": list(dict.fromkeys(tx for tx in seen if tx is not None)),
         "steps": [],
-        "explanation": _argument(found),
+        "explanation": _argument(found, lines),
     }
 
 
-def _argument(found: Violation) -> str:
-    return "\n".join((found.summary, *timeline(found.witness)))
+def _violation(found: Violation, lines: tuple[Line, ...]) -> dict[str, Any]:
+    """As the document has it; its witness is the entries of the log."""
+    told: dict[str, Any] = msgspec.to_builtins(structs.replace(found, witness=()))
+    return {**told, "witness": [witness_words.fields(line) for line in lines]}
+
+
+def _argument(found: Violation, lines: tuple[Line, ...]) -> str:
+    return "\n".join((found.summary, *(part for line in lines for part in shown(line))))

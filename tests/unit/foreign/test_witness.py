@@ -1,6 +1,8 @@
 """Witness logs: each invariant has its example, nothing else is accused, doubt is never "ok"."""
 
+import json
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from sim.checkers.base import CHECKERS
 from sim.checkers.case import Case
-from sim.foreign import witness
+from sim.foreign import witness, witness_report
 from sim.foreign.problems import ForeignError
 from sim.foreign.witness_records import hlc
 from sim.world.plan import plan
@@ -101,6 +103,43 @@ def test_on_two_clocks_only_what_is_further_apart_than_their_error() -> None:
 
 def test_read_only_transactions_may_read_the_past() -> None:
     assert own_ddl(read_only=True) == []
+
+
+# --- what is printed -----------------------------------------------------------------------------
+
+LATE = "late-update"
+
+
+def printed(name: str) -> tuple[str, str]:
+    """The argument of an example, or of one made of it, and the text of its log."""
+    entries = shipped("clean" if name == LATE else name)
+    if name == LATE:
+        [late] = [one for one in entries if of("schema_applied", node="n3", version=2)(one)]
+        last = max(at for at, entry in enumerate(entries) if entry.get("node") == "n3")
+        late = {**late, "hlc": entries[last]["hlc"]}
+        rest = without(of("schema_applied", node="n3", version=2))
+        entries = [*rest[:last], late, *rest[last:]]
+    if name == "own_ddl":
+        looked = of("schema_resolved", transaction="T2")
+        later = {"clock": "app-2", "started_ms": 1763700000548}
+        entries = [{**one, **later} if looked(one) else one for one in entries]
+    found = witness_report.report(judged(entries))
+    [[_, said]] = found.found
+    assert found.fields["anomalies"][0]["explanation"] == said
+    for told in found.fields["violations"][0]["witness"]:
+        line = entries[told.pop("line") - 1]
+        assert told == line
+    return said, json.dumps(entries)
+
+
+@pytest.mark.parametrize("name", [*witness.JUDGES, LATE])
+def test_only_what_the_log_says_is_printed(name: str) -> None:
+    said, log = printed(name)
+    assert "Tm" not in said
+    assert "catalog version" not in said
+    for number in re.findall(r"\d{4,}", said):
+        assert number in log, number
+    assert re.search(r"line \d+: schema_", said)
 
 
 # --- what cannot be judged -----------------------------------------------------------------------
