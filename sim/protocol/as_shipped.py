@@ -70,10 +70,16 @@ def each_step_as_shipped(steps: Steps) -> Reason | None:
 
 
 def allow_what_widens(change: SimpleChange) -> str | None:
-    """A DDL may only widen a type, and by the rules of the shipped code."""
-    for verdict in judge(change, "table", IGNITE3) if isinstance(change, ColumnAltered) else ():
-        if verdict.clause == "110.column.type" and not verdict.compatible:
-            return verdict.reason
+    """A DDL may only widen a column: its type by the shipped rules, and NOT NULL to NULL."""
+    if not isinstance(change, ColumnAltered):
+        return None
+    for verdict in judge(change, "table", IGNITE3):
+        if verdict.compatible:
+            continue
+        if verdict.clause == "110.column.type":
+            return f"column {change.before.name!r}: {verdict.reason}"
+        if verdict.clause == "110.column.nullable":
+            return f"column {change.before.name!r}: the shipped code adds no NOT NULL to a column"
     return None
 
 

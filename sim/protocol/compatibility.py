@@ -48,9 +48,10 @@ from sim.model.ddl import (
     ZoneAltered,
 )
 from sim.model.pending import ColumnConfirmed, ColumnPending
-from sim.model.schema import TEMPORAL_TYPES
+from sim.model.schema import TEMPORAL_TYPES, ColumnType
 from sim.protocol.by_name import difference
 from sim.protocol.column_types import fits_as_text, longest_text, same_default, widens
+from sim.protocol.type_examples import longest_value, outside
 
 
 class RuleVerdict(NamedTuple):
@@ -173,21 +174,36 @@ def _column_type(change: SimpleChange, _: str) -> RuleVerdict | None:
     if not isinstance(change, ColumnAltered) or change.before.type == change.after.type:
         return None
     before, after = change.before.type, change.after.type
+    exact = True
     if widens(before, after):
-        exact, reason = True, f"every {before} is a {after}"
+        reason = f"every {before} is {a(after)}"
     elif fits_as_text(before, after):
-        exact, reason = True, f"every {before} fits {after} as text"
-    elif after.name == "VARCHAR" and before.name != "VARCHAR":
-        exact, reason = False, f"a {before} can take {longest_text(before)} characters"
+        reason = f"every {before} fits {after} as text"
     else:
-        exact, reason = False, f"not every {before} is a {after}"
+        exact, reason = False, _why_inexact(before, after)
     return RuleVerdict("110.column.type", exact, reason, change.before.name)
+
+
+def _why_inexact(before: ColumnType, after: ColumnType) -> str:
+    """A value that does not fit, or that the document's list lacks the change."""
+    if after.name == "VARCHAR" and before.name != "VARCHAR":
+        size = longest_text(before)
+        return f"{longest_value(before)} is {a(before)} whose text takes {size} characters"
+    value = outside(before, after)
+    if value is None:
+        return f"no rule of IEP-110 makes {before} to {after} compatible"
+    return f"{value} is {a(before)} and no {after}"
+
+
+def a(column_type: ColumnType) -> str:
+    """A type with its article."""
+    return f"{'an' if column_type.name == 'INTEGER' else 'a'} {column_type}"
 
 
 def _column_type_as_shipped(change: SimpleChange, kind: str) -> RuleVerdict | None:
     """Like `_column_type`, without text for everything and without longer fractions of a second."""
     verdict = _column_type(change, kind)
-    if verdict is None or not verdict.compatible or not isinstance(change, ColumnAltered):
+    if verdict is None or not isinstance(change, ColumnAltered):
         return verdict
     before, after = change.before.type, change.after.type
     if widens(before, after) and before.name not in TEMPORAL_TYPES:

@@ -7,9 +7,9 @@ judged at all. An operation's schema is compared after its locks, and only if th
 found or to be left; until then only the table's existence is. What a read finds is judged before
 that, so a newer row is told as such. Indexes and names make no table version: operations do not
 notice them, the commit does. A statement is one difference of the table before and after it, column
-by column of equal names, and types only become wider. A one-phase write whose leader lacks the
-metadata for its stamp is tried again, up to its time limit. Open transactions are not marked when a
-change activates.
+by column of equal names, and columns only become wider: their types by rules of their own, and no
+NOT NULL is added. A one-phase write whose leader lacks the metadata for its stamp is tried again,
+up to its time limit. Open transactions are not marked when a change activates.
 
 What it claims: a new leader of the meta storage trusts its own clock; only a leader that was handed
 the leadership was handed the time too. So stamps rise, and everything that rests on the order of

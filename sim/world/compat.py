@@ -12,8 +12,10 @@ statement and commits after the last? Tables are followed by their ids, so that 
 and another table under an old name, mislead nobody. A table that no statement touches is safe
 [110.compat.scope]. Views count as tables [110.view].
 
-The baseline `b12` is `iep` where a table may get a NOT NULL column without default, which it can
-while it is empty [110.later.2]; here every table is taken to be so.
+A baseline is the rules of a design and what its catalog refuses, by the very functions with which
+the simulator runs it. `ignite3` refuses types that do not become wider, and SET NOT NULL. `b12` is
+`iep` where a table may get a NOT NULL column without default, which it can while it is empty
+[110.later.2]; here every table is taken to be so.
 
 *Backward* [110.back]: may a transaction that used the table before a statement still read or write
 there after it? By IEP-110 never; Ignite 3 as shipped counts some changes as no new version of the
@@ -37,9 +39,11 @@ from sim.model.ops import Get, Scan
 from sim.model.schema import View, Zone
 from sim.protocol.as_shipped import NO_TABLE_VERSION
 from sim.protocol.catalog import Snapshot
-from sim.protocol.compatibility import IEP, RULES, RuleSet, RuleVerdict, judge_step
+from sim.protocol.compatibility import RULES, RuleSet, RuleVerdict, judge_step
 from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.flows import allowed
 from sim.protocol.mandatory_columns import adds_mandatory_columns
+from sim.strategies.base import STRATEGIES
 from sim.units import Timestamp
 from sim.world.compat_remedies import remedy, remedy_of_refused
 
@@ -49,8 +53,23 @@ REFUSED: Final = 3
 """The exit code where the catalog refuses a statement."""
 ON_EMPTY_TABLES: Final = "b12"
 """The baseline that takes every table for empty."""
-BASELINES: Final = {**RULES, ON_EMPTY_TABLES: IEP}
-"""The rules by the name of their baseline."""
+AS_SHIPPED: Final = "ignite3"
+"""The baseline of the shipped code, whose catalog lets columns become wider only."""
+
+
+class Baseline(NamedTuple):
+    """The rules by which statements are judged, and the design whose catalog takes or refuses."""
+
+    rules: RuleSet
+    strategy: str
+
+
+BASELINES: Final = {
+    "iep": Baseline(RULES["iep"], "iep"),
+    AS_SHIPPED: Baseline(RULES[AS_SHIPPED], "ignite3"),
+    ON_EMPTY_TABLES: Baseline(RULES["iep"], "b12_two_step"),
+}
+"""What is judged by which design, by the name of the baseline."""
 
 Report = dict[str, Any]
 """The JSON document that the interface prescribes, as plain data."""
@@ -188,7 +207,8 @@ class _Migration:
 
     def __init__(self, baseline: str) -> None:
         self._baseline = baseline
-        self._rules: RuleSet = BASELINES[baseline]
+        self._rules, strategy = BASELINES[baseline]
+        self._design = STRATEGIES.get(strategy)
         self._snapshot = Snapshot()
         self._written: dict[str, str] = {}
         self._followed: dict[int, str] = {}
@@ -223,7 +243,8 @@ class _Migration:
         if isinstance(outcome, Refused):
             entry["forward_compatible"] = entry["backward_compatible"] = None
             entry["error"] = {"reason": outcome.reason.name, "message": outcome.message}
-            entry["remedy"] = remedy_of_refused(parsed.statement)
+            shipped = self._baseline == AS_SHIPPED
+            entry["remedy"] = remedy_of_refused(parsed.statement, widens_only=shipped)
         elif isinstance(outcome, NoOp):
             entry["no_op"] = outcome.reason
         else:
@@ -244,7 +265,7 @@ class _Migration:
 
     def _judge_backward(self, built: Built) -> bool:
         """Whether transactions may go on to use all that the statement changes [110.back]."""
-        fine = NO_TABLE_VERSION if self._baseline == "ignite3" else ()
+        fine = NO_TABLE_VERSION if self._baseline == AS_SHIPPED else ()
         allowed = True
         for change in built.objects:
             new = isinstance(change.changes[0], ObjectCreated) or change.kind == "zone"
@@ -292,7 +313,8 @@ class _Migration:
             self._written.setdefault(name, written)
         snapshot, statement = self._snapshot, parsed.statement
         mandatory = self._baseline == ON_EMPTY_TABLES and adds_mandatory_columns(statement)
-        return build(statement, snapshot, snapshot.next_object_id, mandatory=mandatory)
+        built = build(statement, snapshot, snapshot.next_object_id, mandatory=mandatory)
+        return allowed(self._design, built)
 
     def _install(self, built: Built) -> None:
         version = self._snapshot.version + 1

@@ -11,9 +11,11 @@ from typing import Any, Final
 
 from sim.model.ddl import (
     AddColumn,
+    AlterColumn,
     AlterTable,
     ColumnAltered,
     ColumnRenamed,
+    ColumnSpec,
     ConstraintAdded,
     IndexCreated,
     ObjectChange,
@@ -175,16 +177,46 @@ def _checked(change: ObjectChange) -> Step | None:
     return None
 
 
-def remedy_of_refused(statement: Any) -> list[Step]:
-    """What to do where SQL does not allow a NOT NULL column without default [110.column.add]."""
+def remedy_of_refused(statement: Any, *, widens_only: bool = False) -> list[Step]:
+    """What to do instead of a statement that the catalog does not take.
+
+    A NOT NULL column without default is in no catalog [110.column.add]. Where columns may only
+    become wider (`widens_only`, as in Ignite 3), neither is another change of a type, nor a NOT
+    NULL that is added; what the column shall be then is another column.
+    """
     if not isinstance(statement, AlterTable):
         return []
     steps: list[Step] = []
     for action in statement.actions:
-        if isinstance(action, AddColumn) and not action.column.nullable:
-            spec, name = action.column, statement.name
-            if spec.default is None and not spec.computed:
-                add = f"ALTER TABLE {name} ADD COLUMN {spec.name} {spec.type}"
-                tighten = f"ALTER TABLE {name} ALTER COLUMN {spec.name} SET NOT NULL"
-                steps += [step("add it nullable", add), *_tightened(name, spec.name, tighten)]
+        if isinstance(action, AddColumn):
+            steps += _mandatory(statement.name, action.column, widens_only=widens_only)
+        elif isinstance(action, AlterColumn) and widens_only:
+            steps += _replaced(statement.name, action)
     return steps
+
+
+def _mandatory(name: str, spec: ColumnSpec, *, widens_only: bool) -> list[Step]:
+    if spec.nullable or spec.default is not None or spec.computed:
+        return []
+    add = f"ALTER TABLE {name} ADD COLUMN {spec.name} {spec.type}"
+    if widens_only:
+        what = "add it with a default, which old rows show"
+        return [step(what, f"{add} NOT NULL DEFAULT ...")]
+    tighten = f"ALTER TABLE {name} ALTER COLUMN {spec.name} SET NOT NULL"
+    return [step("add it nullable", add), *_tightened(name, spec.name, tighten)]
+
+
+def _replaced(name: str, action: AlterColumn) -> list[Step]:
+    """Another column in the place of one that cannot be changed as it should."""
+    if action.type is not None:
+        new = f"{action.name}_new"
+        return _moved(name, action.name, new, str(action.type), rename=False)
+    if action.nullable is not False:
+        return []
+    what = f"deploy clients that give {action.name} a value in every row of {name}"
+    filled = f"UPDATE {name} SET {action.name} = ... WHERE {action.name} IS NULL"
+    return [
+        step(what),
+        step("give the old rows one (backfill)", filled),
+        step("leave the column nullable, or move it to one that is added NOT NULL with a default"),
+    ]
