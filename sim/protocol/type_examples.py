@@ -142,8 +142,8 @@ def _holds(column_type: ColumnType, number: Fraction) -> bool:
         bound = 1 << (_BITS[name] - 1)
         return number.denominator == 1 and -bound <= number < bound
     if name == "DECIMAL":
-        shifted = number * 10 ** (column_type.scale or 0)
-        return shifted.denominator == 1 and abs(shifted) < 10 ** precision_of(column_type)
+        shifted: Fraction = number * 10 ** (column_type.scale or 0)
+        return shifted.denominator == 1 and bool(abs(shifted) < 10 ** precision_of(column_type))
     try:
         return Fraction(_nearest(float(number), single=name == "REAL")) == number
     except OverflowError:
