@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from sim.columns.history import Array
-from sim.foreign.brief import brief, hashable
+from sim.foreign.brief import hashable
 from sim.foreign.edn import values_of
 from sim.foreign.entries import Entries
 
@@ -45,12 +45,14 @@ def differing(entries: Entries, first: Array, last: Array) -> list[tuple[int, st
     both = enumerate(zip(asked, told, strict=True))
     left = [at for at, pair in both if at not in same and pair != (None, None)]
     ones, others = read([asked[at] for at in left]), read([told[at] for at in left])
-    found = []
+    found, said = [], entries.notation
     for at, one, other in zip(left, ones, others, strict=True):
         if other is not None and _shape(one) != _shape(other):
-            what = f"asked for {_few(one)}, and the answer is {_few(other)}"
+            what = f"asked for {said(one)[:120]}, and the answer is {said(other)[:120]}"
         elif (early := _read_early(one, other)) is not None:
-            what = f"asked for {_few(early)}: the value of a read stands there before its answer"
+            what = (
+                f"asked for {said(early)[:120]}: the value of a read stands there before its answer"
+            )
         else:
             continue
         found.append((places[at], what))
@@ -98,7 +100,3 @@ def _part(one: Any) -> Any:
 
 def _is_read(function: Any) -> bool:
     return isinstance(function, str) and function in _READS
-
-
-def _few(value: Any) -> str:
-    return brief(value)[:120]

@@ -1,21 +1,67 @@
-"""Values of foreign histories: in few words, and as keys of dictionaries."""
+"""Values of foreign histories: in few words, as the file writes them, and as keys.
 
-from typing import Any
+A value is a number, a truth value, None, a list, a text; in JSON a dictionary too. Of EDN a text
+is a keyword if it begins with a colon, some other form (a symbol, a set) if with a backslash, and a
+text that would be taken for one of these if it begins with a quotation mark (`as_text`).
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+Notation = Callable[[Any], str]
+"""Writes a value in few words as a file of some format does."""
+
+MARKS: Final = (":", "\\", '"')
 
 
-def brief(value: Any) -> str:
-    """A value in few words, as EDN writes it."""
+def as_text(text: str) -> str:
+    """A text of EDN as a value, which no keyword and no other form can be mistaken for."""
+    return f'"{text}' if text.startswith(MARKS) else text
+
+
+def edn(value: Any) -> str:
+    """A value as EDN writes it."""
     if isinstance(value, list):
-        if len(value) > 6:
-            inside = f"...[{len(value) - 2} elements], {brief(value[-2])}, {brief(value[-1])}"
-        else:
-            inside = " ".join(map(brief, value))
-        return f"[{inside}]"
+        return f"[{_inside(value, edn, ' ')}]"
     if value is None:
         return "nil"
+    if isinstance(value, str):
+        if value.startswith(":"):
+            return _few(value)
+        if value.startswith("\\"):
+            return _few(value[1:])
+        return _quoted(value.removeprefix('"'))
+    return _plain(value)
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON writes it."""
+    if isinstance(value, list):
+        return f"[{_inside(value, as_json, ', ')}]"
+    if value is None:
+        return "null"
+    return _quoted(value) if isinstance(value, str) else _plain(value)
+
+
+def _inside(value: list[Any], write: Notation, between: str) -> str:
+    if len(value) > 6:
+        return f"...[{len(value) - 2} elements], {write(value[-2])}, {write(value[-1])}"
+    return between.join(map(write, value))
+
+
+def _plain(value: Any) -> str:
+    """What both write alike."""
     if isinstance(value, bool):
         return str(value).lower()
-    text = str(value)
+    return _few(json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(_few(text), ensure_ascii=False)
+
+
+def _few(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from sim.foreign.brief import as_text
 from sim.foreign.entries import TYPES, Entries
 from sim.foreign.problems import Trouble
 
@@ -251,13 +252,27 @@ def plain(form: Any) -> Any:
 
     if isinstance(form, edn_format.Keyword):
         return f":{form.name}"
-    if form is None or isinstance(form, bool | int | float | str):
+    if isinstance(form, str) and not isinstance(form, edn_format.Char):
+        return as_text(form)
+    if form is None or isinstance(form, bool | int | float):
         return form
     if isinstance(form, list | tuple):
         return [plain(one) for one in form]
     if isinstance(form, edn_format.ImmutableList):
         return [plain(one) for one in form]
-    return repr(form)
+    return f"\\{_written(form)}"
+
+
+def _written(form: Any) -> str:
+    """Another form as EDN writes it, what has no order in a stated one."""
+    import edn_format
+
+    if isinstance(form, frozenset):
+        return f"#{{{' '.join(sorted(map(_written, form)))}}}"
+    if isinstance(form, edn_format.ImmutableDict):
+        parts = sorted((_written(key), _written(value)) for key, value in form.items())
+        return f"{{{' '.join(' '.join(part) for part in parts)}}}"
+    return str(edn_format.dumps(form))
 
 
 def _shape(keys: list[bytes]) -> re.Pattern[bytes] | None:

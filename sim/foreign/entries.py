@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sim.foreign.brief import Notation, as_json, edn
 from sim.foreign.problems import Trouble
 
 INVOKE: Final = 0
@@ -33,7 +34,7 @@ class Entries:
     """Columns of entries, in the order of the file.
 
     A value is a list of operations `[f, key, value]`, or None, or bytes of EDN that nobody has
-    needed yet. A key or value that was a keyword is a text that begins with a colon. `indices`
+    needed yet. `brief` tells what texts of EDN mean. `indices`
     are -1 where the file has none; `passed` has those of entries that were passed over. `keywords`
     tells whether the format has them: then only they are left out. A process below -`LARGEST` is
     none.
@@ -50,6 +51,11 @@ class Entries:
 
     def __len__(self) -> int:
         return len(self.types)
+
+    @property
+    def notation(self) -> Notation:
+        """How values are written in the format."""
+        return edn if self.keywords else as_json
 
     def add(self, type_: int, process: int, value: Any, index: int, line: int) -> None:
         """One more entry."""
@@ -69,14 +75,18 @@ class Entries:
             if self._is_passed(process, fields):
                 self.passed.append(index)
                 return
-            what = f"a transaction of process {process}: those of clients have numbers"
+            what = (
+                f"a transaction of process {self.notation(process)}: those of clients have numbers"
+            )
             self.troubles.append(Trouble(line, what))
             return
         kind = TYPES.get(str(type_).removeprefix(":"))
         if kind is None:
             known = ", ".join(TYPES)
             what = (
-                f"an entry of type {type_!r}; known: {known}" if type_ else "an entry has no type"
+                f"an entry of type {self.notation(type_)}; known: {known}"
+                if type_
+                else "an entry has no type"
             )
             self.troubles.append(Trouble(line, what))
             return
@@ -87,7 +97,9 @@ class Entries:
                 self.troubles.append(Trouble(line, what))
                 return
         elif type(process) is not int or abs(process) > LARGEST:
-            self.troubles.append(Trouble(line, f"an entry of no process, but {shown(process)}"))
+            self.troubles.append(
+                Trouble(line, f"an entry of no process, but {self.notation(process)}")
+            )
             return
         self.add(kind, process, fields.get("value"), index, line)
 
@@ -116,9 +128,3 @@ def has_operations(value: Any) -> bool:
         isinstance(one, list) and one and isinstance(one[0], str) and one[0] in NAMES
         for one in value
     )
-
-
-def shown(value: Any) -> str:
-    """A value as Python writes it, in a few words."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.columns.fractured import NOWHERE, Seen, Written, fractures
 from sim.columns.history import ABORTED, COMMITTED, Array
-from sim.foreign.brief import brief, hashable
+from sim.foreign.brief import Notation, hashable
 from sim.foreign.inference import (
     Finding,
     Inferred,
@@ -66,9 +66,10 @@ def _incompatible(lists: Lists) -> list[Finding]:
         other = int(history.tx[lists.read[longest]])
         here, there = lists.told(read), lists.told(longest)
         at = next(at for at, one in enumerate(here) if at >= len(there) or one != there[at])
+        shown = [_around(told, at, history.said) for told in (here, there)]
         said = (
-            f"{history.name(reader)} read key {lists.key_name(key)} as {_around(here, at)}, but "
-            f"{history.name(other)} read it as {_around(there, at)}: they disagree at element "
+            f"{history.name(reader)} read key {lists.key_name(key)} as {shown[0]}, but "
+            f"{history.name(other)} read it as {shown[1]}: they disagree at element "
             f"{at + 1}, so no order of the appends explains both"
         )
         kept = [[one for one in told if (key, hashable(one)) in wrote] for told in (here, there)]
@@ -87,10 +88,10 @@ def _committed(lists: Lists) -> set[tuple[int, Any]]:
     return {(int(history.key[op]), hashable(history.value[op])) for op in ops.tolist()}
 
 
-def _around(told: list[Any], at: int) -> str:
+def _around(told: list[Any], at: int, write: Notation) -> str:
     """A list up to an element, and a bit further; the beginning only counted."""
     low, high = max(0, at - 2), at + 2
-    inside = [brief(one) for one in told[low:high]]
+    inside = [write(one) for one in told[low:high]]
     if low:
         inside.insert(0, f"...[{low} elements]")
     if high < len(told):
@@ -128,7 +129,7 @@ def _duplicates(lists: Lists) -> list[Finding]:
         told.add((key, int(element[at])))
         said = (
             f"{lists.history.name(reader)} read element {lists.element_name(int(element[at]))} of "
-            f"key {lists.key_name(key)} more than once, in {brief(lists.told(int(read[at])))}"
+            f"key {lists.key_name(key)} more than once, in {lists.history.told(op)}"
         )
         found.append(Finding("duplicate-elements", (reader,), said, op))
     return found
@@ -223,12 +224,13 @@ def _lost_update(lists: Lists) -> list[Finding]:
         if here != there or tx[at] == tx[at + 1]:
             continue
         one, other = int(tx[at]), int(tx[at + 1])
+        shown = int(lists.read[reads[at]])
         said = (
             f"{history.name(one)} and {history.name(other)} both read key "
-            f"{lists.key_name(int(key[at]))} as {brief(here)}, and both appended to it: one did "
-            "not see the other"
+            f"{history.told_key(shown)} as {history.told(shown)}, and both appended to "
+            "it: one did not see the other"
         )
-        found.append(Finding("lost-update", (one, other), said, int(lists.read[reads[at]])))
+        found.append(Finding("lost-update", (one, other), said, shown))
     return found
 
 
@@ -237,18 +239,22 @@ def _internal(lists: Lists) -> list[Finding]:
     history = lists.history
     found = []
     for ops in by_transaction(history):
-        wrong = _contradictions(history.kind[ops].tolist(), [history.value[at] for at in ops])
+        wrong = _contradictions(
+            history.kind[ops].tolist(), [history.value[at] for at in ops], history.said
+        )
         for type_, (at, expected) in wrong.items():
             op, tx = ops[at], int(history.tx[ops[at]])
             said = (
                 f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "
-                f"{brief(history.value[op] or [])}, but after what it did before that, {expected}"
+                f"{history.told(op)}, but after what it did before that, {expected}"
             )
             found.append(Finding(type_, (tx,), said, op))
     return found
 
 
-def _contradictions(kinds: list[int], values: list[Any]) -> dict[str, tuple[int, str]]:
+def _contradictions(
+    kinds: list[int], values: list[Any], write: Notation
+) -> dict[str, tuple[int, str]]:
     """The first read that contradicts the operations before it on the same key, and why, by type.
 
     `internal` is any; `missed-own-write` one that does not end in what the transaction appended.
@@ -264,11 +270,11 @@ def _contradictions(kinds: list[int], values: list[Any]) -> dict[str, tuple[int,
             continue
         told = value or []
         if own and told[-len(own) :] != own:
-            found.setdefault("missed-own-write", (at, f"it had to end in {brief(own)}"))
+            found.setdefault("missed-own-write", (at, f"it had to end in {write(own)}"))
         if known is None and since and told[-len(since) :] != since:
-            found.setdefault("internal", (at, f"it had to end in {brief(since)}"))
+            found.setdefault("internal", (at, f"it had to end in {write(since)}"))
         if known is not None and told != known + since:
-            found.setdefault("internal", (at, f"it had to be {brief(known + since)}"))
+            found.setdefault("internal", (at, f"it had to be {write(known + since)}"))
         known, since = told, []
     return found
 
@@ -293,7 +299,7 @@ def _too_early(lists: Lists) -> list[Finding]:
                 tx = int(history.tx[op])
                 said = (
                     f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "
-                    f"{brief(history.value[op])}, with element {brief(history.value[append])}, "
+                    f"{history.told(op)}, with element {history.told(append)}, "
                     "which it appended only later"
                 )
                 found.append(Finding("future-read", (tx,), said, op))
@@ -319,9 +325,9 @@ def _out_of_order(lists: Lists) -> list[Finding]:
         read = int(lists.longest[key])
         reader = int(history.tx[lists.read[read]])
         said = (
-            f"{history.name(tx)} appended {brief(history.value[one])} to key {lists.key_name(key)} "
-            f"and then {brief(history.value[other])}, but {history.name(reader)} read it as "
-            f"{brief(lists.told(read))}"
+            f"{history.name(tx)} appended {history.told(one)} to key {lists.key_name(key)} "
+            f"and then {history.told(other)}, but {history.name(reader)} read it as "
+            f"{history.told(int(lists.read[read]))}"
         )
         weakest = "" if history.status[tx] == COMMITTED else "read-committed"
         txns = tuple(sorted({reader, tx}))

@@ -22,7 +22,7 @@ from sim.columns.edges import RW, WR, WW, Edges, edges, joined
 from sim.columns.history import ABORTED, COMMITTED, NONE, Array
 from sim.columns.models import Model
 from sim.foreign import list_findings
-from sim.foreign.brief import brief, hashable
+from sim.foreign.brief import hashable
 from sim.foreign.groups import Groups
 from sim.foreign.inference import Inferred, Writes, crossed, ranges
 from sim.foreign.solver import Choice, Option
@@ -116,11 +116,11 @@ class Lists:
 
     def element_name(self, element: int) -> str:
         """An element as it was told."""
-        return brief(element if self.names is None else self.names[element])
+        return self.history.said(element if self.names is None else self.names[element])
 
     def key_name(self, key: int) -> str:
         """A key as it was told."""
-        return brief(self.history.keys[key])
+        return self.history.said(self.history.keys[key])
 
     def told(self, read: int) -> list[Any]:
         """What a read saw, by its place among reads."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sim.columns.history import ABORTED, COMMITTED
-from sim.foreign.brief import brief
 from sim.foreign.inference import Finding, Inferred, by_transaction
 from sim.foreign.transactions import READ
 
@@ -28,8 +27,8 @@ def find(registers: Registers, inferred: Inferred) -> None:
 
 def _what(registers: Registers, op: int) -> str:
     history = registers.history
-    key = brief(history.keys[int(history.key[op])])
-    return f"{brief(history.value[op])} at key {key}"
+    key = history.told_key(op)
+    return f"{history.told(op)} at key {key}"
 
 
 def _reads(registers: Registers) -> list[Finding]:
@@ -108,7 +107,7 @@ def _internal(registers: Registers) -> list[Finding]:
                 did = "read" if history.kind[other] == READ else "wrote"
                 said = (
                     f"{history.name(tx)} {did} {_what(registers, other)}, and then read "
-                    f"{brief(history.value[op])} there"
+                    f"{history.told(op)} there"
                 )
                 found.append(Finding(type_, (tx,), said, op))
     return found + _too_early(registers)

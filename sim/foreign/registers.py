@@ -20,7 +20,6 @@ from sim.columns.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edge
 from sim.columns.history import ABORTED, COMMITTED, NONE, Array
 from sim.columns.models import Model
 from sim.foreign import register_findings
-from sim.foreign.brief import brief
 from sim.foreign.inference import (
     MOST_PAIRS,
     Inferred,
@@ -98,11 +97,11 @@ class Registers:
     def value_name(self, version: int) -> str:
         """A version as it was told."""
         at = int(np.flatnonzero(self.version == version)[0])
-        return brief(self.history.value[at])
+        return self.history.told(at)
 
     def key_name(self, version: int) -> str:
         """The key of a version, as it was told."""
-        return brief(self.history.keys[int(self.of_key[version])])
+        return self.history.said(self.history.keys[int(self.of_key[version])])
 
     def wr(self) -> Edges:
         """From the writer of each value to its readers."""
@@ -193,8 +192,8 @@ def infer(history: Transactions, model: Model) -> Known:
         op = int(registers.twice[0])
         inferred.open.append(
             f"{len(registers.twice)} writes of a value that its key had before, the "
-            f"first one {brief(history.value[op])} to key "
-            f"{brief(history.keys[int(history.key[op])])} by {history.name(int(history.tx[op]))}: "
+            f"first one {history.told(op)} to key "
+            f"{history.told_key(op)} by {history.name(int(history.tx[op]))}: "
             "whose value was read is not certain"
         )
     if model.name != "read-uncommitted":
@@ -209,7 +208,7 @@ def infer(history: Transactions, model: Model) -> Known:
 def leave_out(registers: Registers, inferred: Inferred) -> None:
     """Tell of which keys not every pair was compared."""
     keys = registers.of_key[registers.dropped].tolist()
-    inferred.leave_out(brief(registers.history.keys[key]) for key in keys)
+    inferred.leave_out(registers.history.said(registers.history.keys[key]) for key in keys)
     registers.dropped.clear()
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
 from sim.foreign import answers
-from sim.foreign.brief import brief, hashable
+from sim.foreign.brief import Notation, edn, hashable
 from sim.foreign.entries import FAIL, INFO, INVOKE, LARGEST, OK, Entries
 from sim.foreign.problems import Trouble
 
@@ -31,7 +31,8 @@ class Transactions:
     Of a transaction: `status`, `process`, `begin` and `end` as positions in the history (-1 where
     not known, or not to be counted), and `entry`, the place of the entry that told its operations.
     Of an operation: its transaction, kind and key (dense), and its `value` as it was told.
-    `cut` says that writes may be missing from the history: some entry hides them.
+    `said` writes a value as the file does. `cut` says that writes may be missing from the history:
+    some entry hides them.
     """
 
     status: Array
@@ -49,6 +50,7 @@ class Transactions:
     troubles: list[Trouble]
     untimed: bool
     numbered: bool
+    said: Notation
 
     def __len__(self) -> int:
         return len(self.status)
@@ -57,6 +59,20 @@ class Transactions:
     def cut(self) -> bool:
         """Whether there may be writes that are not recorded."""
         return any(trouble.hides_writes for trouble in self.troubles)
+
+    def told(self, op: int) -> str:
+        """The value of an operation, as it was told."""
+        return self.said(self.value[op])
+
+    def told_key(self, op: int) -> str:
+        """The key of an operation, as it was told."""
+        return self.said(self.keys[int(self.key[op])])
+
+    def operation(self, name: str, op: int) -> str:
+        """An operation by its function's name, its key and its value."""
+        function = f":{name}" if self.said is edn else name
+        key = self.keys[int(self.key[op])]
+        return self.said([function, key, self.value[op]])
 
     def name(self, number: int) -> str:
         """A transaction by the index of its completion, as Jepsen has it; else by its line."""
@@ -79,7 +95,7 @@ def transactions_of(entries: Entries) -> Transactions:
     for at, what in differ:
         troubles.append(Trouble(lines[at], what))
         values[at] = []
-    operations = _Operations(values, status, lines, troubles)
+    operations = _Operations(values, status, lines, troubles, entries.notation)
     lost = [*operations.lost, *(at for at, _ in differ)]
     status[lost] = UNKNOWN
     process = np.asarray(entries.processes, np.int64)[np.where(first >= 0, first, last)]
@@ -89,7 +105,7 @@ def transactions_of(entries: Entries) -> Transactions:
     return Transactions(
         status, process, begin, end, np.asarray(entry, np.int64),
         operations.tx, operations.kind, key, operations.values, keys,
-        entries.indices, entries.lines, troubles, untimed, numbered,
+        entries.indices, entries.lines, troubles, untimed, numbered, entries.notation,
     )  # fmt: skip
 
 
@@ -180,11 +196,12 @@ class _Operations:
     """Flattens operations; transactions whose operations make no sense are `lost`."""
 
     def __init__(
-        self, values: list[Any], status: Array, lines: list[int], troubles: list[Trouble]
-    ) -> None:
+        self, values: list[Any], status: Array, lines: list[int], troubles: list[Trouble],
+        said: Notation,
+    ) -> None:  # fmt: skip
         self.lost: list[int] = []
         if not _regular(values):
-            self._look(values, lines, troubles)
+            self._look(values, lines, troubles, said)
         count = np.fromiter(map(len, values), np.int64, len(values))
         tx = np.repeat(np.arange(len(values), dtype=np.int32), count)
         flat = [one for value in values for one in value]
@@ -204,9 +221,11 @@ class _Operations:
         self.keys = keys
         self.values = told
 
-    def _look(self, values: list[Any], lines: list[int], troubles: list[Trouble]) -> None:
+    def _look(
+        self, values: list[Any], lines: list[int], troubles: list[Trouble], said: Notation
+    ) -> None:
         for at, value in enumerate(values):
-            wrong = _wrong(value)
+            wrong = _wrong(value, said)
             if wrong:
                 troubles.append(Trouble(lines[at], wrong))
                 self.lost.append(at)
@@ -230,19 +249,19 @@ def _regular(values: list[Any]) -> bool:
     return functions <= CODES.keys() and kinds <= {int, str}
 
 
-def _wrong(value: Any) -> str:
+def _wrong(value: Any, said: Notation) -> str:
     """What is wrong with the operations of a transaction; nothing if all is well."""
     if value is None:
         return "an entry does not tell its operations"
     if not isinstance(value, list):
         return (
-            f"{brief(value)} is no transaction; expected a list such as [[:append 1 2] [:r 3 nil]]"
+            f"{said(value)} is no transaction; expected a list such as [[:append 1 2] [:r 3 nil]]"
         )
     for one in value:
         if not isinstance(one, list) or len(one) != 3 or not isinstance(one[0], str):
-            return f"{brief(one)} is no operation; expected one such as [:append 1 2]"
+            return f"{said(one)} is no operation; expected one such as [:append 1 2]"
         if one[0] not in CODES:
-            return f"{brief(one)}: unknown operation {one[0]}; known: :append, :r, :w"
+            return f"{said(one)}: unknown operation {one[0]}; known: :append, :r, :w"
     return ""
 
 

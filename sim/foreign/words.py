@@ -8,7 +8,7 @@ from sim.columns.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
 from sim.columns.search import Link
 from sim.columns.verdict import Anomaly, Step
 from sim.columns.words import contradiction
-from sim.foreign.brief import brief
+from sim.foreign.brief import edn
 from sim.foreign.entries import LARGEST
 from sim.foreign.inference import Finding
 from sim.foreign.reasons import Reasons
@@ -52,7 +52,8 @@ class Words:
         """The operations of a transaction, its process and its line."""
         history = self._history
         low, high = (int(at) for at in history.tx.searchsorted([number, number + 1]))
-        said = " ".join(self._operation(op) for op in range(low, high))
+        between = " " if history.said is edn else ", "
+        said = between.join(self._operation(op) for op in range(low, high))
         line = history.lines[int(history.entry[number])]
         process = int(history.process[number])
         whose = f"process {process}" if process >= -LARGEST else "no process"
@@ -60,11 +61,11 @@ class Words:
 
     def _operation(self, op: int) -> str:
         history = self._history
-        name = ":r" if history.kind[op] == READ else ":append" if self._lists else ":w"
-        return f"[{name} {self._key(op)} {brief(history.value[op])}]"
+        name = "r" if history.kind[op] == READ else "append" if self._lists else "w"
+        return history.operation(name, op)
 
     def _key(self, op: int) -> str:
-        return brief(self._history.keys[int(self._history.key[op])])
+        return self._history.told_key(op)
 
     def _step(self, link: Link) -> Step:
         kind = link.kind & (WW | WR | RW)
@@ -87,7 +88,7 @@ class Words:
         history = self._history
         source, target = history.name(link.source), history.name(link.target)
         number, key = int(history.key[link.why]), f"key {self._key(link.why)}"
-        seen = brief(history.value[link.why])
+        seen = history.told(link.why)
         one, other = self._wrote(link.source, number), self._wrote(link.target, number)
         verb = "appended" if self._lists else "wrote"
         if link.kind & WR:
@@ -102,7 +103,7 @@ class Words:
         history = self._history
         low, high = (int(at) for at in history.tx.searchsorted([tx, tx + 1]))
         found = [
-            brief(history.value[op])
+            history.told(op)
             for op in range(low, high)
             if history.key[op] == key and history.kind[op] != READ
         ]

@@ -4,7 +4,6 @@ from typing import Final
 
 import numpy as np
 
-from sim.foreign.brief import brief
 from sim.foreign.problems import ForeignError
 from sim.foreign.transactions import APPEND, READ, WRITE, Transactions
 
@@ -37,6 +36,6 @@ def workload_of(history: Transactions, path: str) -> str:
 def _mixed(history: Transactions, path: str, op: int, why: str) -> ForeignError:
     tx = int(history.tx[op])
     line = history.lines[int(history.entry[tx])]
-    name = {READ: ":r", APPEND: ":append", WRITE: ":w"}[int(history.kind[op])]
-    shown = f"[{name} {brief(history.keys[int(history.key[op])])} {brief(history.value[op])}]"
+    name = {READ: "r", APPEND: "append", WRITE: "w"}[int(history.kind[op])]
+    shown = history.operation(name, op)
     return ForeignError(path, line, f"{history.name(tx)}: {shown}: {why}")

@@ -44,7 +44,7 @@ def test_what_cannot_be_judged_is_an_error_that_names_the_place(text: str, said:
         (f"[{GOOD}", "before its closing bracket"),
         (GOOD + "{:type :ok, :process 0", "is cut off"),
         (GOOD + "{:type :ok, :process 0, :process 1}", "stands there twice"),
-        (GOOD + "{:type :okay, :process 0, :value [[:r 1 nil]]}", "type ':okay'; known"),
+        (GOOD + "{:type :okay, :process 0, :value [[:r 1 nil]]}", "type :okay; known"),
         (GOOD + "{:process 0, :value [[:r 1 nil]]}", "has no type"),
         (GOOD + "{:type :ok, :process 1.5, :value [[:r 1 nil]]}", "of no process, but 1.5"),
         (GOOD + "{:type :ok, :process 77, :value [[:pop 1 nil]]}", "unknown operation :pop"),

@@ -67,7 +67,7 @@ def test_ordinary_lines_need_no_full_parser(monkeypatch: pytest.MonkeyPatch) -> 
         ("[[:append 5 1] [:r 5 [1 2]]]", [[":append", 5, 1], [":r", 5, [1, 2]]]),
         ("[[:w :x -1] [:r :nil nil]]", [[":w", ":x", -1], [":r", ":nil", None]]),
         ('[[:r "nil" "a-b"]]', [[":r", "nil", "a-b"]]),
-        ("[[:r a/b 1N]]", [[":r", "Symbol(a/b)", 1]]),
+        ("[[:r a/b 1N]]", [[":r", "\\a/b", 1]]),
         ("[[:r 5 1.5] [:w true false]]", [[":r", 5, 1.5], [":w", True, False]]),
         ("[]", []),
         ("[[:r 5 #{1}]", None),
@@ -88,6 +88,34 @@ def test_a_text_with_anything_in_it_is_a_key() -> None:
 def test_what_is_alike_in_python_is_not_the_same_key() -> None:
     said = lines("0 ok [[:w 1 1]]", "1 ok [[:w 1.0 2]]", "2 ok [[:w true 3]]", '3 ok [[:w "1" 4]]')
     assert len(jepsen.parse(said.encode()).keys) == 4
+
+
+APART = ['"k"', ":k", "k", '":k"', "1", '"1"', "1.0", "true", '"true"', r"\k", r'"\\k"', "#{1 2}"]
+"""Values of EDN that are not the same, as it writes them."""
+
+
+def test_what_edn_tells_apart_is_apart_and_printed_as_it_was() -> None:
+    said = [f"[:w {key} {value}]" for key, value in zip(APART, reversed(APART), strict=True)]
+    history = jepsen.parse(lines(f"0 invoke [{' '.join(said)}]").encode())
+    assert [history.said(key) for key in history.keys] == APART
+    assert [history.said(value) for value in history.value] == APART[::-1]
+    same = jepsen.parse(lines("0 invoke [[:w #{1 2} 1] [:w #{2 1} 2]]").encode())
+    assert len(same.keys) == 1
+
+
+def test_the_argument_is_in_the_notation_of_the_file() -> None:
+    said = lines('0 fail [[:w "1" :a]]', '1 ok [[:r 1 nil] [:r "1" :a]]')
+    [anomaly] = verdict_of(said, "read-committed").anomalies
+    assert '= [[:r 1 nil] [:r "1" :a]] (process 1, line 2)' in anomaly.explanation
+    assert 'read :a at key "1"' in anomaly.explanation
+    entries = [
+        {"type": "fail", "process": 0, "value": [["w", "1", ":a"]]},
+        {"type": "ok", "process": 1, "value": [["r", 1, None], ["r", "1", ":a"]]},
+    ]
+    text = "".join(f"{json.dumps(one)}\n" for one in entries)
+    [anomaly] = verdict_of(text, "read-committed").anomalies
+    assert '= [["r", 1, null], ["r", "1", ":a"]] (process 1, line 2)' in anomaly.explanation
+    assert 'read ":a" at key "1"' in anomaly.explanation
 
 
 @pytest.mark.parametrize("workload", [APPENDS, REGISTERS])
