@@ -42,6 +42,7 @@ STAGES = {
 }
 VERBS = {"demo", "test", "fuzz", "check", "lock", "setup"}
 NIGHTLY = ("--inputs", "100000")
+ONE_PROCESS = {"-n0", "-s", "--pdb", "--trace", "--collect-only", "--co"}
 LAWS = ("tests/property", "--hypothesis-profile", "nightly")
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 CHECKS = {
@@ -121,7 +122,7 @@ def test(args: list[str]) -> int:
     more = [a for a in args if a not in STAGES]
     if "bench" in args:
         more += ["-s"]  # shows the figures, one process after the other
-    elif not more:
+    elif all(a.startswith("-") for a in more) and ONE_PROCESS.isdisjoint(more):
         more += ["-n", "auto", "--dist", "loadfile"]
     return run(str(PYTHON), "-m", "pytest", "-q", *folders, *more)
 

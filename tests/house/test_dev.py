@@ -55,3 +55,23 @@ def test_ci_runs_the_same_suite() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert 'exec python3 dev.py test "$@"' in script.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "parallel"),
+    [
+        ((), True),
+        (("fast",), True),
+        (("-x", "--durations=20"), True),
+        (("--pdb",), False),
+        (("bench",), False),
+        (("tests/unit/test_units.py",), False),
+    ],
+)
+def test_options_alone_leave_the_suite_on_all_cores(
+    words: tuple[str, ...], parallel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(dev, "run", lambda *command: ran.extend(command) or 0)
+    dev.test(list(words))
+    assert ("-n" in ran) == parallel
