@@ -72,6 +72,11 @@ def test_options_alone_leave_the_suite_on_all_cores(
     words: tuple[str, ...], parallel: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(dev, "run", lambda *command: ran.extend(command) or 0)
+
+    def run(*command: str) -> int:
+        ran.extend(command)
+        return 0
+
+    monkeypatch.setattr(dev, "run", run)
     dev.test(list(words))
     assert ("-n" in ran) == parallel
