@@ -21,6 +21,7 @@ from sim.history.events import (
     Failed,
     Invoked,
     MetadataRead,
+    Named,
     Ok,
     ReadExecuted,
     SchemaResolved,
@@ -182,6 +183,11 @@ class Case:
         if op not in found:
             found[op] = Ddl(self.operations.get(op) or Operation(op))
         return found[op]
+
+    @cached_property
+    def named(self) -> dict[str, Named]:
+        """What each operation names beside its table and key, of those that name anything."""
+        return {event.op: event for _, event in self.of(Named)}
 
     @cached_property
     def encodings(self) -> dict[str, list[Placed[Encoded]]]:

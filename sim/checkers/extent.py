@@ -9,10 +9,12 @@ from typing import Final
 
 from sim.checkers.base import Bench, in_order
 from sim.checkers.case import Case
+from sim.checkers.grounds import undecided
 from sim.history.events import (
     DdlDecided,
     Failed,
     Invoked,
+    LockWaited,
     Ok,
     RowFinal,
     SafeTimeAdvanced,
@@ -140,7 +142,12 @@ def _opacity(case: Case) -> Amounts:
 
 def _precision(case: Case) -> Amounts:
     aborted = [tx for tx in case.transactions.values() if tx.aborted is not None]
-    return {"aborted transactions": len(aborted), "transactions": len(case.transactions)}
+    return {
+        "aborted transactions": len(aborted),
+        "of them not judged": undecided(case),
+        "transactions": len(case.transactions),
+        "waits for a lock": len(case.of(LockWaited)),
+    }
 
 
 def _machinery(case: Case) -> Amounts:

@@ -1,12 +1,13 @@
 """What an abort for another reason than the schema must have behind it in the history; part of I11.
 
-A lock is refused because an older transaction may have held it; a lease is over because one ended;
+A lock is refused because an older transaction may have held it, or an intent is there whose lock
+was lost with its lease; a lease is over because one ended;
 what timed out took as long as its time limit; what was unreachable was so by a fault, a loss, or
 for as long as an operation may take. Where a history cannot tell, nothing is said: in a world that
 holds messages back or loses them (not `calm`), or after a fault, anything may be silent for long.
 
-Not judged are COLUMN_NOT_FOUND, since a history does not name the column, and BAD_ROW, which a row
-that nobody encoded leaves no trace of.
+What a refused row or column must have behind it is in `row_grounds`. A history of a version that
+did not tell yet what operations name leaves some reasons undecided; `undecided` counts them.
 """
 
 from collections import defaultdict
@@ -17,6 +18,7 @@ from sim.checkers.assumptions import Clocks
 from sim.checkers.bounds import Bounds
 from sim.checkers.case import Case, Transaction
 from sim.checkers.needless import Needless
+from sim.checkers.row_grounds import bad_row, column_not_found, key_exists, tells_names
 from sim.history.events import (
     Failed,
     LockWaited,
@@ -31,7 +33,8 @@ from sim.history.world_events import LeaseBegan, SettingChanged, TxRecovered
 from sim.model.reasons import Reason
 from sim.units import US_PER_MS, Timestamp, physical_ms
 
-WRITES: Final = ("put", "delete")
+WRITES: Final = ("put", "delete", "insert", "replace", "update")
+"""What locks its row exclusively, whether it then writes or not."""
 AT_THE_PRIMARY: Final = ("arrival", "after-locks")
 
 
@@ -117,12 +120,18 @@ class Grounds:
     def _all_touches(self) -> Iterator[tuple[tuple[str, int], Touch]]:
         case = self.case
         for _, read in case.of(ReadExecuted):
+            if case.transactions[read.tx].read_ts is not None:
+                continue  # it reads the past, without locks
+            writes = self.writes(read.op)
             for row in read.rows if not read.predicate else ():
-                yield (read.node, read.object_id), Touch(read.at_us, read.tx, row.key, writes=False)
+                yield (
+                    (read.node, read.object_id),
+                    Touch(read.at_us, read.tx, _hashable(row.key), writes),
+                )
             if read.predicate:
                 yield (read.node, read.object_id), Touch(read.at_us, read.tx, None, writes=False)
         for _, write in case.of(WriteExecuted):
-            touch = Touch(write.at_us, write.tx, write.key, writes=True)
+            touch = Touch(write.at_us, write.tx, _hashable(write.key), writes=True)
             yield (write.node, write.object_id), touch
         asks: list[LockWaited | SchemaResolved] = [event for _, event in case.of(LockWaited)]
         asks += [event for _, event in case.of(SchemaResolved) if event.purpose in AT_THE_PRIMARY]
@@ -134,20 +143,52 @@ class Grounds:
                 touch = Touch(at_us, asked.tx, _hashable(invoked.key), invoked.kind in WRITES)
                 yield (asked.node, asked.object_id), touch
 
+    def writes(self, op: str) -> bool:
+        """Whether an operation locks its row exclusively; of what is not known, it is assumed."""
+        operation = self.case.operations.get(op)
+        return operation is None or operation.invoked is None or operation.invoked.kind in WRITES
+
+    def in_the_way(self, waited: LockWaited) -> Iterator[Touch]:
+        """What others had done or asked for by then that a lock conflicts with."""
+        writes, key = self.writes(waited.op), _hashable(waited.key)
+        for touch in self.touches(waited.node, waited.object_id):
+            if touch.tx == waited.tx or touch.at_us > waited.at_us:
+                continue
+            if key is not None:
+                conflicts = touch.key == key and (touch.writes or writes)
+            elif writes:  # a partition, for writing: scans are in the way
+                conflicts = touch.key is None and not touch.writes
+            else:
+                conflicts = touch.writes
+            if conflicts:
+                yield touch
+
     def may_hold(self, refused: LockWaited, tx: Transaction) -> bool:
         """Whether an older transaction may have held, or awaited, what was refused."""
-        operation = self.case.operations.get(refused.op)
-        writes = operation is None or operation.invoked is None or operation.invoked.kind in WRITES
-        for touch in self.touches(refused.node, refused.object_id):
-            if touch.tx == tx.name or touch.at_us > refused.at_us:
-                continue
-            if refused.key is None:  # a partition: scans against writers
-                conflicts = touch.writes != writes
-            else:
-                conflicts = touch.key == _hashable(refused.key) and (touch.writes or writes)
-            if conflicts and self._is_older(touch.tx, tx.name) and self._lives(touch.tx, refused):
-                return True
-        return False
+        return any(
+            self._is_older(touch.tx, tx.name) and self._lives(touch.tx, refused)
+            for touch in self.in_the_way(refused)
+        )
+
+    def may_meet_intent(self, refused: LockWaited) -> bool:
+        """Whether an intent may be there without its lock: its lease moved, or its node was hurt.
+
+        Then it does not matter which of the two transactions is older.
+        """
+        group = f"{refused.object_id}/"
+        moved = any(
+            len(starts) > 1 for name, starts in self._moved.items() if name.startswith(group)
+        )
+        if not moved and not self.disturbed(refused.at_us):
+            return False
+        key = _hashable(refused.key)
+        return any(
+            write.object_id == refused.object_id
+            and write.tx != refused.tx
+            and write.at_us <= refused.at_us
+            and key in (None, _hashable(write.key))
+            for _, write in self.case.of(WriteExecuted)
+        )
 
     def _is_older(self, other: str, name: str) -> bool:
         one, mine = self.case.began.get(other), self.case.began.get(name)
@@ -179,7 +220,11 @@ def _locked(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless |
         if event.tx == tx.name and not event.granted and at < tx.aborted_at
     ]
     del aborted
-    if not refused or grounds.may_hold(refused[-1], tx):
+    if not refused:
+        if not tells_names(grounds.case):
+            return None
+        return Needless("no-lock-refused", "no lock was refused to it")
+    if grounds.may_hold(refused[-1], tx) or grounds.may_meet_intent(refused[-1]):
         return None
     what = "a partition" if refused[-1].key is None else f"key {refused[-1].key!r}"
     return Needless(
@@ -289,6 +334,32 @@ def _finished(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless
     return Needless("not-finished", "nothing had ended it before")
 
 
+def _column(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
+    """The judge of each reason that is a row's or a column's."""
+    return column_not_found(grounds.case, tx)
+
+
+def _row(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
+    return bad_row(grounds.case, tx)
+
+
+def _taken(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
+    return key_exists(grounds.case, tx)
+
+
+def undecided(case: Case) -> int:
+    """How many aborted transactions have a reason that the history does not tell enough of."""
+    if tells_names(case):
+        return 0
+    refused = {event.tx for _, event in case.of(LockWaited) if not event.granted}
+    return sum(
+        tx.aborted.reason in ("COLUMN_NOT_FOUND", "BAD_ROW")
+        or (tx.aborted.reason == "LOCK_CONFLICT" and tx.name not in refused)
+        for tx in case.transactions.values()
+        if tx.aborted is not None
+    )
+
+
 def _hashable(key: Any) -> Any:
     return tuple(key) if isinstance(key, list) else key
 
@@ -308,5 +379,8 @@ GROUNDS: Final[dict[str, Callable[[Grounds, Transaction, TxAborted], Needless | 
     "READ_ONLY": _read_only,
     "ROLLED_BACK": _rolled_back,
     "TX_FINISHED": _finished,
+    "COLUMN_NOT_FOUND": _column,
+    "BAD_ROW": _row,
+    "KEY_EXISTS": _taken,
 }
 """By the reason of an abort: None where the history has what it rests on."""

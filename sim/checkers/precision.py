@@ -15,7 +15,9 @@ from sim.checkers.case import Case, Transaction
 from sim.checkers.forward_compatible import first_incompatible
 from sim.checkers.grounds import GROUNDS, Grounds
 from sim.checkers.needless import Needless
+from sim.checkers.needless_stays import needless_stays
 from sim.checkers.needless_waits import needless_waits
+from sim.checkers.row_grounds import bad_rows
 from sim.checkers.spec import harmless_to_older, leaves_rows_alone
 from sim.history.events import Failed, SchemaResolved, TxAborted, TxBegan
 from sim.model.reasons import Reason
@@ -40,8 +42,9 @@ class Precision:
     there; a name because nothing bore it.
 
     What the other reasons must have behind them is in `grounds`: a holder of the lock, the end of a
-    lease, a time limit, a fault. What waits and reads in the past cost at most by the settings of
-    the run is in `needless_waits`.
+    lease, a time limit, a fault; in `row_grounds`: a column that is missing, a row that does not
+    fit, a key that is taken. What waits and reads in the past cost at most by the settings of the
+    run is in `needless_waits`, for locks and for what a replica knows in `needless_stays`.
 
     An implicit transaction is aborted for good only after its coordinator has tried it again
     [110.flow.8].
@@ -70,13 +73,17 @@ class Precision:
             counts[needless.cause] += 1
             if needless.cause != QUIRK:
                 yield _anomaly(tx, aborted, needless)
+        for needless, anomaly in bad_rows(case):
+            counts[needless.cause] += 1
+            yield anomaly
         yield from _not_tried_again(case)
         yield from needless_waits(case)
+        yield from needless_stays(grounds)
         case.measures = replace(case.measures, needless_aborts=dict(sorted(counts.items())))
 
 
 def _judged(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """By the rule of its reason; of some reasons a history does not tell enough."""
+    """By the rule of its reason."""
     rule = _RULES.get(aborted.reason)
     if rule is not None:
         return rule(grounds.case, tx, aborted)

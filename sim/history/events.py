@@ -59,6 +59,18 @@ class Invoked(Event, frozen=True):
     session: bool = False
 
 
+class Named(Event, frozen=True):
+    """What an operation names beside its table and key; recorded only where it names any.
+
+    `columns` are those that a read asks for, `values` what a write gives, by column name.
+    """
+
+    client: str
+    op: str
+    columns: tuple[str, ...] = ()
+    values: dict[str, Any] | None = None
+
+
 class Encoded(Event, frozen=True):
     """A client encoded a row under the schema version it has cached (again after a mismatch)."""
 
@@ -269,7 +281,11 @@ class TxAborted(Event, frozen=True):
 
 
 class LockWaited(Event, frozen=True):
-    """A transaction waited for a lock on a key (`key` None: on a whole partition)."""
+    """A transaction waited for a lock on a key (`key` None: on a whole partition), or was refused.
+
+    What is `granted` at once is not told. Refused is also what meets an intent of a transaction
+    whose end cannot be learned.
+    """
 
     node: str
     tx: str
@@ -301,6 +317,7 @@ class RowFinal(Event, frozen=True):
 
 AnyEvent = (
     Invoked
+    | Named
     | Encoded
     | Ok
     | Failed
@@ -342,5 +359,5 @@ AnyEvent = (
 )
 """Every kind of event, as the codec reads them back."""
 
-CLIENT_VOICE = (Invoked, Encoded, Ok, Failed, Unknown)
+CLIENT_VOICE = (Invoked, Named, Encoded, Ok, Failed, Unknown)
 """The events that a user of the database could have written down."""

@@ -24,7 +24,8 @@ class Header(Record, frozen=True, tag_field="event", tag="Header"):
     `scenario_text` is the scenario file's whole text and `overrides` what was set over it, so that
     a history can be run again without the file. `settings` are the resolved numbers per node name
     (and `""` for the cluster), in milliseconds: `max_clock_skew_ms`, `delay_duration_ms`, …; of
-    the cluster also how many nodes are `voters`, and whether it is `calm` (sim/world/run.py).
+    the cluster also how many nodes are `voters`, whether it is `calm`, and more (`promises` of
+    sim/world/run.py).
     `reaches` are the probes that the scenario says must be reached, `never_reaches` those that must
     not be; `strict` judges by the strict
     graph, in which every use of a schema version counts; `all_claims` by every invariant, whatever

@@ -73,6 +73,10 @@ REFUSALS: Final = {
     "takes_all_for_readers": Reason.READ_ONLY,
     "rolls_back_unasked": Reason.ROLLED_BACK,
     "takes_all_for_finished": Reason.TX_FINISHED,
+    "conflicts_with_nobody": Reason.LOCK_CONFLICT,
+    "finds_no_column": Reason.COLUMN_NOT_FOUND,
+    "fits_no_row": Reason.BAD_ROW,
+    "takes_keys_for_taken": Reason.KEY_EXISTS,
 }
 """A mutant for each reason: a primary says so of every write."""
 

@@ -116,12 +116,17 @@ class LockWaits:
             self._suspect(other)
         self._be_patient(timers, tx, resource, mode)
 
+    def refused(self, request: Operate, began: Micros) -> None:
+        """Write down that an intent without its lock is in the way, and nobody knows its end."""
+        resource: Resource = (request.table_id, request.partition, request.key)
+        self._record(request, resource, began, granted=False)
+
     def _record(
         self, request: Operate, resource: Resource, began: Micros, *, granted: bool
     ) -> None:
         node = self.node
         waited = node.watch.now_us - began
-        if waited and node.recording:
+        if (waited or not granted) and node.recording:
             node.record(
                 LockWaited(
                     began + waited,

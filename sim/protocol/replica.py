@@ -17,7 +17,7 @@ primary serves an operation only while that very lease is its own.
 
 from collections.abc import Awaitable, Iterator
 from types import CoroutineType
-from typing import Any
+from typing import Any, ClassVar
 
 from sim.model.ports import Node
 from sim.model.reasons import Reason
@@ -47,6 +47,9 @@ Checked = tuple[int, Reason | None]
 class Replica:
     """What one node does for the partitions that it holds."""
 
+    ends: ClassVar[type[Participant]] = Participant
+    """What sees to the ends of transactions there."""
+
     def __init__(
         self,
         node: Node,
@@ -64,7 +67,7 @@ class Replica:
         self.hosting = hosting
         self.leases = leases
         self.executor = Executor(node, strategy, sync, hosting)
-        self.participant = Participant(node, strategy, locks, hosting, leases, nodes)
+        self.participant = self.ends(node, strategy, locks, hosting, leases, nodes)
         self.waits = LockWaits(node, locks, self._has_ended, self.participant.suspect)
         leases.watch(self._lease_changed)
         node.on(Operate, self.operate)
@@ -342,10 +345,11 @@ class Replica:
         foreign: tuple[TxId, Place],
     ) -> Any:
         """Learn how the other transaction ended, see to its intents here, and go on."""
-        node = self.node
+        node, began = self.node, self.node.watch.now_us
         node.probe("intent-resolved")
         resolved = await self.participant.resolved(*foreign)
         if resolved is None:
+            self.waits.refused(request, began)
             op_ts = node.clock.now()
             return Operated(node.clock.now(), op_ts, Reason.LOCK_CONFLICT)
         await self.participant.clean_here(foreign[0], resolved.commit_ts, (hosted.place,))

@@ -55,6 +55,7 @@ class Parts:
     metastorage: type[MetaStorage] = MetaStorage
     partition: type[Partition] = Partition
     sync: type[SchemaSync] = SchemaSync
+    readers: type[Readers] = Readers
     replica: type[Replica] = Replica
     ticker: type[Ticker] = Ticker
 
@@ -156,7 +157,7 @@ class Server:
         self.replica = parts.replica(
             node, strategy, self.sync, locks, self.hosting, self.leases, config.nodes
         )
-        self.readers = Readers(node, strategy, self.sync, self.hosting, self.replica)
+        self.readers = parts.readers(node, strategy, self.sync, self.hosting, self.replica)
         self.coordinator = Coordinator(
             node,
             config.nodes.index(node.name),

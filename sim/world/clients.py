@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from sim.history.event import Cells
-from sim.history.events import Failed, Invoked, Ok, Unknown
+from sim.history.events import Failed, Invoked, Named, Ok, Unknown
 from sim.kernel.clock import PhysicalClock
 from sim.kernel.host import Host
 from sim.model.ops import (
@@ -129,6 +129,9 @@ class ClientHost:
             sql = do.sql if type(do) is Ddl else None
         now = self._loop.now_us
         self.record(Invoked(now, self.name, op, tx, node, kind, table, key, sql, self.session))
+        values = getattr(do, "values", None)
+        if values is not None or getattr(do, "columns", ()):
+            self.record(Named(now, self.name, op, getattr(do, "columns", ()), values))
 
     def completed(self, op: str, do: Any, reply: Outcome) -> None:
         """Write down what the client was told."""

@@ -23,6 +23,7 @@ from sim.history.world_events import (
     NothingMatched,
 )
 from sim.kernel.envelope import TracedEnvelope
+from sim.kernel.rng import quantiles
 from sim.nemesis.base import FAULTS, Fault, touched
 from sim.nemesis.roles import NobodyError
 from sim.units import US_PER_MS
@@ -62,7 +63,9 @@ def promises(plan: Plan) -> dict[str, int]:
 
     `voters`: how many nodes vote in the meta storage. `calm`: 1 where healthy nodes have nothing to
     wait for but each other: nothing is lost, held back or slowed down but by a fault, and idle
-    safe-time commands are on. `load_ms`: when no new work is begun.
+    safe-time commands are on. `load_ms`: when no new work is begun. `slowest_us`: what no message
+    takes longer than, where nothing slows it down. `tells_names`: 1, since the history tells what
+    operations name and every lock that is refused.
     """
     staged = plan.holds or plan.pauses or plan.applies or not plan.idle_ticks
     lossy = any(link.loss for link in plan.links)
@@ -70,6 +73,11 @@ def promises(plan: Plan) -> dict[str, int]:
         "voters": sum(node.voter for node in plan.nodes),
         "calm": int(not staged and not lossy),
         "load_ms": plan.load_until_us // US_PER_MS,
+        "slowest_us": max(
+            (quantiles(link.latency)[-1] for link in plan.links if link.latency is not None),
+            default=0,
+        ),
+        "tells_names": 1,
     }
 
 

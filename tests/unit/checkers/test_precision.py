@@ -129,7 +129,7 @@ def test_a_name_that_nothing_bears(name: str, found: list[str]) -> None:
     story.resolve("T", 0, 10, 0, purpose="enlist", name=name)
     story.abort("T", 10, "TABLE_NOT_FOUND")
     story.abort("U", 10, "COLUMN_NOT_FOUND")
-    assert kinds(story) == found
+    assert kinds(story) == found  # what operations name is not told there
 
 
 def test_a_needless_abort_breaks_the_claim() -> None:

@@ -1,0 +1,153 @@
+"""I11: waits for locks that are free, and reads that a replica could have given before."""
+
+import pytest
+
+from sim.history.events import Invoked, LockWaited, ReadExecuted, SchemaResolved
+from sim.history.world_events import (
+    FaultBegan,
+    LeaderSteppedDown,
+    LeaseBegan,
+    PartitionSafeTime,
+)
+from tests.helpers_history import Story, ts
+from tests.unit.checkers.judging import anomalies
+
+NODE = {"lock_retry_ms": 5, "partition_idle_ms": 50, "max_clock_skew_ms": 7, "retry_ms": 1}
+
+
+def world(*, calm: bool = True) -> Story:
+    cluster = {"calm": int(calm), "slowest_us": 1000, "tells_names": 1}
+    return Story(settings={"": cluster, "n1": NODE, "n2": NODE})
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("precision", story)]
+
+
+# --- locks ---------------------------------------------------------------------------------------
+
+
+def waited(until: float, *, kind: str = "put", other: str = "put", calm: bool = True) -> Story:
+    """T waits for x from 20 on; Y, which has x, ends at 30. Its one node may know it 8 ms later."""
+    story = world(calm=calm)
+    t = story.table()
+    story.begin("T", 5)
+    story.begin("Y", 6)
+    op = (story.read if other == "get" else story.write)("Y", t, "x", 7, *_writer(other))
+    if other == "insert":
+        first = next(one for one in story._events if getattr(one[2], "op", None) == op)
+        place = story._events.index(first)
+        old = first[2]
+        assert isinstance(old, Invoked)
+        changed = Invoked(old.at_us, old.client, op, "Y", "n1", "insert", "t", "x")
+        story._events[place] = (*first[:2], changed)
+        story._events = [one for one in story._events if type(one[2]).__name__ != "WriteExecuted"]
+        story.add(7, ReadExecuted, "n1", "Y", op, t, 0, ts(7), 1, False, (_there(story, t),))
+    story.commit("Y", 30)
+    story.add(20, Invoked, "client of T", "T.w", "T", "n1", kind, table="t", key="x")
+    story.add(until, LockWaited, "n1", "T", "T.w", t, "x", round((until - 20) * 1000), True)
+    return story
+
+
+def _writer(other: str) -> tuple[None, ...]:
+    return (None,) if other == "get" else ()
+
+
+def _there(story: Story, t: int) -> object:
+    return story.found(t, "x", "Y", 1)
+
+
+@pytest.mark.parametrize("other", ["put", "get", "insert"])
+def test_a_lock_comes_soon_after_the_last_one_in_its_way_has_ended(other: str) -> None:
+    """8 messages of 1 ms, and 5 ms of rest."""
+    assert kinds(waited(43, other=other)) == []
+    assert kinds(waited(43.1, other=other)) == ["held-up"]
+
+
+def test_where_anything_may_be_late_nothing_is_said() -> None:
+    assert kinds(waited(90, calm=False)) == []
+    for event in (
+        (FaultBegan, "message_loss", None),
+        (LeaderSteppedDown, "n1", "1/0", 1),
+    ):
+        story = waited(90)
+        story.add(25, *event)
+        assert kinds(story) == []
+    story = waited(90)
+    for at, start in ((1, 1), (25, 24)):
+        story.add(at, LeaseBegan, "n1", "1/0", "n1", ts(start), ts(5000))
+    assert kinds(story) == []
+
+
+def test_two_readers_are_not_in_each_others_way() -> None:
+    assert kinds(waited(25, kind="get", other="get")) == []
+    assert kinds(waited(25.1, kind="get", other="get")) == ["held-up"]
+
+
+def test_who_has_not_ended_yet_stood_behind() -> None:
+    """Z asks for the lock meanwhile; what it holds in the end is no reason to wait."""
+    story = waited(60)
+    story.begin("Z", 8)
+    story.write("Z", 1, "x", 50)
+    assert kinds(story) == ["held-up"]
+
+
+@pytest.mark.parametrize("kind", ["insert", "replace", "update"])
+def test_writes_that_look_first_are_refused_for_a_reader(kind: str) -> None:
+    """They lock their row as a put does, whether they then write or not."""
+    story = world()
+    t = story.table()
+    story.begin("H", 3)
+    story.read("H", t, "x", 4, None)
+    story.begin("T", 5)
+    story.add(10, Invoked, "client of T", "T.w", "T", "n1", kind, table="t", key="x")
+    story.add(25, LockWaited, "n1", "T", "T.w", t, "x", 15_000, False)
+    story.abort("T", 26)
+    assert kinds(story) == []
+
+
+def test_a_read_only_transaction_is_asked_to_insert() -> None:
+    story = world()
+    story.begin("R", 100, read_at=50)
+    story.add(101, Invoked, "client of R", "R.w", "R", "n1", "insert", table="t", key=1)
+    story.abort("R", 102, "READ_ONLY")
+    assert kinds(story) == []
+
+
+# --- reads at a timestamp ------------------------------------------------------------------------
+
+
+def read(at: float, *known: tuple[float, int], open_writes: int = 0) -> list[str]:
+    """R reads at 150 what n1 has; it asks at 200, and n1's clock is right."""
+    story = world()
+    t = story.table()
+    story.begin("R", 199, read_at=150)
+    for number in range(open_writes):
+        story.write("W", t, number, 120)
+    for known_at, known_ts in known:
+        story.add(known_at, PartitionSafeTime, "n1", f"{t}/0", ts(known_ts))
+    story.add(199, Invoked, "client of R", "R.g", "R", "n1", "get", table="t", key="x")
+    fields = ("n1", "R", "R.g", "read-only", None, t, ts(150), 1, 0)
+    story.add(200, SchemaResolved, *fields)
+    row = story.found(t, "x", None, 1)
+    story.add(at, ReadExecuted, "n1", "R", "R.g", t, 0, ts(150), 1, False, (row,))
+    return kinds(story)
+
+
+def test_a_read_waits_for_its_replica_and_no_longer() -> None:
+    assert read(200, (150, 149)) == []
+    assert read(210, (150, 149), (210, 150)) == []
+    assert read(210.1, (150, 149), (210, 150)) == ["read-late"]
+    assert read(200.1, (150, 150)) == ["read-late"]
+
+
+def test_intents_in_its_way_have_to_be_asked_about() -> None:
+    """Of each 6 messages."""
+    assert read(212, (150, 150), open_writes=2) == []
+    assert read(212.1, (150, 150), open_writes=2) == ["read-late"]
+
+
+def test_safe_time_gets_there_an_idle_interval_after_the_clocks() -> None:
+    """All clocks show 151 by 200; 50 ms of idle time, 8 messages and two retries come after it."""
+    assert read(260, (150, 149), (260, 150)) == []
+    assert read(260.1, (150, 149), (260.1, 150)) == ["read-late"]

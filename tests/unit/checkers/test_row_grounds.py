@@ -1,0 +1,206 @@
+"""I11: what a refusal because of a column, a row or a key must have behind it."""
+
+from typing import Any
+
+import pytest
+
+from sim.checkers.base import judge
+from sim.checkers.case import Case
+from sim.checkers.extent import extents
+from sim.history.events import (
+    Enlisted,
+    Failed,
+    Invoked,
+    LockWaited,
+    Named,
+    ReadExecuted,
+    RowRead,
+    UpdateLogged,
+)
+from sim.model import ddl
+from sim.model.schema import Column, View
+from tests.helpers_history import INT, Story, add_column, ts
+from tests.unit.checkers.judging import anomalies
+
+COLUMNS = (
+    Column(0, "id", INT, nullable=False),
+    Column(1, "v", INT),
+    Column(2, "n", INT, nullable=False),
+    Column(3, "d", INT, nullable=False, default=7),
+)
+
+
+def world(*, tells: bool = True) -> Story:
+    return Story(settings={"": {"tells_names": int(tells), "calm": 1}, "n1": {}, "n2": {}})
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("precision", story)]
+
+
+# --- columns -------------------------------------------------------------------------------------
+
+
+def named(*columns: str, version: int = 1, tells: bool = True, names: bool = True) -> Story:
+    """T asks for these columns of t, of which it has enlisted a version; version 2 has `w`."""
+    story = world(tells=tells)
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=5, submit=1)
+    story.begin("T", 10)
+    story.add(11, Invoked, "client of T", "T.s", "T", "n1", "scan", table="t")
+    if names:
+        story.add(11, Named, "client of T", "T.s", columns)
+    story._enlist("T", t, 12, version)
+    story.abort("T", 13, "COLUMN_NOT_FOUND")
+    return story
+
+
+def test_a_column_is_missing_in_the_version_that_is_enlisted() -> None:
+    assert kinds(named("v", "w")) == []
+    assert kinds(named("v", "w", version=2)) == ["column-exists"]
+    assert kinds(named("id", "v")) == ["column-exists"]
+    assert kinds(named("x", version=2)) == []
+
+
+def test_what_names_no_column_misses_none() -> None:
+    assert kinds(named(names=False)) == ["no-column-named"]
+
+
+def test_a_history_that_tells_no_names_is_not_judged_and_says_so() -> None:
+    story = named(names=False, tells=False)
+    assert kinds(story) == []
+    (extent,) = [one for one in extents(Case(story.history())) if one.checker == "precision"]
+    assert extent.amounts["of them not judged"] == 1
+    told = named(names=False)
+    (extent,) = [one for one in extents(Case(told.history())) if one.checker == "precision"]
+    assert extent.amounts["of them not judged"] == 0
+
+
+@pytest.mark.parametrize(("column", "found"), [("v", ["column-exists"]), ("x", [])])
+def test_a_view_has_the_columns_of_its_table(column: str, found: list[str]) -> None:
+    story = world()
+    t = story.table()
+    view = View(9, "w", 1, "SELECT * FROM t", (t,))
+    made = (ddl.ObjectChange(9, "view", "w", 1, view, (ddl.ObjectCreated(),)),)
+    story.add(1, UpdateLogged, "n1", "D", 9, 9, ts(1), ts(1), 0, made)
+    story.add(11, Invoked, "c", "T.s", "T", "n1", "scan", table="w")
+    story.add(11, Named, "c", "T.s", (column,))
+    story.add(12, Enlisted, "T", "n1", 9, "w", ts(12), 1)
+    story.add(12, Enlisted, "T", "n1", t, "t", ts(12), 1)
+    story.abort("T", 13, "COLUMN_NOT_FOUND")
+    assert kinds(story) == found
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def unfit(
+    kind: str, values: dict[str, Any] | None, *, key: Any = 1, by_client: bool = True
+) -> list[str]:
+    """A row of T is called unfit, by its client or at its primary."""
+    story = world()
+    t = story.table(columns=COLUMNS)
+    story.begin("T", 10)
+    story.add(11, Invoked, "c", "T.w", "T", "n1", kind, table="t", key=key)
+    if values is not None:
+        story.add(11, Named, "c", "T.w", (), values)
+    story._enlist("T", t, 12, 1)
+    if by_client:
+        story.add(14, Failed, "c", "T.w", "BAD_ROW")
+    story.abort("T", 13, "ROLLED_BACK" if by_client else "BAD_ROW")
+    found = kinds(story)
+    assert judge(story.history()).measures.needless_aborts == ({"row-fits": 1} if found else {})
+    return found
+
+
+@pytest.mark.parametrize("by_client", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "values", "key", "found"),
+    [
+        ("put", {"n": 1}, 1, ["row-fits"]),
+        ("insert", {"v": None, "n": 1, "d": 2}, 1, ["row-fits"]),
+        ("replace", None, 1, ["row-fits"]),
+        ("put", {"v": 1}, 1, []),
+        ("put", {"n": None}, 1, []),
+        ("put", {"n": 1, "d": None}, 1, []),
+        ("put", {"n": 1, "x": 1}, 1, []),
+        ("put", {"n": 1}, None, []),
+        ("update", {"v": None}, 1, ["row-fits"]),
+        ("update", {"n": None}, 1, []),
+        ("update", {"id": 2}, 1, []),
+        ("update", {"x": 2}, 1, []),
+    ],
+)
+def test_a_row_that_is_called_unfit_does_not_fit(
+    kind: str, values: Any, key: Any, found: list[str], *, by_client: bool
+) -> None:
+    assert unfit(kind, values, key=key, by_client=by_client) == found
+
+
+def test_a_client_may_find_its_row_unfit_for_what_another_version_asks() -> None:
+    """It tried again after a refusal that told it a later version."""
+    story = world()
+    t = story.table(columns=COLUMNS)
+    needs = add_column(4, "w", nullable=False)
+    story.ddl("D", t, needs, tu=5, submit=1)
+    for tx, version in (("T", 1), ("U", 2)):
+        story.add(11, Invoked, "c", f"{tx}.w", tx, "n1", "put", table="t", key=1)
+        story.add(11, Named, "c", f"{tx}.w", (), {"n": 1})
+        story._enlist(tx, t, 12, version)
+        story.add(13, Failed, "c", f"{tx}.w", "BAD_ROW")
+        story.abort(tx, 13, "ROLLED_BACK")
+    assert [one.summary.split()[0] for one in anomalies("precision", story)] == ["T.w"]
+
+
+# --- keys ----------------------------------------------------------------------------------------
+
+
+def taken(
+    *, row: bool = True, commits: float | None = 8, kind: str = "insert", own: bool = False
+) -> list[str]:
+    """T's insert is told that a row of W's, or its own, is there."""
+    story = world()
+    t = story.table()
+    writer = "T" if own else "W"
+    if own:
+        story.begin("T", 4)
+    story.write(writer, t, "x", 5)
+    if commits is not None and not own:
+        story.commit("W", commits)
+    story.add(10, Invoked, "c", "T.i", "T", "n1", kind, table="t", key="x")
+    found = story.found(t, "x", writer, 1) if row else RowRead("x", None, 0, 0, None)
+    story.add(12, ReadExecuted, "n1", "T", "T.i", t, 0, ts(12), 1, False, (found,))
+    story.abort("T", 13, "KEY_EXISTS")
+    return kinds(story)
+
+
+def test_a_key_that_is_taken_has_a_row_that_was_there() -> None:
+    assert taken() == []
+    assert taken(own=True) == []
+    assert taken(row=False) == ["no-such-row"]
+    assert taken(commits=None) == ["no-such-row"]
+    assert taken(commits=12.5) == ["no-such-row"]
+    assert taken(kind="get") == ["no-such-row"]
+
+
+# --- locks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("refused", "tells", "found"),
+    [(False, True, ["no-lock-refused"]), (False, False, []), (True, True, ["no-lock-holder"])],
+)
+def test_a_lock_conflict_is_a_lock_that_was_refused(
+    refused: bool,
+    tells: bool,
+    found: list[str],
+) -> None:
+    """Also where nothing was waited for."""
+    story = world(tells=tells)
+    t = story.table()
+    story.begin("T", 10)
+    story.add(11, Invoked, "c", "T.w", "T", "n1", "put", table="t", key="x")
+    if refused:
+        story.add(12, LockWaited, "n1", "T", "T.w", t, "x", 0, False)
+    story.abort("T", 13)
+    assert kinds(story) == found
