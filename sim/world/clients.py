@@ -129,9 +129,10 @@ class ClientHost:
             sql = do.sql if type(do) is Ddl else None
         now = self._loop.now_us
         self.record(Invoked(now, self.name, op, tx, node, kind, table, key, sql, self.session))
+        columns: tuple[str, ...] = getattr(do, "columns", ())
         values = getattr(do, "values", None)
-        if values is not None or getattr(do, "columns", ()):
-            self.record(Named(now, self.name, op, getattr(do, "columns", ()), values))
+        if columns or values is not None:
+            self.record(Named(now, self.name, op, columns, values))
 
     def completed(self, op: str, do: Any, reply: Outcome) -> None:
         """Write down what the client was told."""
