@@ -77,15 +77,16 @@ class Verification(Record, frozen=True):
     """The whole result; `unexpected` says in words what fails it, `open` what was not decided.
 
     `seeds` are those that each case was to have, None where time alone was the bound (`bounded`);
-    `least_run` and `most_run` are what cases with dice and without a conviction did get.
+    `least_run` and `most_run` are the seeds that scenarios and claims with dice did get, None where
+    there are none: one run decides what is scripted, and a mutant rests once it is convicted.
     `survivors` had all their seeds, `undecided_mutants` had not.
     """
 
     cases: int
     runs: int
     seeds: int | None
-    least_run: int
-    most_run: int
+    least_run: int | None
+    most_run: int | None
     bounded: bool
     mutants: tuple[MutantRow, ...]
     survivors: tuple[Survivor, ...]
@@ -161,13 +162,13 @@ def verification(
     undecided_mutants = tuple(one for one in unkilled if one not in silent)
     not_run = tuple(_label(case) for case, done in pairs if not done)
     unexpected, undecided = _sorted_out(rows, silent, undecided_mutants)
-    dealt = [row.runs for row, case in zip(rows, cases, strict=True) if _has_dice(case)] or [0]
+    dealt = [row.runs for row, case in zip(rows, cases, strict=True) if _has_dice(case)]
     return Verification(
         cases=len(cases),
         runs=sum(1 + (one.control is not None) for _, done in pairs for one in done),
         seeds=None if bounded else len(seeds),
-        least_run=min(dealt),
-        most_run=max(dealt),
+        least_run=min(dealt, default=None),
+        most_run=max(dealt, default=None),
         bounded=bounded,
         mutants=mutants,
         survivors=silent,

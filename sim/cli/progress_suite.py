@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sim.cli.problems import note
 from sim.cli.progress import EVERY_S
+from sim.cli.words import counted
 from sim.world.suite import Case, Schedule, Trial, convicts
 
 if TYPE_CHECKING:
@@ -75,4 +76,5 @@ class SuiteProgress:
         return f"at most {max(left, 0):.0f} s left" if self._timed else f"about {left:.0f} s left"
 
     def _counts(self) -> str:
-        return f"{self.done} trials, {len(self._convicted)} mutants convicted"
+        mutants = counted(len(self._convicted), "mutant")
+        return f"{counted(self.done, 'trial')}, {mutants} convicted"

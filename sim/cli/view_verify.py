@@ -11,6 +11,7 @@ from analysis.verification import NOT_RUN, ScenarioRow, Verification
 from sim.cli.document_verify import command as repeat
 from sim.cli.view import some
 from sim.cli.words import INDENT, block, command, counted, labelled, say
+from sim.world.suite import BLOCKS
 
 MUTANT_WIDTH = 31
 CLAUSE_WIDTH = 19
@@ -34,7 +35,7 @@ def _headline(result: Verification, to: Console) -> None:
         word, style = ("NOT AS EXPECTED", "bold red")
     elif not result.decided:
         word, style = ("NOT DECIDED", "bold yellow")
-    to.print(Text.assemble((word, style), f"  {result.cases} cases, {result.runs} runs"))
+    to.print(Text.assemble((word, style), f"  {_size(result)}"))
     undecided = len(result.undecided_mutants)
     if result.score is not None:
         of = result.killed + len(result.survivors)
@@ -47,7 +48,12 @@ def _headline(result: Verification, to: Console) -> None:
     kept = sum(row.word == "kept" for row in result.claims)
     waiting = sum(row.word == "not decided" for row in result.claims)
     more = f", {waiting} not decided" if waiting else ""
-    say(f"{kept} claims of {len(designs)} designs kept, {broken} broken{more}", to)
+    of = counted(len(designs), "design")
+    say(f"{counted(kept, 'claim')} of {of} kept, {broken} broken{more}", to)
+
+
+def _size(result: Verification) -> str:
+    return f"{counted(result.cases, 'case')}, {counted(result.runs, 'run')}"
 
 
 def _mutants(rows: Sequence[MutantRow], to: Console) -> None:
@@ -143,6 +149,22 @@ def _in_full(row: ScenarioRow, to: Console) -> None:
     command(repeat(row), to)
 
 
+def _seeds_run(result: Verification) -> str:
+    """For how many seeds the time was enough, where the number of seeds decides anything."""
+    if not result.runs:
+        return "nothing was run"
+    parts = []
+    if result.least_run is not None and result.most_run is not None:
+        least, most = result.least_run, counted(result.most_run, "seed")
+        often = most if least == result.most_run else f"{least} to {most}"
+        parts.append(f"the time was enough for {often} of each case that depends on the seed")
+    if any(row.kind == "mutant" and row.wanted is None for row in result.scenarios):
+        parts.append(f"a mutant is run until it is convicted {BLOCKS} times")
+    if any(row.wanted is not None for row in result.scenarios):
+        parts.append("one run decides a scripted case")
+    return "; ".join(parts)
+
+
 def _left_out(result: Verification, to: Console) -> None:
     to.print()
     if not result.decided:
@@ -159,8 +181,7 @@ def _left_out(result: Verification, to: Console) -> None:
         what = f"{counted(len(short), 'case')} with fewer than {wanted} seeds, as expected so far"
         say(f"{what}; fewest: {fewest.label}, {fewest.runs}", to, indent=INDENT)
     if result.bounded:
-        least, most = result.least_run, result.most_run
-        say(f"the time was enough for {least} to {most} seeds of each case", to)
+        say(_seeds_run(result), to)
     if vacuous := result.vacuous:
         labelled("vacuous", ", ".join(row.scenario for row in vacuous), to, "bold yellow")
     if result.never_reached:

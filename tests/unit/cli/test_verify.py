@@ -52,7 +52,7 @@ def test_as_expected_is_exit_0() -> None:
     done = verify(*QUICK)
     assert done.code == 0
     assert done.out.startswith("AS EXPECTED  2 cases, 3 runs\nmutation score 100.0%: 1 of 1")
-    assert done.err.startswith("ddlsim: 2 trials, 1 mutants convicted, in ")
+    assert done.err.startswith("ddlsim: 2 trials, 1 mutant convicted, in ")
 
 
 def test_a_survivor_is_exit_1_and_told(tmp_path: Path) -> None:
@@ -154,14 +154,14 @@ def test_fewer_seeds_than_were_asked_for_are_not_enough(monkeypatch: pytest.Monk
     done = verify(*words, "--seeds", "50")
     assert done.code == 7
     assert "1 case with fewer than 50 seeds, as expected so far" in done.out
-    assert "0 claims of 1 designs kept, 0 broken, 11 not decided" in done.out
+    assert "0 claims of 1 design kept, 0 broken, 11 not decided" in done.out
     assert verify(*words).code == 0
 
 
 def test_now_and_then_a_line_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_suite, "EVERY_S", 0.0)
     lines = verify(*QUICK, "--seeds", "2").err.splitlines()
-    assert lines[0].startswith("ddlsim: 1 trials, ")
+    assert lines[0].startswith("ddlsim: 1 trial, ")
     assert lines[0].endswith(" s left")
     assert "at most" in verify(*QUICK, "--time", "90s", "--seeds", "1").err
 
@@ -189,6 +189,42 @@ def test_within_the_time_seeds_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     found = document("generated/read_own_ddl", "--time", "1s", "--jobs", "1")
     assert found["seeds"]["most"] is None
     assert 1 < found["seeds"]["least_run"] < 4
+
+
+ENOUGH = (
+    (("iep98/own_ddl",), None, "one run decides a scripted case"),
+    (("negative/noop_without_wait",), None, "one run decides a scripted case"),
+    (
+        ("generated/read_own_ddl", "iep98/own_ddl"),
+        2,
+        "for 2 seeds of each case that depends on the seed; one run decides a scripted case",
+    ),
+)
+
+
+@pytest.mark.parametrize(("names", "least", "words"), ENOUGH)
+def test_how_many_seeds_there_was_time_for_is_told_where_seeds_matter(
+    names: tuple[str, ...], least: int | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0.25 * (len(names) + 2)
+    clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
+    monkeypatch.setattr(suite_parallel, "time", clock)
+    done = verify(*names, "--time", f"{looks}s")
+    assert words in " ".join(done.out.split())
+    assert "0 to" not in done.out
+    monkeypatch.setattr(
+        suite_parallel, "time", SimpleNamespace(monotonic=count(step=0.25).__next__)
+    )
+    assert document(*names, "--time", f"{looks}s")["seeds"] == {"most": None, "least_run": least}
+
+
+def test_where_nothing_was_run_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
+    monkeypatch.setattr(suite_parallel, "time", clock)
+    done = verify("iep98/own_ddl", "--time", "0.1s")
+    assert done.code == 7
+    assert "nothing was run" in done.out
+    assert "enough for" not in done.out
 
 
 @pytest.mark.parametrize(
@@ -223,5 +259,5 @@ def test_a_terminal_has_a_bar_others_have_nothing(monkeypatch: pytest.MonkeyPatc
         case = a_mutant_case()
         with SuiteProgress([case], range(3), None) as progress:
             progress.watch(case, Trial(a_row(0, a_violation()), a_row(0)))
-        assert progress.told().startswith("1 trials, 1 mutants convicted")
+        assert progress.told().startswith("1 trial, 1 mutant convicted")
         assert bool(terminal.getvalue()) is shows
