@@ -34,8 +34,8 @@ def execute(options: argparse.Namespace) -> int:
             message = statement["error"]["message"]
             note(f"{statement['file']}:{statement['line']}: refused: {message}")
     for passed in report["passed_over"]:
-        word = passed["sql"].split(None, 1)[0].upper()
-        note(f"{passed['file']}:{passed['line']}: passed over: {word} changes no schema")
+        place = f"{passed['file']}:{passed['line']}"
+        note(f"{place}: passed over: {passed['word']} changes no schema")
     _print(report, options)
     return compat.exit_code(report)
 

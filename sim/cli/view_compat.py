@@ -58,6 +58,8 @@ def _head(report: dict[str, Any], to: Console) -> None:
     parts += [f"{ignored} ignored"] if ignored else []
     if ignored and counts[False] == ignored and not counts[None]:
         word, style = "COMPATIBLE, BUT FOR WHAT IS IGNORED", REFUSED
+    passed = len(report["passed_over"])
+    parts += [f"{passed} passed over"] if passed else []
     baseline = report["baseline"]
     files = report["files"]
     of = files[0] if len(files) == 1 else f"{len(files)} files"

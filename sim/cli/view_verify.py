@@ -48,8 +48,8 @@ def _headline(result: Verification, to: Console) -> None:
     kept = sum(row.word == "kept" for row in result.claims)
     waiting = sum(row.word == "not decided" for row in result.claims)
     more = f", {waiting} not decided" if waiting else ""
-    of = counted(len(designs), "design")
-    say(f"{counted(kept, 'claim')} of {of} kept, {broken} broken{more}", to)
+    judged = counted(len(designs), "design")
+    say(f"{counted(kept, 'claim')} of {judged} kept, {broken} broken{more}", to)
 
 
 def _size(result: Verification) -> str:

@@ -32,10 +32,18 @@ from sim.sql.errors import Unread
 from sim.sql.tables import Tables
 
 _MAX_PARTITIONS: Final = 65000
-_ROWS: Final = {"SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "UPSERT", "COPY"}
-_SESSIONS: Final = {"EXPLAIN", "START", "BEGIN", "COMMIT", "ROLLBACK", "SET", "USE", "KILL"}
-_NO_DDL: Final = _ROWS | _SESSIONS
+_CHANGES: Final = ("CREATE", "ALTER", "DROP")
+_ROWS: Final = {"SELECT", "WITH", "VALUES", "TABLE", "(", "EXPLAIN", "DESCRIBE"}
+_WRITES: Final = {"INSERT", "UPDATE", "DELETE", "MERGE", "UPSERT", "COPY"}
+_SESSIONS: Final = {"START", "BEGIN", "COMMIT", "ROLLBACK", "SET", "USE", "KILL"}
+_NO_DDL: Final = _ROWS | _WRITES | _SESSIONS
 """First words of statements that change no schema."""
+_UNDERSTOOD: Final = (
+    "CREATE, ALTER or DROP of a TABLE, INDEX, VIEW or ZONE; SELECT, INSERT, UPDATE, DELETE, MERGE, "
+    "EXPLAIN, SET, START, COMMIT and the like are passed over"
+)
+_NO_WORDS: Final = (TokenType.IDENTIFIER, TokenType.STRING)
+"""Tokens whose text may look like a keyword and is none."""
 _Option = tuple[tuple[str, ...], tuple[str, ...], str]
 _STORAGE_OPTIONS: Final[tuple[_Option, ...]] = (
     (("STORAGE_PROFILES",), ("profiles",), "profiles"),
@@ -78,11 +86,12 @@ class Parsed(NamedTuple):
 
 
 class PassedOver(NamedTuple):
-    """A statement of a script that changes no schema, such as an INSERT: where, and its text."""
+    """A statement of a script that changes no schema: its text, where, and which it is (INSERT)."""
 
     sql: str
     line: int
     column: int
+    word: str
 
 
 ScriptEntry = Parsed | PassedOver | Unread
@@ -108,17 +117,38 @@ class Grammar(Tables):
         return found
 
     def _entry(self) -> ScriptEntry:
-        start = self._curr
-        if start.text.upper() in _NO_DDL:
-            while self._curr:
-                self._advance()
-            line = self.sql.count("\n", 0, start.start)
-            column = start.start - self.sql.rfind("\n", 0, start.start)
-            return PassedOver(self.text_since(start), line, column)
+        start, word = self._curr, self._keyword()
         try:
+            if word in _NO_DDL:
+                word = self._passed_over()
+                line = self.sql.count("\n", 0, start.start)
+                column = start.start - self.sql.rfind("\n", 0, start.start)
+                return PassedOver(self.text_since(start), line, column, word)
+            if word not in _CHANGES:
+                found = self._find_sql(start, start)
+                raise self.wrong(_UNDERSTOOD, f"{found} begins no statement of Ignite")
             return self._parsed()
         except Unread as error:
             return error
+
+    def _keyword(self) -> str:
+        """The present token in capitals, empty if it is a string or a quoted name."""
+        token = self._curr
+        return "" if token.token_type in _NO_WORDS else token.text.upper()
+
+    def _passed_over(self) -> str:
+        """Skip a statement that changes no schema, and give its first word.
+
+        One that does change it may stand behind it without a semicolon, and must not be lost.
+        """
+        while self._curr and self._keyword() == "(":
+            self._advance()
+        first = self._keyword() if self._curr else "("
+        while self._curr:
+            if self._keyword() in _CHANGES:
+                raise self.wrong("';' before it", f"{self._keyword()} within {first}")
+            self._advance()
+        return first
 
     def _parse_batch_statements(self, parse_method: Any, *_: object, **__: object) -> list[Any]:
         """Statement by statement; sqlglot would ignore all that follows a semicolon and ELSE."""
@@ -145,18 +175,24 @@ class Grammar(Tables):
             case "ALTER":
                 return self._alter_object()
             case "DROP":
-                kind = self.word("TABLE, INDEX, VIEW or ZONE", *_DROPS)
+                kind = self._kind("DROP", "TABLE, INDEX, VIEW or ZONE", *_DROPS)
                 exists = bool(self._parse_exists())
                 return _DROPS[kind](self.object_name(f"the name of the {kind.lower()}"), exists)
             case _:
                 return self._select()
+
+    def _kind(self, what: str, expected: str, *kinds: str) -> str:
+        """The kind of object that is changed; of schemas only PUBLIC is known."""
+        if self._match_text_seq("SCHEMA", advance=False):
+            raise self.wrong(f"{expected} of the schema PUBLIC", f"{what} SCHEMA is not modelled")
+        return self.word(expected, *kinds)
 
     def _create(self) -> Statement:
         if self._match(TokenType.UNIQUE):
             self.need("INDEX")
             return self._create_index(unique=True)
         expected = "TABLE, [UNIQUE] INDEX, VIEW or ZONE"
-        match self.word(expected, "TABLE", "INDEX", "VIEW", "ZONE"):
+        match self._kind("CREATE", expected, "TABLE", "INDEX", "VIEW", "ZONE"):
             case "TABLE":
                 return self.create_table()
             case "INDEX":
@@ -211,7 +247,7 @@ class Grammar(Tables):
         return CreateZone(name, **options, if_not_exists=exists)
 
     def _alter_object(self) -> Statement:
-        kind = self.word("TABLE, VIEW or ZONE", "TABLE", "VIEW", "ZONE")
+        kind = self._kind("ALTER", "TABLE, VIEW or ZONE", "TABLE", "VIEW", "ZONE")
         if kind == "TABLE":
             return self.alter_table()
         exists = bool(self._parse_exists())

@@ -146,7 +146,7 @@ def lint_files(
             if schema is None:
                 judging.follow_all()
     passed = [
-        {"file": file, "line": one.line, "column": one.column, "sql": one.sql}
+        {"file": file, "line": one.line, "column": one.column, "sql": one.sql, "word": one.word}
         for file, script in scripts
         for one in script.passed_over
     ]

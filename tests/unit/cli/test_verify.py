@@ -212,9 +212,7 @@ def test_how_many_seeds_there_was_time_for_is_told_where_seeds_matter(
     done = verify(*names, "--time", f"{looks}s")
     assert words in " ".join(done.out.split())
     assert "0 to" not in done.out
-    monkeypatch.setattr(
-        suite_parallel, "time", SimpleNamespace(monotonic=count(step=0.25).__next__)
-    )
+    clock.monotonic = count(step=0.25).__next__
     assert document(*names, "--time", f"{looks}s")["seeds"] == {"most": None, "least_run": least}
 
 

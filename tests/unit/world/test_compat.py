@@ -177,6 +177,57 @@ def test_what_changes_no_schema_is_passed_over() -> None:
     assert report["passed_over"][1]["line"] == 3
 
 
+NO_DDL = (
+    "UPDATE log SET id = id + 1",
+    "DELETE FROM log WHERE id IN (1, 2) OR id BETWEEN 5 AND 9",
+    "INSERT INTO log SELECT id FROM accounts WHERE v > 'DROP'",
+    'DELETE FROM log /* DROP TABLE log */ WHERE "DROP" = 1',
+    "(SELECT id FROM log) UNION ALL (SELECT 1)",
+    "WITH x AS (SELECT 1) SELECT * FROM x",
+    "VALUES (1), (2)",
+    "TABLE log",
+    "DESCRIBE log",
+    "EXPLAIN PLAN FOR SELECT * FROM log",
+    "BEGIN",
+    "START TRANSACTION READ ONLY",
+    "COMMIT",
+    "ROLLBACK",
+    "SET x = 1",
+    "KILL QUERY '1'",
+)
+
+
+@pytest.mark.parametrize("sql", NO_DDL)
+def test_whatever_stands_in_a_statement_about_rows_it_is_passed_over(sql: str) -> None:
+    report = linted(sql, "DROP TABLE accounts")
+    assert [one["sql"] for one in report["statements"]] == ["DROP TABLE accounts"]
+    [passed] = report["passed_over"]
+    assert (passed["sql"], passed["word"]) == (sql, sql.lstrip("(").split()[0])
+
+
+NO_IGNITE = (
+    ("GRANT SELECT ON log TO bob", "1:1: GRANT begins no statement of Ignite; expected CREATE"),
+    ("TRUNCATE TABLE log", "1:1: TRUNCATE begins no statement of Ignite; expected CREATE"),
+    ("COMMENT ON TABLE log IS 'x'", "1:1: COMMENT begins no statement of Ignite"),
+    ('"SELECT" 1', '1:1: "SELECT" begins no statement of Ignite'),
+    ("'INSERT' 1", "1:1: 'INSERT' begins no statement of Ignite"),
+    ("CREATE SCHEMA s", "1:8: CREATE SCHEMA is not modelled; expected TABLE"),
+    ("DROP SCHEMA s CASCADE", "1:6: DROP SCHEMA is not modelled; expected TABLE"),
+    ("CREATE SEQUENCE s", "1:8: unexpected 'SEQUENCE'; expected TABLE"),
+    ("INSERT INTO log VALUES (1)\nDROP TABLE log", "2:1: DROP within INSERT; expected ';' before"),
+    ("SELECT 1\nALTER TABLE log ADD x INT", "2:1: ALTER within SELECT; expected ';' before"),
+)
+
+
+@pytest.mark.parametrize(("sql", "words"), NO_IGNITE)
+def test_a_statement_that_ignite_lacks_is_named_with_what_is_understood(
+    sql: str, words: str
+) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        linted(sql)
+    assert caught.value.lines[0].startswith(f"migration:{words}")
+
+
 def test_all_that_is_no_sql_is_told_at_once() -> None:
     wrong = "DROP TABEL a; DROP TABLE log;\nALTER TABLE log ADD; DROP"
     with pytest.raises(UnreadableError) as caught:
