@@ -17,12 +17,12 @@ from analysis import grid
 from analysis.cells import Cell, Cells
 from analysis.formula import Peer, cluster_wait, skews
 from analysis.sweep_file import read_sweep
-from analysis.tune.world import PARTS, ddl_delay_ms, slack_ms
+from analysis.tune.world import FAR, PARTS, ddl_delay_ms, slack_ms
 from analysis.wait_model import Commands, Grid, Wait
 from sim.kernel.rng import quantiles
 from sim.model.settings import with_derived
 from sim.protocol.strategy import Strategy
-from sim.units import US_PER_MS
+from sim.units import US_PER_MS, physical_ms
 from sim.world.designs import design
 from sim.world.plan import plan
 from sim.world.problems import ScenarioError
@@ -60,6 +60,13 @@ class World:
     def slack(self) -> int | None:
         """How much a reader may lag behind Top; None if nobody ever waits."""
         return slack_ms(self.strategy, self.dd, self.cs_max)
+
+    @property
+    def border(self) -> int | None:
+        """The delay and skew together from which a design that never waits errs; else None."""
+        if self.slack is not None:
+            return None
+        return physical_ms(self.strategy.activation_ts(FAR, self.dd)) - physical_ms(FAR)
 
     @cached_property
     def delays(self) -> Array:
@@ -110,8 +117,8 @@ class World:
     def ddl_latency(self) -> Array | None:
         """Section 6.2: latencies of statements that any node is asked for, a sample of them.
 
-        The leader is as far as any other node but for itself; of its log's round two others of
-        three voters answer.
+        The leader is as far as any other node but for itself; its log's round is over when a
+        majority, itself among it, has the entry.
         """
         if not self.simple:
             return None

@@ -30,6 +30,12 @@ CLAIMED: Final = ("violation",)
 """Statuses of what breaks a claim that the design makes under its assumptions."""
 BROKEN: Final = ("violation", "out_of_assumption", "accepted", "finding")
 """Statuses of whatever is broken, claimed or not."""
+SAFETY: Final = ("I1", "I2", "I3", "I5", "I7", "I8")
+"""What figures call safety: whatever no client may ever see, sessions and waits left out."""
+SAFETY_SAID: Final = (
+    "safety: atomicity (I1), one version at commit (I2), serializability (I3), one version in a "
+    "transaction (I5),\ndata of its schema (I7), forward-compatible commits (I8)"
+)
 
 
 class CellsError(ValueError):
@@ -271,16 +277,19 @@ class Cells:
         return columns[:, 0], columns[:, 1], columns[:, 2]
 
     @property
-    def note(self) -> str:
-        """One line: how many runs, of what, and what the bands are."""
+    def ran(self) -> str:
+        """One line: how many runs, and of what."""
         runs = sum(cell.runs for cell in self.cells)
         seeds = {cell.runs for cell in self.cells}
         each = f"{min(seeds)}" if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
         scenarios = ", ".join(str(one).removesuffix(".toml") for one in self.values("scenario"))
-        return (
-            f"{runs:,} runs of {scenarios}, {each} seeds a cell; bands and bars: 95 % over seeds; "
-            f"ddlsim {self.provenance.get('version', '')}"
-        ).rstrip()
+        version = self.provenance.get("version", "")
+        return f"{runs:,} runs of {scenarios}, {each} seeds a cell; ddlsim {version}".rstrip()
+
+    @property
+    def note(self) -> str:
+        """The same with what the bands are."""
+        return f"{self.ran}; bands and bars: 95 % over seeds"
 
 
 UNITS: Final = {"_ms": " ms", "_us": " us", "_ppm": " ppm"}

@@ -1,7 +1,8 @@
 """How figures look: one style for all, legible on screen, in print and in grey.
 
-Series differ by line, marker and lightness, never by hue alone (the colours are Okabe and Ito's).
-An interval is a band around a line or a bar through a point; a closed form is a thin dashed line.
+Measured series are solid, with marks of their own and in colours that differ in lightness too
+(Okabe and Ito's). An interval is a band around a line or a bar through a point. Black and dashed is
+a closed form, and nothing else is.
 Files repeat byte for byte: no dates, no random ids.
 """
 
@@ -23,7 +24,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from sim.escape import escaped
 from sim.files import beside
 
-COLOURS: Final = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#666666")
+FORM: Final[Any] = {"color": "#000000", "linestyle": (0, (3, 2)), "linewidth": 1.1, "zorder": 3}
+"""How a closed form looks: above what was measured, which it may lie on."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 BAND: Final = 0.18
@@ -73,7 +76,6 @@ def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, numb
         middle,
         label=label,
         color=colour,
-        linestyle=LINES[number % len(LINES)],
         marker=MARKERS[number % len(MARKERS)],
         markerfacecolor="white",
     )
@@ -95,11 +97,6 @@ def points(axes: Any, x: Any, middle: Any, low: Any, high: Any, label: str, numb
         elinewidth=0.9,
         capsize=2,
     )
-
-
-def step_form(axes: Any, x: Any, y: Any, label: str) -> None:
-    """A closed form that is a step, wide and light behind what was measured."""
-    axes.plot(x, y, label=label, color="#bbbbbb", linewidth=4, solid_capstyle="butt", zorder=0.5)
 
 
 def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: bool) -> None:
@@ -126,27 +123,25 @@ def _bar(value: Any) -> list[list[float]] | None:
     return [[below], [above]] if below or above else None
 
 
-def form(axes: Any, x: Any, y: Any, label: str | None, number: int) -> None:
-    """A closed form beside a series of this number."""
-    colour = COLOURS[number % len(COLOURS)]
-    axes.plot(x, y, label=label, color=colour, linestyle=(0, (2, 2)), linewidth=0.9)
+def form(axes: Any, x: Any, y: Any, label: str | None) -> None:
+    """A closed form beside what was measured."""
+    axes.plot(x, y, label=label, **FORM)
 
 
-def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None, number: int) -> None:
-    """Two closed forms of a series between which the truth lies: thin dashed lines, hatched."""
-    colour = COLOURS[number % len(COLOURS)]
+def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None) -> None:
+    """Two closed forms between which the truth lies, hatched."""
     for edge in (low, high):
-        axes.plot(x, edge, color=colour, linestyle=(0, (2, 2)), linewidth=0.8)
+        axes.plot(x, edge, **{**FORM, "linewidth": 0.8})
     axes.fill_between(
         x,
         low,
         high,
         label=label,
         facecolor="none",
-        edgecolor=colour,
+        edgecolor="#000000",
         hatch="////",
         linewidth=0,
-        alpha=0.45,
+        alpha=0.35,
     )
 
 
@@ -180,21 +175,31 @@ def heading(figure: Any, text: str) -> None:
     figure.suptitle(text, x=0.01, ha="left", fontsize=11)
 
 
-def legend_above(figure: Any, axes: Any, columns: int = 3) -> None:
-    """The same above everything, where many entries would hide the data."""
+def legend_above(figure: Any, axes: Any, columns: int, question: str) -> None:
+    """A legend above everything, under the question that the figure answers."""
     handles, labels = axes.get_legend_handles_labels()
-    if labels:
-        figure.legend(handles, labels, loc="outside upper left", ncols=columns)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        ncols=columns,
+        title=question,
+        title_fontsize=11,
+        alignment="left",
+        borderpad=0,
+        columnspacing=1.4,
+    )
 
 
 def key_of(axes: Any, marks: Sequence[tuple[str, bool]]) -> None:
-    """What hollow and filled marks mean."""
+    """What hollow and filled marks mean, above a panel."""
+    colour = COLOURS[0]
     handles = [
-        Line2D([], [], linestyle="none", marker="o", color="black", label=label,
-               markerfacecolor="white" if hollow else "black")
+        Line2D([], [], linestyle="none", marker="o", color=colour, label=label,
+               markerfacecolor="white" if hollow else colour)
         for label, hollow in marks
     ]  # fmt: skip
-    axes.legend(handles=handles, loc="center left", frameon=True, framealpha=1, edgecolor="none")
+    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
 
 
 def note(figure: Any, text: str) -> None:

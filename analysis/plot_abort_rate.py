@@ -20,7 +20,7 @@ from analysis.figure import figure, main
 from sim.units import US_PER_MS
 
 X: Final = "gap_ms"
-SHARES: Final = (1.0, 0.5, 0.25)
+SHARES: Final = {1.0: "1", 0.5: "1/2", 0.25: "1/4"}
 """Shares q of changes that are incompatible, of which the closed form is drawn."""
 
 
@@ -77,15 +77,18 @@ def draw(cells: Cells) -> Any:
         line(panel, x, middle, ends, label, number)
     if every:
         along = np.geomspace(min(every), max(every), 60)
-        for share in SHARES:
-            said = "6.3: 1 - exp(-qλL), q = 1, 1/2, 1/4" if share == SHARES[0] else None
-            form(panel, along, 100 * forms.abort_options_1_2(along, share, 1.0), said, 0)
+        for share, name in SHARES.items():
+            said = None if share < 1 else "formula 6.3: 1 - exp(-qλL)"
+            by_formula = 100 * forms.abort_options_1_2(along, share, 1.0)
+            form(panel, along, by_formula, said)
+            panel.annotate(f" q = {name}", (along[-1], by_formula[-1]), va="center", fontsize=8)
         logarithmic(panel.xaxis)
         logarithmic(panel.yaxis)
     panel.set_xlabel("λL: schema changes of the table per length of a transaction")
     panel.set_ylabel("schema aborts of all attempts (%)")
-    panel.set_title("The longer a transaction, the more often a schema change meets it")
-    legend_above(drawn, panel, 1)
+    panel.margins(x=0.09)
+    question = "How often does a schema change abort a transaction, by the transaction's length?"
+    legend_above(drawn, panel, 1, question)
     note(drawn, cells.note)
     return drawn
 

@@ -2,6 +2,8 @@
 
 A map of the share of runs with a violation of I1 for each design: two axes of the sweep span it,
 say the slowest delays and the skew. The map of a design that waits for safe time must be empty.
+Where they are the delay of a link and the offset of a clock, the border of a design that never
+waits is drawn too: delay + skew = DD (6.5, A1).
 """
 
 import sys
@@ -9,15 +11,22 @@ from typing import Any, Final
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 
-from analysis.cells import Cells, CellsError, said
-from analysis.drawing import canvas, heading, note
+from analysis import intervals
+from analysis.by_formula import World, worlds
+from analysis.cells import Cells, CellsError, Need, said
+from analysis.drawing import canvas, form, heading, note
 from analysis.figure import figure, main
 
 SHADES: Final = "Greys"
 TICKS_MOST: Final = 7
 """How many numbers an axis has at the most."""
+DELAY: Final = Need("delay_ms", "network.links[*].latency_ms")
+SKEW: Final = Need("skew_ms", "clocks.nodes.*.offset_ms")
+HALO: Final = withStroke(linewidth=3, foreground="white")
+"""Around the closed form, which crosses black fields."""
 
 
 @figure("atomicity", "violations of the Atomicity Property over two parameters")
@@ -34,22 +43,56 @@ def draw(cells: Cells) -> Any:
         raise CellsError(f"the figure 'atomicity' draws numbers, and {x} or {y} has others")
     designs = cells.values("design")
     columns = min(3, len(designs))
+    known = worlds(cells) if _are_delay_and_skew(cells, axes_of) else {}
+    border = ""
     drawn, panels = canvas(-(-len(designs) // columns), columns, height_in=2.6, sharey=True)
     for panel in panels.flat[len(designs) :]:
         panel.set_visible(False)
     for place, (panel, design) in enumerate(zip(panels.flat, designs, strict=False)):
-        _map(panel, cells.where(design=design), x, y)
-        panel.set_title(design)
+        mine = cells.where(design=design)
+        _map(panel, mine, x, y)
+        border = _border(panel, mine, known) or border
+        panel.set_title(f"{design}\n{_count(mine)}", fontsize=9)
         panel.set_xlabel(said(x))
         if not place % columns:
             panel.set_ylabel(said(y))
     shades = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), SHADES)
     key = drawn.colorbar(shades, ax=panels, shrink=0.6, aspect=30, format=PercentFormatter(1))
     key.solids.set_rasterized(False)  # an SVG without a picture inside
+    key.solids.set_edgecolor("face")
     key.set_label("runs in which nodes disagreed (I1)")
     heading(drawn, "Where do nodes give different answers about the same instant?")
-    note(drawn, f"a dot: a setting that was run\n{cells.note}")
+    note(drawn, f"a dot: a setting that was run; below: at 95 %{border}\n{cells.ran}")
     return drawn
+
+
+def _are_delay_and_skew(cells: Cells, names: list[str]) -> bool:
+    """Whether one axis is the delay of a link and the other the offset of a clock."""
+    paths = [cells.paths.get(name, ()) for name in names]
+    return all(any(need.is_set_by(p) for ps in paths for p in ps) for need in (DELAY, SKEW))
+
+
+def _count(cells: Cells) -> str:
+    """In how many runs nodes disagreed; of none, what the rate is below."""
+    runs = sum(len(cell.rows) for cell in cells.cells)
+    broken = sum(round(cell.violating("I1").value * len(cell.rows)) for cell in cells.cells)
+    if broken or not runs:
+        return f"{broken} of {runs} runs"
+    return f"0 of {runs} runs: below {100 * float(intervals.none_seen(runs)):.1g} %"
+
+
+def _border(panel: Any, cells: Cells, known: dict[int, World]) -> str:
+    """Draw delay + skew = DD for a design that never waits; what the note says of it."""
+    world = known.get(cells.cells[0].number)
+    if world is None or world.border is None:
+        return ""
+    along = np.array([0.0, world.border])
+    limits = panel.get_xlim(), panel.get_ylim()
+    form(panel, along, world.border - along, None)
+    panel.get_lines()[-1].set_path_effects([HALO])
+    panel.set_xlim(limits[0])
+    panel.set_ylim(limits[1])
+    return f"; dashed: delay + skew = DD, {world.border:g} ms (formula 6.5)"
 
 
 def _map(panel: Any, cells: Cells, x: str, y: str) -> None:
@@ -58,7 +101,9 @@ def _map(panel: Any, cells: Cells, x: str, y: str) -> None:
     for cell in cells.cells:
         share = cell.violating("I1").value
         shares[rows.index(cell.value(y)), columns.index(cell.value(x))] = share
-    panel.pcolormesh(_edges(columns), _edges(rows), shares, cmap=SHADES, vmin=0, vmax=1)
+    panel.pcolormesh(
+        _edges(columns), _edges(rows), shares, cmap=SHADES, vmin=0, vmax=1, edgecolors="face"
+    )
     for row, column in np.ndindex(*shares.shape):
         dark = shares[row, column] > 0.5
         panel.plot(columns[column], rows[row], ".", color="white" if dark else "black", ms=2.5)

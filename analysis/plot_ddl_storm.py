@@ -32,8 +32,8 @@ def _attempts(cell: Cell) -> Estimate:
 
 
 PANELS: Final = (
-    ("Committed transactions per second", "1/s", _goodput),
-    ("Attempts per committed transaction", "", _attempts),
+    ("Goodput", "committed transactions per second", _goodput),
+    ("Restarts", "attempts per committed transaction", _attempts),
 )
 
 
@@ -58,7 +58,7 @@ def draw(cells: Cells) -> Any:
     axes[0][0].set_ylim(bottom=0)
     logarithmic(axes[0][1].yaxis)
     _by_formula(axes[0][1], cells.series(X)[0][1], rates)
-    legend_above(drawn, axes[0][1], 2)
+    legend_above(drawn, axes[0][1], 3, "What is left of the goodput under many schema changes?")
     note(drawn, cells.note)
     return drawn
 
@@ -69,7 +69,7 @@ def _by_formula(panel: Any, series: Cells, rates: dict[int, float]) -> None:
     length = length_ms(series.cells[0])
     if found and length > 0:
         along = np.geomspace(min(found), max(found), 60)
-        form(panel, along, forms.attempts(along / MS_PER_S, length), "6.4: exp(λL)", 0)
+        form(panel, along, forms.attempts(along / MS_PER_S, length), "formula 6.4: exp(λL)")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def draw(cells: Cells) -> Any:
         panel.set_ylim(bottom=0)
         if place >= 2:
             panel.set_xlabel(said(X))
-    legend_above(drawn, axes[1][0], 4)
+    legend_above(drawn, axes[1][0], 4, "What does DD buy, and what does it cost?")
     note(drawn, cells.note)
     return drawn
 
@@ -78,14 +78,14 @@ def _wait_by_formula(panel: Any, series: Cells, known: dict[int, World], number:
     if len(ends) == len(found):
         low, high = [each.unordered for each in ends], [each.ordered for each in ends]
         x = [cell.value(X) for cell in series.cells]
-        bracket(panel, x, low, high, None if number else "by formula", number)
+        bracket(panel, x, low, high, None if number else "by formula")
 
 
 def _ddl_by_formula(panel: Any, series: Cells, known: dict[int, World], number: int) -> None:
     found = [known[c.number].ddl_latency() if c.number in known else None for c in series.cells]
     means = [float(np.mean(one)) for one in found if one is not None]
     if len(means) == len(found):
-        form(panel, [cell.value(X) for cell in series.cells], means, None, number)
+        form(panel, [cell.value(X) for cell in series.cells], means, None)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def draw(cells: Cells) -> Any:
         panel.set_ylabel(unit)
         panel.set_xlabel("how long the learner lags (ms)")
         panel.set_ylim(bottom=0)
-    legend_above(drawn, axes[0][1], 4)
+    legend_above(drawn, axes[0][1], 4, "What does a learner that lags cost, without any DDL?")
     note(drawn, cells.note)
     return drawn
 
@@ -67,8 +67,7 @@ def _by_formula(panel: Any, series: Cells, known: dict[int, World], number: int)
     along = np.linspace(min(float(cell.value(X)) for cell in series.cells), longest, 100)
     pd = float(np.median(world.delays))
     frozen = forms.mean_frozen(along, pd, world.slack, world.h)
-    label = None if number else "6.7: X + PD - DD + a"
-    form(panel, along, frozen, label, number)
+    form(panel, along, frozen, None if number else "formula 6.7: X + PD - DD + a, mean over a")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 from analysis import closed_forms as forms
 from analysis.by_formula import World, worlds
 from analysis.cells import Cell, Cells, Estimate, Need
-from analysis.drawing import canvas, heading, legend, note, points, step_form
+from analysis.drawing import canvas, form, heading, legend, note, points
 from analysis.figure import figure, main
 from sim.units import physical_ms, timestamp
 
@@ -33,7 +33,7 @@ def _percent(cell: Cell) -> Estimate:
     needs=(Need(X, "clocks.nodes.*.offset_ms"),),
 )
 def draw(cells: Cells) -> Any:
-    """A panel for each design: points are runs, the grey step is the closed form."""
+    """A panel for each design: points are runs, the dashed step is the closed form."""
     designs = cells.values("design")
     drawn, axes = canvas(1, len(designs), height_in=3.8, sharey=True)
     skews = [float(skew) for skew in cells.values(X)]
@@ -43,7 +43,7 @@ def draw(cells: Cells) -> Any:
         for slack, way in _bounds(mine, known):
             along = np.linspace(min(skews), max(skews), 2_000)
             step = 100 * forms.own_ddl_missed_at(along, slack, way)
-            step_form(panel, along, step, f"formula 6.5: waits {slack:g} ms, way {way:g} ms")
+            form(panel, along, step, f"formula 6.5: waits {slack:g} ms, way {way:g} ms")
         every = mine.series(X)
         for number, (label, series) in enumerate(every):
             shift = APART * (max(skews) - min(skews)) * (number - (len(every) - 1) / 2)

@@ -31,8 +31,7 @@ def draw(history: History) -> Any:
         )
     panel.set_xlabel("simulated time (ms)")
     panel.set_ylabel("offset from true time (ms)")
-    panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: clocks")
-    legend_above(drawn, panel, 6)
+    legend_above(drawn, panel, 6, f"{history.header.scenario}, seed {history.header.seed}: clocks")
     note(drawn, "grey: a band CSmax wide; clocks that leave it break the assumption")
     return drawn
 

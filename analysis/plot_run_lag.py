@@ -5,7 +5,7 @@ waits exactly where the lag is above DD: the shaded stretches.
 """
 
 import sys
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from analysis.figure import figure, main
 from analysis.plot_run_latency import bands
 from sim.history.history import History
 
-DD = "delay_duration_ms"
+DD: Final = "delay_duration_ms"
+PAPER: Final = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.5}
+"""What is behind a word, so that a curve does not cross it."""
 
 
 @figure("run_lag", "now less schema safe time, on every node of a run", of="history")
@@ -38,13 +40,17 @@ def draw(history: History) -> Any:
         whose = "" if len(courses) == 1 else f" of {', '.join(nodes)}"
         for since, until, limit in _spans(course, end_ms):
             panel.plot([since, until], [limit, limit], color="#777777", linewidth=0.9)
-            panel.annotate(f" DD {limit:g} ms{whose}", (since, limit), va="bottom", fontsize=7)
+            panel.annotate(
+                f"DD {limit:g} ms{whose} ", (until, limit), xytext=(0, 2), ha="right", va="bottom",
+                textcoords="offset points", fontsize=7, bbox=PAPER,
+            )  # fmt: skip
     panel.set_xlabel("simulated time (ms)")
     panel.set_ylabel("clock less safe time (ms)")
-    panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: lag of safe time")
     if min((min(lag) for _, lag in found.values()), default=0.0) >= 0:
         panel.set_ylim(bottom=0)
-    legend_above(drawn, panel, 6)
+    legend_above(
+        drawn, panel, 6, f"{history.header.scenario}, seed {history.header.seed}: lag of safe time"
+    )
     note(
         drawn,
         "shaded: a look-up of the present waits; grey: a fault is under way; "

@@ -45,8 +45,7 @@ def draw(history: History) -> Any:
     logarithmic(panel.yaxis, subs=(1.0,))
     panel.set_xlabel("simulated time of the request (ms)")
     panel.set_ylabel("latency (ms)")
-    panel.set_title(f"{history.header.scenario}, seed {history.header.seed}: latency")
-    legend_above(drawn, panel, 3)
+    legend_above(drawn, panel, 3, f"{history.header.scenario}, seed {history.header.seed}: latency")
     note(drawn, "grey: a fault is under way; vertical lines: a schema change activates")
     return drawn
 

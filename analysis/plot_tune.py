@@ -30,7 +30,7 @@ def _waits(panel: Any, found: dict[str, Any]) -> None:
     curve, best, now = found["curve"], found["recommended"], found["present"]
     tail = curve["p99_wait"]
     label = f"formula, first look-up, H {curve['h_ms']:g} ms"
-    bracket(panel, curve["dd_ms"], tail["unordered"], tail["ordered"], label, 1)
+    bracket(panel, curve["dd_ms"], tail["unordered"], tail["ordered"], label)
     looks = [each for each in found["front"] if each["h_ms"] == curve["h_ms"]]
     for at, each in enumerate(looks):
         wait = (each["wait_p99"], each["wait_p99_low"], each["wait_p99_high"] or each["wait_p99"])

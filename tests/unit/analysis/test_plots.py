@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.patches import ConnectionPatch
 
 from analysis import figure, plot_designs
 from analysis.by_formula import worlds
-from analysis.cells import Cell, Cells, CellsError, read
-from analysis.drawing import MARKERS, canvas, logarithmic, styled
+from analysis.cells import SAFETY, Cell, Cells, CellsError, read
+from analysis.drawing import FORM, MARKERS, canvas, logarithmic, styled
 from sim.history import codec
 from tests.unit.analysis.cells import TINY
 from tests.unit.analysis.test_cells import a_finding, a_row
@@ -35,9 +34,9 @@ SAYS = {
     "ddl_storm": ("exp(λL)", "schema changes per second"),
     "delay": ("DD (ms)", "by formula", "DDL latency, mean"),
     "designs": ("iep, ", "DDL, mean", "without need, inner retries included", "% of runs"),
-    "freeze": ("6.7: X + PD - DD + a", "how long the learner lags (ms)"),
+    "freeze": ("6.7: X + PD - DD + a, mean", "how long the learner lags (ms)"),
     "own_ddl": ("CSmax 7 ms", "formula 6.5: waits 7 ms", "real difference of the two clocks (ms)"),
-    "pareto": ("a0_on_receipt", "DML latency, 99th percentile (ms)", "safety broken"),
+    "pareto": ("a0_on_receipt", "DML latency, 99th percentile (ms)", "safety broken in some"),
     "run_latency": ("DDL (1)", "latency (ms)"),
     "run_clocks": ("CSmax 7 ms", "n3"),
     "run_lag": ("DD 100 ms", "n3"),
@@ -172,7 +171,7 @@ def test_designs_stand_one_below_the_other_with_what_the_rows_say(two: Path) -> 
     dml, _, aborts, unsafe = drawn.axes
     assert len(dml.get_yticklabels()) == len(cells.cells)
     broken = [each for each in _points(unsafe) if each[2] != "white"]
-    known = [cell.violating(*plot_designs.SAFETY).value for cell in cells.cells]
+    known = [cell.violating(*SAFETY).value for cell in cells.cells]
     assert 0 < len(broken) < len(cells.cells)
     assert [each[:2] for each in broken] == [
         (pytest.approx(100 * share), line) for line, share in enumerate(known) if share
@@ -249,21 +248,25 @@ def test_fields_of_uneven_values_are_uneven() -> None:
     assert list(fields.get_array()[0]) == [0, 0, 1]
 
 
-def test_every_design_is_named_at_the_end_of_its_line(two: Path) -> None:
-    """Each line begins at the design's point and ends left of the design's name."""
-    drawn = figure.draw("pareto", two)
-    costs, aborts = drawn.axes
-    lines = [one for one in drawn.get_children() if isinstance(one, ConnectionPatch)]
-    names = aborts.get_yticklabels()
-    assert len(lines) == len(names) == len(read(two).cells)
-    marks = [one.lines[0] for one in costs.containers]
-    points = {(mark.get_xdata()[0], mark.get_ydata()[0]) for mark in marks}
-    drawn.draw_without_rendering()
-    for line, name in zip(lines, names, strict=True):
-        assert tuple(line.xy1) in points
-        end = aborts.transAxes.transform(line.xy2)
-        box = name.get_window_extent()
-        assert end[0] < box.x0
-        assert box.y0 < end[1] < box.y1
-    boxes = sorted((name.get_window_extent().y0, name.get_window_extent().y1) for name in names)
+def test_every_design_is_named_once_beside_its_point(two: Path) -> None:
+    """In the scatter and at a line of its own beside it; no name hides another."""
+    costs, aborts = figure.draw("pareto", two).axes
+    names = [name.get_text() for name in aborts.get_yticklabels()]
+    assert len(set(names)) == len(names) == len(read(two).cells)
+    lists = [text.get_text().splitlines() for text in costs.texts]
+    assert sorted(name for each in lists for name in each) == sorted(names)
+    boxes = sorted((name.get_window_extent().y0, name.get_window_extent().y1)
+                   for name in aborts.get_yticklabels())  # fmt: skip
     assert all(one[1] <= other[0] for one, other in pairwise(boxes))
+
+
+def test_black_and_dashed_is_a_closed_form_and_nothing_else(everything: Path) -> None:
+    """Else a formula could be taken for what was measured, or the other way round."""
+    for name in ("abort_rate", "delay", "freeze", "own_ddl"):
+        lines = [line for axes in figure.draw(name, everything).axes for line in axes.get_lines()]
+        dashed = [line for line in lines if line.is_dashed()]
+        assert dashed
+        assert {line.get_color() for line in dashed} == {FORM["color"]}
+        measured = [line for line in lines if line.get_marker() in MARKERS]
+        assert measured
+        assert FORM["color"] not in {line.get_color() for line in measured}
