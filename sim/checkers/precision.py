@@ -76,7 +76,7 @@ class Precision:
         for needless, anomaly in bad_rows(case):
             counts[needless.cause] += 1
             yield anomaly
-        yield from _not_tried_again(case)
+        yield from _not_tried_again(grounds)
         yield from needless_waits(case)
         yield from needless_stays(grounds)
         case.measures = replace(case.measures, needless_aborts=dict(sorted(counts.items())))
@@ -103,14 +103,20 @@ def _anomaly(tx: Transaction, aborted: TxAborted, needless: Needless) -> Anomaly
     )
 
 
-def _not_tried_again(case: Case) -> Iterator[Anomaly]:
-    """Implicit transactions that a schema change ended for good at their first attempt."""
+def _not_tried_again(grounds: Grounds) -> Iterator[Anomaly]:
+    """Implicit transactions that a schema change ended for good at their first attempt.
+
+    One that has taken as long as a transaction may is not tried again.
+    """
+    case, limit_us = grounds.case, grounds.limit_us("tx_timeout_ms")
     begun = {event.tx: event for _, event in case.of(TxBegan)}
     for _, failed in case.of(Failed):
         first = begun.get(failed.op)
         if first is None or not first.implicit or f"{failed.op}r1" in begun:
             continue
         reason = Reason[failed.reason]
+        if limit_us and failed.at_us - first.at_us >= limit_us:
+            continue
         if reason.is_schema and reason.retriable:
             yield Anomaly(
                 "not-tried-again",

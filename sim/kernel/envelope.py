@@ -40,12 +40,17 @@ class Weather:
         for name in ("loss", "duplication", "reordering"):
             threshold(getattr(self, name) or 0.0)
 
+    @property
+    def is_rough(self) -> bool:
+        """Whether it says of anything but latency how likely it is."""
+        return (self.loss, self.duplication, self.reordering) != (None, None, None)
+
 
 class Channel:
     """The messages of one kind on one link."""
 
     __slots__ = (
-        "constant_us", "count", "duplication", "endpoint", "key", "kind", "last_due_us",
+        "constant_us", "count", "duplication", "endpoint", "key", "kind", "last_due_us", "likely",
         "loopback", "loss", "plain", "reordering", "replies", "seen", "sender", "table", "to",
     )  # fmt: skip
 
@@ -57,6 +62,7 @@ class Channel:
         self.seen: dict[int, int] = {}
         self.replies: dict[type, Channel] = {}  # the way back, by the type of the reply
         self.loopback = sender == to
+        self.likely: tuple[Any, ...] = ()  # the forecasts that say what may happen to a message
         self.reset()
 
     def reset(self) -> None:

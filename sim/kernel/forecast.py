@@ -9,9 +9,13 @@ if TYPE_CHECKING:
 
 
 class Forecast:
-    """Weather for these messages; None is a wildcard."""
+    """Weather for these messages; None is a wildcard.
 
-    __slots__ = ("_from", "_kind", "_network", "_to", "weather")
+    `hits` counts the messages that it was over while it said what may happen to them, `strikes`
+    what did happen because of it.
+    """
+
+    __slots__ = ("_from", "_kind", "_network", "_to", "hits", "strikes", "weather")
 
     def __init__(
         self,
@@ -24,6 +28,7 @@ class Forecast:
         self._network = network
         self._from, self._to, self._kind = from_, to, kind
         self.weather = weather
+        self.hits = self.strikes = 0
 
     def concerns(self, channel: Channel) -> bool:
         return (

@@ -128,13 +128,19 @@ class Network:
             self.route(envelope, self.loop.now_us + exact_us, in_order=False)
             return
         occurrence = channel.occurrence(label) if not channel.plain else 1
+        for forecast in channel.likely:
+            forecast.hits += 1
         if channel.happens(LOSS, channel.loss, label, occurrence):
+            self._struck(channel, "loss")
             self.note("lose", envelope)
             return
         in_order = not channel.happens(REORDERING, channel.reordering, label, occurrence)
+        if not in_order:
+            self._struck(channel, "reordering")
         delay_us = pick(channel.table, mix(channel.key, label))
         self.route(envelope, self.loop.now_us + delay_us, in_order=in_order)
         if channel.happens(DUPLICATION, channel.duplication, label, occurrence):
+            self._struck(channel, "duplication")
             copy = self._traced(envelope)
             self.note("copy", copy)
             draw = mix(mix(channel.key ^ SECOND_DELAY, label), occurrence)
@@ -161,6 +167,12 @@ class Network:
         if in_order:
             channel.last_due_us = due_us = max(due_us, channel.last_due_us)
         self.loop.push(due_us, envelope)
+
+    @staticmethod
+    def _struck(channel: Channel, what: str) -> None:
+        """Of the forecasts that speak of it, the last one counts."""
+        speak = [one for one in channel.likely if getattr(one.weather, what) is not None]
+        speak[-1].strikes += 1
 
     def _traced(self, of: Envelope) -> Envelope:
         """The message as one that reports its arrival, if anybody watches."""
@@ -205,9 +217,10 @@ class Network:
     def _settle(self, channel: Channel) -> None:
         """Let a channel adopt all entries that concern it, in order."""
         channel.reset()
-        for forecast in self._weather:
-            if forecast.concerns(channel):
-                channel.adopt(forecast.weather)
+        over = [forecast for forecast in self._weather if forecast.concerns(channel)]
+        for forecast in over:
+            channel.adopt(forecast.weather)
+        channel.likely = tuple(one for one in over if one.weather.is_rough)
         where = f"{channel.sender} > {channel.to}, {channel.kind}"
         assert channel.table or channel.loopback, f"no latency is configured for {where}"
 

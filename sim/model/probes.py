@@ -83,6 +83,7 @@ BRANCHES: Final = (
     Probe("ddl-attempts-exhausted", "a DDL statement lost against others at every attempt"),
     # transactions
     Probe("implicit-retry", "an implicit transaction was tried again by its coordinator"),
+    Probe("implicit-retry-over", "an implicit transaction was not tried again: its time was up"),
     Probe("unlocked-without-check", "a transaction that only read keys ended without validation"),
     Probe("client-version-refreshed", "a client learned that its schema was out of date"),
     Probe("transborder-commit", "a transaction committed across a schema change"),

@@ -77,8 +77,12 @@ class Client:
         implicit: bool = False,
         read_only: bool = False,
     ) -> Any:
-        """Run one operation, encoding anew for as long as the coordinator asks for it."""
+        """Run one operation, encoding anew for as long as the coordinator asks for it.
+
+        All tries together have one time limit, which is the operation's.
+        """
         reply: Any = None
+        until_us = self._connection.elapsed_us() + self._timeout_us
         label = zlib.crc32(op.encode()) << 8
         for refresh in range(REFRESHES):
             table = self.tables.get(do.table)
@@ -86,7 +90,7 @@ class Client:
             if type(row) is BadRow:
                 if refresh:
                     refusal = Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
-                    return await self._given_up(node, op, tx, refusal)
+                    return await self._given_up(node, op, tx, refusal, until_us)
                 table, row = None, None  # it may fit the schema of today: ask for that first
             request = ClientOperation(
                 op,
@@ -107,7 +111,8 @@ class Client:
                 set_places(do, table),
                 type(do) is Insert and do.strict,
             )
-            reply = await self._connection.request(node, request, self._timeout_us, label + refresh)
+            left_us = Micros(max(until_us - self._connection.elapsed_us(), 1))
+            reply = await self._connection.request(node, request, left_us, label + refresh)
             if self._session:
                 self._keep_token(reply)
             if type(reply) is not Mismatch:
@@ -115,12 +120,17 @@ class Client:
             self.tables[do.table] = reply.table
             begins = False
         refusal = Refusal(reply.token_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
-        return await self._given_up(node, op, tx, refusal)
+        return await self._given_up(node, op, tx, refusal, until_us)
 
-    async def _given_up(self, node: str, op: str, tx: str, refusal: Refusal) -> Refusal:
+    async def _given_up(
+        self, node: str, op: str, tx: str, refusal: Refusal, until_us: int
+    ) -> Refusal:
         """End the transaction at its coordinator too, where its locks are: here it is over."""
         token = self.token_ts if self._session else None
-        await self.ask(node, ClientRollback(f"{op}.rb", tx, token))
+        left_us = Micros(max(until_us - self._connection.elapsed_us(), 1))
+        reply = await self._connection.request(node, ClientRollback(f"{op}.rb", tx, token), left_us)
+        if self._session:
+            self._keep_token(reply)
         return refusal
 
     def _encoded(self, op: str, do: DataOperation, table: Table | None) -> Tuple | BadRow | None:

@@ -55,7 +55,7 @@ from sim.protocol.transaction import (
     Enlistment,
     Transaction,
 )
-from sim.units import Timestamp
+from sim.units import US_PER_MS, Micros, Timestamp
 
 Reply = Answer | Mismatch | Refusal
 UNASKED: Final = (Reason.ROLLBACK_ONLY, Reason.TX_TIMED_OUT)
@@ -85,7 +85,7 @@ class Coordinator(Marking):
         self.ends = TransactionEnds(self, participant, leases)
         self._ordinal = ordinal
         self._placement = placement
-        self._refreshing: dict[str, tuple[Transaction, int]] = {}
+        self._refreshing: dict[str, tuple[Transaction, int, Micros]] = {}
         node.on(ClientBegin, self.begin)
         node.on(ClientOperation, self.operate)
         node.on(ClientCommit, self.commit)
@@ -191,9 +191,12 @@ class Coordinator(Marking):
     async def _operate_implicitly(self, request: ClientOperation) -> Reply:
         """Begin, operate, commit; what is retriable is retried here and not by the client.
 
-        A client that has to encode anew finds its transaction where it was [110.flow.2].
+        A client that has to encode anew finds its transaction where it was [110.flow.2]. To it this
+        is one operation: no attempt begins later than `tx_timeout_ms` after the first one.
         """
-        refreshed, first = self._refreshing.pop(request.tx, (None, 0))
+        watch = self.node.watch
+        until_us = Micros(watch.now_us + self.node.settings.tx_timeout_ms * US_PER_MS)
+        refreshed, first, until_us = self._refreshing.pop(request.tx, (None, 0, until_us))
         for attempt in count(first):
             label = f"{request.tx}r{attempt}" if attempt else request.tx
             tx = refreshed or self._begin(
@@ -205,7 +208,7 @@ class Coordinator(Marking):
             refreshed = None
             reply: Reply = await self._operate(tx, request)
             if type(reply) is Mismatch:
-                self._refreshing[request.tx] = (tx, attempt)
+                self._refreshing[request.tx] = (tx, attempt, until_us)
                 return reply
             if type(reply) is Answer:
                 reason = None
@@ -218,6 +221,9 @@ class Coordinator(Marking):
                 reply = self.refusal(reason)
             assert isinstance(reply, Refusal), reply
             if not reply.reason.retriable or not self.strategy.retries_implicit(attempt + 1):
+                return reply
+            if watch.now_us >= until_us:
+                self.node.probe("implicit-retry-over")
                 return reply
             self.node.probe("implicit-retry")
         raise AssertionError(f"{request.tx} was tried for ever")

@@ -7,6 +7,7 @@ and leaves alone what other faults do at the same time.
 from collections.abc import Callable, Sequence
 
 from sim.kernel.envelope import Weather
+from sim.kernel.forecast import Forecast
 from sim.kernel.rules import Block, Rule, Slow
 from sim.nemesis.roles import COORDINATOR, LEADER, META, PLACE_LEADER, PRIMARY, place_of
 from sim.units import US_PER_MS, Micros
@@ -22,11 +23,20 @@ class ClusterLevers:
         self._cuts: dict[str, list[Rule]] = {}
         self._released = 0
         self._rules: list[Rule] = []
+        self._forecasts: list[Forecast] = []
 
     @property
-    def idle(self) -> bool:
-        """Whether it was set on messages and has met none."""
-        return bool(self._rules) and not any(rule.hits for rule in self._rules)
+    def missed(self) -> str | None:
+        """How it was set on messages and has changed none, if so."""
+        met: list[Rule | Forecast] = [*self._rules, *self._forecasts]
+        hits = sum(one.hits for one in met)
+        if not met:
+            return None
+        if not hits:
+            return "met no message"
+        if self._rules or any(one.strikes for one in self._forecasts):
+            return None
+        return f"left all of the {hits} messages that it met as they were"
 
     def nodes(self) -> Sequence[str]:
         """Every node, in order."""
@@ -99,7 +109,9 @@ class ClusterLevers:
     ) -> None:
         """From now on matching messages are lost, doubled or overtaken with this probability."""
         weather = Weather(loss=loss, duplication=duplication, reordering=reordering)
-        self._undo.append(self._cluster.network.configure(weather, sender, to, kind).restore)
+        forecast = self._cluster.network.configure(weather, sender, to, kind)
+        self._forecasts.append(forecast)
+        self._undo.append(forecast.restore)
 
     def clock_step(self, node: str, by_us: int, *, returns: bool) -> None:
         """A node's clock jumps; where it `returns`, `release` makes it jump back."""

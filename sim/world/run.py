@@ -228,8 +228,8 @@ class Run:
             what = f"faults[{number}] ({planned.name}{on})"
             if number in self._on_nobody:
                 told.append(f"{what} struck nothing: no node had that part")
-            elif levers.idle:
-                told.append(f"{what} met no message")
+            elif levers.missed is not None:
+                told.append(f"{what} {levers.missed}")
         for what in told:
             self._recorder.record(NothingMatched(self.loop.now_us, what))
 

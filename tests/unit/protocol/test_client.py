@@ -39,15 +39,18 @@ class Line:
         self.answers = list(answers)
         self.asked: list[tuple[str, Any, int, int | None]] = []
         self.events: list[Any] = []
+        self.takes_us = 0
+        self._now_us = 77
 
     def request(self, to: str, payload: Any, timeout_us: Micros, label: int | None = None) -> Any:
         self.asked.append((to, payload, timeout_us, label))
+        self._now_us += self.takes_us
         answer = self.loop.future()
         answer.set(self.answers.pop(0) if self.answers else NO_REPLY)
         return answer
 
     def elapsed_us(self) -> Micros:
-        return Micros(77)
+        return Micros(self._now_us)
 
     def record(self, event: object) -> None:
         self.events.append(event)
@@ -150,6 +153,18 @@ def test_a_schema_that_changes_at_every_try_is_given_up() -> None:
     reply = talk.do(Get("t", 1))
     assert reply.reason is Reason.SCHEMA_CHANGED
     assert len(talk.line.requests) == REFRESHES
+
+
+def test_all_tries_of_an_operation_share_its_time() -> None:
+    """So that its client hears of it, or gives up, within one time limit; 9 us here."""
+    talk = Talk(mismatch(V1), mismatch(V2), answer())
+    talk.line.takes_us = 4
+    talk.do(Get("t", 1))
+    assert [timeout_us for _, _, timeout_us, _ in talk.line.asked] == [9, 5, 1]
+    talk = Talk(*[mismatch(V1)] * REFRESHES, answer())
+    talk.line.takes_us = 2
+    talk.do(Get("t", 1))
+    assert [timeout_us for _, _, timeout_us, _ in talk.line.asked] == [9, 7, 5, 3, 1, 1]
 
 
 def test_what_is_no_mismatch_is_the_answer() -> None:

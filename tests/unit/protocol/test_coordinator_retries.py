@@ -9,6 +9,7 @@ from sim.model.reasons import Reason
 from sim.protocol.failure_rules import never_in_one_phase
 from sim.protocol.flows import leave_unmarked
 from sim.protocol.messages import Answer, ClientCommit, Mismatch, Operate, Operated
+from sim.protocol.transaction import COMMITTING
 from sim.strategies.iep import IEP
 from sim.units import timestamp
 from tests.helpers_protocol import ADD, DROP, LONG_AGO_MS, two_versions
@@ -58,6 +59,21 @@ def test_after_the_last_attempt_the_client_hears_of_the_failure() -> None:
     assert reply.reason is Reason.LOCK_CONFLICT
     assert [e.tx for e in session.of(TxAborted)] == ["a", *(f"ar{n}" for n in range(1, 10))]
     assert session.node.probes["implicit-retry"] == 9
+
+
+def test_no_attempt_begins_when_the_time_of_the_first_one_is_up() -> None:
+    """A transaction may take 40 ms; the last attempt is the first that ends after them."""
+    session = Session(tx_timeout_ms=40)
+    session.begin("t1")
+    session.put("t1", EVEN)
+    session.coordinator.transactions["t1"].state = COMMITTING  # so that it does not time out itself
+    reply = session.put("a", EVEN, 6, implicit=True)
+    assert reply.reason is Reason.LOCK_CONFLICT
+    begun = [e.at_us for e in session.of(TxBegan) if e.tx.startswith("a")]
+    ended = [e.at_us - begun[0] for e in session.of(TxAborted)]
+    assert 1 < len(begun) < 10
+    assert ended[-2] < 40_000 <= ended[-1]
+    assert session.node.probes["implicit-retry-over"] == 1
 
 
 def test_what_is_not_retriable_is_told_at_once(session: Session) -> None:

@@ -445,6 +445,20 @@ def test_a_fault_that_meets_nothing_is_told() -> None:
     ]
 
 
+def test_weather_that_meets_nothing_is_told() -> None:
+    """Messages that it is not over, and those that its dice leave alone."""
+    fault = '[[faults]]\nname = "message_{}"\n{} = {}\nkind = "{}"\nfrom_ms = {}\nfor_ms = 30\n'
+    late = "[run]\nload_ms = 100\n"
+    late += fault.format("loss", "probability", 1.0, "finish", 5)
+    late += fault.format("duplication", "probability", 1.0, "operate", 5)
+    late += fault.format("reordering", "probability", 0.000_001, "operate", 5)
+    history = steps({"do": ["put", "t", 1], "at_ms": 6}, tail=late)
+    assert unmatched(history) == [
+        "faults[0] (message_loss) met no message",
+        "faults[2] (message_reordering) left all of the 1 messages that it met as they were",
+    ]
+
+
 def test_every_answer_has_a_word() -> None:
     """In which it is compared and reported."""
     assert outcome_of(Answer(Timestamp(0))) == "ok"
