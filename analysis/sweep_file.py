@@ -84,7 +84,7 @@ def load_sweep(path: str, *, outside: bool = False) -> Sweep:
     try:
         if (large := files.too_large(file, files.TEXT_MOST)) is not None:
             raise ScenarioError(f"{path}: {large}")
-        text = file.read_text("utf-8")
+        text = file.read_text(files.TEXT)
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: {reason(error)}; name a sweep file") from None
     return read_sweep(text, path, directory=file.parent, outside=outside)

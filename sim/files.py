@@ -19,6 +19,8 @@ ELSEWHERE: Final = "name a file that can be written, in a directory that exists"
 FREE: Final = "free some space, or name another place"
 
 
+TEXT: Final = "utf-8-sig"
+"""How texts that people write are read: UTF-8, with the mark in front that some editors leave."""
 MIB: Final = 2**20
 TEXT_MOST: Final = 64 * MIB
 """Bytes of a scenario, a sweep or a file of SQL."""

@@ -216,6 +216,7 @@ def _compat(parser: Parser) -> None:
     )
     add(
         "--from-scratch",
+        action="extend",
         nargs="+",
         metavar="FILE.sql",
         help="judge files, in this order, that begin with nothing",

@@ -10,6 +10,8 @@ from sim.escape import escaped
 from sim.model.clauses import CLAUSES
 
 SARIF_VERSION: Final = "2.1.0"
+SQL_MOST: Final = 300
+"""Characters of a statement within a message."""
 REFUSED: Final = "refused"
 """The rule of a statement that the catalog refuses."""
 
@@ -30,18 +32,30 @@ def problems(report: dict[str, Any]) -> Iterator[Problem]:
             yield Problem("error", REFUSED, one["error"]["message"], one)
             continue
         level = "error" if one["ignored"] is None else "note"
+        instead = _remedy(one)
         for rule in one["rules"]:
             if rule["verdict"] == "incompatible":
                 column = f"column {rule['column']}: " if rule["column"] else ""
                 text = f"transactions in flight abort: {column}{rule['reason']}"
-                yield Problem(level, rule["clause"], text + _remedy(one), one)
+                yield Problem(level, rule["clause"], text + instead, one)
+                instead = ""
 
 
 def _remedy(statement: dict[str, Any]) -> str:
-    steps = [one["do"] + (f": {one['sql']}" if one["sql"] else "") for one in statement["remedy"]]
+    """The steps in a line; they stand beside the first problem of a statement only."""
+    steps = [
+        one["do"] + (f": {in_a_line(one['sql'])}" if one["sql"] else "")
+        for one in statement["remedy"]
+    ]
     if not steps:
         return ""
     return "; instead: " + "; ".join(f"{at}. {text}" for at, text in enumerate(steps, 1))
+
+
+def in_a_line(sql: str) -> str:
+    """SQL without its line breaks, and cut where it is long."""
+    line = " ".join(sql.split())
+    return line if len(line) <= SQL_MOST else f"{line[:SQL_MOST]} ..."
 
 
 def junit_text(report: dict[str, Any]) -> str:
@@ -55,7 +69,7 @@ def junit_text(report: dict[str, Any]) -> str:
 
 
 def _case(statement: dict[str, Any], wrong: list[Problem]) -> junit.TestCase:
-    name = f"{statement['file']}:{statement['line']}: {' '.join(statement['sql'].split())}"
+    name = f"{statement['file']}:{statement['line']}: {in_a_line(statement['sql'])}"
     errors = [one for one in wrong if one.level == "error"]
     if not errors:
         return junit.TestCase(name)

@@ -97,10 +97,10 @@ def _source(file: str) -> Source:
             text = sys.stdin.read(files.TEXT_MOST + 1)
             if len(text) > files.TEXT_MOST:
                 raise InputError(f"stdin: {files.larger(len(text), files.TEXT_MOST)}")
-            return Source("stdin", text)
+            return Source("stdin", text.removeprefix("\ufeff").replace("\r\n", "\n"))
         if (large := files.too_large(file, files.TEXT_MOST)) is not None:
             raise InputError(f"{file}: {large}")
-        return Source(file, Path(file).read_text("utf-8"))
+        return Source(file, Path(file).read_text(files.TEXT))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InputError(f"{file}: {why}") from None

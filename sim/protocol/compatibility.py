@@ -50,7 +50,7 @@ from sim.model.ddl import (
 from sim.model.pending import ColumnConfirmed, ColumnPending
 from sim.model.schema import TEMPORAL_TYPES, ColumnType
 from sim.protocol.by_name import difference
-from sim.protocol.column_types import fits_as_text, longest_text, same_default, widens
+from sim.protocol.column_types import convertible, fits_as_text, longest_text, same_default, widens
 from sim.protocol.type_examples import longest_value, outside
 
 
@@ -186,6 +186,8 @@ def _column_type(change: SimpleChange, _: str) -> RuleVerdict | None:
 
 def _why_inexact(before: ColumnType, after: ColumnType) -> str:
     """A value that does not fit, or that the document's list lacks the change."""
+    if not convertible(before, after):
+        return f"no {before} is {a(after)}"
     if after.name == "VARCHAR" and before.name != "VARCHAR":
         size = longest_text(before)
         return f"{longest_value(before)} is {a(before)} whose text takes {size} characters"

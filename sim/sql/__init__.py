@@ -22,11 +22,11 @@ sqlglot parses, with the dialect `Ignite` (dialect); what Ignite adds to its par
 bottom up, reader, columns, tables and grammar.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from sim.sql.comments import Request, requests
 from sim.sql.dialect import Ignite, tokenize
 from sim.sql.dml import Operations, RowWrite
 from sim.sql.errors import SqlError, Unread
@@ -35,6 +35,7 @@ from sim.sql.grammar import Grammar, Parsed, PassedOver
 __all__ = [
     "Parsed",
     "PassedOver",
+    "Request",
     "RowWrite",
     "Script",
     "SqlError",
@@ -44,7 +45,6 @@ __all__ = [
 ]
 
 _TEXTS_REMEMBERED: Final = 4096
-_IGNORE: Final = re.compile(r"ddlsim:\s*ignore\b([^\n]*?)(?:\*/|\n|$)", re.IGNORECASE)
 
 
 def parse(text: str, first_line: int = 1) -> list[Parsed]:
@@ -60,18 +60,18 @@ def parse_operations(text: str, first_line: int = 1) -> list[Any]:
 class Script(NamedTuple):
     """What a file of statements has, in order, and everything that is wrong with it.
 
-    `ignored` are the comments `ddlsim: ignore`, by the line on which they stand.
+    `requests` are the comments that speak to the linter.
     """
 
     statements: list[Parsed]
     passed_over: list[PassedOver]
     errors: list[SqlError]
-    ignored: dict[int, str]
+    requests: list[Request]
 
 
 def parse_script(text: str) -> Script:
     """A file with DDL in it: every statement and every error, not only the first."""
-    script = Script([], [], [], {})
+    script = Script([], [], [], [])
     try:
         tokens = tokenize(text)
         found = Grammar(dialect=Ignite).script(tokens, text)
@@ -89,17 +89,8 @@ def parse_script(text: str) -> Script:
             script.passed_over.append(one._replace(line=one.line + 1))
         else:
             script.statements.append(_from_line(one, 1))
-    script.ignored.update(_ignored(tokens, text))
+    script.requests.extend(requests(tokens, text))
     return script
-
-
-def _ignored(tokens: list[Any], text: str) -> Iterator[tuple[int, str]]:
-    """Every comment `ddlsim: ignore`, whose text is what follows these words."""
-    end = 0
-    for start, after in [(one.start, one.end + 1) for one in tokens] + [(len(text), len(text))]:
-        for match in _IGNORE.finditer(text, end, start):
-            yield text.count("\n", 0, match.start()) + 1, match[1].strip()
-        end = after
 
 
 def _placed(error: Unread, text: str, first_line: int) -> SqlError:

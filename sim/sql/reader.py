@@ -122,7 +122,7 @@ class Reader(BaseParser):
         name = self.name(what)
         if not self.sees(TokenType.DOT):
             return name
-        if name != "public":
+        if name.lower() != "public":
             raise self.wrong(f"no schema but PUBLIC before {what}")
         self._advance()
         return self.name(what)

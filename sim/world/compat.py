@@ -5,7 +5,7 @@ simple change is judged by the rules of a baseline [110.valid.1]. Two questions 
 
 *Per statement:* does a transaction that has enlisted the object survive it? The verdict names every
 rule that matched, in the rules' order, with the column it is about. `objects` are names that the
-statement knows, `tables` those of the tables below that it concerns.
+statement knows, `tables` those of the tables below that it concerns: views with what they read.
 
 *Per table of the schema:* does a transaction survive that has enlisted the table before the first
 statement and commits after the last? Tables are followed by their ids, so that renames and drops,
@@ -23,9 +23,9 @@ table. `backward_compatible` says it of each statement and table.
 
 A statement that the catalog refuses gets an `error`, its verdict is null, and what follows is
 judged as if it did not stand there. What changes no schema is passed over, and listed. A comment
-`-- ddlsim: ignore [CLAUSE ...] [reason]` on a line of a statement, or on the line above it, keeps
-its incompatible verdict out of the exit code; with clauses, only if no other clause forbids it.
-Each incompatible statement comes with the steps of a `remedy` (`compat_remedies`).
+`-- ddlsim: ignore [CLAUSE ...] [reason]` on a line of a statement, or on lines of its own right
+above it, keeps its incompatible verdict out of the exit code; with clauses, only if no other clause
+forbids it. Each incompatible statement comes with the steps of a `remedy` (`compat_remedies`).
 """
 
 import re
@@ -167,7 +167,9 @@ def exit_code(report: Report) -> int:
 
 # --- comments that ask for a verdict to be ignored -----------------------------------------------
 
-_CLAUSE: Final = re.compile(r"\d+(?:\.\w+)+")
+_CLAUSE: Final = re.compile(r"(?:98|110)(?:\.\w+)*|\d+(?:\.\w+)+")
+IGNORE: Final = "ignore"
+"""The one request that a comment may make."""
 
 
 class Ignored(NamedTuple):
@@ -180,26 +182,36 @@ class Ignored(NamedTuple):
 def _ignored(text: str) -> Ignored:
     """What stands behind `ddlsim: ignore`: clauses first, then why."""
     words = text.split()
-    count = next((at for at, one in enumerate(words) if not _CLAUSE.fullmatch(one)), len(words))
-    return Ignored(tuple(words[:count]), " ".join(words[count:]).strip(" :;-"))
+    clauses: list[str] = []
+    while words and _CLAUSE.fullmatch(words[0].rstrip(",:;")):
+        clauses.append(words.pop(0).rstrip(",:;"))
+    return Ignored(tuple(clauses), " ".join(words).strip(" ,:;-"))
 
 
 def _ignores(script: sql.Script, parsed: sql.Parsed) -> Ignored | None:
-    """The comment about a statement: on one of its lines, or right above its first."""
-    lines = (parsed.line - 1, *range(parsed.line, parsed.end_line + 1))
-    found = [script.ignored[line] for line in lines if line in script.ignored]
-    return _ignored(found[-1]) if found else None
+    """What the comments about a statement ask for together."""
+    lines = range(parsed.line, parsed.end_line + 1)
+    found = [_ignored(one.text) for one in script.requests if one.about in lines]
+    if not found:
+        return None
+    every = all(one.clauses for one in found)
+    clauses = tuple(clause for one in found for clause in one.clauses) if every else ()
+    return Ignored(clauses, "; ".join(one.reason for one in found if one.reason))
 
 
 def _misspelt(file: str, script: sql.Script) -> Iterable[str]:
-    """Comments that name a clause that there is not, or that concern no statement."""
-    used = {line for one in script.statements for line in range(one.line - 1, one.end_line + 1)}
-    for line, text in script.ignored.items():
-        for clause in _ignored(text).clauses:
+    """Comments that ask for what there is not, name no clause, or concern no statement."""
+    used = {line for one in script.statements for line in range(one.line, one.end_line + 1)}
+    for one in script.requests:
+        if one.word != IGNORE:
+            yield f"{file}:{one.line}: no request is called ddlsim: {one.word}; write {IGNORE}"
+            continue
+        for clause in _ignored(one.text).clauses:
             if clause not in KNOWN:
-                yield f"{file}:{line}: ddlsim: ignore names no clause {clause}; see list clauses"
-        if line not in used:
-            yield f"{file}:{line}: ddlsim: ignore stands beside no statement; put it above one"
+                what = f"ddlsim: ignore names no clause {clause}; see list clauses"
+                yield f"{file}:{one.line}: {what}"
+        if one.about not in used:
+            yield f"{file}:{one.line}: ddlsim: ignore stands beside no DDL; put it right above some"
 
 
 class _Migration:
@@ -214,7 +226,7 @@ class _Migration:
         self._followed: dict[int, str] = {}
         self._because: dict[int, int] = {}
         self._changed: dict[int, int] = {}
-        self._reads: dict[int, tuple[int, ...]] = {}
+        self._uses: dict[int, frozenset[int]] = {}
         self._statements: list[Report] = []
 
     def assume(self, file: str, parsed: sql.Parsed) -> None:
@@ -230,8 +242,14 @@ class _Migration:
         for found in self._snapshot.objects():
             if not isinstance(found, Zone):
                 self._followed.setdefault(found.id, self._shown(found.name))
-                if isinstance(found, View):  # a transaction that uses it enlists what it reads
-                    self._reads.setdefault(found.id, found.tables)
+                self._uses.setdefault(found.id, frozenset(self._enlisted(found.id)))
+
+    def _enlisted(self, object_id: int) -> Iterable[int]:
+        """What a transaction enlists with an object: what views read, through all of them."""
+        yield object_id
+        found = self._snapshot.by_id(object_id)
+        for one in found.tables if isinstance(found, View) else ():
+            yield from self._enlisted(one)
 
     def judge(self, file: str, parsed: sql.Parsed, ignored: Ignored | None = None) -> None:
         """Build a statement of the migration and note what the rules say."""
@@ -249,8 +267,10 @@ class _Migration:
             entry["no_op"] = outcome.reason
         else:
             entry["objects"] = [self._name(change) for change in outcome.objects]
-            used = [one.object_id for one in outcome.objects if one.object_id in self._followed]
-            entry["tables"] = [self._followed[object_id] for object_id in used]
+            changed = {one.object_id for one in outcome.objects}
+            entry["tables"] = [
+                name for one, name in self._followed.items() if changed & self._uses[one]
+            ]
             verdicts = [self._judge_object(change) for change in outcome.objects]
             entry["rules"] = [_rule(verdict) for group in verdicts for verdict in group]
             entry["forward_compatible"] = all(
@@ -304,7 +324,7 @@ class _Migration:
 
     def _first(self, statements: dict[int, int], object_id: int) -> int | None:
         """The first statement that concerns an object, or a table that it reads [110.view]."""
-        used = (object_id, *self._reads.get(object_id, ()))
+        used = self._uses[object_id]
         return min((statements[one] for one in used if one in statements), default=None)
 
     def _build(self, parsed: sql.Parsed) -> Built | NoOp | Refused:

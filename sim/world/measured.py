@@ -62,7 +62,7 @@ def text_of(file: Path) -> str:
         raise ScenarioError(f"{file.name}: {large}")
     if file.suffix.lower() in {".parquet", ".pq"}:
         return _as_csv(file)
-    return file.read_text("utf-8")
+    return file.read_text(files.TEXT)
 
 
 def _as_csv(file: Path) -> str:

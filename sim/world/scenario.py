@@ -169,7 +169,7 @@ def with_migration(scenario: Scenario, file: str) -> Scenario:
     try:
         if (large := files.too_large(file, files.TEXT_MOST)) is not None:
             raise ScenarioError(f"--migration {file}: {large}")
-        text = FilePath(file).read_text("utf-8")
+        text = FilePath(file).read_text(files.TEXT)
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"--migration {file}: {reason(error)}") from None
     if any(step.line and type(step.do).__name__ == "Ddl" for step in scenario.steps):

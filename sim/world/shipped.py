@@ -70,7 +70,7 @@ def _load(file: Path, name: str, overrides: Mapping[str, Any] | None, *, outside
     try:
         if (large := files.too_large(file, files.TEXT_MOST)) is not None:
             raise ScenarioError(f"{name}: {large}")
-        text = file.read_text("utf-8")
+        text = file.read_text(files.TEXT)
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{name}: {reason(error)}") from None
     return read(

@@ -58,8 +58,40 @@ def test_the_baseline_may_be_the_shipped_code(schema: str, tmp_path: Path) -> No
     assert ddlsim("compat", schema, migration, "--baseline", "ignite3").code == 1
 
 
-def test_from_scratch_needs_no_schema(schema: str) -> None:
+def test_from_scratch_needs_no_schema(schema: str, tmp_path: Path) -> None:
     assert ddlsim("compat", "--from-scratch", schema).code == 0
+    migration = written(tmp_path / "m.sql", "DROP TABLE t")
+    assert ddlsim("compat", "--from-scratch", schema, "--from-scratch", migration).code == 1
+
+
+def test_a_mark_of_the_encoding_and_line_ends_of_windows_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "schema.sql", tmp_path / "m.sql"
+    first.write_bytes(b"\xef\xbb\xbf" + SCHEMA.replace("\n", "\r\n").encode())
+    text = "\ufeff-- c\r\nDROP TABLE u;\r\nALTER TABLE t\r\n DROP COLUMN v;\r\n"
+    second.write_bytes(text.encode())
+    done = ddlsim("compat", str(first), str(second), "--output", "github")
+    assert [line.partition(",title")[0] for line in done.out.splitlines()] == [
+        f"::error file={second},line=2,col=1",
+        f"::error file={second},line=3,col=1",
+    ]
+    assert "\\r" not in done.out
+    assert "ALTER TABLE t DROP COLUMN v" in done.out
+    monkeypatch.setattr("sys.stdin", io.StringIO(text, newline=""))
+    given = ddlsim("compat", str(first), "-", "--output", "github")
+    assert given.out.replace("stdin", str(second)) == done.out
+
+
+def test_a_message_has_the_remedy_once_and_no_endless_statement(tmp_path: Path) -> None:
+    columns = [f"column_{number}" for number in range(100)]
+    schema = "CREATE TABLE t (id INT PRIMARY KEY, " + ", ".join(f"{c} INT" for c in columns) + ")"
+    drops = "ALTER TABLE t " + ", ".join(f"DROP COLUMN {column}" for column in columns)
+    files = (written(tmp_path / "s.sql", schema), written(tmp_path / "m.sql", drops))
+    lines = ddlsim("compat", *files, "--output", "github").out.splitlines()
+    assert len(lines) == 100
+    assert [line.count("; instead: ") for line in lines] == [1] + 99 * [0]
+    assert "DROP COLUMN column_99" not in lines[0]
 
 
 def test_rates_give_the_share_of_aborts(schema: str, tmp_path: Path) -> None:
