@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.fuzz.formats import Format, formats
-from tests.fuzz.trial import Ended, content, trial
+from tests.fuzz.trial import Ended, content, given, trial
 
 BATCH: Final = 250
 SHOWN: Final = 40
@@ -73,6 +73,7 @@ def main(words: list[str]) -> int:
     each = -(-options.inputs // len(chosen))
     for of in chosen:
         ends: Counter[str] = Counter()
+        given(of, of.seeds[0], of.seeds[0])  # imports once what every child needs
         for low in range(0, each, BATCH):
             numbers = range(low, min(low + BATCH, each))
             for number, ended in batch(of, options.seed, numbers):

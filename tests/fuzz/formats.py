@@ -4,14 +4,21 @@ A file with a digest must be refused or be, once read, what the undamaged file i
 have become another history by its damage: then an own strict reader must find it whole.
 """
 
+import json
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from analysis import tuned
 from analysis.rows import SCHEMA
 from sim import sealed
+from sim.cli import main
 from sim.columns import store
 from sim.columns.history import columns_of
 from sim.columns.synthetic import Shape, history, plant
@@ -22,6 +29,7 @@ from sim.world.run import run
 from sim.world.scenario import read
 from tests.fuzz import mutators, resealed, strict
 from tests.fuzz.mutators import Mutator
+from tests.unit.analysis.advice import ADVICE
 from tests.unit.analysis.cells import TINY as GENERATED
 from tests.unit.cli.command import TINY as SCRIPTED
 
@@ -52,6 +60,8 @@ strategies = ["iep"]
 [parameters]
 dd = { path = "protocol.delay_duration_ms", values = [0, 20] }
 """
+SHIPPED_SWEEP: Final = SWEEP.replace(b"tiny.toml", b"iep110/column_added")
+"""The same wherever it lies: a sweep is known by the paths of its scenarios."""
 
 Complaint = str | None
 Judge = Callable[[bytes, Path, int], Complaint]
@@ -61,7 +71,8 @@ Judge = Callable[[bytes, Path, int], Complaint]
 class Format(NamedTuple):
     """A format: its files, the command that reads one (`FILE`, `OUT`), and what else stands there.
 
-    `judge` is asked where the command ended as if the file were sound.
+    `judge` is asked where the command ended as if the file were sound. Files are `called` so,
+    before the suffix.
     """
 
     name: str
@@ -71,6 +82,7 @@ class Format(NamedTuple):
     mutate: tuple[Mutator, ...]
     judge: Judge | None = None
     beside: tuple[tuple[str, bytes], ...] = ()
+    called: str = "f"
 
 
 # --- what is made --------------------------------------------------------------------------------
@@ -125,6 +137,14 @@ def _rows(folder: Path) -> bytes:
     return (folder / "rows.parquet").read_bytes()
 
 
+def _manifest(folder: Path) -> bytes:
+    """What a sweep wrote of itself."""
+    (folder / "f.toml").write_bytes(SHIPPED_SWEEP)
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        main(["sweep", str(folder / "f.toml"), "--out", str(folder / "swept"), "--jobs", "1"])
+    return (folder / "swept" / "sweep.json").read_bytes()
+
+
 def _some(pattern: str, most: int) -> tuple[bytes, ...]:
     files = sorted(SHIPPED.glob(pattern), key=lambda file: (file.stat().st_size, file.name))
     return tuple(file.read_bytes() for file in files[:most])
@@ -134,10 +154,16 @@ def _some(pattern: str, most: int) -> tuple[bytes, ...]:
 
 
 def _same_history(whole: bytes, file: Path, _: int) -> Complaint:
-    other = file.with_name(f"whole{file.name}")
-    other.write_bytes(whole)
-    read, wanted = (list(codec.lines(codec.load(each))) for each in (file, other))
+    read, wanted = list(codec.lines(codec.load(file))), _lines(whole, file.name)
     return None if read == wanted else "another history was judged than the one that was stored"
+
+
+@cache
+def _lines(whole: bytes, name: str) -> list[bytes]:
+    """The records of an undamaged history, read once."""
+    with TemporaryDirectory(prefix="ddlsim-fuzz-") as folder:
+        Path(folder, name).write_bytes(whole)
+        return list(codec.lines(codec.load(Path(folder, name))))
 
 
 def _same_columns(whole: bytes, file: Path, _: int) -> Complaint:
@@ -154,6 +180,11 @@ def _same_rows(whole: bytes, file: Path, _: int) -> Complaint:
     other.write_bytes(whole)
     same = sealed.read(file).equals(sealed.read(other))
     return None if same else "other rows were drawn than those that were stored"
+
+
+def _same_advice(whole: bytes, file: Path, _: int) -> Complaint:
+    same = tuned.sealed(tuned.read(file)) == json.loads(whole)
+    return None if same else "other advice was told than that which was stored"
 
 
 def _jepsen(whole: bytes, file: Path, code: int) -> Complaint:
@@ -177,7 +208,7 @@ def formats(folder: Path) -> dict[str, Format]:
         (ROOT / "tests" / "golden" / "foreign" / f"{name}.edn").read_bytes()
         for name in ("list-append/G1a", "list-append/G-single", "rw-register/G1b", "list-append/G0")
     )
-    json = tuple(strict.as_json(one) for one in edn)
+    jsons = tuple(strict.as_json(one) for one in edn)
     check, text, binary = ("check", "FILE"), mutators.TEXTS, mutators.BYTES
     sets = (
         Format("scenario", ".toml", (SCRIPTED.encode(), GENERATED.encode(),
@@ -194,9 +225,9 @@ def formats(folder: Path) -> dict[str, Format]:
         Format("columns", ".columns.parquet", columns, check, binary, _same_columns),
         Format("columns-resealed", ".columns.parquet", columns, check, (resealed.columns,)),
         Format("rows", ".parquet", (_rows(folder),), ("plot", "pareto", "FOLDER"), binary,
-               _same_rows),
+               _same_rows, called="rows"),
         Format("edn", ".edn", edn, (*check, "--input", "jepsen"), text, _jepsen),
-        Format("json", ".json", json, (*check, "--input", "jepsen"), text, _jepsen),
+        Format("json", ".json", jsons, (*check, "--input", "jepsen"), text, _jepsen),
         Format("witness", ".jsonl", _some("witness/*.jsonl", 9), (*check, "--input", "witness"),
                text, _witness),
         Format("csv", ".csv", (csv,), ("run", "MEASURED.toml"), text,
@@ -205,5 +236,11 @@ def formats(folder: Path) -> dict[str, Format]:
                beside=(("MEASURED.toml", MEASURED.replace("FILE", "f.parquet").encode()),)),
         Format("sweep", ".toml", (SWEEP,), ("sweep", "FILE", "--out", "OUT", "--jobs", "1"), text,
                beside=(("tiny.toml", GENERATED.encode()),)),
+        Format("manifest", ".json", (_manifest(folder),),
+               ("sweep", "SWEEP.toml", "--out", "OUT", "--jobs", "1", "--resume"), text,
+               beside=(("SWEEP.toml", SHIPPED_SWEEP),),
+               called="out/sweep"),
+        Format("advice", ".json", (json.dumps(tuned.sealed(ADVICE)).encode(),),
+               ("report", "FOLDER"), text, _same_advice, called="tune"),
     )  # fmt: skip
     return {one.name: one for one in sets}

@@ -2,20 +2,19 @@
 
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
 from sim.history import codec
 from tests.fuzz import trial as trials
 from tests.fuzz.formats import Format, formats
-from tests.fuzz.trial import trial
+from tests.fuzz.trial import given, trial
 
 SAMPLE = 10
 NAMES = (
     "scenario", "migration", "schema", "history", "history-resealed", "explain-resealed", "parquet",
     "columns", "columns-resealed", "rows", "edn", "json", "witness", "csv", "measured-parquet",
-    "sweep",
+    "sweep", "manifest", "advice",
 )  # fmt: skip
 
 
@@ -32,8 +31,7 @@ def test_every_format_is_sampled(known: dict[str, Format]) -> None:
 def test_what_is_whole_is_read(known: dict[str, Format], name: str) -> None:
     """Else every damaged file would be refused for another reason than its damage."""
     for whole in known[name].seeds:
-        with patch.object(trials, "content", lambda *_, whole=whole: (whole, whole)):
-            ended = trial(known[name], 0, 0)
+        ended = given(known[name], whole, whole)
         assert ended.complaint is None
         assert ended.outcome in trials.JUDGED
 

@@ -1,6 +1,7 @@
 """One damaged file given to its command, and what is wrong with how the command ended."""
 
 import contextlib
+import functools
 import io
 import os
 import signal
@@ -12,13 +13,15 @@ from types import FrameType
 from typing import Final, NamedTuple
 from unittest.mock import patch
 
-from sim.cli import main
+from sim.cli import arguments, main
 from tests.fuzz.formats import Format
 from tests.fuzz.mutators import damaged
 
 CPU_S: Final = 20
 """Processor time that an input may take: what takes longer is counted as slow."""
 LINE_MOST: Final = 300
+_parsers: Final = functools.cache(arguments.parsers)
+"""Made once: a trial has no defaults from the environment, so the parsers stay as they are."""
 JUDGED: Final = ("ok", "violated", "unknown", "vacuous", "stuck", "unmet")
 CODES: Final = {
     0: "ok", 1: "violated", 2: "bad input", 3: "stuck", 4: "crashed", 5: "vacuous", 6: "unknown",
@@ -46,12 +49,15 @@ def content(of: Format, seed: int, number: int) -> tuple[bytes, bytes]:
 
 def trial(of: Format, seed: int, number: int) -> Ended:
     """Damage a file, have it read, and look at how that ended."""
-    whole, data = content(of, seed, number)
+    return given(of, *content(of, seed, number))
+
+
+def given(of: Format, whole: bytes, data: bytes) -> Ended:
+    """Have a file read that was `whole` once, and look at how that ended."""
     with tempfile.TemporaryDirectory(prefix="ddlsim-fuzz-") as name:
         folder = Path(name)
-        file = folder / f"f{of.suffix}"
-        if "FOLDER" in of.words:
-            file = folder / f"rows{of.suffix}"
+        file = folder / f"{of.called}{of.suffix}"
+        file.parent.mkdir(exist_ok=True)
         file.write_bytes(data)
         for other, text in of.beside:
             (folder / other).write_bytes(text)
@@ -82,6 +88,7 @@ def _run(words: list[str]) -> Ended:
         with (
             _bounded(),
             patch.dict(os.environ, kept, clear=True),
+            patch.object(arguments, "parsers", _parsers),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):
