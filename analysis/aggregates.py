@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from analysis import intervals, provenance, store
-from analysis.chunks import PARTS, write_table
+from analysis.chunks import PARTS, footer_of, parts, write_table
 from analysis.rows import HISTOGRAMS
 
 if TYPE_CHECKING:
@@ -55,7 +55,10 @@ def _parts() -> list[str]:
 
 
 def rows(spark: "SparkSession", directory: str) -> "DataFrame":
-    """The rows of a sweep that are there so far, finished or not."""
+    """The rows of a sweep that are there so far, finished or not; what they take once unpacked is
+    looked at before Spark reads any."""
+    for file in parts(directory):
+        footer_of(file, "say --resume: it is run again")
     return spark.read.parquet(Path(directory, PARTS).resolve().as_uri())
 
 

@@ -133,6 +133,15 @@ def read_table(file: Path, remedy: str) -> Any:
         raise DamagedPartError(f"{file}: it is damaged ({error}); {remedy}") from error
 
 
+def footer_of(file: Path, remedy: str) -> dict[bytes, bytes]:
+    """What a table's footer says besides; `DamagedPartError` where it cannot be read, or tells of
+    more than is read."""
+    try:
+        return sealed.metadata(file)
+    except sealed.DamagedError as error:
+        raise DamagedPartError(f"{file}: it is damaged ({error}); {remedy}") from error
+
+
 def sound(work: Work, whole: Round, chunk: ChunkId) -> Tally | None:
     """The tally of a chunk's file if it holds this chunk of this sweep, undamaged; else None."""
     file = Path(work.directory, chunk.file)
@@ -153,7 +162,9 @@ def sound(work: Work, whole: Round, chunk: ChunkId) -> Tally | None:
 def tally_of(file: Path) -> Tally:
     """What a chunk's file says of its rows, without reading them."""
     try:
-        return Tally(*json.loads(sealed.metadata(file)[TALLY]))
+        return Tally(*json.loads(footer_of(file, "say --resume")[TALLY]))
+    except DamagedPartError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         what = str(error).partition("\n")[0]
         raise DamagedPartError(f"{file}: it is damaged ({what}); say --resume") from None

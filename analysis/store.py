@@ -32,7 +32,7 @@ from analysis.chunks import (
     write_table,
 )
 from analysis.rows import SCHEMA, Cell
-from sim import sealed
+from sim import files, sealed
 from sim.files import beside, write_text
 from sim.model.records import Record
 
@@ -143,6 +143,8 @@ def _manifest(path: Path, directory: str) -> Manifest | None:
     file = path / MANIFEST
     if not file.exists():
         return None
+    if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+        raise DirectoryError(f"--out {directory}: its {MANIFEST} {why}")
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Manifest)
     except (OSError, ValueError, RecursionError) as error:  # what is no JSON is a ValueError

@@ -47,6 +47,7 @@ class Options(Record, frozen=True):
     jobs: int | None = None
     resume: bool = False
     loads: tuple[str, ...] = ()
+    outside: bool = False
     settings: tuple[tuple[str, str], ...] = ()
     aggregates: bool = False
 
@@ -96,9 +97,11 @@ def carry_out(
     origin |= {"seeds": f"{sweep.seeds.start}..{sweep.seeds.stop - 1}", "title": table.title}
     origin["command"] = options.command
     origin["judging"] = [
+        *["--allow-outside"] * options.outside,
         *(word for load in options.loads for word in ("--load", load)),
         *["--strict"] * table.strict,
         *["--all-claims"] * table.all_claims,
+        *Limits(table.budget.time_s, table.budget.memory_mib).words(),
     ]
     fresh = store.Manifest(
         store.WRITER, store.FORMAT, table.title, store.fingerprint(asked), origin

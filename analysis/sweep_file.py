@@ -4,6 +4,7 @@ The file is TOML and as strict as a scenario's: an unknown key, a range that is 
 on a name that does not exist is an error with its line. README.md shows one.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -21,7 +22,7 @@ from sim.world.overrides import paths_of
 from sim.world.positions import show_path
 from sim.world.problems import Origin, ScenarioError, convert, near
 from sim.world.scenario import NO_MUTANT, Scenario, parse_toml
-from sim.world.shipped import load
+from sim.world.shipped import load, roots
 
 HISTORIES: Final = ("none", "failures")
 DESIGN: Final = ("scenario", "strategy", "mutant")
@@ -82,8 +83,8 @@ def load_sweep(path: str, *, outside: bool = False) -> Sweep:
     """The sweep in a file; `ScenarioError` says in one line what is wrong with it."""
     file = Path(path)
     try:
-        if (large := files.too_large(file, files.TEXT_MOST)) is not None:
-            raise ScenarioError(f"{path}: {large}")
+        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+            raise ScenarioError(f"{path}: {why}")
         text = file.read_text(files.TEXT)
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: {reason(error)}; name a sweep file") from None
@@ -127,13 +128,28 @@ def read_sweep(text: str, name: str, *, directory: Path = Path(), outside: bool 
 def _scenario(
     table: SweepTable, index: int, directory: Path, origin: Origin, *, outside: bool
 ) -> Scenario:
-    """A scenario of the sweep, with `[set]` over it: beside the sweep file, or a shipped one."""
+    """A scenario of the sweep, with `[set]` over it: at or below the folder of the sweep file, a
+    shipped one, or, where that is allowed, any other."""
     name = table.scenarios[index]
-    beside = directory / name
+    places = (place for place in (directory / name, Path(name)) if _is_there(place))
+    place = next(places, None)
+    if place is not None and not (outside or _is_within(place, [directory, *roots()])):
+        what = f"{name} lies outside of the sweep's folder; --allow-outside lets it in"
+        raise origin.error(("scenarios", index), what)
     try:
-        return load(beside if beside.is_file() else name, table.set, outside=outside)
+        return load(place or name, table.set, outside=outside)
     except ScenarioError as error:
         raise origin.error(("scenarios", index), str(error)) from None
+
+
+def _is_there(file: Path) -> bool:
+    return file.is_file() or files.is_special(file)
+
+
+def _is_within(file: Path, folders: Sequence[Path]) -> bool:
+    """Whether a file lies at or below one of these folders, wherever links lead."""
+    place = file.resolve()
+    return any(place.is_relative_to(folder.resolve()) for folder in folders)
 
 
 def _strategies(table: SweepTable, origin: Origin) -> tuple[str | None, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from analysis.cells import CellsError
 from analysis.tune.document import FORMAT, WRITER
+from sim import files
 
 FILE: Final = "tune.json"
 DIGEST: Final = "digest"
@@ -20,6 +21,8 @@ def read(source: Path) -> dict[str, Any]:
     file = source / FILE if source.is_dir() else source
     if not file.is_file():
         raise CellsError(f"{source}: no {FILE} there; name the directory of `ddlsim tune --out`")
+    if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+        raise CellsError(f"{file}: {why}")
     found: dict[str, Any] = {}
     try:
         found = json.loads(file.read_text("utf-8"))

@@ -48,6 +48,7 @@ class ScenarioRow(Record, frozen=True):
     seed: int
     argument: str = ""
     loads: tuple[str, ...] = ()
+    outside: bool = False
     under: str = ""
     missing: tuple[str, ...] = ()
     wanted: int | None = None
@@ -233,6 +234,7 @@ def _scenario(case: Case, done: Sequence[Trial], seeds: Sequence[int] | None) ->
         seed=0 if first is None else first.seed,
         argument="" if first is None else _argument(first),
         loads=case.job.loads,
+        outside=case.job.outside,
         under=case.under,
     )
 

@@ -6,6 +6,7 @@ one is whole, so a full disk or a killed process leaves the old file, or none.
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,25 +24,44 @@ TEXT: Final = "utf-8-sig"
 """How texts that people write are read: UTF-8, with the mark in front that some editors leave."""
 MIB: Final = 2**20
 TEXT_MOST: Final = 64 * MIB
-"""Bytes of a scenario, a sweep or a file of SQL."""
+"""Bytes of a scenario, a sweep, a file of SQL or a plug-in, and of what a command tells of its own
+results (tune.json, sweep.json, summary.json)."""
 MEASURED_MOST: Final = 2_048 * MIB
-"""Bytes of a file of measurements."""
+"""Bytes of a file of measurements, packed or unpacked."""
 HISTORY_MOST: Final = 65_536 * MIB
-"""Bytes of a history, whoever wrote it."""
+"""Bytes of a history, whoever wrote it, packed or unpacked."""
+KINDS: Final = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+"""What may stand in the place of a file and never end."""
 
 
-def too_large(file: str | Path, most: int) -> str | None:
-    """What is wrong with a file of more bytes than are read, before any is; None otherwise.
+def unfit(file: str | Path, most: int) -> str | None:
+    """Why a file is not read, found before it is opened: it is a pipe or a device, which may never
+    end, or it has more bytes than are read. None for any other, and for a directory.
 
     Raises `OSError` where there is no such file.
     """
-    size = os.stat(file).st_size
-    return None if size <= most else larger(size, most)
+    found = os.stat(file)
+    if (kind := KINDS.get(stat.S_IFMT(found.st_mode))) is not None:
+        return f"is {kind}, which may never end; write its content into a file, and name that"
+    return None if found.st_size <= most else larger(found.st_size, most)
 
 
-def larger(size: int, most: int) -> str:
+def is_special(file: str | Path) -> bool:
+    """Whether a pipe or a device stands there."""
+    try:
+        return stat.S_IFMT(os.stat(file).st_mode) in KINDS
+    except (OSError, ValueError):  # a name with a zero byte is a ValueError
+        return False
+
+
+def larger(size: int, most: int, what: str = "bytes") -> str:
     """Size, bound and remedy, in words."""
-    return f"has {size:,} bytes, more than {most:,} are not read; split it, or take less of it"
+    return f"has {size:,} {what}, more than {most:,} are not read; split it, or take less of it"
 
 
 class WriteError(ValueError):

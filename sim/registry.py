@@ -16,6 +16,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from sim.files import TEXT_MOST, is_special, unfit
+
 T = TypeVar("T")
 
 
@@ -81,6 +83,8 @@ class Registry(Generic[T]):
 def load_file(path: str) -> None:
     """Run a plug-in file from outside the tree; what it registers is then known by name."""
     file = Path(path)
+    if is_special(file) or (file.is_file() and unfit(file, TEXT_MOST) is not None):
+        raise BadPluginError(f"{path}: {unfit(file, TEXT_MOST)}")
     if not file.is_file():
         raise BadPluginError(f"{path}: no such plug-in file")
     name = f"ddlsim_loaded_{file.stem}"

@@ -12,10 +12,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from sim.files import HISTORY_MOST, MIB, larger, unfit
+
 DIGEST: Final = b"ddlsim.digest"
 """The key of the footer's metadata under which the digest stands."""
-BATCH: Final = 65_536
-"""Rows that are held at once while a file is looked through."""
+GROUP_MOST: Final = 2_048 * MIB
+"""Bytes that a row group may take once it is unpacked: it is held as a whole."""
+ROWS_MOST: Final = 65_536
+"""Rows that are unpacked at once where a group may hold much more than its footer tells."""
+CODED: Final = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
+"""Encodings that store a value once and name it by its number."""
+WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 4}
+"""Least bytes of a value, or of where it begins, once it is unpacked."""
 
 
 class DamagedError(ValueError):
@@ -23,6 +31,10 @@ class DamagedError(ValueError):
 
     The message says which, without the file's name.
     """
+
+
+class TooLargeError(DamagedError):
+    """A Parquet file that is not read since it would take too much memory, or has no end."""
 
 
 class Writer:
@@ -65,8 +77,28 @@ def read(path: str | Path) -> Any:
     """The table of a sealed file, its digest not in its metadata; `DamagedError` otherwise."""
     import pyarrow as pa
 
-    groups = list(row_groups(path))
+    groups, size = [], 0
+    for group in row_groups(path):
+        size += group.nbytes
+        _check_size(size, HISTORY_MOST)
+        groups.append(group)
     return pa.concat_tables(groups)
+
+
+def read_plain(source: Any, most: int) -> Any:
+    """The table of a file of others, which has no digest; `TooLargeError` where it takes more bytes
+    than this once it is unpacked, and what pyarrow raises for what is no Parquet."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(source) as file:
+        check_unpacked(file.metadata, most)
+        groups, size = [file.schema_arrow.empty_table()], 0
+        for number in range(file.metadata.num_row_groups):
+            groups.append(_row_group(file, number))
+            size += groups[-1].nbytes
+            _check_size(size, most)
+        return pa.concat_tables(groups)
 
 
 def row_groups(path: str | Path) -> Iterator[Any]:
@@ -89,11 +121,17 @@ def verify(path: str | Path) -> None:
 
 
 def metadata(path: str | Path) -> dict[bytes, bytes]:
-    """What the footer says besides, not verified; `DamagedError` for a file without a footer."""
+    """What the footer says besides, not verified; `DamagedError` for a file without a footer, and
+    for one that is too large by what its footer says."""
     from pyarrow import parquet
 
     try:
-        return _said(parquet.read_metadata(path))
+        _check_file(path)
+        footer = parquet.read_metadata(path)
+        check_unpacked(footer, HISTORY_MOST)
+        return _said(footer)
+    except DamagedError:
+        raise
     except Exception as error:  # whatever the library meets in damaged bytes
         raise DamagedError(_first_line(error)) from error
 
@@ -101,7 +139,9 @@ def metadata(path: str | Path) -> dict[bytes, bytes]:
 def _row_groups(path: str | Path) -> Iterator[Any]:
     from pyarrow import parquet
 
+    _check_file(path)
     with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        check_unpacked(file.metadata, HISTORY_MOST)
         said = _said(file.metadata)
         sealed = said.pop(DIGEST, None)
         if sealed is None:
@@ -110,7 +150,7 @@ def _row_groups(path: str | Path) -> Iterator[Any]:
         digest = _Digest(schema)
         rows = 0
         for number in range(file.metadata.num_row_groups):
-            group = file.read_row_group(number, use_threads=False)
+            group = _row_group(file, number)
             group = group.replace_schema_metadata(said or None)
             for batch in _batches(group):
                 digest.add(batch)
@@ -121,6 +161,71 @@ def _row_groups(path: str | Path) -> Iterator[Any]:
         total = file.metadata.num_rows
     if rows != total or digest.hex().encode() != sealed:
         raise DamagedError("its content is not that of its digest")
+
+
+# --- how large it is once it is unpacked ---------------------------------------------------------
+
+
+def _check_file(path: Any) -> None:
+    """Refuse what is no file, or too large a one; bytes in memory are taken as they are."""
+    why = unfit(path, HISTORY_MOST) if isinstance(path, str | Path) else None
+    if why is not None:
+        raise TooLargeError(f"it {why}")
+
+
+def check_unpacked(footer: Any, most: int) -> None:
+    """Refuse a file whose values, by its footer, take more bytes than this, or a row group of more
+    than is held at once; `TooLargeError` says so."""
+    groups = [_unpacked(footer.row_group(at)) for at in range(footer.num_row_groups)]
+    _check_size(max(groups, default=0), GROUP_MOST)
+    _check_size(sum(groups), most)
+
+
+def _unpacked(group: Any) -> int:
+    """The least that a row group takes by its footer. A text that is named many times and stored
+    once counts once here, `_row_group` sees to it."""
+    columns = [group.column(at) for at in range(group.num_columns)]
+    sizes = [
+        max(one.total_uncompressed_size, one.num_values * WIDTHS.get(one.physical_type, 0))
+        for one in columns
+    ]
+    return int(max(sum(sizes), group.total_byte_size))
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise TooLargeError(f"it {larger(size, most, 'bytes once it is unpacked')}")
+
+
+def _row_group(file: Any, number: int) -> Any:
+    """A row group as a table. Where texts are stored once and named many times it is unpacked bit
+    by bit, and refused as soon as it has become too large."""
+    import pyarrow as pa
+
+    rows = _rows_at_once(file, number)
+    if rows is None:
+        return file.read_row_group(number, use_threads=False)
+    batches, size = [], 0
+    for batch in file.iter_batches(rows, row_groups=[number], use_threads=False):
+        plain = [one for one in batch.columns if not pa.types.is_dictionary(one.type)]
+        size += sum(one.nbytes for one in plain)
+        _check_size(size, GROUP_MOST)
+        batches.append(batch)
+    return pa.Table.from_batches(batches, file.schema_arrow)
+
+
+def _rows_at_once(file: Any, number: int) -> int | None:
+    """How many rows of a group are surely not too large together; None for all of them."""
+    group = file.metadata.row_group(number)
+    columns = [group.column(at) for at in range(group.num_columns)]
+    named = [
+        one for one in columns if one.physical_type == "BYTE_ARRAY" and CODED & set(one.encodings)
+    ]
+    largest = max((one.total_uncompressed_size for one in named), default=0)
+    values = max((one.num_values for one in named), default=0)
+    if largest * values <= GROUP_MOST:
+        return None
+    return min(max(GROUP_MOST // (4 * largest), 1), ROWS_MOST)
 
 
 def _said(footer: Any) -> dict[bytes, bytes]:

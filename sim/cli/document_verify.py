@@ -7,7 +7,7 @@ from analysis.claims import ClaimRow
 from analysis.kills import MutantRow, Survivor
 from analysis.verification import ScenarioRow, Verification
 from sim.cli.junit import TestCase
-from sim.cli.repeat import of_scenario
+from sim.cli.repeat import also, of_scenario
 from sim.history.history import FORMAT
 
 
@@ -106,7 +106,11 @@ def command(row: ScenarioRow) -> str:
     """What repeats the first run of a scenario that failed, or its first run."""
     strategy, _, mutant = row.under.partition(" + ")
     return of_scenario(
-        row.scenario, row.seed, strategy=strategy or None, mutant=mutant or None, loads=row.loads
+        row.scenario,
+        row.seed,
+        strategy=strategy or None,
+        mutant=mutant or None,
+        also=also(row.loads, outside=row.outside),
     )
 
 

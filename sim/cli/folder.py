@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from sim import files
 from sim.cli.documents import text
 from sim.cli.problems import InputError
 from sim.files import write_text
@@ -50,6 +51,8 @@ def _clear(path: Path, directory: str) -> None:
 
 def _is_ours(summary: Path) -> bool:
     try:
+        if files.unfit(summary, files.TEXT_MOST) is not None:
+            return False
         found = json.loads(summary.read_text("utf-8"))
     except (OSError, ValueError):
         return False

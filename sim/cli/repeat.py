@@ -3,10 +3,13 @@
 import argparse
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from sim.history.history import Header
 from sim.world import swarm
-from sim.world.overrides import repeat_options
+from sim.world.isolation import Limits
+from sim.world.overrides import EMBEDDED, MIGRATION, repeat_options
+from sim.world.shipped import shipped
 
 DESIGN = {"strategy.name": "--strategy", "strategy.mutant": "--mutant"}
 
@@ -23,22 +26,42 @@ def of_options(options: argparse.Namespace, seed: int) -> str:
         words += ["--set", setting]
     if options.migration is not None:
         words += ["--migration", options.migration]
-    for flag in ("strict", "all_claims", "trace", "allow_outside"):
+    for flag in ("strict", "all_claims", "trace"):
         if getattr(options, flag):
             words.append(f"--{flag.replace('_', '-')}")
-    for file in options.load:
-        words += ["--load", file]
+    words += also(options.load, outside=options.allow_outside)
+    words += Limits(options.time, options.memory).words()
     return shlex.join(words)
 
 
-def of_header(header: Header) -> str:
-    """The command that makes a history again, as far as its header tells."""
+def also(loads: Sequence[str], *, outside: bool) -> list[str]:
+    """The flags of plug-ins, and of a scenario that may name files outside of its folder."""
+    words = ["--allow-outside"] if outside else []
+    return [*words, *(word for file in loads for word in ("--load", file))]
+
+
+def of_header(header: Header, loads: Sequence[str] = ()) -> str:
+    """The command that makes a history again, as far as its header tells, with these plug-ins."""
     words = ["ddlsim", "run", *swarm.words(header.scenario), "--seed", str(header.seed)]
     given = dict(header.overrides)
+    words += ["--strict"] * header.strict + ["--all-claims"] * header.all_claims
+    words += also(loads, outside=_reads_outside(header))
     for path, flag in DESIGN.items():
         if path in given:
             words += [flag, str(given.pop(path))]
     return shlex.join(words + repeat_options(given))
+
+
+def _reads_outside(header: Header) -> bool:
+    """Whether the scenario named files that, by their names, lie outside of its folder."""
+    given = header.overrides
+    names = [
+        Path(key.removeprefix(EMBEDDED))
+        for key in given
+        if key.startswith(EMBEDDED) and key != f"{EMBEDDED}{given.get(MIGRATION)}"
+    ]
+    leads_out = any(name.is_absolute() or ".." in name.parts for name in names)
+    return leads_out and header.scenario not in shipped()
 
 
 def of_scenario(
@@ -47,12 +70,11 @@ def of_scenario(
     *,
     strategy: str | None = None,
     mutant: str | None = None,
-    loads: Sequence[str] = (),
+    also: Sequence[str] = (),
 ) -> str:
-    """The command that runs one seed of a scenario as its file says, perhaps by another design."""
+    """The command that runs one seed of a scenario as its file says, perhaps by another design;
+    `also` are further flags."""
     words = ["ddlsim", "run", name, "--seed", str(seed)]
     words += [] if strategy is None else ["--strategy", strategy]
     words += [] if mutant is None else ["--mutant", mutant]
-    for file in loads:
-        words += ["--load", file]
-    return shlex.join([*words, "--expect"])
+    return shlex.join([*words, *also, "--expect"])

@@ -98,8 +98,8 @@ def _source(file: str) -> Source:
             if len(text) > files.TEXT_MOST:
                 raise InputError(f"stdin: {files.larger(len(text), files.TEXT_MOST)}")
             return Source("stdin", text.removeprefix("\ufeff").replace("\r\n", "\n"))
-        if (large := files.too_large(file, files.TEXT_MOST)) is not None:
-            raise InputError(f"{file}: {large}")
+        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+            raise InputError(f"{file}: {why}")
         return Source(file, Path(file).read_text(files.TEXT))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

@@ -52,14 +52,15 @@ def execute(options: argparse.Namespace) -> int:
     case = Case(history)
     found = sorted(aggregate.found([row]), key=_simplest)
     arguments = [argue(case, one.example) for one in found]
+    again = repeat.of_header(history.header, options.load)
     files = _pictures(options, case, row, found, arguments)
     looked = list(extents(case, all_claims=options.all_claims))
     if options.output == "json":
         told = _document(options.history, history, row, found, arguments)
-        more = {"checked": view_checked.document(looked, row), "files": files}
+        more = {"command": again, "checked": view_checked.document(looked, row), "files": files}
         print(documents.text({**told, **more, "not_met": list(view_checked.unreached(row))}))
         return 0
-    _show(history, row, found, arguments, looked, files)
+    _show(history, row, found, arguments, looked, files, again)
     return 0
 
 
@@ -85,6 +86,7 @@ def _show(
     arguments: list[Argument],
     looked: list[Extent],
     files: list[str],
+    again: str,
 ) -> None:
     to = console()
     header = history.header
@@ -112,7 +114,7 @@ def _show(
     if files:
         labelled("wrote", ", ".join(files), to)
     to.print()
-    command(repeat.of_header(header), to)
+    command(again, to)
 
 
 # --- as JSON -------------------------------------------------------------------------------------
@@ -131,7 +133,6 @@ def _document(
         "seed": row.seed,
         "outcome": row.outcome.word,
         "fingerprint": row.fingerprint,
-        "command": repeat.of_header(history.header),
         "arguments": [
             {
                 **documents.violation(one.example),
@@ -174,7 +175,7 @@ def _pictures(
         told = [
             page.Told(one.example, argument) for one, argument in zip(found, arguments, strict=True)
         ]
-        again = repeat.of_header(case.header)
+        again = repeat.of_header(case.header, options.load)
         write_text(options.html, page.html(case, title, told, again))
         files.append(options.html)
     if options.trace_out is not None:

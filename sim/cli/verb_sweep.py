@@ -70,6 +70,7 @@ def execute(options: argparse.Namespace) -> int:
         jobs=options.jobs,
         resume=options.resume,
         loads=tuple(options.load),
+        outside=options.allow_outside,
         settings=tuple(map(_setting, options.conf)),
         aggregates=options.aggregates,
     )

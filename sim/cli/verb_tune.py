@@ -15,6 +15,7 @@ from analysis.tune.document import WRITER, document
 from analysis.tune.goals import TuneError, read_goals
 from analysis.tune.runs import NO_MASTER, Runs
 from analysis.tune.world import World, by_name, world_of
+from sim import files
 from sim.cli import documents
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
@@ -203,6 +204,8 @@ def claim(directory: str) -> None:
 
 def _is_ours(file: Path) -> bool:
     try:
+        if files.unfit(file, files.TEXT_MOST) is not None:
+            return False
         found = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
         return False

@@ -19,8 +19,8 @@ def recognises(head: bytes) -> bool:
 
 def judge(path: str, model: str) -> Report:
     """Read and judge a file; `ForeignError` if it is none, or its columns make no history."""
-    if Path(path).exists() and (large := files.too_large(path, files.HISTORY_MOST)) is not None:
-        raise ForeignError(path, 0, large)
+    if Path(path).exists() and (why := files.unfit(path, files.HISTORY_MOST)) is not None:
+        raise ForeignError(path, 0, why)
     try:
         return report(in_memory.judge(store.read(Path(path)), model), path)
     except HistoryError as wrong:

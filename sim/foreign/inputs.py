@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from sim.checkers.outcome import Outcome
 from sim.columns.models import model_of
 from sim.columns.verdict import Answer
+from sim.files import HISTORY_MOST, unfit
 from sim.history import parquet
 
 HEAD: Final = 4096
@@ -107,8 +108,11 @@ INPUTS: Final = {one.name: one for one in _KNOWN}
 
 
 def kind_of(path: str) -> str:
-    """The format of a file by how it begins; `native` if it is none of these."""
+    """The format of a file by how it begins; `native` if it is none of these, or none to be read
+    (its reader tells why)."""
     try:
+        if unfit(path, HISTORY_MOST) is not None:
+            return "native"
         with Path(path).open("rb") as file:
             head = file.read(HEAD)
     except OSError:

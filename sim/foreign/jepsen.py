@@ -67,8 +67,8 @@ def recognises(head: bytes) -> bool:
 def load(path: str) -> Transactions:
     """The transactions of a file; `ForeignError` if there is nothing to be judged in it."""
     try:
-        if (large := files.too_large(path, files.HISTORY_MOST)) is not None:
-            raise ForeignError(path, 0, large)
+        if (why := files.unfit(path, files.HISTORY_MOST)) is not None:
+            raise ForeignError(path, 0, why)
         data = Path(path).read_bytes()
     except OSError as error:
         why = error.strerror or type(error).__name__

@@ -161,8 +161,8 @@ def hlc(value: int | str) -> int | None:
 def load(path: str) -> Log:
     """Read a file; `ForeignError` if it is no witness log at all."""
     try:
-        if (large := files.too_large(path, files.HISTORY_MOST)) is not None:
-            raise ForeignError(path, 0, large)
+        if (why := files.unfit(path, files.HISTORY_MOST)) is not None:
+            raise ForeignError(path, 0, why)
         texts = Path(path).read_bytes().splitlines()
     except OSError as error:
         raise ForeignError(path, 0, f"cannot be read ({error.strerror}); give a file") from error

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from sim import files
-from sim.files import beside, make_folder, too_large
+from sim.files import beside, make_folder, unfit
 from sim.history import parquet
 from sim.history.events import (
     AnyEvent,
@@ -148,7 +148,7 @@ def save(history: History, path: str | Path) -> None:
 def load(path: str | Path) -> History:
     """Read a history back; `BadHistory` unless it is whole and its digest agrees."""
     try:
-        if (why := too_large(path, files.HISTORY_MOST)) is not None:
+        if (why := unfit(path, files.HISTORY_MOST)) is not None:
             raise BadHistory(path, 0, why)
         data = Path(path).read_bytes()
     except OSError as error:
@@ -162,6 +162,8 @@ def load(path: str | Path) -> History:
         return parse(parquet.records(path), path)
     except parquet.OtherFormat as error:
         raise BadHistory(path, 0, f"{error}; run the scenario again") from error
+    except parquet.TooLarge as error:
+        raise BadHistory(path, 0, str(error)) from error
     except parquet.Unreadable as error:
         raise BadHistory(path, 0, _foreign(str(error))) from error
     except parquet.Damaged as error:

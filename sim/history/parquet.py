@@ -31,21 +31,25 @@ class OtherFormat(ValueError):  # noqa: N818 - as BadHistory
     """A history of another version of this program."""
 
 
+class TooLarge(ValueError):  # noqa: N818 - as BadHistory
+    """A file that would take too much memory."""
+
+
 class Damaged(ValueError):  # noqa: N818 - as BadHistory
     """A history whose content is not what was written."""
 
 
 def is_one(path: str | Path) -> bool:
     """Whether a file is a history of events as Parquet; any other Parquet file is not."""
-    return _format_of(path).startswith(KIND)
-
-
-def _format_of(path: str | Path) -> str:
-    """What the footer calls the format; empty where it says nothing, or cannot be read."""
     try:
-        return sealed.metadata(path).get(_KEY, b"").decode("utf-8", "replace")
+        return _called(sealed.metadata(path)).startswith(KIND)
     except sealed.DamagedError:
-        return ""
+        return False
+
+
+def _called(said: dict[bytes, bytes]) -> str:
+    """What the footer calls the format; empty where it says nothing."""
+    return said.get(_KEY, b"").decode("utf-8", "replace")
 
 
 def save(history: "History", records: list[bytes], path: Path) -> None:
@@ -67,13 +71,22 @@ def save(history: "History", records: list[bytes], path: Path) -> None:
 
 
 def records(path: str | Path) -> list[bytes]:
-    """The lines of a history; `OtherFormat`, `Damaged`, or `Unreadable` for a file that is none."""
-    found = _format_of(path)
+    """The lines of a history; `OtherFormat`, `TooLarge`, `Damaged`, or `Unreadable` for a file that
+    is none."""
+    try:
+        said = sealed.metadata(path)
+    except sealed.TooLargeError as error:
+        raise TooLarge(str(error).removeprefix("it ")) from error
+    except sealed.DamagedError:
+        said = {}
+    found = _called(said)
     if found.startswith(KIND) and found != FORMAT:
         told = found if found.isprintable() and len(found) < 40 else "another format"
         raise OtherFormat(f"is of {told}, this program reads {FORMAT}")
     try:
         table = sealed.read(path)
+    except sealed.TooLargeError as error:
+        raise TooLarge(str(error).removeprefix("it ")) from error
     except sealed.DamagedError as error:
         raise (Damaged if found else Unreadable)(str(error)) from error
     if found != FORMAT or "record" not in table.column_names:

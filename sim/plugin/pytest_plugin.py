@@ -93,8 +93,11 @@ def is_scenario(path: Path) -> bool:
         warnings.simplefilter("ignore")
         from msgspec.structs import fields
 
+        from sim.files import TEXT_MOST, unfit
         from sim.world.tables import ScenarioTable
     try:
+        if unfit(path, TEXT_MOST) is not None:
+            return True  # its reader tells why
         keys = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError):
         return True
@@ -133,6 +136,7 @@ class ScenarioFile(pytest.File):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from sim.registry import BadPluginError, load_file
+            from sim.world import bounds
             from sim.world.campaign import BAD_INPUT
             from sim.world.designs import design
             from sim.world.plan import plan
@@ -145,6 +149,7 @@ class ScenarioFile(pytest.File):
                 scenario = load(
                     self._relative(), outside=self.config.getoption("ddlsim_allow_outside")
                 )
+                bounds.check_run(scenario.name, scenario.estimate, None)
                 design(plan(scenario, 0))
             except bad as error:
                 raise self.CollectError(str(error)) from None
@@ -196,7 +201,7 @@ class SeedsItem(pytest.Item):
 
 def told(scenario: "Scenario", total: "Sum", loads: list[str]) -> str:
     """What is not as expected, the judge's words on the first run that failed, how to repeat it."""
-    from sim.cli.repeat import of_scenario
+    from sim.cli.repeat import also, of_scenario
 
     first = total.first_failed or total.runs[0]
     lines = [f"not as the scenario expects: {line}" for line in total.unexpected]
@@ -213,6 +218,10 @@ def told(scenario: "Scenario", total: "Sum", loads: list[str]) -> str:
     lines += [line for line in (*first.stuck, first.crash) if line]
     given = {key: scenario.overrides.get(f"strategy.{key}") for key in ("name", "mutant")}
     again = of_scenario(
-        scenario.name, first.seed, strategy=given["name"], mutant=given["mutant"], loads=loads
+        scenario.name,
+        first.seed,
+        strategy=given["name"],
+        mutant=given["mutant"],
+        also=also(loads, outside=scenario.outside),
     )
     return "\n".join([*lines, "", f"repeat: {again}"])

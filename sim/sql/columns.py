@@ -1,6 +1,6 @@
 """The grammar of columns: types, constants, keys and constraints."""
 
-from math import isfinite
+from sys import float_info
 from typing import Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -30,6 +30,7 @@ _TYPES: Final = {
 }
 """Each type by the names that it has in SQL."""
 
+_LARGEST: Final = float_info.max
 _LENGTH: Final = ("a length", 1, 2**31 - 1)
 _PRECISION: Final = ("a precision", 1, DEFAULT_DECIMAL_PRECISION)
 _SCALE: Final = ("a scale", 0, 16383)
@@ -110,7 +111,7 @@ class Columns(Reader):
             value = int(digits) if digits.isdecimal() else float(digits)
         except ValueError:  # no digit after the E, or thousands of them
             raise self.wrong("a number", at=start) from None
-        if not isfinite(value):
+        if not -_LARGEST <= value <= _LARGEST:  # nor is NaN, and a whole number may be any
             raise self.wrong("a number that can be stored", at=start)
         return sign * value
 

@@ -159,6 +159,10 @@ class Workload:
         """How many operations its clients run at most, as far as its fields tell."""
         return self.clients * int(getattr(self, "operations", 1))
 
+    def scans(self) -> float:
+        """Which share of its operations reads a table in all of its partitions."""
+        return 0.0
+
     def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
         """What its clients do, one thing after the other."""
         del world, dice

@@ -77,6 +77,10 @@ class Mixed(Workload):
     def _weights(self) -> tuple[int, ...]:
         return (self.get, self.put, self.delete, self.scan, self.select)
 
+    def scans(self) -> float:
+        """Scans, and every `SELECT *`."""
+        return (self.scan + self.select) / sum(self._weights)
+
     def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
         chooser = KeyChooser(
             self.keys, zipf=self.zipf, hot_keys=self.hot_keys, hot_share=self.hot_share

@@ -24,11 +24,18 @@ KEYS_MOST: Final = 10_000_000
 EVENTS_AN_OPERATION: Final = 12
 EVENTS_A_NODE_AND_SECOND: Final = 7
 """What leases and idle commands record where nothing else happens."""
+EVENTS_A_GROUP: Final = 3
+EVENTS_A_GROUP_AND_SECOND: Final = 1
+"""Leases of a partition's group: at its beginning, and while it runs."""
+EVENTS_A_PARTITION_SCANNED: Final = 4
+"""What a scan records for each partition of its table."""
 EVENTS_A_MIB: Final = 300
 """Recorded events that a MiB holds while they are judged."""
 STREAMED_A_MIB: Final = 4_000
 """Events that are written to a file for each MiB that the run's cluster takes."""
 BYTES_A_KEY: Final = 80
+BYTES_A_MEMBER: Final = 8_192
+"""A replica of a partition, with its log."""
 KIB_A_ROW: Final = 8
 """A run's result, until all are told."""
 RUNS_MOST: Final = 10_000_000
@@ -70,15 +77,42 @@ def _check(count: int, most: int, what: str, origin: Origin, path: Path) -> None
         raise origin.error(path, f"{count:,} {what} are more than {most:,}; take fewer")
 
 
-def estimate(nodes: int, load_ms: float | None, entries: Sequence[WorkloadEntry]) -> Estimate:
-    """What a run of these nodes and workloads will come to."""
+class Size(NamedTuple):
+    """A cluster and how long it runs: seconds of load, the interval of idle commands, and of each
+    table how many partitions it has and how many replicas each of these."""
+
+    nodes: int
+    seconds: float
+    idle_s: float
+    tables: Sequence[tuple[int, int]]
+
+
+def estimate(size: Size, entries: Sequence[WorkloadEntry]) -> Estimate:
+    """What a run of these nodes, tables and workloads will come to."""
     operations = sum(entry.workload.operations_most() for entry in entries)
-    seconds = (load_ms or 0) / 1_000
-    events = operations * EVENTS_AN_OPERATION + nodes * seconds * EVENTS_A_NODE_AND_SECOND
+    events = float(operations * EVENTS_AN_OPERATION)
+    events += size.nodes * size.seconds * EVENTS_A_NODE_AND_SECOND
+    events += sum(_events_of_table(size, *one) for one in size.tables)
+    widest = max((partitions for partitions, _ in size.tables), default=1)
+    whole = sum(entry.workload.operations_most() * entry.workload.scans() for entry in entries)
+    events += whole * EVENTS_A_PARTITION_SCANNED * (widest - 1)
     keys = sum(getattr(entry.workload, "keys", 0) for entry in entries)
-    for_keys = keys * BYTES_A_KEY / 2**20
-    judged, streamed = events / EVENTS_A_MIB + for_keys, events / STREAMED_A_MIB + for_keys
+    members = sum(partitions * replicas for partitions, replicas in size.tables)
+    held = (keys * BYTES_A_KEY + members * BYTES_A_MEMBER) / 2**20
+    judged, streamed = events / EVENTS_A_MIB + held, events / STREAMED_A_MIB + held
     return Estimate(round(events), round(judged), round(streamed))
+
+
+def _events_of_table(size: Size, partitions: int, replicas: int) -> float:
+    """What the groups of a table's partitions record whatever is done with it: leases, and, where
+    a group has several members, an idle command for each interval and a safe time at each member.
+
+    One partition of one replica is a part of what a node records.
+    """
+    leases = (partitions - 1) * (EVENTS_A_GROUP + EVENTS_A_GROUP_AND_SECOND * size.seconds)
+    if replicas == 1:
+        return leases
+    return leases + partitions * (replicas + 1) * size.seconds / size.idle_s
 
 
 def check_run(

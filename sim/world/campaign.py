@@ -44,7 +44,8 @@ class Job(Record, frozen=True):
     With `stream` every history is written there while its run goes on, and read back to be judged,
     or, with `unjudged`, left as it is.
     With `swarm` each seed draws a scenario of its own, around the one here or, where that has no
-    name, around nothing; its text is kept beside its history.
+    name, around nothing; its text is kept beside its history. `outside` changes no run: the command
+    that repeats one must allow it.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Job(Record, frozen=True):
     limits: Limits = field(default_factory=Limits)
     stream: bool = False
     unjudged: bool = False
+    outside: bool = False
 
 
 class RunRow(Record, frozen=True):

@@ -7,7 +7,7 @@ from sim.model.ddl import AlterZone, CreateTable, CreateZone, RenameTable, Renam
 from sim.model.records import Record
 from sim.nemesis.base import FAULTS, Fault
 from sim.nemesis.roles import COORDINATOR, DRAWN, LEADER, META, SHOWN, place_of, table_of
-from sim.protocol.ddl import DEFAULT_PARTITIONS
+from sim.protocol.ddl import DEFAULT_PARTITIONS, DEFAULT_REPLICAS
 from sim.world.checks import check_latency
 from sim.world.config import Constant, Exponential, Ms, Spread, TableRecord, Uniform
 from sim.world.positions import Path
@@ -42,23 +42,35 @@ class Cast(NamedTuple):
     is_client: Callable[[str], bool]
 
 
-def partitions_of(lines: Iterable[SqlLine], default: int) -> dict[str, int]:
-    """How many partitions each table has that some statement makes, by name."""
-    zones: dict[str, int] = {}
-    tables: dict[str, int] = {}
+class Placed(NamedTuple):
+    """Into how many partitions a table is cut, and how many replicas each has."""
+
+    partitions: int
+    replicas: int
+
+
+def placed(lines: Iterable[SqlLine], default: Placed) -> dict[str, Placed]:
+    """Every table that some statement makes, by name; of two of a name, the most of both."""
+    zones: dict[str, Placed] = {}
+    tables: dict[str, Placed] = {}
+
+    def add(name: str, found: Placed) -> None:
+        before = tables.get(name, found)
+        tables[name] = Placed(*map(max, found, before))
+
     for line in lines:
         match line.statement:
-            case CreateZone(name=name, partitions=count):
-                zones[name] = DEFAULT_PARTITIONS if count is None else count
+            case CreateZone(name=name, partitions=count, replicas=copies):
+                count = DEFAULT_PARTITIONS if count is None else count
+                zones[name] = Placed(count, DEFAULT_REPLICAS if copies is None else copies)
             case CreateTable(name=name, zone=zone):
-                count = default if zone is None else zones.get(zone, default)
-                tables[name] = max(count, tables.get(name, 0))
+                add(name, default if zone is None else zones.get(zone, default))
             case RenameZone(name=name, new_name=new_name) if name in zones:
                 zones[new_name] = zones[name]
             case AlterZone(name=name, default=True) if name in zones:
                 default = zones[name]
             case RenameTable(name=name, new_name=new_name) if name in tables:
-                tables[new_name] = max(tables[name], tables.get(new_name, 0))
+                add(new_name, tables[name])
             case _:
                 pass
     return tables

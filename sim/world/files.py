@@ -11,7 +11,7 @@ from typing import Any
 from sim.world.measured import text_of
 from sim.world.overrides import EMBEDDED
 from sim.world.positions import Path
-from sim.world.problems import Origin
+from sim.world.problems import Origin, ScenarioError
 
 
 class Files:
@@ -39,6 +39,8 @@ class Files:
                 raise origin.error(path, what)
             try:
                 self._embedded[name] = text_of(file)
+            except ScenarioError as error:
+                raise origin.error(path, str(error)) from None
             except FileNotFoundError:
                 raise origin.error(path, f"no file {name} beside the scenario") from None
             except (OSError, UnicodeDecodeError) as error:

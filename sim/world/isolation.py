@@ -34,6 +34,12 @@ class Limits(Record, frozen=True):
     time_s: float | None = None
     memory_mib: int | None = None
 
+    def words(self) -> list[str]:
+        """The flags of `run` that set them."""
+        time, memory = self.time_s, self.memory_mib
+        words = [] if time is None else ["--time", f"{time:f}".rstrip("0").rstrip(".") + "s"]
+        return words if memory is None else [*words, "--memory", f"{memory}MiB"]
+
 
 Loss = Literal["late", "large", "died"]
 """What became of a run without a row of its own: over its time, over its memory, or gone."""

@@ -18,7 +18,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from sim import files
+from sim import files, sealed
 from sim.model.records import Record
 from sim.world.problems import ScenarioError, near
 
@@ -58,8 +58,8 @@ class Measured(Record, frozen=True):
 
 def text_of(file: Path) -> str:
     """The content of a measurement file as CSV; `OSError` where it cannot be read."""
-    if (large := files.too_large(file, files.MEASURED_MOST)) is not None:
-        raise ScenarioError(f"{file.name}: {large}")
+    if (why := files.unfit(file, files.MEASURED_MOST)) is not None:
+        raise ScenarioError(f"{file.name}: {why}")
     if file.suffix.lower() in {".parquet", ".pq"}:
         return _as_csv(file)
     return file.read_text(files.TEXT)
@@ -67,11 +67,12 @@ def text_of(file: Path) -> str:
 
 def _as_csv(file: Path) -> str:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
-    from pyarrow import parquet
 
-    content = file.read_bytes()
+    content = pa.BufferReader(file.read_bytes())
     try:
-        table = parquet.read_table(pa.BufferReader(content))
+        table = sealed.read_plain(content, files.MEASURED_MOST)
+    except sealed.TooLargeError as error:
+        raise ScenarioError(f"{file.name}: {error}") from None
     except (pa.ArrowException, OSError) as error:
         what = str(error).partition("\n")[0]
         raise ScenarioError(f"{file.name}: not a Parquet file: {what}") from None

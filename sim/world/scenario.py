@@ -10,7 +10,7 @@ from sim import files
 from sim.model.programs import Step
 from sim.model.records import Record
 from sim.world import bounds, checks, config
-from sim.world.faults import Cast, FaultEntry, check_times, partitions_of, read_faults
+from sim.world.faults import Cast, FaultEntry, Placed, check_times, placed, read_faults
 from sim.world.files import Files, reason
 from sim.world.first_schema import tables_at_start
 from sim.world.migrations import MigrationEntry, read_migrations, read_schema
@@ -36,6 +36,10 @@ from sim.world.worlds import workload_world
 NO_MUTANT: Final = "none"
 """How a setting over a scenario's mutant asks for the design as it is."""
 _SYNTAX: Final = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+IDLE = ("safe_time_interval", "partition_idle")
+"""How often a group that has nothing to do records something."""
 
 
 class Given(Record, frozen=True):
@@ -74,6 +78,7 @@ class Scenario(Record, frozen=True):
     workloads: tuple[WorkloadEntry, ...]
     faults: tuple[FaultEntry, ...]
     steps: tuple[Step, ...]
+    tables: tuple[Placed, ...]
     text: str
     overrides: dict[str, Any]
     directory: str | None = None
@@ -82,7 +87,18 @@ class Scenario(Record, frozen=True):
     @property
     def estimate(self) -> bounds.Estimate:
         """What a run of it will come to, before any is made."""
-        return bounds.estimate(len(self.nodes), self.table.run.load_ms, self.workloads)
+        size = bounds.Size(
+            nodes=len(self.nodes),
+            seconds=(self.table.run.load_ms or 0) / 1_000,
+            idle_s=min(self.numbers[f"{name}_ms"] for name in IDLE) / 1_000,
+            tables=[(one.partitions, one.replicas) for one in self.tables],
+        )
+        return bounds.estimate(size, self.workloads)
+
+    @property
+    def outside(self) -> bool:
+        """Whether it was allowed to name files outside of its folder."""
+        return self.within is not None and FilePath(self.within) == FilePath(self.within).parent
 
     @property
     def title(self) -> str:
@@ -167,8 +183,8 @@ def override(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
 def with_migration(scenario: Scenario, file: str) -> Scenario:
     """The same scenario, its DDL replaced by the statements of a file."""
     try:
-        if (large := files.too_large(file, files.TEXT_MOST)) is not None:
-            raise ScenarioError(f"--migration {file}: {large}")
+        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+            raise ScenarioError(f"--migration {file}: {why}")
         text = FilePath(file).read_text(files.TEXT)
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"--migration {file}: {reason(error)}") from None
@@ -216,10 +232,11 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     reader.check_tables(made)
     steps = tuple(reader.made)
     workloads = bounds.checked(read_workloads(table.workload, origin), origin)
+    tables = placed(made, Placed(table.cluster.partitions, table.cluster.replicas))
     known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
     cast = Cast(
         nodes,
-        partitions_of(made, table.cluster.partitions),
+        {name: one.partitions for name, one in tables.items()},
         lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
     )
     check_script(
@@ -249,6 +266,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         workloads=workloads,
         faults=read_faults(table.faults, cast, origin),
         steps=steps,
+        tables=tuple(tables.values()),
         text=given.text,
         overrides={**given.overrides, **files.overrides()},
         directory=given.directory,

@@ -41,8 +41,8 @@ def load(
     """
     given = str(path_or_name)
     file = Path(given)
-    if given.endswith(".toml") or file.is_file():
-        if file.is_file():
+    if given.endswith(".toml") or file.is_file() or files.is_special(file):
+        if file.is_file() or files.is_special(file):
             return _load(file, given, overrides, outside=outside)
         if given.removesuffix(".toml") not in shipped():
             raise ScenarioError(f"{given}: no such file{_near(given.removesuffix('.toml'))}")
@@ -68,8 +68,8 @@ def _near(name: str) -> str:
 
 def _load(file: Path, name: str, overrides: Mapping[str, Any] | None, *, outside: bool) -> Scenario:
     try:
-        if (large := files.too_large(file, files.TEXT_MOST)) is not None:
-            raise ScenarioError(f"{name}: {large}")
+        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+            raise ScenarioError(f"{name}: {why}")
         text = file.read_text(files.TEXT)
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{name}: {reason(error)}") from None

@@ -125,7 +125,7 @@ def _as_written(scenario: Scenario, loads: tuple[str, ...]) -> Case:
     judge = None if scenario.mutant is None else MUTANTS.get(scenario.mutant).caught_by
     return Case(
         kind="mutant" if judge is not None and _convicts(scenario, judge) else "scenario",
-        job=Job(scenario.name, scenario.text, scenario.overrides, loads),
+        job=_job(scenario, scenario.overrides, loads),
         strategy=scenario.strategy,
         mutant=scenario.mutant,
         judge=judge,
@@ -152,6 +152,10 @@ def under(scenario: Scenario, strategy: str, mutant: str | None) -> Scenario:
     """The same scenario under another design; what must be reached is its own affair."""
     changes = {"strategy.name": strategy, "strategy.mutant": mutant or NO_MUTANT, "reaches": []}
     return override(scenario, changes)
+
+
+def _job(scenario: Scenario, overrides: dict[str, Any], loads: tuple[str, ...]) -> Job:
+    return Job(scenario.name, scenario.text, overrides, loads, outside=scenario.outside)
 
 
 def _under_named(scenario: Scenario, loads: tuple[str, ...]) -> Iterator[Case]:
@@ -184,7 +188,7 @@ def _under_others(
         yield structs.replace(
             _as_written(scenario, loads),
             kind="claims",
-            job=Job(scenario.name, scenario.text, overrides, loads),
+            job=_job(scenario, overrides, loads),
             strategy=design,
             reaches=(),
             under=design,

@@ -275,6 +275,7 @@ def test_a_partition_of_thousands_of_digits(line: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "column", ["v DOUBLE DEFAULT -1e", "v DOUBLE DEFAULT 1e999", f"v INT DEFAULT {MANY}",
+               "v INT DEFAULT 1" + "0" * 400,
                f"v VARCHAR({MANY})"],
 )  # fmt: skip
 def test_a_constant_that_is_no_number(column: str, tmp_path: Path) -> None:

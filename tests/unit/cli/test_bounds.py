@@ -51,7 +51,7 @@ def test_every_workload_tells_its_size(name: str) -> None:
 
 def test_a_run_that_would_need_too_much_is_refused_with_the_estimate(tmp_path: Path) -> None:
     words = ("--set", "workload[0].operations=1000000", "--set", "workload[0].gap_ms=0")
-    told = "a run is estimated at up to 60,000,106 events and 200,000 MiB, more than 8,192 MiB; "
+    told = "a run is estimated at up to 61,250,116 events and 204,167 MiB, more than 8,192 MiB; "
     done = ddlsim("run", SCENARIO, *words)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
@@ -80,6 +80,31 @@ def test_a_run_records_no_more_than_was_estimated(name: str) -> None:
     events = len(run(plan(scenario, 0)).events)
     assert events <= scenario.estimate.events
     assert scenario.estimate.events < 20 * events, "an estimate says something"
+
+
+@pytest.mark.parametrize(
+    ("partitions", "replicas"), [(1, 3), (60, 1), (60, 3)], ids=["replicas", "partitions", "both"]
+)
+def test_partitions_and_replicas_are_estimated(partitions: int, replicas: int) -> None:
+    settings = {"cluster.partitions": partitions, "cluster.replicas": replicas}
+    scenario = load(SCENARIO, {**settings, "workload[0].keys": 10 * partitions})
+    events = len(run(plan(scenario, 0)).events)
+    assert events <= scenario.estimate.events
+    assert scenario.estimate.events < 20 * events, "an estimate says something"
+
+
+def test_tables_of_many_replicas_are_refused(tmp_path: Path) -> None:
+    """Those of a zone, and those that a migration makes, as well as the cluster's own."""
+    many = ("cluster.partitions=10000", "cluster.replicas=3", "run.load_ms=60000")
+    done = ddlsim("run", SCENARIO, *(word for one in many for word in ("--set", one)))
+    assert (done.code, "events and" in done.err) == (2, True), done.err
+    zone = "CREATE ZONE z WITH (PARTITIONS = 10000, REPLICAS = 3); "
+    tables = " ".join(f"CREATE TABLE x{n} (id INT PRIMARY KEY) ZONE z;" for n in range(4))
+    file = tmp_path / "m.sql"
+    file.write_text(zone + tables, "utf-8")
+    words = ("run", SCENARIO, "--migration", str(file), "--set", "run.load_ms=60000")
+    done = ddlsim(*words)
+    assert (done.code, "events and" in done.err) == (2, True), done.err
 
 
 # --- ranges of seeds ------------------------------------------------------------------------------
@@ -150,7 +175,9 @@ def test_budgets_that_suffice_change_nothing(tmp_path: Path) -> None:
     words = ("run", tiny(tmp_path), "--seeds", "0..2")
     free = ddlsim(*words, "--output", "json")
     bound = ddlsim(*words, "--output", "json", "--time", "10m", "--memory", "4GiB")
-    assert (free.code, free.out) == (bound.code, bound.out)
+    budgets = " --time 600s --memory 4096MiB"
+    assert bound.out.count(budgets) == 1, "the command that repeats the run"
+    assert (free.code, free.out) == (bound.code, bound.out.replace(budgets, ""))
 
 
 def test_tune_has_budgets_too(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.world.shipped import load, shipped
+from tests.unit.analysis.cells import TINY as GENERATED
 from tests.unit.analysis.sweeps import SWEEP
 from tests.unit.cli.command import TINY, ddlsim
 
@@ -53,6 +54,39 @@ def test_files_below_are_read(names: str, tmp_path: Path) -> None:
     for name in ("t.sql", "below/t.sql"):
         (tmp_path / "own" / name).write_text(TEXT, "utf-8")
     assert ddlsim("run", file).code == 0
+
+
+@pytest.mark.parametrize("names", ["../tiny.toml", "{folder}/tiny.toml", "link.toml"])
+def test_a_sweep_names_scenarios_of_its_own_folder(names: str, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (tmp_path / "tiny.toml").write_text(GENERATED, "utf-8")
+    os.symlink(tmp_path / "tiny.toml", own / "link.toml")
+    sweep = own / "sweep.toml"
+    text = SWEEP.replace("SEEDS", "0").replace("tiny.toml", names.format(folder=tmp_path))
+    sweep.write_text(text, "utf-8")
+    words = ("sweep", str(sweep), "--out", str(tmp_path / "out"), "--jobs", "1")
+    done = ddlsim(*words)
+    assert (done.code, done.out) == (2, ""), done
+    told = (
+        f"sweep.toml:2: scenarios[0]: {names.format(folder=tmp_path)} lies outside of the sweep's"
+    )
+    assert told in done.err
+    assert not (tmp_path / "out").exists()
+    assert ddlsim(*words, "--allow-outside").code == 0
+
+
+def test_nor_scenarios_of_where_it_is_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "tiny.toml").write_text(GENERATED, "utf-8")
+    (tmp_path / "own" / "sweep.toml").write_text(SWEEP.replace("SEEDS", "0"), "utf-8")
+    monkeypatch.chdir(tmp_path / "here")
+    words = ("sweep", "../own/sweep.toml", "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert "lies outside of the sweep's folder" in ddlsim(*words).err
+    assert ddlsim(*words, "--allow-outside").code == 0
 
 
 def test_the_command_that_repeats_a_run_says_so_too(tmp_path: Path) -> None:
