@@ -26,12 +26,15 @@ def of_options(options: argparse.Namespace, seed: int) -> str:
         words += ["--set", setting]
     if options.migration is not None:
         words += ["--migration", options.migration]
-    for flag in ("strict", "all_claims", "trace"):
-        if getattr(options, flag):
-            words.append(f"--{flag.replace('_', '-')}")
+    words += judging(options) + ["--trace"] * options.trace
     words += also(options.load, outside=options.allow_outside)
     words += Limits(options.time, options.memory).words()
     return shlex.join(words)
+
+
+def judging(options: argparse.Namespace) -> list[str]:
+    """The flags of how a run is judged."""
+    return ["--strict"] * options.strict + ["--all-claims"] * options.all_claims
 
 
 def also(loads: Sequence[str], *, outside: bool) -> list[str]:
@@ -40,12 +43,12 @@ def also(loads: Sequence[str], *, outside: bool) -> list[str]:
     return [*words, *(word for file in loads for word in ("--load", file))]
 
 
-def of_header(header: Header, loads: Sequence[str] = ()) -> str:
-    """The command that makes a history again, as far as its header tells, with these plug-ins."""
+def of_header(header: Header, options: argparse.Namespace) -> str:
+    """The command that makes a history again, as far as its header tells, and judges it as these
+    options do, with their plug-ins."""
     words = ["ddlsim", "run", *swarm.words(header.scenario), "--seed", str(header.seed)]
     given = dict(header.overrides)
-    words += ["--strict"] * header.strict + ["--all-claims"] * header.all_claims
-    words += also(loads, outside=_reads_outside(header))
+    words += judging(options) + also(options.load, outside=_reads_outside(header))
     for path, flag in DESIGN.items():
         if path in given:
             words += [flag, str(given.pop(path))]

@@ -52,7 +52,7 @@ def execute(options: argparse.Namespace) -> int:
     case = Case(history)
     found = sorted(aggregate.found([row]), key=_simplest)
     arguments = [argue(case, one.example) for one in found]
-    again = repeat.of_header(history.header, options.load)
+    again = repeat.of_header(history.header, options)
     files = _pictures(options, case, row, found, arguments)
     looked = list(extents(case, all_claims=options.all_claims))
     if options.output == "json":
@@ -175,7 +175,7 @@ def _pictures(
         told = [
             page.Told(one.example, argument) for one, argument in zip(found, arguments, strict=True)
         ]
-        again = repeat.of_header(case.header, options.load)
+        again = repeat.of_header(case.header, options)
         write_text(options.html, page.html(case, title, told, again))
         files.append(options.html)
     if options.trace_out is not None:

@@ -157,6 +157,10 @@ strategies = ["ours_NAME"]
 seeds = "0..1"
 all_claims = true
 
+[budget]
+time_s = 600
+memory_mib = 2_048
+
 [set]
 "protocol.resend_ms" = 150
 
@@ -175,14 +179,21 @@ def commands(page: str) -> list[list[str]]:
 def test_every_command_on_the_page_runs_as_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a design that only --load knows, values over the file, and a folder with a space."""
+    """With a design that only --load knows, values over the file, a schema that lies elsewhere,
+    budgets, and a folder with a space."""
     folder = tmp_path / "two words"
     folder.mkdir()
     name = f"ours_{tmp_path.name}".replace("-", "_")
     for file, text in (("scenario.toml", SCENARIO), ("sweep.toml", OURS), ("ours.py", PLUGIN)):
         (folder / file).write_text(text.replace("ours_NAME", name), "utf-8")
     monkeypatch.chdir(tmp_path)
-    where = ["two words/sweep.toml", "--load", "two words/ours.py", "--jobs", "1"]
+    table = 'sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"'
+    (tmp_path / "t.sql").write_text(table.split('"')[1], "utf-8")
+    text = (folder / "scenario.toml").read_text("utf-8")
+    assert table in text
+    (folder / "scenario.toml").write_text(text.replace(table, 'file = "../t.sql"'), "utf-8")
+    loading = ["--allow-outside", "--load", "two words/ours.py"]
+    where = ["two words/sweep.toml", *loading, "--jobs", "1"]
     assert in_a_process("sweep", *where, "--out", "two words/out").returncode == 0
     assert in_a_process("report", "two words/out").returncode == 0
     found = commands((folder / "out" / "report.html").read_text("utf-8"))
@@ -192,7 +203,8 @@ def test_every_command_on_the_page_runs_as_it_stands(
         done = in_a_process(*words)
         assert done.returncode in (0, 1), (words, done.stderr)
         if words[0] == "run":
-            assert "--load" in words
+            for word in (*loading, "--time", "600s", "--memory", "2048MiB"):
+                assert word in words
             assert "protocol.resend_ms=150" in words
             assert done.stdout.startswith("VIOLATED")
 

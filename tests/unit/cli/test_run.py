@@ -71,6 +71,7 @@ def stuck(tmp_path: Path) -> str:
 @pytest.fixture
 def crashing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """A run of the tiny scenario under a design that breaks an assertion."""
+    STRATEGIES.discover()
     monkeypatch.setattr(STRATEGIES, "_items", dict(STRATEGIES._items))  # gone after the test
     plugin = tmp_path / f"broken_{tmp_path.name}.py"
     plugin.write_text(CRASHING.replace('"broken"', f'"{plugin.stem}"'), "utf-8")

@@ -14,7 +14,7 @@ from sim.plugin.pytest_plugin import told
 from sim.world.campaign import Job, Runner
 from sim.world.expectation import sum_of
 from sim.world.shipped import load
-from tests.unit.cli.command import ROOT, TINY
+from tests.unit.cli.command import ROOT, TINY, ddlsim
 
 pytest_plugins = "pytester"
 
@@ -83,6 +83,30 @@ def test_a_failure_tells_what_the_judge_says_and_how_to_repeat_it(team: pytest.P
         ]
     )
     done.stdout.no_fnmatch_line("*pytest_plugin.py*")  # no traceback of ours
+
+
+def test_the_command_that_repeats_it_may_read_what_the_suite_may(
+    team: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = 'sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"'
+    (team.path / "t.sql").write_text(table.split('"')[1], "utf-8")
+    assert table in WRONG
+    write(team, "tiny", WRONG.replace(table, 'file = "../t.sql"'))
+    run(team, "--ddlsim", "scenarios").assert_outcomes(errors=1)
+    done = run(team, "--ddlsim", "scenarios", "--ddlsim-allow-outside")
+    done.assert_outcomes(failed=1)
+    again = "ddlsim run scenarios/tiny.toml --seed 0 --allow-outside --expect"
+    done.stdout.fnmatch_lines([f"repeat: {again}"])
+    monkeypatch.chdir(team.path)
+    repeated = ddlsim(*again.split()[1:])
+    assert (repeated.code, "step w (line" in repeated.out) == (1, True), repeated
+
+
+def test_a_scenario_that_is_too_large_is_an_error(team: pytest.Pytester) -> None:
+    write(team, "large", DICE.replace("operations = 4", "operations = 4_000_000"))
+    done = run(team, "--ddlsim", "scenarios/large.toml")
+    done.assert_outcomes(errors=1)
+    done.stdout.fnmatch_lines(["scenarios/large.toml: a run is estimated at*more than 8,192 MiB*"])
 
 
 def test_a_missed_step_fails(team: pytest.Pytester) -> None:
