@@ -5,7 +5,7 @@ import pytest
 from sim.history.history import History
 from sim.history.world_events import FaultBegan, FaultHealed, LeaderElected
 from sim.model.ddl import CreateTable, CreateZone, RenameTable
-from sim.world.faults import partitions_of
+from sim.world.faults import Placed, placed
 from sim.world.plan import plan
 from sim.world.problems import ScenarioError
 from sim.world.run import run
@@ -85,8 +85,10 @@ def test_partitions_are_those_of_the_zone() -> None:
         CreateTable("c", (), ("id",), zone="y"),
         RenameTable("b", "b2"),
     ]
-    found = partitions_of([SqlLine(line, "") for line in lines], 2)
-    assert found == {"a": 2, "b": 4, "c": 25, "b2": 4}
+    found = placed([SqlLine(line, "") for line in lines], Placed(2, 3))
+    counts = {name: one.partitions for name, one in found.items()}
+    assert counts == {"a": 2, "b": 4, "c": 25, "b2": 4}
+    assert {name: one.replicas for name, one in found.items()} == {"a": 3, "b": 1, "c": 1, "b2": 1}
 
 
 def test_a_client_of_whichever_origin_has_a_coordinator() -> None:
