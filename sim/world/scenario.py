@@ -227,8 +227,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     migrations = read_migrations(table.migration, nodes, origin, files)
     reader = StepReader(nodes, design, origin)
     reader.read(table.step)
-    later = [line for entry in migrations for line in entry.statements]
-    made = [*schema, *later, *reader.ddl]
+    made = [*schema, *(line for one in migrations for line in one.statements), *reader.ddl]
     reader.check_tables(made)
     steps = tuple(reader.made)
     workloads = bounds.checked(read_workloads(table.workload, origin), origin)
@@ -239,14 +238,8 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         {name: one.partitions for name, one in tables.items()},
         lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
     )
-    check_script(
-        table,
-        origin,
-        nodes=nodes,
-        voters=voters,
-        tables=list(tables_at_start(schema)),
-        steps=steps,
-    )
+    at_start = list(tables_at_start(schema))
+    check_script(table, origin, nodes=nodes, voters=voters, tables=at_start, steps=steps)
     return Scenario(
         name=given.name,
         table=table,
