@@ -103,6 +103,7 @@ class _Row:
         self._place = np.full(count, NONE)
         self._ready: list[tuple[int, int]] = []
         self._held: dict[int, list[int]] = {}
+        self._waiting: list[tuple[int, int]] = []  # the same ones, and others that came since
         self._laid = 0
 
     def laid(self, *, in_time: bool) -> Array:
@@ -146,8 +147,12 @@ class _Row:
             if waits_for < 0:
                 return node
             self._held.setdefault(waits_for, []).append(node)
-        held = [node for nodes in self._held.values() for node in nodes if self._place[node] < 0]
-        return min(held, key=lambda node: (self._rank[node], node), default=-1)
+            heapq.heappush(self._waiting, (self._rank[node], node))
+        while self._waiting:
+            _, node = heapq.heappop(self._waiting)
+            if self._place[node] < 0:
+                return node
+        return NONE
 
     def _overwrites(self, node: int) -> int:
         """A version that this node would overwrite too early, -1 if there is none."""

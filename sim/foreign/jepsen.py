@@ -4,7 +4,7 @@ Graph, search and the models' names are those of `sim.columns`; here is only wha
 timestamps and version orders needs more: what may be inferred, and when the answer is "unknown".
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -13,10 +13,10 @@ import numpy as np
 
 from sim import files
 from sim.columns.classify import other_names
-from sim.columns.cycles import Cycle, Search, find_cycles
+from sim.columns.cycles import BUDGET, Cycle, Search, find_cycles
 from sim.columns.edges import Edges
 from sim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
-from sim.columns.models import MODELS, Model, model_of, split
+from sim.columns.models import DEFAULT, MODELS, Model, model_of, split
 from sim.columns.verdict import KEPT_OF_A_KIND, Answer, Verdict
 from sim.foreign import (
     atomic,
@@ -27,6 +27,7 @@ from sim.foreign import (
     lists,
     open_orders,
     registers,
+    serial,
 )
 from sim.foreign.entries import LARGEST
 from sim.foreign.inference import Finding, Inferred, session_edges
@@ -37,8 +38,15 @@ from sim.foreign.words import Words
 from sim.foreign.workloads import LIST, workload_of
 
 HEAD: Final = 4096
+STRICT: Final = MODELS[DEFAULT]
+EARLY: Final = 100
+"""By so many entries of the history reads of the past are looked for."""
 MOST_TRIES: Final = 8
 """Orders of the versions of registers that are tried before the answer is "unknown"."""
+MOST_TRIED: Final = 40_000
+"""Of all these tries together, so many transactions; one try is made in any case."""
+TRY_BUDGET: Final = 5_000
+"""Edges looked at in one component of an order that is tried: any cycle shows what to turn."""
 
 
 class Judged(NamedTuple):
@@ -261,7 +269,11 @@ def _order_versions(known: registers.Known, more: Inferred, model: Model) -> Non
 
 
 def search_of(
-    history: Transactions, inferred: Inferred, model: Model, rank: Array | None = None
+    history: Transactions,
+    inferred: Inferred,
+    model: Model,
+    rank: Array | None = None,
+    budget: int = BUDGET,
 ) -> Search:
     """The cycles among what was inferred, in the orders that a model asks for."""
     blocks: list[Edges] = list(inferred.blocks)
@@ -273,22 +285,21 @@ def search_of(
         end = np.where(inferred.node, history.end, NONE)
     if rank is None:
         rank = np.where(history.end >= 0, history.end, history.begin)
-    return find_cycles(len(history), blocks, begin, end, rank=rank, model=model.name)
+    return find_cycles(len(history), blocks, begin, end, rank=rank, model=model.name, budget=budget)
 
 
 def _open_orders(known: registers.Known, more: Inferred, model: Model) -> list[str]:
     """Why registers may hide anomalies: no order of their versions that was tried explains all."""
-    history = known.registers.history
+    mine = known.registers
+    if any(not _tried(mine, more, model, place).components for place in _rows(mine, more, model)):
+        return []
     turned: set[tuple[int, int]] = set()
-    for _ in range(MOST_TRIES):
-        place = completion.order_of(known.registers, more, model, turned)
-        pairs = completion.all_pairs(known.registers, place)
-        blocks = [known.registers.wr(), *known.registers.from_pairs(pairs)]
-        rank = np.where(place >= 0, place, len(history))
-        search = search_of(history, Inferred(more.node, blocks), model, rank)
+    for _ in range(max(1, min(MOST_TRIES, MOST_TRIED // max(1, len(mine.history))))):
+        place = completion.order_of(mine, more, model, turned)
+        search = _tried(mine, more, model, place)
         if not search.components:
             return []
-        again = completion.to_turn(known.registers, more, search.cycles)
+        again = completion.to_turn(mine, more, search.cycles)
         if again <= turned:
             break
         turned |= again
@@ -297,6 +308,28 @@ def _open_orders(known: registers.Known, more: Inferred, model: Model) -> list[s
         "that was tried does not explain the history; a valid one may exist or not"
     )
     return [why]
+
+
+def _rows(mine: registers.Registers, more: Inferred, model: Model) -> Iterator[Array]:
+    """Orders of transactions that may explain a history, the plainest first."""
+    in_turn = session_edges(mine.history, mine.node)
+    strict = more.blocks if model.level > 1 else [mine.wr(), *registers.assumed(mine, STRICT)]
+    asked = [([*strict, in_turn], 0)]
+    if model.level < 2:
+        asked.append(([*more.blocks, *([in_turn] if model.level else [])], EARLY))
+    for blocks, early in asked:
+        for apart in (False, True) if _is_snapshot(model) else (False,):
+            place = serial.order_of(mine, blocks, apart=apart, early=early)
+            if place is not None:
+                yield place
+
+
+def _tried(mine: registers.Registers, more: Inferred, model: Model, place: Array) -> Search:
+    """The cycles that there are if versions follow each other as their writers in a row."""
+    pairs = completion.all_pairs(mine, place)
+    blocks = [mine.wr(), *mine.from_pairs(pairs)]
+    rank = np.where(place >= 0, place, len(place))
+    return search_of(mine.history, Inferred(more.node, blocks), model, rank, TRY_BUDGET)
 
 
 def _verdict(

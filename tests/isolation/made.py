@@ -2,17 +2,37 @@
 
 The store is a few lines: clients run their transactions side by side, each step drawn by dice. It
 serves the level it is asked for, or less, so that histories on either side of each model's border
-come out; what was read is then changed here and there.
+come out; what was read is then changed here and there. Some histories have what a judge may be
+unsure of: a value written twice, nil written, a transaction of a keyword process, or of none.
 """
 
+import json
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.isolation.oracle import Operation, Transaction
 
 LEVELS = ("dirty", "committed", "atomic", "snapshot", "stale-snapshot", "serial", "stale-serial")
 DAMAGE = ("older", "other", "own-later", "nothing", "garbage", "shortened", "turned")
+
+
+class Shape(NamedTuple):
+    """How a history is made: its transactions and keys, clients, and what is unusual in it.
+
+    `fail` and `info` are shares of transactions; `same` of writes that repeat a value, `nil` of
+    writes of nil.
+    """
+
+    level: str
+    lists: bool
+    transactions: int
+    keys: int
+    clients: int
+    fail: float = 0.08
+    info: float = 0.16
+    same: float = 0.0
+    nil: float = 0.0
 
 
 @dataclass
@@ -91,46 +111,59 @@ def made(seed: int) -> tuple[Transaction, ...]:
     """A history of 2 to 6 transactions, lists or registers, valid at some level or damaged."""
     dice = Random(seed)
     lists = dice.random() < 0.5
-    history = _run(dice, lists)
+    strange = dice.choices(
+        ["", "same", "nil", "keyword", "nobody"], [80, 5, 0 if lists else 8, 4, 5]
+    )[0]
+    shape = Shape(
+        dice.choice(LEVELS), lists, dice.randint(2, 6), dice.choice([1, 2, 2, 3]),
+        dice.randint(1, 4), same=0.2 * (strange == "same"), nil=0.2 * (strange == "nil"),
+    )  # fmt: skip
+    history = run(shape, dice)
     for _ in range(dice.choice([0, 0, 1, 1, 2])):
         history = damaged(history, dice, lists)
+    if strange in {"keyword", "nobody"}:
+        at = dice.randrange(len(history))
+        one = history[at]
+        one = one._replace(process=":worker" if strange == "keyword" else -1 - one.begin)
+        one = one._replace(begin=-1) if strange == "nobody" else one
+        history = (*history[:at], one, *history[at + 1 :])
     return history
 
 
-def _plan(dice: Random, lists: bool, keys: int, used: dict[Any, int]) -> list[Operation]:
+def _plan(shape: Shape, dice: Random, used: dict[Any, int]) -> list[Operation]:
     plan: list[Operation] = []
     for _ in range(dice.choice([1, 2, 2, 3, 3, 4])):
-        key = dice.randrange(keys)
+        key = dice.randrange(shape.keys)
         if dice.random() < 0.5:
             plan.append(("r", key, None))
             continue
-        used[key] = used.get(key, 0) + (dice.random() < 0.98 or not used.get(key))
-        plan.append(("append" if lists else "w", key, used[key]))
+        used[key] = used.get(key, 0) + (dice.random() >= shape.same or not used.get(key))
+        value = None if dice.random() < shape.nil else used[key]
+        plan.append(("append" if shape.lists else "w", key, value))
     return plan
 
 
-def _run(dice: Random, lists: bool) -> tuple[Transaction, ...]:
-    count, keys = dice.randint(2, 6), dice.choice([1, 2, 2, 3])
-    store = _Store(dice.choice(LEVELS), lists, dice)
+def run(shape: Shape, dice: Random) -> tuple[Transaction, ...]:
+    """A history as a simulated store of some level answers."""
+    store = _Store(shape.level, shape.lists, dice)
     used: dict[Any, int] = {}
-    clients = dice.randint(1, 4)
-    numbers = list(range(clients))
+    numbers = list(range(shape.clients))
     active: dict[int, _Running] = {}
     found: list[Transaction] = []
     clock = left = 0
-    while left < count or active:
+    while left < shape.transactions or active:
         clock += 1
-        at = dice.randrange(clients)
+        at = dice.randrange(shape.clients)
         one = active.get(at)
         if one is None:
-            if left < count:
-                active[at] = _Running(left, numbers[at], _plan(dice, lists, keys, used), clock)
+            if left < shape.transactions:
+                active[at] = _Running(left, numbers[at], _plan(shape, dice, used), clock)
                 store.begin(active[at])
                 left += 1
         elif not one.done and len(one.told) < len(one.plan):
             store.step(one)
         elif not one.done:
-            one.status = _ended(store, one, dice)
+            one.status = _ended(store, one, shape, dice)
             one.done = True
         else:
             found.append(_told(one, clock))
@@ -140,13 +173,13 @@ def _run(dice: Random, lists: bool) -> tuple[Transaction, ...]:
     return tuple(sorted(found, key=lambda one: one.begin))
 
 
-def _ended(store: _Store, one: _Running, dice: Random) -> str:
+def _ended(store: _Store, one: _Running, shape: Shape, dice: Random) -> str:
     luck = dice.random()
-    if luck < 0.08 or (luck < 0.92 and not store.commit(one)):
-        return "fail"
-    if luck >= 0.92:
+    if luck < shape.info:
         _ = dice.random() < 0.6 and store.commit(one)
         return "info"
+    if luck > 1 - shape.fail or not store.commit(one):
+        return "fail"
     return "ok"
 
 
@@ -211,13 +244,44 @@ def _changed(
 
 
 def entries(history: tuple[Transaction, ...]) -> list[dict[str, Any]]:
-    """A history as Jepsen's entries, as JSON has them."""
+    """A history as Jepsen's entries, as JSON has them.
+
+    Of a transaction of no process there is only the answer. The nemesis begins it, and ends it.
+    """
     timed: list[tuple[int, dict[str, Any]]] = []
     for one in history:
         asked = [(name, key, None if name == "r" else value) for name, key, value in one.operations]
-        fields = {"f": "txn", "process": one.process}
-        timed.append((one.begin, {**fields, "type": "invoke", "value": asked}))
+        fields = {"f": "txn", "process": one.process} if one.begin >= 0 else {}
+        if one.begin >= 0:
+            timed.append((one.begin, {**fields, "type": "invoke", "value": asked}))
         told = one.operations if one.status == "ok" else asked
         timed.append((one.end, {**fields, "type": one.status, "value": told}))
     timed.sort(key=lambda each: each[0])
-    return [{**entry, "index": at} for at, (_, entry) in enumerate(timed)]
+    nemesis = {"type": "info", "process": ":nemesis", "f": "kill", "value": None}
+    whole = [nemesis, *(entry for _, entry in timed), nemesis]
+    return [{**entry, "index": at} for at, entry in enumerate(whole)]
+
+
+def as_json(history: tuple[Transaction, ...]) -> bytes:
+    """A history as JSON lines."""
+    return "".join(f"{json.dumps(one)}\n" for one in entries(history)).encode()
+
+
+def as_edn(history: tuple[Transaction, ...]) -> bytes:
+    """A history as EDN, an entry a line."""
+    lines = []
+    for entry in entries(history):
+        told = entry["value"]
+        if told is not None:
+            told = [[f":{name}", key, value] for name, key, value in told]
+        fields = {**entry, "type": f":{entry['type']}", "value": told}
+        fields |= {"f": f":{entry['f']}"} if "f" in entry else {}
+        inside = ", ".join(f":{name} {_edn(value)}" for name, value in fields.items())
+        lines.append(f"{{{inside}}}\n")
+    return "".join(lines).encode()
+
+
+def _edn(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{' '.join(map(_edn, value))}]"
+    return "nil" if value is None else str(value)

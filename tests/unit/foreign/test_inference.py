@@ -44,13 +44,13 @@ def test_nothing_of_a_process_comes_after_what_it_never_heard_of() -> None:
 
 
 @pytest.mark.parametrize("level", ["strict-serializable", "snapshot-isolation"])
-def test_most_valid_registers_are_found_valid(level: str) -> None:
+def test_valid_registers_are_found_valid(level: str) -> None:
     found = [
         verdict_on(history(Shape(40, REGISTERS, processes=4, keys=4), seed), level).valid
         for seed in range(30)
     ]
     assert False not in found
-    assert found.count(True) >= 24, found
+    assert found.count(True) == 30, found
 
 
 def test_who_saw_a_transaction_saw_all_of_it() -> None:
