@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     streams.opened()
     try:
         with signals.as_interrupts():
-            return _run(words)
+            return _flushed(words)
     except signals.EndedError as ended:
         note(str(ended))
         return ended.code
@@ -38,6 +38,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except Exception as error:
         return _failed(error)
+
+
+def _flushed(words: list[str]) -> int:
+    """Run a command and flush stdout; raises BrokenPipeError where its reader went away.
+
+    Also where argparse ends the command (`--help`): at the interpreter's exit it is too late.
+    """
+    try:
+        code = _run(words)
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return code
 
 
 def _run(words: list[str]) -> int:
@@ -57,7 +71,6 @@ def _execute(options: argparse.Namespace) -> int:
     """Import the verb and run it."""
     module = import_module(f"sim.cli.verb_{options.verb}")
     code: int = module.execute(options)
-    sys.stdout.flush()
     return code
 
 

@@ -1,6 +1,7 @@
 """What comes in broken or goes out nowhere: one line with the place and a remedy, exit 2."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -181,6 +182,8 @@ def with_little_room(*words: str, stdout: str | None = None, room: int = SMALL) 
         return subprocess.run(
             [sys.executable, "-c", LIMITED, str(room), *words],
             cwd=ROOT,
+            # a module compiled under the limit would be stored cut off, and be read by later runs
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
             stdout=to,  # type: ignore[call-overload]  # a file or PIPE
             stderr=subprocess.PIPE,
             text=True,

@@ -74,4 +74,4 @@ def test_a_reader_that_goes_away_is_no_trouble() -> None:
         ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
-    assert done.returncode == 141
+    assert done.returncode in {0, 141}  # 0 where all was written before the reader went

@@ -47,13 +47,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def unread(*words: str, stderr: bool = False) -> tuple[int, str]:
+def unread(*words: str, stderr: bool = False, buffered: bool = True) -> tuple[int, str]:
     """The exit code of a command whose pipe nothing reads any more, and its stderr."""
     reader, writer = os.pipe()
     os.close(reader)
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    if not buffered:
+        variables["PYTHONUNBUFFERED"] = "1"
     begun = subprocess.Popen(
         [sys.executable, "-m", "sim", *words],
         cwd=ROOT,
+        env=variables,
         stdout=writer,
         stderr=writer if stderr else subprocess.PIPE,
         text=True,
@@ -87,9 +91,10 @@ def test_a_reader_that_leaves_after_a_line_is_no_verdict(files: dict[str, str]) 
     assert begun.returncode == 141
 
 
-@pytest.mark.parametrize("words", [("--help",), ("--version",)])
-def test_help_that_is_not_read_is_no_trouble(words: tuple[str, ...]) -> None:
-    assert unread(*words) in {(0, ""), (141, "")}
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("words", [(), ("--help",), ("--version",), ("run", "--help")])
+def test_help_that_is_not_read_is_no_trouble(words: tuple[str, ...], buffered: bool) -> None:
+    assert unread(*words, buffered=buffered) in {(0, ""), (141, "")}
 
 
 def test_words_about_bad_input_may_go_unread() -> None:
