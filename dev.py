@@ -123,7 +123,7 @@ def test(args: list[str]) -> int:
     if "bench" in args:
         more += ["-s"]  # shows the figures, one process after the other
     elif all(a.startswith("-") for a in more) and ONE_PROCESS.isdisjoint(more):
-        more += ["-n", "auto", "--dist", "loadfile"]
+        more += ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
     return run(str(PYTHON), "-m", "pytest", "-q", *folders, *more)
 
 
