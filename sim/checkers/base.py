@@ -13,7 +13,7 @@ from typing import Final, Literal, Protocol
 
 from sim.checkers.assumptions import BROKEN_BY, least_setting
 from sim.checkers.case import Case
-from sim.checkers.findings import Finding, explained_by
+from sim.checkers.findings import LATE, Finding, explained_by
 from sim.checkers.measures import Measures
 from sim.checkers.outcome import Outcome, worst
 from sim.history.events import AnyEvent
@@ -176,7 +176,7 @@ class Bench:
         if anomaly.strict_only and not self._strict:
             return "accepted", "only the strict graph shows it"
         claim = self._claims.get(invariant, Claim(invariant, WITHOUT_CLAIM.get(invariant, ())))
-        if anomaly.kind in claim.less and not self._all_claims:
+        if _is_left_out(claim, anomaly) and not self._all_claims:
             return "accepted", f"the design's claim of {invariant} leaves this out"
         concerned = not claim.concerning or anomaly.kind in claim.concerning
         assumed = claim.assumes if concerned else ()
@@ -195,6 +195,12 @@ class Bench:
         if assumption not in self._broken:
             self._broken[assumption] = BROKEN_BY[assumption](self.case)
         return self._broken[assumption]
+
+
+def _is_left_out(claim: Claim, anomaly: Anomaly) -> bool:
+    """Whether a claim admits this breach: its kind, or each late use of a version on its cycle."""
+    late = [step.edge for step in anomaly.steps if LATE in step.edge]
+    return anomaly.kind in claim.less or (bool(late) and all(one in claim.less for one in late))
 
 
 def in_order() -> list[Checker]:

@@ -26,7 +26,9 @@ ASSUMPTIONS: Final = (SKEW_BOUNDED, LEASES_HOLD, DELAY_BOUNDED, ELECTIONS_SLOW)
 class Claim(Record, frozen=True):
     """An invariant that a design promises, what it needs for it, and the breaches it admits.
 
-    `less` names kinds of anomalies against which the design promises nothing. `concerning` are the
+    `less` names kinds of anomalies against which the design promises nothing, and edges by which a
+    version is used when it is no longer in force (`rw-schema[metadata, late]`): a cycle is left out
+    whose late edges are all among them. `concerning` are the
     kinds that rest on what is assumed, where others of the same invariant rest on nothing.
     """
 

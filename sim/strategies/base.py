@@ -39,13 +39,13 @@ def all_but(*invariants: str) -> tuple[Claim, ...]:
     return tuple(claim for claim in FULL_CLAIMS if claim.invariant not in invariants)
 
 
-def all_less(invariant: str, kind: str) -> tuple[Claim, ...]:
-    """What the documents promise, one kind of breach of one invariant apart."""
+def all_less(invariant: str, *kinds: str, of: tuple[Claim, ...] = FULL_CLAIMS) -> tuple[Claim, ...]:
+    """What the documents promise, some kinds of breaches of one invariant apart."""
     return tuple(
-        Claim(claim.invariant, claim.assumes, (*claim.less, kind))
+        Claim(claim.invariant, claim.assumes, (*claim.less, *kinds))
         if claim.invariant == invariant
         else claim
-        for claim in FULL_CLAIMS
+        for claim in of
     )
 
 

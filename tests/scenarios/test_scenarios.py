@@ -38,10 +38,13 @@ WRITTEN = names("iep98", "iep110")
 @pytest.mark.parametrize("name", names())
 def test_it_comes_to_what_it_says(name: str) -> None:
     """The outcome that `expect` names, no step that ended otherwise, each probe of `reaches` met:
-    the comparison of `ddlsim run --expect`, and vacuity even where a breach is what is expected."""
+    the comparison of `ddlsim run --expect`, and vacuity even where a breach is what is expected.
+    Every hold, pause and fault of a scripted one meets something."""
     found = result(name)
     assert found.unexpected == ()
     assert found.never_reached == ()
+    if load(name).scripted:
+        assert [row.unmatched for row in found.runs] == [()]
 
 
 @pytest.mark.parametrize("name", names())
