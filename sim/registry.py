@@ -49,7 +49,8 @@ class Registry(Generic[T]):
         """The plug-in of this name; `UnknownPluginError` names the nearest ones otherwise."""
         self.discover()
         if name not in self._items:
-            near = get_close_matches(name, self._items, n=3, cutoff=0.5)
+            plain = {known.casefold(): known for known in self._items}
+            near = [plain[one] for one in get_close_matches(name.casefold(), plain, 3, 0.5)]
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(self)}"
             raise UnknownPluginError(f"no {self.kind} is called {name!r}; {hint}")
         return self._items[name]

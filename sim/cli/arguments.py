@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
 from sim import __version__
-from sim.cli import environment, sweep_arguments, tune_arguments
+from sim.cli import environment, exit_codes, sweep_arguments, tune_arguments
 from sim.cli.problems import InputError, near
 from sim.cli.values import duration, memory, positive, rate, seed, seeds, some_seeds
 from sim.columns.models import MODELS
@@ -40,11 +40,9 @@ LISTS: Final = (
 INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")
 TOP_FLAGS: Final = ("-h", "--help", "--version")
-EPILOG: Final = """\
+EPILOG: Final = f"""\
 exit codes:
-  0 ok   1 a claim is broken   2 bad input, nothing was run   3 stuck
-  4 crashed   5 vacuous: never reached what it must   6 part could not be judged
-  7 verify: time did not suffice to decide   8 unmet: a step ended otherwise than it says
+{exit_codes.told()}
 
 `ddlsim VERB --help` tells the flags of a verb. Each has an environment variable:
 DDLSIM_SEED stands for --seed, and so on. DDLSIM_DEBUG=1 shows tracebacks.
@@ -55,7 +53,11 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises where argparse would print its usage and exit."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{self.prog.partition(' ')[2]}: {plain(message)}".removeprefix(": "))
+        said = plain(message)
+        for action in self._actions:
+            if said == f"{action.metavar} is missing" and action.choices:
+                said = f"{said}; known: {', '.join(map(str, action.choices))}"
+        raise InputError(f"{self.prog.partition(' ')[2]}: {said}".removeprefix(": "))
 
 
 def plain(message: str) -> str:
@@ -72,6 +74,8 @@ def parse(
     argv: Sequence[str], variables: dict[str, str], top: Parser, verbs: dict[str, Parser]
 ) -> argparse.Namespace:
     """The verb with its options; what is not given is taken from the environment."""
+    if argv[0] == "help":
+        argv = [*argv[1:2], "--help"]
     verb = argv[0]
     if verb.startswith("-") and verb not in TOP_FLAGS:
         raise InputError(f"{verb.partition('=')[0]}: the verb comes first; see ddlsim --help")
@@ -83,6 +87,8 @@ def parse(
         given = environment.defaults(chosen, variables)
         chosen.set_defaults(**given)
     options, rest = top.parse_known_args(argv)
+    if chosen is not None and rest:
+        rest = _taken(rest, options, chosen)
     if rest:
         assert chosen is not None, rest
         raise InputError(f"{verb}: {_unknown(rest[0], chosen)}")
@@ -93,13 +99,29 @@ def parse(
     return options
 
 
+def _taken(
+    rest: list[str], options: argparse.Namespace, parser: argparse.ArgumentParser
+) -> list[str]:
+    """Add the words behind a flag to the list before it, if the verb takes any number of them."""
+    lists = [
+        action
+        for action in parser._actions
+        if not action.option_strings and action.nargs in {"*", "+"}
+    ]
+    if not lists or any(word.startswith("-") and word != "-" for word in rest):
+        return [word for word in rest if word.startswith("-")] or rest
+    setattr(options, lists[0].dest, [*getattr(options, lists[0].dest), *rest])
+    return []
+
+
 def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
     """What to say to a word that no flag or argument takes."""
     if not word.startswith("-"):
         return f"unexpected argument {word!r}; see --help"
     flag = word.partition("=")[0]
     known = [name for action in parser._actions for name in action.option_strings]
-    return f"unknown flag {flag}; {near(flag, [name for name in known if name.startswith('--')])}"
+    long = [name for name in known if name.startswith("--")]
+    return f"unknown flag {flag}; {near(flag, long, cutoff=0.7)}"
 
 
 def _one_kind_of_seed(options: argparse.Namespace, given: dict[str, object]) -> None:
@@ -217,6 +239,7 @@ def _compat(parser: Parser) -> None:
     add(
         "--from-scratch",
         action="extend",
+        default=[],
         nargs="+",
         metavar="FILE.sql",
         help="judge files, in this order, that begin with nothing",

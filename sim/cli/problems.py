@@ -17,9 +17,10 @@ class InputError(ValueError):
     """What was asked for cannot be done; the message is one line and ends in a remedy."""
 
 
-def near(name: str, known: list[str]) -> str:
-    """A remedy for a name that is not known."""
-    found = get_close_matches(name, known, n=3, cutoff=0.5)
+def near(name: str, known: list[str], cutoff: float = 0.5) -> str:
+    """A remedy for a name that is not known; capitals do not count."""
+    plain = {one.casefold(): one for one in known}
+    found = [plain[one] for one in get_close_matches(name.casefold(), plain, 3, cutoff)]
     return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(known)}"
 
 

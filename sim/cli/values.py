@@ -58,7 +58,7 @@ def positive(text: str) -> int:
     """A whole number from 1 up."""
     value = seed(text)
     if value < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1 up")
+        raise argparse.ArgumentTypeError(f"expected a number from 1 up, not {text!r}")
     return value
 
 

@@ -45,7 +45,7 @@ def _print(report: compat.Report, options: argparse.Namespace) -> None:
         from sim.cli import view_compat
         from sim.cli.words import console
 
-        view_compat.show(report, console(), from_scratch=options.from_scratch is not None)
+        view_compat.show(report, console(), from_scratch=bool(options.from_scratch))
         return
     from sim.cli import compat_formats
 
@@ -54,9 +54,9 @@ def _print(report: compat.Report, options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     """Just one way to say what there is, and rates in pairs."""
-    if options.from_scratch is not None and options.files:
+    if options.from_scratch and options.files:
         raise InputError("compat: --from-scratch takes the place of SCHEMA.sql; keep one of them")
-    if options.from_scratch is None and len(options.files) < 2:
+    if not options.from_scratch and len(options.files) < 2:
         name = "MIGRATION.sql" if options.files else "SCHEMA.sql"
         raise InputError(f"compat: {name} is missing; or say --from-scratch FILE.sql")
     if (options.ddl_rate is None) != (options.tx_length is None):
@@ -66,11 +66,11 @@ def _check(options: argparse.Namespace) -> None:
 
 def lint(options: argparse.Namespace) -> compat.Report:
     """Judge the files, in order; the first is the schema unless it begins with nothing."""
-    named: list[str] = options.from_scratch if options.files == [] else options.files
+    named: list[str] = options.from_scratch or options.files
     if named.count(STDIN) > 1:
         raise InputError("compat: - is the standard input, which can be read once")
     read = [[_source(file) for file in files_of(name)] for name in named]
-    first = None if options.from_scratch is not None else read.pop(0)
+    first = None if options.from_scratch else read.pop(0)
     return compat.lint_files(first, [one for each in read for one in each], options.baseline)
 
 

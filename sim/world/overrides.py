@@ -80,8 +80,9 @@ def _index(here: Any, path: Path, depth: int) -> int:
     if not isinstance(part, int):
         raise ScenarioError(f"--set {shown}: {show_path(path[:depth])} is a list; say which: [0]")
     if part >= len(here):
-        count = len(here)
-        raise ScenarioError(f"--set {shown}: there are only {count} of {show_path(path[:depth])}")
+        whole, last = show_path(path[:depth]), len(here) - 1
+        there = f"the last one is {whole}[{last}]" if here else f"the file has no {whole}"
+        raise ScenarioError(f"--set {shown}: {there}")
     return part
 
 

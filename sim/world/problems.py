@@ -54,10 +54,16 @@ class Origin:
         return ScenarioError(f"{self.at(path)}: {what}")
 
 
+def closest(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that look like one that is not; capitals do not count."""
+    plain = {one.casefold(): one for one in known}
+    return [plain[one] for one in get_close_matches(name.casefold(), plain, n=3, cutoff=0.6)]
+
+
 def near(name: str, known: Iterable[str]) -> str:
     """A remedy for a name that is not known."""
     choices = sorted(known)
-    found = get_close_matches(name, choices, n=3, cutoff=0.6)
+    found = closest(name, choices)
     if found:
         return f"did you mean {' or '.join(found)}?"
     return f"known: {', '.join(choices)}" if choices else "there are none"
@@ -65,7 +71,7 @@ def near(name: str, known: Iterable[str]) -> str:
 
 def few(name: str, known: Iterable[str], where: str) -> str:
     """The same where there are too many to tell: the near ones, or where all of them are."""
-    found = get_close_matches(name, known, n=3, cutoff=0.6)
+    found = closest(name, known)
     return f"did you mean {' or '.join(found)}?" if found else f"see {where}"
 
 

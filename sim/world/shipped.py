@@ -1,14 +1,13 @@
 """Scenarios by name: those that travel with the program, and those in files."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import sim
 from sim import files
 from sim.world.files import reason
-from sim.world.problems import ScenarioError
+from sim.world.problems import ScenarioError, closest
 from sim.world.scenario import Scenario, read
 
 
@@ -62,7 +61,7 @@ def _near(name: str) -> str:
     """A remedy: the names that look like it, or where to find all of them."""
     known = shipped()
     names = dict.fromkeys([*known, *(full.rpartition("/")[2] for full in known)])
-    found = get_close_matches(name, names, n=3, cutoff=0.6)
+    found = closest(name, names)
     return f"; did you mean {' or '.join(found)}?" if found else "; see ddlsim list scenarios"
 
 

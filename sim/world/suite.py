@@ -81,6 +81,8 @@ def names_of(what: Iterable[str]) -> list[str]:
     given = list(what)
     names: dict[str, None] = {} if given else dict.fromkeys(known)
     for one in given:
+        if not one:
+            raise ScenarioError("a scenario's name is empty; see ddlsim list scenarios")
         found = _below(one, known)
         if not found:
             raise ScenarioError(f"{one}: no scenario file (.toml) in this folder")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sim.cli import arguments, environment
-from sim.cli.arguments import VERBS, parsers
+from sim.cli.arguments import LISTS, VERBS, parsers
 from sim.cli.problems import InputError
 from sim.cli.values import seed, seeds
 from tests.unit.cli.command import ddlsim
@@ -29,7 +29,7 @@ MISTYPED = [
         "run smoke --seed 1 --seeds 1..2",
         "run: --seed and --seeds exclude each other; keep one of them",
     ),
-    ("run smoke --jobs 0", "run: --jobs: expected a number from 1 up"),
+    ("run smoke --jobs 0", "run: --jobs: expected a number from 1 up, not '0'"),
     ("run smoke --output xml", "run: --output: unknown 'xml'; known: text, json, junit"),
     ("run smoke --output jason", "run: --output: unknown 'jason'; did you mean json?"),
     ("check", "check: FILE is missing"),
@@ -38,7 +38,29 @@ MISTYPED = [
         "check: --input: unknown 'elle'; known: auto, native, witness, jepsen, columns",
     ),
     ("explain", "explain: HISTORY is missing"),
-    ("list", "list: WHAT is missing"),
+    ("list", f"list: WHAT is missing; known: {', '.join(LISTS)}"),
+    ("list Scenarios", "list: WHAT: unknown 'Scenarios'; did you mean scenarios?"),
+    ("list rules --strategy iep", "list: unknown flag --strategy; known: --help, --load, --output"),
+    ("verify smoke --seed 3", "verify: unknown flag --seed; did you mean --seeds?"),
+    (
+        "verify smoke --seeds 3 --mutant x",
+        (
+            "verify: unknown flag --mutant; known: --help, --seeds, --time, --jobs, "
+            "--allow-outside, --load, --output"
+        ),
+    ),
+    ("verify SMOKE", "SMOKE: neither a file nor a shipped scenario; did you mean smoke?"),
+    ("run smoke --strategy IEP", "no strategy is called 'IEP'; did you mean iep?"),
+    ("run smoke --set step.0.expect=1", "--set step[0].expect: the file has no step"),
+    ("run iep98/own_ddl --set step[10].id=1", "--set step[10].id: the last one is step[9]"),
+    ("compat a --output GitHub b", "compat: --output: unknown 'GitHub'; did you mean github?"),
+    (
+        "compat --schema a --migration b",
+        (
+            "compat: unknown flag --schema; known: --help, --from-scratch, --baseline, --ddl-rate, "
+            "--tx-length, --output"
+        ),
+    ),
     ("list scenario", "list: WHAT: unknown 'scenario'; did you mean scenarios?"),
     ("compat", "compat: SCHEMA.sql is missing; or say --from-scratch FILE.sql"),
     ("compat a.sql", "compat: MIGRATION.sql is missing; or say --from-scratch FILE.sql"),
@@ -59,6 +81,37 @@ MISTYPED = [
 def test_a_slip_is_told_in_one_line(words: str, told: str) -> None:
     done = ddlsim(*words.split())
     assert done == (2, "", f"ddlsim: {told}\n")
+
+
+def test_a_name_that_is_empty_is_told() -> None:
+    done = ddlsim("verify", "")
+    assert done == (2, "", "ddlsim: a scenario's name is empty; see ddlsim list scenarios\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "dest", "expected"),
+    [
+        ("compat a.sql --baseline ignite3 b.sql", "files", ["a.sql", "b.sql"]),
+        ("compat --baseline ignite3 a.sql --output json b.sql -", "files", ["a.sql", "b.sql", "-"]),
+        ("verify smoke --seeds 3 iep98", "scenarios", ["smoke", "iep98"]),
+        ("check a.jsonl --output json b.jsonl", "files", ["a.jsonl", "b.jsonl"]),
+        ("compat --from-scratch a --output json --from-scratch b c", "from_scratch", list("abc")),
+    ],
+)
+def test_files_may_stand_on_both_sides_of_a_flag(
+    words: str, dest: str, expected: list[str]
+) -> None:
+    top, verbs = parsers()
+    assert getattr(arguments.parse(words.split(), {}, top, verbs), dest) == expected
+
+
+def test_help_is_a_word_too() -> None:
+    for words, flags in ((("help",), ("--help",)), (("help", "compat"), ("compat", "--help"))):
+        with pytest.raises(SystemExit) as first:
+            ddlsim(*words)
+        with pytest.raises(SystemExit) as second:
+            ddlsim(*flags)
+        assert first.value.code == second.value.code == 0
 
 
 def test_alone_it_prints_help() -> None:

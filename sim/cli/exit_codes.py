@@ -1,0 +1,67 @@
+"""Every exit code of the command, what it is called, and what it means; the help shows them."""
+
+from typing import Final, NamedTuple
+
+from sim.checkers.outcome import Outcome
+from sim.cli.problems import BAD_INPUT, INTERRUPTED, PIPE_CLOSED
+from sim.cli.signals import SIGNALLED
+
+SIGHUP, SIGTERM = 1, 15
+"""The numbers of the signals, as POSIX has them."""
+NOT_DECIDED: Final = 7
+"""`verify` had too little time to decide something, and nothing else is wrong."""
+
+
+class ExitCode(NamedTuple):
+    """One code; `name` stands in brackets where it is no outcome of a run."""
+
+    code: int
+    name: str
+    meaning: str
+
+
+_MEANINGS: Final = {
+    Outcome.OK: "judged, no claim broken; `verify`, `--expect`: as expected; `compat`: all survive",
+    Outcome.VIOLATED: "a claim broken under its assumptions; `verify`, `--expect`: not as "
+    "expected; `compat`: some statements abort transactions",
+    Outcome.STUCK: "something planned never completed after everything healed; `compat`: the "
+    "catalog refuses some statements",
+    Outcome.CRASHED: "the simulated code or the simulator failed; never a verdict on the protocol",
+    Outcome.VACUOUS: "no seed reached what the scenario says must be reached",
+    Outcome.UNKNOWN: "part of a history could not be judged",
+    Outcome.UNMET: "a step did not end as its `expect` says; all claims were kept",
+}
+CODES: Final = tuple(
+    sorted(
+        (
+            *(ExitCode(one.exit_code, one.word, means) for one, means in _MEANINGS.items()),
+            ExitCode(BAD_INPUT, "(bad input)", "nothing was run"),
+            ExitCode(NOT_DECIDED, "(not decided)", "`verify`: the time did not suffice to decide; "
+                     "nothing else is wrong"),
+            ExitCode(SIGNALLED + SIGHUP, "(hung up)", "ended by SIGHUP"),
+            ExitCode(INTERRUPTED, "(interrupted)", "ended by an interrupt (SIGINT)"),
+            ExitCode(PIPE_CLOSED, "(pipe closed)", "the reader of the output went away"),
+            ExitCode(SIGNALLED + SIGTERM, "(terminated)", "ended by SIGTERM"),
+        )
+    )
+)  # fmt: skip
+"""All of them, in the order of the codes."""
+
+
+def told() -> str:
+    """The codes as lines for the help."""
+    width = max(len(one.name) for one in CODES)
+    return "\n".join(
+        f"  {one.code:>3}  {one.name.ljust(width)}  {_first(one.meaning)}" for one in CODES
+    )
+
+
+def table() -> str:
+    """The codes as rows of a table in Markdown."""
+    rows = [f"| {one.name} | {one.code} | {one.meaning} |" for one in CODES]
+    return "\n".join(("| outcome | exit | meaning |", "|---|---|---|", *rows))
+
+
+def _first(meaning: str) -> str:
+    """What a code means of a run; what single verbs mean by it stands in the README."""
+    return meaning.partition(";")[0].replace("`", "")
