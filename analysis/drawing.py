@@ -159,12 +159,6 @@ def logarithmic(axis: Any, *, subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None
     axis.set_minor_formatter(NullFormatter())
 
 
-def legend(axes: Any, **more: Any) -> None:
-    """A legend where there is something to tell apart, on white where lines run behind it."""
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=True, framealpha=1, edgecolor="none", **more)
-
-
 def key_above(axes: Any) -> None:
     """A legend of one column above its panel, where nothing is hidden."""
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
@@ -176,11 +170,11 @@ def heading(figure: Any, text: str) -> None:
 
 
 def legend_above(figure: Any, axes: Any, columns: int, question: str) -> None:
-    """A legend above everything, under the question that the figure answers."""
-    handles, labels = axes.get_legend_handles_labels()
+    """A legend above everything, under the question that the figure answers; closed forms last."""
+    entries = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=_is_by_formula)
     figure.legend(
-        handles,
-        labels,
+        [handle for handle, _ in entries],
+        [label for _, label in entries],
         loc="outside upper left",
         ncols=columns,
         title=question,
@@ -189,6 +183,10 @@ def legend_above(figure: Any, axes: Any, columns: int, question: str) -> None:
         borderpad=0,
         columnspacing=1.4,
     )
+
+
+def _is_by_formula(entry: tuple[Any, str]) -> bool:
+    return "formula" in entry[1]
 
 
 def key_of(axes: Any, marks: Sequence[tuple[str, bool]]) -> None:

@@ -81,12 +81,15 @@ def draw(cells: Cells) -> Any:
             said = None if share < 1 else "formula 6.3: 1 - exp(-qλL)"
             by_formula = 100 * forms.abort_options_1_2(along, share, 1.0)
             form(panel, along, by_formula, said)
-            panel.annotate(f" q = {name}", (along[-1], by_formula[-1]), va="center", fontsize=8)
+            panel.annotate(
+                f"q = {name}", (along[0], by_formula[0]), xytext=(-8, 0), ha="right", va="center",
+                textcoords="offset points", fontsize=8,
+            )  # fmt: skip
         logarithmic(panel.xaxis)
         logarithmic(panel.yaxis)
     panel.set_xlabel("λL: schema changes of the table per length of a transaction")
     panel.set_ylabel("schema aborts of all attempts (%)")
-    panel.margins(x=0.09)
+    panel.margins(x=0.1)
     question = "How often does a schema change abort a transaction, by the transaction's length?"
     legend_above(drawn, panel, 1, question)
     note(drawn, cells.note)

@@ -13,12 +13,12 @@ import numpy as np
 from analysis import closed_forms as forms
 from analysis.by_formula import World, worlds
 from analysis.cells import Cell, Cells, Estimate, Need
-from analysis.drawing import canvas, form, heading, legend, note, points
+from analysis.drawing import canvas, form, legend_above, note, points
 from analysis.figure import figure, main
 from sim.units import physical_ms, timestamp
 
 X: Final = "skew_ms"
-APART: Final = 0.016
+APART: Final = 0.018
 """How far points of the same skew are drawn apart, as a share of the axis."""
 FAR: Final = timestamp(10**9)
 
@@ -43,7 +43,10 @@ def draw(cells: Cells) -> Any:
         for slack, way in _bounds(mine, known):
             along = np.linspace(min(skews), max(skews), 2_000)
             step = 100 * forms.own_ddl_missed_at(along, slack, way)
-            form(panel, along, step, f"formula 6.5: waits {slack:g} ms, way {way:g} ms")
+            form(panel, along, step, "formula 6.5: missed beyond the wait after Tu and the way")
+            at = (slack + way, 50)
+            panel.annotate(f"wait {slack:g} ms\nway {way:g} ms", at, xytext=(6, 0), va="center",
+                           textcoords="offset points", fontsize=8)  # fmt: skip
         every = mine.series(X)
         for number, (label, series) in enumerate(every):
             shift = APART * (max(skews) - min(skews)) * (number - (len(every) - 1) / 2)
@@ -52,15 +55,15 @@ def draw(cells: Cells) -> Any:
         for cs_max in sorted({world.cs_max for world in known.values()}):
             panel.axvline(cs_max, color="#777777", linewidth=0.9)
             panel.annotate(
-                f" CSmax {cs_max:g} ms", (cs_max, 112), va="top", annotation_clip=False, fontsize=8
-            )
+                f"CSmax {cs_max:g} ms", (cs_max, 113), xytext=(3, 0), va="top", fontsize=8,
+                textcoords="offset points", annotation_clip=False,
+            )  # fmt: skip
         panel.set_xlabel("real difference of the two clocks (ms)")
         panel.set_title(design)
         panel.set_ylim(-4, 114)
         panel.set_yticks(range(0, 101, 20))
-        legend(panel, loc="center right")
     axes[0][0].set_ylabel("runs with a missed own DDL (%)")
-    heading(drawn, "Does a client see its acknowledged DDL on every node?")
+    legend_above(drawn, axes[0][0], 3, "Does a client see its acknowledged DDL on every node?")
     note(drawn, cells.note)
     return drawn
 

@@ -5,8 +5,15 @@ from typing import Any, Final
 
 from matplotlib.ticker import FuncFormatter
 
+from analysis.cells import Estimate
 from analysis.drawing import bracket, canvas, heading, key_above, note, point
 from analysis.figure import figure, main
+from analysis.labels import Spot, name_points
+
+SETTING: Final = ("dd_ms", "h_ms", "cs_max_ms")
+BELOW: Final = 0.04
+"""How much of an axis lies below zero, so that marks there are seen whole."""
+NO_END: Final = {"arrowstyle": "->", "linewidth": 0.9, "color": "#666666"}
 
 
 @figure("tune", "the wait against DD and the Pareto front, as tune found them", of="tune")
@@ -20,7 +27,7 @@ def draw(found: dict[str, Any]) -> Any:
     note(
         drawn,
         f"{runs['all']:,} runs of {asked['strategy']}, seeds {runs['seeds'][0]} to "
-        f"{runs['seeds'][1]}; bars: 95 % over seeds",
+        f"{runs['seeds'][1]}; bars: 95 % over seeds; a wait of 0: less than 1 % of operations wait",
     )
     return drawn
 
@@ -32,50 +39,64 @@ def _waits(panel: Any, found: dict[str, Any]) -> None:
     label = f"formula, first look-up, H {curve['h_ms']:g} ms"
     bracket(panel, curve["dd_ms"], tail["unordered"], tail["ordered"], label)
     looks = [each for each in found["front"] if each["h_ms"] == curve["h_ms"]]
-    for at, each in enumerate(looks):
-        wait = (each["wait_p99"], each["wait_p99_low"], each["wait_p99_high"] or each["wait_p99"])
-        name = None if at else "runs, whole operation"
-        point(panel, (each["dd_ms"],) * 3, wait, name, 0, hollow=True)
+    name: str | None = "runs, whole operation"
+    for each in looks:
+        point(panel, (each["dd_ms"],) * 3, _wait(panel, each, each["dd_ms"]), name, 0, hollow=True)
+        name = None
     for dd, said, style in ((best["dd_ms"], "recommended", "-"), (now["dd_ms"], "now", ":")):
         panel.axvline(dd, color="#555555", linewidth=1, linestyle=style, label=f"{said}: {dd:g} ms")
     panel.axvspan(*best["dd_interval_ms"], color="#000000", alpha=0.08, linewidth=0,
                   label="interval of the least DD")  # fmt: skip
     panel.set_xlabel("DD (ms)")
     panel.set_ylabel("schema wait, 99th percentile (ms)")
-    panel.set_ylim(bottom=0)
+    panel.set_ylim(bottom=-BELOW * panel.get_ylim()[1])
     key_above(panel)
 
 
 KINDS: Final = (
-    (lambda each: not each["on_front"], "another beats it", 5, True),
-    (lambda each: each["on_front"] and not each["knee"], "no other beats it", 1, False),
-    (lambda each: each["knee"], "the knee", 2, False),
+    (lambda each: not each["on_front"], "dominated by another setting", 0, True),
+    (lambda each: each["on_front"] and not each["knee"], "on the Pareto front", 1, False),
+    (lambda each: each["knee"], "its knee", 2, False),
 )
 
 
 def _front(panel: Any, found: dict[str, Any]) -> None:
-    """The trade-off; each point is named by its DD."""
+    """The trade-off; each point is named by its setting."""
     for of, label, number, hollow in KINDS:
         name: str | None = label
         for each in filter(of, found["front"]):
-            ddl, wait = each["ddl_latency_p99"], each["wait_p99"]
-            up = (wait, each["wait_p99_low"], each["wait_p99_high"] or wait)
-            point(panel, (ddl,) * 3, up, name, number, hollow=hollow)
+            ddl = each["ddl_latency_p99"]
+            point(panel, (ddl,) * 3, _wait(panel, each, ddl), name, number, hollow=hollow)
             name = None
-    best = found["recommended"]
-    for each in found["front"]:
-        is_best = all(each[key] == best[key] for key in ("dd_ms", "h_ms", "cs_max_ms"))
-        said = f"DD {each['dd_ms']:g}" + ", recommended" * is_best
-        at = (each["ddl_latency_p99"], each["wait_p99"])
-        panel.annotate(said, at, xytext=(5, 6), textcoords="offset points", fontsize=7,
-                       rotation=40, fontweight="bold" if is_best else "normal")  # fmt: skip
     panel.set_yscale("symlog", linthresh=1)
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panel.set_ylim(bottom=-0.2)
+    panel.set_ylim(bottom=-0.5, top=4 * panel.get_ylim()[1])
     panel.margins(x=0.16)
     panel.set_xlabel("DDL latency, 99th percentile (ms)")
     panel.set_ylabel("schema wait, 99th percentile (ms)")
     key_above(panel)
+    name_points(panel, [_spot(each, found) for each in found["front"]])
+
+
+def _wait(panel: Any, each: dict[str, Any], x: float) -> Estimate:
+    """The wait with its interval; an upper end that nothing bounds is an arrow."""
+    wait, low, high = (each[f"wait_p99{end}"] for end in ("", "_low", "_high"))
+    if high is None:
+        panel.annotate("", (0, 24), (x, wait), xycoords="offset points", arrowprops=NO_END)
+    return Estimate(wait, low, wait if high is None else high)
+
+
+def _spot(each: dict[str, Any], found: dict[str, Any]) -> Spot:
+    """A setting as it is called beside its point: its DD, and what else is not as recommended."""
+    best, now = found["recommended"], found["present"]
+    words = [f"DD {each['dd_ms']:g}"]
+    words += [f"H {each['h_ms']:g}"] * (each["h_ms"] != best["h_ms"])
+    words += [f"CSmax {each['cs_max_ms']:g}"] * (each["cs_max_ms"] != best["cs_max_ms"])
+    is_best, is_now = (all(each[key] == one[key] for key in SETTING) for one in (best, now))
+    name = "\n".join([*words, *["recommended"] * is_best, *["now"] * is_now])
+    ddl, wait = each["ddl_latency_p99"], each["wait_p99"]
+    ends = Estimate(wait, each["wait_p99_low"], each["wait_p99_high"] or wait)
+    return Spot(Estimate(ddl, ddl, ddl), ends, name, bold=is_best)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ SAYS = {
     "delay": ("DD (ms)", "by formula", "DDL latency, mean"),
     "designs": ("iep, ", "DDL, mean", "without need, inner retries included", "% of runs"),
     "freeze": ("6.7: X + PD - DD + a, mean", "how long the learner lags (ms)"),
-    "own_ddl": ("CSmax 7 ms", "formula 6.5: waits 7 ms", "real difference of the two clocks (ms)"),
+    "own_ddl": ("CSmax 7 ms", "formula 6.5", "wait 7 ms", "real difference of the two clocks (ms)"),
     "pareto": ("a0_on_receipt", "DML latency, 99th percentile (ms)", "safety broken in some"),
     "run_latency": ("DDL (1)", "latency (ms)"),
     "run_clocks": ("CSmax 7 ms", "n3"),
