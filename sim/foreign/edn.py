@@ -45,6 +45,8 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _VALUE: Final = re.compile(VALUE)
+_WHOLE: Final = re.compile(rb"-?(?:0|[1-9]\d{0,17})")
+_WORD: Final = re.compile(rb":[A-Za-z][A-Za-z0-9-]*")
 _NIL: Final = re.compile(rb"(?<=[\[ ,])nil(?=[\] ,])")
 _KEYWORD: Final = re.compile(rb':([^\s,\[\]{}()"]++)')
 _OPENINGS: Final = {b"[:%b " % name: b'[":%b" ' % name for name in (b"r", b"append", b"w")}
@@ -219,8 +221,11 @@ def _field(name: str, part: bytes) -> Any:
     """One field read; operations of an ordinary look stay bytes."""
     if name == "value" and part != b"nil" and _VALUE.fullmatch(part):
         return part
-    if name == "f" and _KEYWORD.fullmatch(part.strip()):
-        return part.strip().decode("utf-8", "replace")
+    bare = part.strip()
+    if _WHOLE.fullmatch(bare):
+        return int(bare)
+    if _WORD.fullmatch(bare):
+        return bare.decode()
     return plain(_parsed(part))
 
 

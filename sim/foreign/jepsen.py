@@ -351,10 +351,7 @@ def _verdict(
         doubts.append("indices stand there twice, so the order in time is not certain")
         findings = [one for one in findings if not _needs_time(one)]
         cycles = [one for one in cycles if not _needs_time(one)]
-    if model.level == 1 and bool((history.process[found.inferred.node] < -LARGEST).any()):
-        doubts.append("some transactions tell no process, so it is not known what came before them")
-    if model.level > 1 and bool((history.begin[found.inferred.node] < 0).any()):
-        doubts.append("some transactions have no invocation, so it is not known when they began")
+    doubts += _untold(history, found.inferred.node, model)
     doubts += ["not all of the history could be read or understood"] if history.troubles else []
     every: list[Finding | Cycle] = [*findings, *cycles]
     counts: dict[str, int] = {}
@@ -373,6 +370,15 @@ def _verdict(
         valid = "unknown"
     notes = (*doubts, *found.notes, *told(history.troubles, path))
     return Verdict(model.name, valid, tuple(anomalies), tuple(counts.items()), ruled_out, "", notes)
+
+
+def _untold(history: Transactions, node: Array, model: Model) -> list[str]:
+    """What the orders that a model asks for need, and the file does not tell."""
+    if model.level == 1 and bool((history.process[node] < -LARGEST).any()):
+        return ["some transactions tell no process, so it is not known what came before them"]
+    if model.level > 1 and bool((history.begin[node] < 0).any()):
+        return ["some transactions have no invocation, so it is not known when they began"]
+    return []
 
 
 def _with_other_names(history: Transactions, search: Search) -> list[Cycle]:

@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 
 from tests.isolation.oracle import Operation, Transaction
 
-LEVELS = ("dirty", "committed", "atomic", "snapshot", "stale-snapshot", "serial", "stale-serial")
+LEVELS = (
+    "dirty",
+    "committed",
+    "committed",
+    "atomic",
+    "snapshot",
+    "stale-snapshot",
+    "serial",
+    "stale-serial",
+)
 DAMAGE = ("older", "other", "own-later", "nothing", "garbage", "shortened", "turned")
 
 
@@ -69,7 +78,7 @@ class _Store:
         if self.level == "dirty":
             return self.dirty.get(key, newest.get(key))
         if self.level == "committed":
-            back = self.dice.choice([1, 1, 1, 2])
+            back = self.dice.choice([1, 1, 2, 3])
             return self.states[-min(back, len(self.states))].get(key)
         return self.states[one.snapshot].get(key)
 
@@ -115,8 +124,8 @@ def made(seed: int) -> tuple[Transaction, ...]:
         ["", "same", "nil", "keyword", "nobody"], [80, 5, 0 if lists else 8, 4, 5]
     )[0]
     shape = Shape(
-        dice.choice(LEVELS), lists, dice.randint(2, 6), dice.choice([1, 2, 2, 3]),
-        dice.randint(1, 4), same=0.2 * (strange == "same"), nil=0.2 * (strange == "nil"),
+        dice.choice(LEVELS), lists, dice.choice([2, 3, 4, 5, 5, 6, 6]), dice.choice([1, 2, 2, 3]),
+        dice.choice([1, 2, 3, 3, 4]), same=0.2 * (strange == "same"), nil=0.2 * (strange == "nil"),
     )  # fmt: skip
     history = run(shape, dice)
     for _ in range(dice.choice([0, 0, 1, 1, 2])):
