@@ -44,7 +44,7 @@ EPILOG: Final = f"""\
 exit codes:
 {exit_codes.told()}
 
-`ddlsim VERB --help` tells the flags of a verb. Each has an environment variable:
+`ddlsim VERB --help` tells a verb's flags. Each has an environment variable:
 DDLSIM_SEED stands for --seed, and so on. DDLSIM_DEBUG=1 shows tracebacks.
 """
 
