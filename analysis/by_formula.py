@@ -58,7 +58,7 @@ class World:
 
     @property
     def slack(self) -> int | None:
-        """How much a reader may lag behind Top; None if nobody ever waits."""
+        """How much a reader may lag behind Top; None if no operation ever waits."""
         return slack_ms(self.strategy, self.dd, self.cs_max)
 
     @property
@@ -83,7 +83,7 @@ class World:
         return np.asarray(quantiles(found), dtype=np.float64) / US_PER_MS
 
     def _clock(self, node: str) -> Array | None:
-        """A few offsets of a node's clock, each as likely; None where nobody can tell."""
+        """A few offsets of a node's clock, each as likely; None where they are not known."""
         own = self.scenario.node_clocks.get(node)
         if own is not None and own.offset_ms is not None:
             return np.array([own.offset_ms], dtype=np.float64)

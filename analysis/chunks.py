@@ -1,6 +1,6 @@
 """What a sweep's workers do: chunks of runs, each a file that is whole or not there at all.
 
-A chunk is known by its round and place, whoever runs it and when: its jobs, rows and file do not
+A chunk is known by its round and place, not by its worker or time: its jobs, rows and file do not
 depend on how many workers there are. A worker writes beside the file's name and renames; who finds
 the file there does nothing, so a chunk that is tried again, or by two at once, is there once. A
 file that was harmed, or holds other runs than its chunk, counts as not there.

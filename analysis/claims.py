@@ -21,7 +21,7 @@ KNOWN_BREACHES: Final[dict[str, str]] = {
     "a1_unassuming": "a message may take longer than DD, which it claims not to matter",
     "a2_warmup_physical": "timestamps go back with a clock, and with a slower leader (I12)",
     "a3_barrier": "what was stamped before a barrier is answered after it, by another node's time",
-    "a3_barrier_impatient": "who did not answer in time is left behind on the old schema",
+    "a3_barrier_impatient": "a node that did not answer in time stays on the old schema",
     "a4_on_receipt": "being known everywhere does not make an activation atomic",
     "a7_unmerged": "a new leader with a slow clock stamps below what nodes have answered for",
     "a7_dd_csmax": "the stamps of a leader that trusts its own clock go back (I12)",
@@ -50,7 +50,7 @@ class ClaimRow(Record, frozen=True):
     `breaches` are runs in which the claim was broken under its assumptions, or something was
     stuck; `foretold` are those of them whose scenario expects just that. `findings` are runs with a
     breach that a known finding explains, by its id. `example` is the first breach that no scenario
-    expects, as (scenario, seed, words); `excuse` is why such a breach surprises nobody. `short`
+    expects, as (scenario, seed, words); `excuse` is why such a breach is expected. `short`
     tells that the time was up before all runs of the design were done: nothing is known to be kept.
     """
 

@@ -75,7 +75,7 @@ def mean_wait_exponential_pd(mean_pd: ArrayLike, skew: ArrayLike, dd: ArrayLike)
 
 
 def zero_wait_dd(pd_most: ArrayLike, h: ArrayLike, skew_most: ArrayLike) -> Array:
-    """6.1: the least DD with which nobody ever waits: PD_max + H + skew_max."""
+    """6.1: the least DD with which no operation ever waits: PD_max + H + skew_max."""
     return _array(pd_most) + _array(h) + _array(skew_most)
 
 

@@ -1,6 +1,6 @@
 """A figure by formula beside the same by simulation: one way for figures, `tune` and experiments.
 
-`cluster_wait` makes the closed form of a cluster's waits from its links (6.1), whoever knows them:
+`cluster_wait` makes the closed form of a cluster's waits from its links (6.1), whether of
 a scenario (`by_formula`), measurements (`tune.world`) or an experiment (`agreement.waits`).
 `brackets` are its three figures with their margins, `Line` one of them beside the runs.
 """

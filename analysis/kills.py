@@ -1,8 +1,8 @@
-"""Which mutants were killed, by whom and how soon.
+"""Which mutants were killed, by which checkers and how soon.
 
 A mutant is *killed* when its own judge convicts it, and not the same run of the design without it.
 How soon is told by blocks: the seeds up to the first conviction, then those up to the next, and so
-on; each block is what somebody would have needed who had begun there.
+on; each block is what a run that begins there would have needed.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ class MutantRow(Record, frozen=True):
 
 
 class Survivor(Record, frozen=True):
-    """A mutant that no run convicted; `reason` is why nobody can, where somebody has said so."""
+    """A mutant that no run convicted; `reason` is why no checker can, if it gives one."""
 
     mutant: str
     judge: str
@@ -89,7 +89,7 @@ def survivors(
     *,
     every_mutant: bool,
 ) -> Iterator[Survivor]:
-    """The mutants that nobody killed: of those in these cases, or of all that are known."""
+    """The mutants that no run killed: of those in these cases, or of all that are known."""
     killed = {row.mutant for row in mutants if row.killed}
     asked = list(MUTANTS) if every_mutant else sorted({row.mutant for row in mutants})
     for name in asked:

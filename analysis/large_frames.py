@@ -1,7 +1,7 @@
 """A column history too large for one machine, as Spark frames: transactions, versions, edges.
 
-The same graph as `sim.columns.edges` builds in memory. Operations are partitioned by key; who wrote
-a version and who wrote the next one are window functions over a key's versions. A transaction's
+The same graph as `sim.columns.edges` builds in memory. Operations are partitioned by key; the
+writers of a version and of the next one are window functions over a key's versions. A transaction's
 `place` is a number that rises with its rank, its number deciding ties: an edge goes back if it
 comes from a higher place.
 """
@@ -167,7 +167,7 @@ def _process(txs: "DataFrame") -> "DataFrame":
 
 
 def back_in_time(txs: "DataFrame") -> "DataFrame":
-    """Places (low, high) of those who began after somebody at a higher place had ended.
+    """Places (low, high) of those that began after one at a higher place had ended.
 
     Ends and begins are one series of events in time; the highest place that has ended so far is a
     running maximum, taken in stretches of time, with what the stretches before came to.
@@ -203,7 +203,7 @@ def back_in_time(txs: "DataFrame") -> "DataFrame":
 
 
 def findings(told: "DataFrame") -> "DataFrame":
-    """Every finding of `sim.columns.reads` but lost updates: type, who, with whom, the order."""
+    """Every finding of `sim.columns.reads` but lost updates: type, transactions, order."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 

@@ -51,7 +51,7 @@ class Windows(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """What lies within the windows: its history, numbered anew, who is who, and its edges."""
+    """What lies within the windows: its history, numbered anew, the old numbers, and its edges."""
 
     history: ColumnHistory
     numbers: Array
@@ -149,7 +149,7 @@ def _findings(
 
 
 def _lost_updates(cut: Cut, search: Search, model: Model) -> list[Finding]:
-    """Updates that were lost among those who lie on cycles."""
+    """Updates that were lost among transactions on cycles."""
     if not search.components or "lost-update" not in model.forbids:
         return []
     history = cut.history

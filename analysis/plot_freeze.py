@@ -1,7 +1,7 @@
 """Experiment 6: what a learner that lags costs, against how long it lags.
 
-For as long as DD allows nobody notices; beyond that every operation at its primary waits until it
-is back, even without any DDL (IEP-98, Risks). Closed form 6.7: frozen for max(0, X + PD - DD + a),
+For as long as DD allows no operation waits; beyond that all at its primary wait until it is back,
+even without any DDL (IEP-98, Risks). Closed form 6.7: frozen for max(0, X + PD - DD + a),
 a being the age of the last command when the outage began, up to H.
 """
 

@@ -17,7 +17,7 @@ LANES: Final = (
 
 @figure("run_latency", "latency of every operation of a run, with its faults", of="history")
 def draw(history: History) -> Any:
-    """A scatter on a logarithmic axis; crosses failed or nobody knows."""
+    """A scatter on a logarithmic axis; crosses failed or have an unknown outcome."""
     drawn, axes = canvas(1, 1, height_in=4.0)
     panel = axes[0][0]
     bands(panel, history)

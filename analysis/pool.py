@@ -20,7 +20,7 @@ Watch = Callable[[Tally], None]
 
 
 class WorkersDieError(RuntimeError):
-    """A chunk that nobody survives, though its runs have processes of their own."""
+    """A chunk that no process survives, though its runs have processes of their own."""
 
 
 def run_on_processes(

@@ -72,7 +72,7 @@ def _task(
 
 
 def _check_shared(directory: str, token: str) -> None:
-    """Whether the driver's file is here too: else rows would be written where nobody looks."""
+    """Whether the driver's file is here too: else rows would be written to another place."""
     beacon = Path(directory, BEACON)
     if not beacon.is_file() or beacon.read_text("utf-8") != token:
         raise NotSharedError(f"--out {directory}: {NOT_SHARED}")

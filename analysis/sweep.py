@@ -1,6 +1,6 @@
-"""A sweep from its file to its rows: what is left to do, who does it, and when it is enough.
+"""A sweep from its file to its rows: what is left to do, what runs it, and when it is enough.
 
-Who does it: with a master, Spark; otherwise a pool of processes where that is quicker, that is,
+What runs it: with a master, Spark; otherwise a pool of processes where that is quicker, that is,
 below twenty seconds of work, and Spark on this machine beyond. How long the work will be is
 measured on a few runs that are thrown away.
 """
@@ -145,7 +145,7 @@ class _Conductor:
         self._stack = stack
         self._spark: SparkSession | None = None
         self._cost_s: float | None = None
-        self._by = "nobody, all was done"
+        self._by = "no worker, all was done"
 
     def conduct(self, further: Next | None) -> Done:
         """Every round that has begun, then those that follow; at last the table of rows."""

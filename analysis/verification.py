@@ -1,4 +1,4 @@
-"""What a run of the regression suite comes to: which mutants were killed by whom and how soon,
+"""What a run of the regression suite comes to: which checkers killed which mutants and how soon,
 which claims held, what was never reached, and what is not as it should be.
 
 Where the time was up before a case had all its seeds, what is merely missing (a conviction, a

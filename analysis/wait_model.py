@@ -143,7 +143,7 @@ def majority(grid: Grid, round_trips: Sequence[Array]) -> Array:
     """The time until a majority stores an entry, from the round trips to the other voters.
 
     The leader's own disk takes no time. Of n voters it needs n // 2 others: the distribution of
-    that order statistic of independent, not identical times, by counting who has answered. A leader
+    that order statistic of independent, not identical times, by counting the answers. A leader
     that votes alone commits at once.
     """
     needed = (len(round_trips) + 1) // 2

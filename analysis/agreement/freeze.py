@@ -47,7 +47,7 @@ def frozen(history: History) -> Frozen:
 
 
 def world(outage: int, dd: int) -> World:
-    """Constant delays; the node learns, so that nobody waits for its votes."""
+    """Constant delays; the node learns, so that no append waits for its votes."""
     return World(f"""
 [protocol]
 delay_duration_ms = {dd}

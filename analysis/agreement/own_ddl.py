@@ -44,7 +44,7 @@ class Looks(NamedTuple):
 
 
 def looked(history: History, pair: tuple[str, str] | None) -> Looks:
-    """The looks right after acknowledgements; `pair` is (who acknowledges, who is looked at).
+    """The looks right after acknowledgements; `pair` is (acknowledging node, observed node).
 
     Without a pair: everywhere but at the leader.
     """

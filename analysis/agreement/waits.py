@@ -4,7 +4,7 @@ Many clients look seldom, so that look-ups come at any time. The bracket is that
 unordered links with the measured rate of metadata writes as mu, or without any: the prolonging of
 leases is no Poisson process and may fall on a tick each time. Where clocks differ it is wider by
 what hybrid clocks may be pushed ahead: a node's by a faster one that sends it a request (its waits
-are longer then), the leader's in the same way (everybody's are shorter).
+are longer then), the leader's in the same way (all are shorter).
 """
 
 from collections import Counter

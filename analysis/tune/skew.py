@@ -111,7 +111,7 @@ def _bound(
 
 
 def _instants(world: World) -> list[tuple[float, str, str]] | None:
-    """At each instant that two nodes share: the largest difference, who is ahead, who behind.
+    """At each instant that two nodes share: the largest difference, and the nodes.
 
     None where the file has no times, or two nodes share no instant: their difference was not seen.
     """

@@ -101,7 +101,7 @@ class World:
         return cluster_wait(grid, Commands(h, mu, HEARTBEAT_MS), ways, peers)
 
     def worst_led(self, grid: Grid, h: float, mu: float, candidates: Sequence[str]) -> "World":
-        """The same under the leader with whom the tail of the wait is longest."""
+        """The same under the leader with which the tail of the wait is longest."""
         led = [replace(self, leader=name) for name in candidates]
         return max(led, key=lambda each: each.wait(grid, h, mu).dd_for(0.99, 0.0).ordered)
 

@@ -319,7 +319,11 @@ def _inputs(parser: Parser) -> None:
 def _judging(parser: Parser) -> None:
     add = parser.add_argument
     add("--strict", action="store_true", help="count what only the strict graph shows")
-    add("--all-claims", action="store_true", help="judge invariants that nobody claimed too")
+    add(
+        "--all-claims",
+        action="store_true",
+        help="judge invariants that the design does not claim, too",
+    )
 
 
 def _budgets(add: Callable[..., object]) -> None:

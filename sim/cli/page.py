@@ -36,7 +36,7 @@ svg{max-width:100%;height:auto}button{font:inherit}
 """
 LEGEND: Final = (
     '<p><button id="this">this argument</button> <button id="whole">whole run</button> '
-    "Wheel to zoom, drag to move. Dark: who takes part. Upright dashes: activations by an exact "
+    "Wheel to zoom, drag to move. Dark: what takes part. Upright dashes: activations by an exact "
     "clock. Ticks of a node: when it applied an update. Dashed boxes: faults.</p>"
 )
 SCRIPT: Final = """\

@@ -1,4 +1,4 @@
-"""Where text reaches a console: whatever it shows is escaped, whoever wrote it.
+"""Where text reaches a console: whatever it shows is escaped, from any source.
 
 Names and titles come out of files. A hook of the console sees everything that is about to be
 printed, so no view can forget it; rich's own control sequences (colours) pass.

@@ -9,7 +9,7 @@ Add = Callable[..., Any]
 
 
 def add_sweep_flags(add: Add) -> None:
-    """What is swept, where to, and who does it."""
+    """What is swept, where to, and what runs it."""
     add("file", metavar="SWEEP.toml", help="what to sweep over; the README shows one")
     add("--out", required=True, metavar="DIR", help="the directory of its tables, new or empty")
     add("--resume", action="store_true", help="go on with what DIR holds of this sweep")

@@ -1,6 +1,6 @@
 """What happened when, as a picture: clients with their transactions, nodes with their faults.
 
-Who takes part in an argument is dark and named, everybody else pale; a vertical line is an
+What takes part in an argument is dark and named, all else pale; a vertical line is an
 activation by an exact clock. It opens on the argument's stretch of time. At most `MOST` bars are
 drawn, those nearest to it; how many were left out is said.
 """

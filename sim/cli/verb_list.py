@@ -97,7 +97,7 @@ def strategies() -> list[Entry]:
 
 
 def mutants() -> list[Entry]:
-    """Every broken rule, and who must convict it."""
+    """Every broken rule, and the checker that must convict it."""
     from sim.mutants.base import MUTANTS
 
     return [

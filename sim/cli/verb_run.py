@@ -164,7 +164,7 @@ def report(
 
 
 def crashes(total: Sum) -> None:
-    """Where a crash came from, for those who asked for it."""
+    """Where a crash came from, if that was asked for."""
     crashed = [row for row in total.runs if row.outcome is Outcome.CRASHED]
     if crashed and environment.debugging():
         note(f"seed {crashed[0].seed} crashed:")

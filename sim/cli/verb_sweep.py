@@ -86,7 +86,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def command_of(options: argparse.Namespace) -> str:
-    """The command that gives the same rows again; where they go and who runs them is left out."""
+    """The command that gives the same rows again; where they go and what runs them is left out."""
     words = ["ddlsim", "sweep", options.file]
     if options.seeds is not None:
         words += ["--seeds", f"{options.seeds.start}..{options.seeds.stop - 1}"]

@@ -57,7 +57,7 @@ def _size(result: Verification) -> str:
 
 
 def _mutants(rows: Sequence[MutantRow], to: Console) -> None:
-    """One line each: the clause, how many seeds a conviction takes, and by whom.
+    """One line each: the clause, how many seeds a conviction takes, and which checkers convict.
 
     A name or a list of clauses that is longer than its column has a line of its own above the rest.
     """
@@ -114,7 +114,7 @@ def _claims(rows: Iterable[ClaimRow], to: Console) -> None:
 
 
 def _told(row: ClaimRow) -> str:
-    """What is worth a line: breaches of any kind; nothing of an invariant that nobody broke."""
+    """What is worth a line: breaches of any kind; nothing of an invariant that no run broke."""
     parts = []
     if row.breaches:
         why = f" (known: {row.excuse})" if row.excuse else ""

@@ -76,7 +76,11 @@ def _of_object(change: SimpleChange, kind: str) -> RuleVerdict | None:
         return None
     match change:
         case ObjectCreated():
-            clause, compatible, reason = "create", True, f"nobody has used the {kind} before"
+            clause, compatible, reason = (
+                "create",
+                True,
+                f"no transaction has used the {kind} before",
+            )
         case ObjectDropped():
             clause, compatible = "drop", False
             reason = f"the {kind} does not exist in the commit schema"
@@ -92,7 +96,7 @@ def _of_object(change: SimpleChange, kind: str) -> RuleVerdict | None:
 
 
 _CLAUSES: Final = {"view": "110.view", "alias": "110.later.3"}
-"""An old name that stays harms nobody; its end concerns who has used it [110.later.3]."""
+"""An old name that stays aborts nothing; its end concerns what has used it [110.later.3]."""
 
 
 def _of_zone(change: SimpleChange, kind: str) -> RuleVerdict | None:
@@ -108,7 +112,10 @@ def _of_zone(change: SimpleChange, kind: str) -> RuleVerdict | None:
 def _column_added(change: SimpleChange, _: str) -> RuleVerdict | None:
     """ADD COLUMN of a column with a known default value [110.column.add], or in two steps."""
     if isinstance(change, ColumnConfirmed):
-        reason, name = "whoever wrote while it was pending gave a value", change.column.name
+        reason, name = (
+            "a transaction that wrote while it was pending gave a value",
+            change.column.name,
+        )
         return RuleVerdict("110.later.2", compatible=True, reason=reason, column=name)
     if not isinstance(change, ColumnAdded | ColumnPending):
         return None

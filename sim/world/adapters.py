@@ -44,7 +44,7 @@ def _forget(event: object) -> None:
 
 
 class ClockWaiters:
-    """Who waits until a node's hybrid clock shows at least some timestamp.
+    """Waits until a node's hybrid clock shows at least some timestamp.
 
     The clock gets there by itself, or is moved by a merge, or its physical clock is set; the timer
     is for the first case and is set anew in the others.
@@ -71,7 +71,7 @@ class ClockWaiters:
         return reached
 
     def _look(self) -> None:
-        """Let go who has waited long enough; come back when the next one is due."""
+        """End the waits that are due; come back when the next one is."""
         waiting, now = self._waiting, self._clock.current()
         while waiting and waiting[0][0] <= now:
             heappop(waiting)[2].set(None)

@@ -45,7 +45,7 @@ def voters_of(cluster: config.Cluster, nodes: tuple[str, ...], origin: Origin) -
 
 
 def leader_of(table: ScenarioTable, voters: tuple[str, ...], origin: Origin) -> str:
-    """Who leads the meta storage at first: [[leader]] at 0, else [cluster], else the first node."""
+    """The meta storage's first leader: [[leader]] at 0, else [cluster], else the first node."""
     starts = [e.node for e in table.leader if e.group == "meta" and e.at_ms == 0]
     stated = table.cluster.leader
     if stated is not None:

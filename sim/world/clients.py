@@ -61,7 +61,7 @@ class ClientHost:
         self._loop = cluster.loop
         self.recording = cluster.recorder.recording
         self.record = cluster.recorder.record
-        self.open: dict[str, tuple[Any, str]] = {}  # what is asked of whom, by operation
+        self.open: dict[str, tuple[Any, str]] = {}  # each operation's request and its node
         settings = cluster.ports[cluster.leader].settings
         # longer than the coordinator waits for a primary, so that its answer comes first
         self.timeout_us = Micros(settings.operation_timeout_us + cluster.plan.commit_wait_us)
@@ -223,7 +223,7 @@ class ProgramRunner:
 
 
 def _reason(reply: Outcome) -> Reason | None:
-    """Why a request failed; an outcome that nobody knows is not repeated."""
+    """Why a request failed; a request of unknown outcome is not repeated."""
     if type(reply) is Refusal:
         return reply.reason
     return None

@@ -1,7 +1,7 @@
 """Builds the nodes and wires them: hosts, clocks, links, and a server on each node.
 
-The cluster is the one owner of everything that lives in a run. It also finds who plays a role
-("the meta storage leader", "primary of t") for the faults.
+The cluster is the one owner of everything that lives in a run. It also finds the node that plays a
+role ("the meta storage leader", "primary of t") for the faults.
 """
 
 from collections import Counter
@@ -98,22 +98,22 @@ class Cluster:
 
     @property
     def leader(self) -> str:
-        """The meta storage leader, or who was it last."""
+        """The meta storage leader, or the last one."""
         return self._newest_leader([s.metastorage.group for s in self.servers.values()])
 
     def leader_of_place(self, place: Place) -> str:
-        """The leader of a partition's group, or who was it last."""
+        """The leader of a partition's group, or the last one."""
         groups = [server.group_of(place) for server in self.servers.values()]
         found = [group for group in groups if group is not None]
         return self._newest_leader(found) if found else self._holder(place)
 
     def _newest_leader(self, groups: list[Group]) -> str:
-        """Who leads in the highest term: a deposed leader may not know yet."""
+        """The leader in the highest term: a deposed one may still lead in its own."""
         newest = max(groups, key=lambda group: (group.is_leader, group.term))
         return newest.leader or newest.node.name
 
     def primary_of(self, table_name: str, partition: int = 0) -> str:
-        """The primary of a partition, or who was it last; `NobodyError` if there is none yet."""
+        """The primary of a partition, or the last one; `NobodyError` if there is none yet."""
         return self._holder((self.table_id(table_name), partition))
 
     def _holder(self, place: Place) -> str:
@@ -145,7 +145,7 @@ class Cluster:
         self.hosts[node].pause()
 
     def resume(self, node: str) -> None:
-        """A node goes on, unless somebody else still pauses it."""
+        """A node goes on, unless another pause of it lasts."""
         self._paused[node] -= 1
         if not self._paused[node]:
             self.hosts[node].resume()

@@ -9,7 +9,7 @@ statement knows, `tables` those of the tables below that it concerns: views with
 
 *Per table of the schema:* does a transaction survive that has enlisted the table before the first
 statement and commits after the last? Tables are followed by their ids, so that renames and drops,
-and another table under an old name, mislead nobody. A table that no statement touches is safe
+and another table under an old name, change no answer. A table that no statement touches is safe
 [110.compat.scope]. Views count as tables [110.view].
 
 A baseline is the rules of a design and what its catalog refuses, by the very functions with which

@@ -68,7 +68,7 @@ class Exponential(TableRecord, frozen=True, tag_field="distribution", tag="expon
 class Empirical(TableRecord, frozen=True, tag_field="distribution", tag="empirical"):
     """What was measured, from a file (`sim.world.measured`).
 
-    A file that names links or nodes gives each its own values; `pooled` gives all to everybody.
+    A file that names links or nodes gives each its own values; `pooled` gives all to each of them.
     """
 
     file: Text

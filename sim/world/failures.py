@@ -80,7 +80,7 @@ class Failures:
         return cluster.leader_of_place(self.place_of(group))
 
     def transfer(self, group: str, to: str | None) -> None:
-        """The leader hands its group over; to its next voter if nobody is named."""
+        """The leader hands its group over; to its next voter if no node is named."""
         cluster = self._cluster
         leader = self.leader_of(group)
         found = None if self.is_down(leader) else self._group(group, leader)

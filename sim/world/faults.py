@@ -1,4 +1,4 @@
-"""The faults of a scenario: whom they strike must exist, when must lie inside the run."""
+"""The faults of a scenario: their targets must exist, their times must lie inside the run."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -35,7 +35,7 @@ class FaultEntry(Record, frozen=True):
 
 
 class Cast(NamedTuple):
-    """Whom a fault may name: nodes, tables with their partitions, clients."""
+    """What a fault may name: nodes, tables with their partitions, clients."""
 
     nodes: tuple[str, ...]
     tables: Mapping[str, int]
@@ -77,7 +77,7 @@ def placed(lines: Iterable[SqlLine], default: Placed) -> dict[str, Placed]:
 
 
 def read_faults(tables: list[dict[str, Any]], cast: Cast, origin: Origin) -> tuple[FaultEntry, ...]:
-    """Every fault; what it names must exist: a node, or a role that somebody can play."""
+    """Every fault; what it names must exist: a node, or a role that a node can play."""
     entries = []
     for index, table in enumerate(tables):
         path: Path = ("faults", index)

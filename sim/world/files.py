@@ -1,6 +1,6 @@
 """The files that a scenario names: beside the scenario file, or embedded in its overrides.
 
-A scenario of somebody else is data: what it names lies at or below its own folder (of a shipped
+A scenario from elsewhere is data: what it names lies at or below its own folder (of a shipped
 one, the folder of all shipped ones), unless the command line allows more.
 """
 

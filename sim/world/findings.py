@@ -50,7 +50,7 @@ def described() -> tuple[FindingTable, ...]:
 
 
 def read(path: Path, name: str) -> FindingTable:
-    """The `[finding]` table of one file; the rest of it is for who runs it to check."""
+    """The `[finding]` table of one file; the rest of it is checked where it is run."""
     text = path.read_text("utf-8")
     try:
         table = tomllib.loads(text).get("finding")

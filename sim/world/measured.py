@@ -2,7 +2,7 @@
 
 One file holds one quantity, in the column that is named after it and its unit: `delay_ms`,
 `delay_us` or `delay_s`; `offset_ms` and so on. Columns `from` and `to` say on which link a delay
-was seen, `node` whose clock an offset is of; without them every row counts for everybody. A time
+was seen, `node` whose clock an offset is of; without them every row counts for all of them. A time
 column, with a unit, must ascend within its link or node. Other columns are refused: a misspelt one
 would be silent. Lines that begin with `#` are comments.
 

@@ -1,4 +1,4 @@
-"""Many seeds on all cores; their rows come back sorted by seed, whoever ran what.
+"""Many seeds on all cores; their rows come back sorted by seed, whichever process ran them.
 
 Seeds are run in this process at first, so that a few quick ones never pay for starting others;
 after a second the rest is cut into chunks for as many processes as there are cores.

@@ -92,7 +92,7 @@ def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
 
 
 def _pairs(entry: Link, names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Who sends to whom: whatever is left open means every node."""
+    """Sender and receiver of a rule: what is left open means every node."""
     if entry.sender is not None and entry.to is not None:
         return [(entry.sender, entry.to)]
     return [

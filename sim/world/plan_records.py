@@ -73,7 +73,7 @@ class TickPlan(Record, frozen=True):
 
 
 class LeaderPlan(Record, frozen=True):
-    """Who leads `meta`, or is primary of a partition (`t/0`); `at_us` 0: from the start."""
+    """The leader of `meta`, or primary of a partition (`t/0`); `at_us` 0: from the start."""
 
     group: str
     node: str

@@ -1,4 +1,4 @@
-"""The work of a plan: who does what, which faults happen when, and how long it may take."""
+"""The work of a plan: what each client does, which faults happen when, and how long it may take."""
 
 from collections.abc import Iterator
 from dataclasses import fields

@@ -158,7 +158,7 @@ class Run:
                 self.loop.call_at(planned.until_us, self._heal_fault, number)
 
     def _tick(self) -> None:
-        """A scripted idle safe-time command, by whoever leads at this instant."""
+        """A scripted idle safe-time command, by the leader of this instant."""
         self.cluster.servers[self.cluster.leader].metastorage.tick()
 
     def _client(self, name: str, *, session: bool) -> ClientHost:
@@ -177,7 +177,7 @@ class Run:
     # --- faults -----------------------------------------------------------------------------------
 
     def _begin_fault(self, number: int) -> None:
-        """Begin a fault, unless nobody plays the role that it is to strike."""
+        """Begin a fault, unless no node plays the role that it is to strike."""
         if number in self._healed:
             return
         fault, levers, planned = self._faults[number]
@@ -205,7 +205,7 @@ class Run:
     def _heal_all(self) -> None:
         """Heal what has begun; a fault whose instant was drawn too late never begins.
 
-        Whoever comes back has a moment to do so, even if nobody is left to need it.
+        Nodes that come back have a moment to do so, even if no client is left that needs them.
         """
         now_us = self.loop.now_us
         lasting = [
@@ -221,7 +221,7 @@ class Run:
             self.loop.run(now_us + SLICE_US)
 
     def _tell_unmatched(self) -> None:
-        """Holds, pauses and faults of the scenario that met nothing, for those who wrote them."""
+        """Holds, pauses and faults of the scenario that met nothing, for a warning."""
         told = self._steps.unmatched()
         for number, (fault, levers, planned) in enumerate(self._faults):
             on = "" if fault.node_named is None else f" on {fault.node_named}"

@@ -74,7 +74,7 @@ def _places(
 
 
 def _check_names(measured: Measured, nodes: tuple[str, ...], origin: Origin, path: Path) -> None:
-    """Links and nodes of the file must be the cluster's, unless all values are for everybody."""
+    """Links and nodes of the file must be the cluster's, unless all values are for all of them."""
     for group, line in measured.lines.items():
         for name in group:
             if name not in nodes:

@@ -68,7 +68,7 @@ class ClockTable(TableRecord, frozen=True):
 
 
 class LeaderTable(TableRecord, frozen=True):
-    """`[[leader]]`: who leads a group from this instant on; at 0, who starts as its leader."""
+    """`[[leader]]`: the node that leads a group from this instant on; at 0, from the start."""
 
     group: str
     node: str

@@ -75,7 +75,7 @@ def same_rows(wanted: Sequence[Row], rows: Sequence[Row], *, exact: bool) -> boo
 
 
 def _placed(number: int, fits: list[list[int]], taken: dict[int, int], tried: set[int]) -> bool:
-    """Give a wanted row one of those that fit it; whoever had that one takes another."""
+    """Give a wanted row one of those that fit it; the row that had it takes another."""
     for place in fits[number]:
         if place in tried:
             continue

@@ -41,7 +41,7 @@ Kind = Literal["scenario", "mutant", "claims"]
 
 
 class Case(Record, frozen=True):
-    """One scenario under one design; `judge` is who must convict its mutant.
+    """One scenario under one design; `judge` is the checker that must convict its mutant.
 
     `under` names the design where it is not the file's own. `varied` tells that the scenario sets
     fields of the design, which then is not quite the named one any more.
@@ -274,7 +274,7 @@ class Schedule:
         return min(1, len(self._seeds)) if self._cases[at].scripted else len(self._seeds)
 
     def next(self) -> tuple[int, int] | None:
-        """The place of a case and a seed for it; None where nobody wants one."""
+        """The place of a case and a seed for it; None where no case wants one."""
         while self._waiting:
             at = self._waiting.pop(0)
             if self._dealt[at] >= self._wants(at) or self._convictions[at] >= BLOCKS:
@@ -293,7 +293,7 @@ class Schedule:
             self._convictions[at] += 1
 
     def result(self) -> list[list[Trial]]:
-        """The trials of each case by seed; a mutant's end with its last block, whoever ran more."""
+        """The trials of each case by seed; a mutant's end with its last block."""
         return [
             self._cut(at, sorted(trials, key=lambda one: one.row.seed))
             for at, trials in enumerate(self.trials)

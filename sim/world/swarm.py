@@ -179,7 +179,7 @@ def _embed(data: Table, base: Scenario) -> None:
 
 
 def _loosen(data: Table) -> None:
-    """Steps no longer come out as scripted: nothing is expected of them, nobody waits for a yes."""
+    """Steps no longer come out as scripted: they expect nothing and wait for no success."""
     for step in data.get("step", []):
         step.pop("expect", None)
         step.pop("expect_under", None)

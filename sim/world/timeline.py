@@ -110,7 +110,7 @@ class Timeline:
         until.try_set(None)
 
     async def _run(self, step: Step, before: str | None) -> None:
-        """Wait for the step's moment, perform it, compare, and tell who waits for it."""
+        """Wait for the step's moment, perform it, compare, and release what waits for it."""
         if step.at_us is not None:
             await self._loop.sleep(step.at_us)
         elif step.after is not None:

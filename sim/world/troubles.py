@@ -61,7 +61,7 @@ class Troubles:
         self._failures.set_disk_delay(node, self._disk_us[node])
 
     def expire_lease(self, place: str) -> None:
-        """Nobody prolongs a lease until this was taken back as often as it was done."""
+        """No lease is prolonged until this was taken back as often as it was done."""
         self._leases[place] += 1
         if self._leases[place] == 1:
             self._failures.expire_lease(place)

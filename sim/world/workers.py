@@ -4,7 +4,7 @@ Every process that is begun anywhere is set up by `begin` (or, where it is forke
 
 * It ends with its parent, even if that is killed: on Linux the kernel sees to it, elsewhere a
   thread waits for the end of a pipe whose other end the parent holds.
-* It does not hold the caller's stdout: whoever reads that sees its end when the parent has ended.
+* It does not hold the caller's stdout: a reader of that sees its end when the parent has ended.
 * An interrupt is the parent's to handle, which ends its workers; a forked one leaves SIGTERM and
   SIGHUP to it too, since its parent takes a death for something that its run did.
 

@@ -127,7 +127,7 @@ def test_a_sweep_that_is_done_is_not_run_again(whole: tuple[str, Path]) -> None:
     assert again.err == f"ddlsim: --out {whole[1]}: {told}\n"
     resumed = sweep(whole[0], whole[1], "--resume", "--output", "json")
     document = json.loads(resumed.out)
-    assert (resumed.code, document["runs"], document["by"]) == (0, 120, "nobody, all was done")
+    assert (resumed.code, document["runs"], document["by"]) == (0, 120, "no worker, all was done")
     assert rows_bytes(whole[1]) == before
 
 
