@@ -6,15 +6,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from sim.checkers.argument import Argument, Party
+from sim.checkers.base import Step
 from sim.checkers.outcome import Outcome
-from sim.cli import check_foreign, documents
+from sim.cli import check_foreign, documents, picture
 from sim.cli.check_foreign import Foreign
 from sim.cli.problems import InputError
-from sim.cli.words import INDENT, command, console, say
+from sim.cli.words import INDENT, command, console, labelled, say
 from sim.columns.models import DEFAULT
+from sim.files import write_text
 from sim.history.history import FORMAT
 
-PICTURES = ("svg", "html", "trace_out")
+PICTURES = ("html", "trace_out")
 
 
 def execute(options: argparse.Namespace, kind: str) -> int:
@@ -23,7 +26,7 @@ def execute(options: argparse.Namespace, kind: str) -> int:
         if getattr(options, flag) is not None:
             raise InputError(
                 f"--{flag.replace('_', '-')}: draws runs of this program; {options.history} is a "
-                f"{kind} history, which explain tells in words and as --output json"
+                f"{kind} history, which explain tells in words, as --output json, and as --svg FILE"
             )
     for flag in ("strict", "all_claims"):
         if getattr(options, flag):
@@ -31,24 +34,51 @@ def execute(options: argparse.Namespace, kind: str) -> int:
             raise InputError(f"--{flag.replace('_', '-')}: {what}")
     model = options.model or DEFAULT
     judged = check_foreign.judge(options.history, kind, model)
+    files = [] if options.svg is None else [_drawn(judged, options.svg)]
     if options.output == "json":
-        print(documents.text(_document(judged)))
+        print(documents.text(_document(judged, files)))
     else:
-        _show(judged, model if options.model is not None else None, console())
+        _show(judged, model if options.model is not None else None, files, console())
     return 0
 
 
-def _document(one: Foreign) -> dict[str, Any]:
+def _drawn(one: Foreign, file: str) -> str:
+    """Write the cycle of the fewest steps as a picture; the name of the file."""
+    cycles = [found for found in one.report.fields["anomalies"] if found["steps"]]
+    if not cycles:
+        raise InputError(f"--svg {file}: nothing that was found in {one.file} is a cycle to draw")
+    cycle = min(cycles, key=lambda found: len(found["steps"]))
+    write_text(file, picture.svg(argument_of(cycle), f"{one.file}: {cycle['type']}"))
+    return file
+
+
+def argument_of(cycle: dict[str, Any]) -> Argument:
+    """A cycle of the document as what is drawn: what each did, and why each edge is there."""
+    did = dict(line.split(" = ", 1) for line in cycle["explanation"].splitlines() if " = " in line)
+    steps = tuple(
+        Step(one["from"], one["to"], "T", one["edge"], one["because"]) for one in cycle["steps"]
+    )
+    parties = tuple(
+        Party(
+            one.source, is_ddl=False, did=did.get(one.source, ""), node=None, client=None,
+            begins_ms=None, ends_ms=None, stamps={},
+        )
+        for one in steps
+    )  # fmt: skip
+    return Argument(cycle["explanation"], parties, steps, ())
+
+
+def _document(one: Foreign, files: list[str]) -> dict[str, Any]:
     """The element of `check`, with what was checked."""
     return {
         "format": FORMAT,
         **check_foreign.document_of(one),
         "checked": [{"what": what, "amount": amount} for what, amount in one.report.checked],
-        "files": [],
+        "files": files,
     }
 
 
-def _show(one: Foreign, model: str | None, to: Console) -> None:
+def _show(one: Foreign, model: str | None, files: list[str], to: Console) -> None:
     check_foreign.show(one, to)
     to.print()
     if one.report.outcome is Outcome.OK:
@@ -57,6 +87,8 @@ def _show(one: Foreign, model: str | None, to: Console) -> None:
     to.print(Text("what was checked", "bold"))
     for what, amount in one.report.checked:
         say(f"{what}: {amount}", to, indent=INDENT)
+    if files:
+        labelled("wrote", ", ".join(files), to)
     to.print()
     asked = "" if model is None else f" --model {model}"
     command(f"ddlsim check {one.file} --input {one.input}{asked}", to)

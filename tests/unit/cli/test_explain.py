@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -93,7 +94,9 @@ def test_a_witness_log_is_explained(tmp_path: Path) -> None:
     assert "I4 own_ddl: 2 ddl_acknowledged, 3 schema_resolved" in flat(done.out)
     broken = ddlsim("explain", str(WITNESS / "own_ddl.jsonl"), "--input", "witness")
     assert broken.out.split()[0] == "VIOLATED"
-    assert "was acknowledged at 530 ms" in flat(broken.out)
+    assert "version 2 of object 17 was acknowledged at 1763700000540 on clock app-1" in flat(
+        broken.out
+    )
 
 
 def test_a_jepsen_history_is_explained_under_a_model(tmp_path: Path) -> None:
@@ -116,9 +119,23 @@ def test_a_jepsen_history_is_explained_under_a_model(tmp_path: Path) -> None:
     assert {one["what"] for one in found["checked"]} >= {"model", "phenomena", "transactions"}
 
 
+def test_a_cycle_of_others_is_drawn(tmp_path: Path) -> None:
+    path, drawn = tmp_path / "history.edn", tmp_path / "cycle.svg"
+    path.write_text(CYCLE, "utf-8")
+    done = ddlsim("explain", str(path), "--svg", str(drawn), "--output", "json")
+    assert (done.code, json.loads(done.out)["files"]) == (0, [str(drawn)])
+    text = "".join(ElementTree.parse(drawn).getroot().itertext())
+    for part in ("T2", "T3", "[[:append 1 1] [:r 2 [1]]]", "wr", "T3 read [1] at key 1"):
+        assert part in text, part
+    none = ddlsim("explain", str(path), "--svg", str(drawn), "--model", "read-uncommitted")
+    assert none.code == 2
+    assert "is a cycle to draw" in none.err
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
+        (("--svg", "x.svg"), "nothing that was found in"),
         (("--html", "x.html"), "--html: draws runs of this program"),
         (("--trace-out", "perfetto:x"), "--trace-out: draws runs of this program"),
         (("--strict",), "--strict: is for runs of this program"),
