@@ -129,8 +129,8 @@ def tests(result: Verification) -> Iterator[TestCase]:
     for mutant in sorted({row.mutant for row in result.mutants if row.killed}):
         yield TestCase(f"mutant {mutant}")
     for one in result.survivors:
-        lines = () if one.reason else (f"survived {one.runs} runs; {one.judge} is silent",)
-        yield _test(f"mutant {one.mutant}", lines, "")
+        why = f"survived {one.runs} runs; {one.judge} does not convict it"
+        yield _test(f"mutant {one.mutant}", () if one.reason else (why,), "")
     for one in result.undecided_mutants:
         yield _skipped(f"mutant {one.mutant}", f"not convicted in {one.runs} runs")
     for claim in result.claims:

@@ -45,7 +45,7 @@ def defaults(parser: argparse.ArgumentParser, variables: dict[str, str]) -> dict
 
 
 def doubtful(variables: dict[str, str], parsers: list[argparse.ArgumentParser]) -> None:
-    """Tell of variables that look like ours and are not: a slip of the pen would be silent."""
+    """Note variables that look like ours and are not: a misspelt one would have no effect."""
     known = {DEBUG, *(name for parser in parsers for name in flags(parser))}
     for name in sorted(one for one in set(variables) - known if one.startswith(PREFIX)):
         found = get_close_matches(name, sorted(known), n=1, cutoff=0.85)

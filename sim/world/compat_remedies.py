@@ -1,6 +1,6 @@
 """What to do instead of an incompatible statement, as steps in order.
 
-A change that dooms transactions in flight is made in steps that do not, or is made when none is in
+A change that aborts transactions in flight is made in steps that abort none, or when none is in
 flight: clients stop depending on the old schema first, what began before is let end (drained), and
 only then the statement runs. Steps are plain data: what to `do`, and the `sql` for it if there is
 any.
@@ -144,7 +144,7 @@ def _moved(name: str, old: str, new: str, kind: str, *, rename: bool) -> list[St
     ]  # fmt: skip
     if rename:
         steps += [
-            step(f"deploy clients that know {new} as {old} too"),
+            step(f"deploy clients that accept the name {old} for {new}"),
             _drain(name),
             step("rename it", f"ALTER TABLE {name} RENAME COLUMN {new} TO {old}"),
         ]
