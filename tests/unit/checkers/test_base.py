@@ -4,12 +4,21 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.base import KEPT_OF_A_KIND, Verdict, in_order, judge, overall
+from sim.checkers.base import (
+    KEPT_OF_A_KIND,
+    Anomaly,
+    Step,
+    Verdict,
+    _is_left_out,
+    in_order,
+    judge,
+    overall,
+)
 from sim.checkers.findings import Finding, signature
 from sim.checkers.outcome import Outcome
 from sim.history.world_events import NeverCompleted
 from sim.model import ddl
-from sim.model.design import DELAY_BOUNDED, SKEW_BOUNDED
+from sim.model.design import DELAY_BOUNDED, SKEW_BOUNDED, Claim
 from sim.model.schema import Column
 from tests.helpers_history import INT, Story, add_column, ts
 from tests.unit.checkers.judging import anomalies
@@ -54,6 +63,30 @@ def test_what_was_never_claimed_is_accepted_unless_all_claims_are_judged() -> No
     verdict = judge(story.history(), all_claims=True)
     assert verdict.outcome is Outcome.VIOLATED
     assert statuses(verdict) == {"I2": "violation", "I8": "violation"}
+
+
+LOOKED_LATE = "rw-schema[metadata, late]"
+
+
+@pytest.mark.parametrize(
+    ("edges", "less", "left_out"),
+    [
+        (("rt", LOOKED_LATE), (LOOKED_LATE,), True),
+        ((LOOKED_LATE, "wr-row", LOOKED_LATE), (LOOKED_LATE,), True),
+        (("rw-schema[compatible, late]", LOOKED_LATE), (LOOKED_LATE,), False),
+        (("rt", "rw-schema[metadata]"), (LOOKED_LATE,), False),
+        (("rt", "wr-row"), (LOOKED_LATE,), False),
+        (("rt", "wr-row"), ("cycle",), True),
+        ((), (LOOKED_LATE,), False),
+    ],
+)
+def test_a_claim_leaves_out_kinds_and_cycles_by_their_late_edges(
+    edges: tuple[str, ...], less: tuple[str, ...], *, left_out: bool
+) -> None:
+    """All of them: one late use of another kind is what the design promises against."""
+    steps = tuple(Step("T1", "T2", "T", edge, "") for edge in edges)
+    anomaly = Anomaly("cycle", "a cycle", (), steps=steps)
+    assert _is_left_out(Claim("I3", less=less), anomaly) is left_out
 
 
 @pytest.mark.parametrize(("skew_ms", "status"), [(10, "violation"), (10.001, "out_of_assumption")])
