@@ -68,7 +68,7 @@ def _ok(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterat
         return
     if decided.statement is None:  # a history that does not tell what was asked
         return
-    why = changes_nothing(decided.statement, _objects(case, decided.catalog_version))
+    why = changes_nothing(decided.statement, objects_at(case, decided.catalog_version))
     if why is not None:
         yield Anomaly(
             "untrue-noop",
@@ -92,7 +92,7 @@ def _took_effect(updates: list[UpdateLogged]) -> bool:
     return bool(changes) and pending <= confirmed
 
 
-def _objects(case: Case, catalog_version: int) -> list[SchemaObject]:
+def objects_at(case: Case, catalog_version: int) -> list[SchemaObject]:
     """Everything that there is as of a version of the whole catalog."""
     latest: dict[int, SchemaObject | None] = {}
     for step in case.schemas.all_steps():

@@ -5,6 +5,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Final
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from sim.checkers.assumptions import Clocks
 from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from sim.checkers.case import Case, Transaction
+from sim.checkers.ddl_grounds import refused_statements
 from sim.checkers.forward_compatible import first_incompatible
 from sim.checkers.grounds import GROUNDS, Grounds
 from sim.checkers.needless import Needless
@@ -43,8 +45,9 @@ class Precision:
 
     What the other reasons must have behind them is in `grounds`: a holder of the lock, the end of a
     lease, a time limit, a fault; in `row_grounds`: a column that is missing, a row that does not
-    fit, a key that is taken. What waits and reads in the past cost at most by the settings of the
-    run is in `needless_waits`, for locks and for what a replica knows in `needless_stays`.
+    fit, a key that is taken; in `ddl_grounds`: a statement's name that is missing or taken. What
+    waits and reads in the past cost at most by the settings of the run is in `needless_waits`, for
+    locks and for what a replica knows in `needless_stays`.
 
     An implicit transaction is aborted for good only after its coordinator has tried it again
     [110.flow.8].
@@ -73,7 +76,7 @@ class Precision:
             counts[needless.cause] += 1
             if needless.cause != QUIRK:
                 yield _anomaly(tx, aborted, needless)
-        for needless, anomaly in bad_rows(case):
+        for needless, anomaly in chain(bad_rows(case), refused_statements(case)):
             counts[needless.cause] += 1
             yield anomaly
         yield from _not_tried_again(grounds)

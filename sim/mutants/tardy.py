@@ -1,8 +1,11 @@
-"""Designs that keep others waiting when there is nothing to wait for any more."""
+"""Designs that keep others waiting, or refuse statements, when there is nothing to wait for."""
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from sim.model.ddl import AlterTable, CreateTable
+from sim.model.reasons import Reason
 from sim.mutants.base import Mutant, mutant
+from sim.protocol.ddl import Built, NoOp, Refused, build
 from sim.protocol.flows import replicate_wait_acknowledge
 from sim.protocol.hosted import Hosted
 from sim.protocol.ids import TxId
@@ -14,6 +17,7 @@ from sim.units import US_PER_MS, Micros
 
 if TYPE_CHECKING:
     from sim.model.ddl import Statement
+    from sim.protocol.catalog import Snapshot
     from sim.protocol.schema_change import Decision, SchemaChange
 
 TARDY_US: Final = Micros(60 * US_PER_MS)
@@ -49,6 +53,47 @@ async def answer_late(change: "SchemaChange", op: str, statement: "Statement") -
     return decision
 
 
+def find_nothing(
+    statement: "Statement", snapshot: "Snapshot", alias_ms: int
+) -> Built | NoOp | Refused:
+    """Say of every table that is to be altered that it is not there."""
+    del alias_ms
+    if isinstance(statement, AlterTable):
+        return Refused(Reason.OBJECT_NOT_FOUND, f"there is no table {statement.name!r}")
+    return build(statement, snapshot, snapshot.next_object_id)
+
+
+def find_everything(
+    statement: "Statement", snapshot: "Snapshot", alias_ms: int
+) -> Built | NoOp | Refused:
+    """Say of every name that is to be given that it is taken."""
+    del alias_ms
+    if isinstance(statement, CreateTable):
+        return Refused(Reason.OBJECT_EXISTS, f"table {statement.name!r} exists already")
+    return build(statement, snapshot, snapshot.next_object_id)
+
+
+async def give_up_at_once(change: "SchemaChange", op: str, statement: "Statement") -> "Decision":
+    """Call it a conflict before anything was tried."""
+    del op, statement
+    return change.conflict()
+
+
+REFUSED_STATEMENTS: Final = {
+    "finds_no_table": ("rename", find_nothing, "of every table that it is not there"),
+    "finds_names_taken": ("rename", find_everything, "of every new name that it is taken"),
+    "loses_every_race": ("install", give_up_at_once, "of every statement that others won"),
+}
+for given, (field, rule, told) in REFUSED_STATEMENTS.items():
+    mutant(
+        Mutant(
+            name=given,
+            summary=f"a node says {told}",
+            breaks="110.req.0",
+            caught_by="precision",
+            fields={field: rule},
+        )
+    )
 mutant(
     Mutant(
         name="answers_late",
