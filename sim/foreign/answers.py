@@ -14,7 +14,7 @@ from sim.foreign.brief import hashable
 from sim.foreign.edn import values_of
 from sim.foreign.entries import Entries
 
-_READ: Final = re.compile(rb"(\[:r [^\s\[\]]++ )(?:\[[^\]\[]*+\]|[^\s\[\]]++)(?=\])")
+_READ: Final = re.compile(rb"(?<=\[:r )([^\s\[\]]++) (?:\[[^\]\[]*+\]|[^\s\[\]]++)\]")
 _READS: Final = frozenset({":r", "r"})
 
 
@@ -63,7 +63,9 @@ def _alike(asked: list[bytes], told: list[bytes], places: list[int]) -> list[int
     """The places at which the texts are the same but for what was read, which asks for nil."""
     if not asked:
         return []
-    without = _READ.sub(rb"\1nil", b"\n".join(told)).split(b"\n")
+    parts = _READ.split(b"\n".join(told))
+    parts[1::2] = [b"%b nil]" % key for key in parts[1::2]]
+    without = b"".join(parts).split(b"\n")
     if len(without) != len(told):
         return []
     both = zip(places, asked, told, without, strict=True)
