@@ -153,7 +153,19 @@ def judge(history: Transactions, model: str, path: str = "history") -> Judged:
 
 
 def _found(history: Transactions, workload: str, model: Model) -> Found:
-    return _of_lists(history, model) if workload == LIST else _of_registers(history, model)
+    """What a history shows, without what its damage may have made."""
+    found = _of_lists(history, model) if workload == LIST else _of_registers(history, model)
+    inferred = found.inferred
+    if history.cut and any(one.type == "garbage-read" for one in inferred.findings):
+        inferred.open.append(
+            "values that nobody wrote were read; entries that are lost may have written them"
+        )
+        inferred.findings = [one for one in inferred.findings if one.type != "garbage-read"]
+    if history.untimed and model.level:
+        inferred.open.append("indices stand there twice, so the order in time is not certain")
+        inferred.findings = [one for one in inferred.findings if not _needs_time(one)]
+        found.cycles = [one for one in found.cycles if not _needs_time(one)]
+    return found
 
 
 def _weaker(history: Transactions, workload: str, model: Model, found: Found) -> frozenset[str]:
@@ -342,15 +354,6 @@ def _verdict(
 ) -> Verdict:
     doubts = list(found.inferred.open)
     findings, cycles = found.inferred.findings, found.cycles
-    if history.cut and any(one.type == "garbage-read" for one in findings):
-        doubts.append(
-            "values that nobody wrote were read; entries that are lost may have written them"
-        )
-        findings = [one for one in findings if one.type != "garbage-read"]
-    if history.untimed and model.level:
-        doubts.append("indices stand there twice, so the order in time is not certain")
-        findings = [one for one in findings if not _needs_time(one)]
-        cycles = [one for one in cycles if not _needs_time(one)]
     doubts += _untold(history, found.inferred.node, model)
     doubts += ["not all of the history could be read or understood"] if history.troubles else []
     every: list[Finding | Cycle] = [*findings, *cycles]

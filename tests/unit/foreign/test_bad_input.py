@@ -76,6 +76,18 @@ def test_garbage_is_unknown_where_writes_may_be_lost() -> None:
     assert verdict_of(whole + "{:type :invoke, :value [[").valid == "unknown"
 
 
+def test_what_may_be_lost_rules_out_no_weaker_model_either() -> None:
+    """The two reads break read-committed whatever is lost; whether 1 is garbage is not known."""
+    text = lines(
+        ":worker ok [[:append 0 1]]", "0 invoke [[:append 0 3]]", "0 ok [[:append 0 3]]",
+        "1 invoke [[:r 0 nil]]", "1 ok [[:r 0 [1]]]", "2 invoke [[:r 0 nil]]", "2 ok [[:r 0 [3]]]",
+    )  # fmt: skip
+    verdict = verdict_of(text, "read-committed")
+    assert verdict.valid is False
+    assert verdict_of(text, "read-uncommitted").valid == "unknown"
+    assert "read-uncommitted" not in verdict.ruled_out
+
+
 def test_a_missing_completion_is_an_unknown_transaction() -> None:
     seen = lines("0 invoke [[:append 1 1]]", "1 invoke [[:r 1 nil]]", "1 ok [[:r 1 [1]]]")
     assert verdict_of(seen).valid is True
