@@ -17,6 +17,7 @@ from sim.history.events import (
     RowRead,
     UpdateLogged,
 )
+from sim.history.world_events import LeaseBegan
 from sim.model import ddl
 from sim.model.schema import Column, View
 from tests.helpers_history import INT, Story, add_column, ts
@@ -202,5 +203,27 @@ def test_a_lock_conflict_is_a_lock_that_was_refused(
     story.add(11, Invoked, "c", "T.w", "T", "n1", "put", table="t", key="x")
     if refused:
         story.add(12, LockWaited, "n1", "T", "T.w", t, "x", 0, False)
+    story.abort("T", 13)
+    assert kinds(story) == found
+
+
+@pytest.mark.parametrize(
+    ("moves", "key", "found"),
+    [(True, "x", []), (True, "y", ["no-lock-holder"]), (False, "x", ["no-lock-holder"])],
+)
+def test_an_intent_without_its_lock_is_in_the_way_of_the_older_too(
+    key: str, found: list[str], *, moves: bool
+) -> None:
+    """Locks go with their lease, intents stay; without a new lease they stay together."""
+    story = world()
+    t = story.table()
+    story.begin("T", 4)
+    story.begin("Y", 5)
+    story.write("Y", t, "x", 6, node="n2")
+    story.add(1, LeaseBegan, "n1", f"{t}/0", "n2", ts(0), ts(50))
+    if moves:
+        story.add(8, LeaseBegan, "n1", f"{t}/0", "n1", ts(7), ts(90))
+    story.add(11, Invoked, "c", "T.w", "T", "n1", "put", table="t", key=key)
+    story.add(12, LockWaited, "n1", "T", "T.w", t, key, 500, False)
     story.abort("T", 13)
     assert kinds(story) == found

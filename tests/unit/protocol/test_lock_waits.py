@@ -8,7 +8,7 @@ from sim.protocol.ids import TxId
 from sim.protocol.lock_waits import LockWaits, locks_of
 from sim.protocol.locks import IX, LockTable, S, X
 from sim.protocol.messages import Operate
-from sim.units import Timestamp
+from sim.units import Micros, Timestamp
 from tests.helpers_protocol import FakeNode, Loop, Wire, run_until
 from tests.unit.protocol.primary import LAST, OLD, YOUNG
 
@@ -91,6 +91,16 @@ def test_a_younger_one_is_refused_rests_and_asks_again() -> None:
     assert waits.suspects == [OLD]
     [waited] = waits.node.of(LockWaited)
     assert not waited.granted
+
+
+def test_an_intent_in_the_way_is_a_refusal_too() -> None:
+    """Of the row, or for a scan of the partition, though no lock is in the way."""
+    waits = Waits()
+    waits.until(8)
+    for action in ("put", "scan"):
+        waits.waits.refused(operate(YOUNG, action), Micros(5_000))
+    found = [(one.key, one.waited_us, one.granted) for one in waits.node.of(LockWaited)]
+    assert found == [(7, 3_000, False), (None, 3_000, False)]
 
 
 def test_a_lock_that_is_free_by_the_next_try_is_got() -> None:

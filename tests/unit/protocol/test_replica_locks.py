@@ -72,11 +72,12 @@ def test_a_refused_lock_is_tried_again_a_few_times(
 
 
 def test_without_retries_the_younger_dies_at_once() -> None:
-    """Nothing was waited for, so nothing is recorded."""
+    """Nothing was waited for, but what was refused is recorded all the same."""
     primary = Primary(lock_retries=0)
     primary.put(OLD, 1, 5)
     assert primary.do(YOUNG, "put", 1, (1, 6)).reason is Reason.LOCK_CONFLICT
-    assert primary.node.of(LockWaited) == []
+    [refused] = primary.node.of(LockWaited)
+    assert (refused.key, refused.waited_us, refused.granted) == (1, 0, False)
 
 
 # --- the end of a transaction --------------------------------------------------------------------
