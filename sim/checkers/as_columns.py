@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from sim.checkers.backward import Backward
 from sim.checkers.case import Case, Transaction
 from sim.checkers.edges import as_use
-from sim.checkers.graph import ddl_nodes, last_deletion, statement_nodes, wrote_before
+from sim.checkers.graph import Node, ddl_nodes, last_deletion, statement_nodes, wrote_before
 from sim.checkers.sessions import client_of
 from sim.checkers.statements import Name, built, meanings_of
 from sim.checkers.writes import Item, Writes, writes_of
@@ -112,6 +112,11 @@ class _Columns:
             self._of[column].append(NONE if value is None else value)
         return len(self._names) - 1
 
+    def _add_node(self, node: Node) -> int:
+        """A DDL, or a statement that changed nothing, as a transaction that has committed."""
+        ends = {"begin": node.begins_at, "end": node.ends_at, "commit_ts": node.ts}
+        return self._add(node.label, **ends, status=COMMITTED, ddl=True)
+
     def _transaction(self, tx: Transaction) -> None:
         committed = tx.committed
         past = tx.read_ts is not None
@@ -188,14 +193,7 @@ class _Columns:
     def _ddls(self) -> None:
         seen: set[tuple[int, int]] = set()
         for node in ddl_nodes(self._case):
-            number = self._add(
-                node.label,
-                begin=node.begins_at,
-                end=node.ends_at,
-                commit_ts=node.ts,
-                status=COMMITTED,
-                ddl=True,
-            )
+            number = self._add_node(node)
             assert node.update is not None, node.label
             for change in node.update.objects:
                 if (change.object_id, change.version) not in seen:
@@ -216,14 +214,7 @@ class _Columns:
                 found += [(number, name, update.built_on or 0) for name in names]
         for node in statement_nodes(self._case):
             assert node.statement is not None, node.label
-            number = self._add(
-                node.label,
-                begin=node.begins_at,
-                end=node.ends_at,
-                commit_ts=node.ts,
-                status=COMMITTED,
-                ddl=True,
-            )
+            number = self._add_node(node)
             rests_on = node.statement.decided.catalog_version
             found += [(number, name, rests_on) for name in node.statement.names]
         meanings = meanings_of(self._case)

@@ -1,5 +1,6 @@
 """Runs that die, hang or eat all memory are rows, and the others are as if alone."""
 
+import faulthandler
 import os
 import signal
 
@@ -29,6 +30,25 @@ def test_what_dies_is_a_row_and_the_rest_is_run() -> None:
     assert rows[1]["error"] == "its process exited with code 3"
     assert rows[2]["error"] == "its process was killed by signal 9 (SIGKILL)"
     assert rows[3] == run_job(JOBS[3])
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
+def test_a_crash_is_no_want_of_memory(number: signal.Signals) -> None:
+    """Where memory is limited the interpreter may die so for want of it; elsewhere it may not."""
+
+    def crashes(job: Job) -> Row:
+        if job.seed == 1:
+            faulthandler.disable()  # it would tell where
+            os.kill(os.getpid(), number)
+        return run_job(job)
+
+    told = f"its process was killed by signal {number:d} ({number.name})"
+    for limits in (Limits(), Limits(time_s=600.0)):
+        rows = rows_of(JOBS[:3], limits, crashes)
+        assert [row["outcome"] for row in rows] == ["ok", "crashed", "ok"]
+        assert rows[1]["error"] == told
+    large = rows_of(JOBS[:3], Limits(memory_mib=4_096), crashes)
+    assert large[1]["error"] == "needs more than 4096 MiB"
 
 
 def hangs(job: Job) -> Row:
