@@ -17,11 +17,13 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
 from typing import TYPE_CHECKING, Any, Final
 
 import analysis
 import sim
 from analysis import java
+from sim.world.workers import kernel_sees_to_it
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,7 +111,8 @@ def begin(
     for key, value in wanted.items():
         builder = builder.config(key, value)
     try:
-        spark = builder.getOrCreate()
+        with _ending_with_us():
+            spark = builder.getOrCreate()
     except Exception as error:
         what = str(error).strip().partition("\n")[0][:300]
         raise BadMasterError(f"--master {master}: no Spark session: {what}") from None
@@ -120,6 +123,29 @@ def begin(
     if not is_local(master):
         spark.sparkContext.addPyFile(str(package()))
     return spark
+
+
+@contextmanager
+def _ending_with_us() -> Iterator[None]:
+    """Have the JVM that PySpark begins end with this process from its first moment. By itself it
+    sees that its stdin has ended, but not before it has started, which takes seconds."""
+    from pyspark import java_gateway
+
+    def begun(command: list[str], **options: Any) -> Any:
+        before = options.get("preexec_fn")
+
+        def first() -> None:
+            kernel_sees_to_it(signal.SIGTERM)  # on which a JVM clears up
+            if before is not None:
+                before()
+
+        return Popen(command, **{**options, "preexec_fn": first})
+
+    java_gateway.Popen = begun
+    try:
+        yield
+    finally:
+        java_gateway.Popen = Popen
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:

@@ -111,6 +111,23 @@ def writes_nowhere(pid: int) -> bool:
         return False
 
 
+class Unpacked:
+    """What takes for ever to be unpacked in another process."""
+
+    def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
+        return _unpacking, ()
+
+
+def _unpacking() -> object:
+    os.write(2, b"unpacking\n")
+    threading.Event().wait()
+    return None
+
+
+def at_work(_given: object) -> None:
+    """What a worker does with it."""
+
+
 def at_work_elsewhere(begin: Callable[[], None] = workers.begin) -> None:
     """Set up a worker as on a system that is not Linux, and be at work for ever."""
     sys.platform = "another"

@@ -14,6 +14,7 @@ Processes are started afresh, not forked: libraries may have threads by then.
 import ctypes
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -22,6 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing.context import SpawnProcess
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NoReturn
 
 PR_SET_PDEATHSIG: Final = 1
@@ -89,7 +91,7 @@ def _silence() -> None:
 
 def _end_with(parent: int | None, gone: Callable[[], object]) -> None:
     """End when the parent does; `gone` returns once it has."""
-    if not _kernel_sees_to_it():
+    if not kernel_sees_to_it(signal.SIGKILL):
         threading.Thread(target=_wait, args=(gone,), daemon=True, name="lifeline").start()
     if os.name == "posix" and os.getppid() != parent:
         os._exit(ORPHANED)  # it went before the kernel was asked
@@ -101,12 +103,13 @@ def _wait(gone: Callable[[], object]) -> NoReturn:
     os._exit(ORPHANED)
 
 
-def _kernel_sees_to_it() -> bool:
-    """Have SIGKILL sent to this process when the thread that began it ends; Linux alone can."""
+def kernel_sees_to_it(number: int) -> bool:
+    """Have a signal sent to this process when the thread that began it ends; Linux alone can. What
+    the process becomes by `exec` keeps it so."""
     if sys.platform != "linux":
         return False
     try:
-        return bool(ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0)
+        return bool(ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number, 0, 0, 0) == 0)
     except (OSError, AttributeError):
         return False
 
@@ -125,7 +128,7 @@ def pool(
         processes,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_begin_then,
-        initargs=(set_up, words),
+        initargs=(_Later(set_up, words),),
     )
     try:
         yield executor
@@ -142,13 +145,37 @@ def pool(
 def process(target: Callable[..., None], *words: Any) -> SpawnProcess:
     """One process that runs a function; it has begun."""
     begun = multiprocessing.get_context("spawn").Process(
-        target=_begin_then, args=(target, words), daemon=True
+        target=_begin_then, args=(_Later(target, words),), daemon=True
     )
     begun.start()
     return begun
 
 
-def _begin_then(act: Callable[..., None] | None, words: tuple[Any, ...]) -> None:
+class _Later:
+    """What a process is to do. It travels packed: to unpack it imports what belongs to it, which
+    takes long, and until `begin` has been called a process does not end with its parent."""
+
+    def __init__(self, act: Callable[..., None] | None, words: tuple[Any, ...]) -> None:
+        self._what = (act, words)
+
+    def __reduce__(self) -> tuple[type["_Packed"], tuple[bytes]]:
+        return _Packed, (bytes(ForkingPickler.dumps(self._what)),)
+
+
+class _Packed:
+    """The same where it has arrived."""
+
+    def __init__(self, what: bytes) -> None:
+        self._what = what
+
+    def unpacked(self) -> tuple[Callable[..., None] | None, tuple[Any, ...]]:
+        """What is to be called, with what."""
+        found: tuple[Callable[..., None] | None, tuple[Any, ...]] = pickle.loads(self._what)
+        return found
+
+
+def _begin_then(later: _Packed) -> None:
     begin()
+    act, words = later.unpacked()
     if act is not None:
         act(*words)

@@ -93,6 +93,30 @@ os.wait()
 """
 
 
+BUSY = """\
+from tests.helpers_killing import Unpacked, at_work
+from sim.world import workers
+
+if __name__ == "__main__":
+    WORK
+"""
+A_POOL = """\
+with workers.pool(1, at_work, Unpacked()) as pool:
+        pool.submit(print).result()
+"""
+A_PROCESS = "workers.process(at_work, Unpacked()).join()"
+
+
+@pytest.mark.parametrize("work", [A_POOL, A_PROCESS], ids=["pool", "process"])
+def test_a_worker_that_is_slow_to_begin_ends_too(work: str) -> None:
+    """To import what a worker is given may take long; it has been set up before."""
+    with struck(program=("-c", BUSY.replace("WORK", work))) as parent:
+        assert parent.process.stderr is not None
+        assert parent.process.stderr.readline() == "unpacking\n"
+        ended = parent.end(SIGKILL)
+    assert (ended.code, ended.out) == (-SIGKILL, "")
+
+
 @pytest.mark.parametrize("text", [SPAWNS, FORKS], ids=["spawned", "forked"])
 def test_without_the_kernels_help_a_pipe_tells_that_the_parent_has_gone(
     text: str,
@@ -102,3 +126,33 @@ def test_without_the_kernels_help_a_pipe_tells_that_the_parent_has_gone(
         assert parent.process.stderr is not None
         assert parent.process.stderr.readline() == "at work\n"
         assert parent.end(SIGKILL) == (-SIGKILL, "", "")
+
+
+JAVA = """\
+#!/bin/sh
+case "$*" in
+    *launcher.Main*) printf '\\0\\n'; printf 'sleep\\0'; printf '100000\\0' ;;
+    *) exec sleep 100000 ;;
+esac
+"""
+BEGINS_SPARK = """\
+import os, sys
+os.environ["JAVA_HOME"] = sys.argv[1]
+from sim.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("number", [SIGKILL, SIGTERM, SIGINT])
+def test_a_jvm_that_has_just_begun_ends_too(number: int, tmp_path: Path) -> None:
+    """This one never comes to see that its stdin has ended."""
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin" / "java"
+    java.write_text(JAVA, "utf-8")
+    java.chmod(0o755)
+    (tmp_path / "release").write_text('JAVA_VERSION="21.0.1"\n', "utf-8")
+    (tmp_path / "h.jsonl").write_text("{}", "utf-8")
+    words = (str(tmp_path), "check", str(tmp_path / "h.jsonl"), "--master", "local[1]")
+    with struck(*words, program=("-c", BEGINS_SPARK)) as command:
+        until(lambda: bool(command.others("100000")), "a JVM", command.alive)
+        check(command, number)
