@@ -47,11 +47,14 @@ def execute(options: argparse.Namespace) -> int:
     with Progress(len(seeds)) as progress:
         rows = run_seeds(job(options, given, seeds), seeds, jobs=options.jobs, watch=progress.watch)
     result = report(options, given, seeds, settings, rows)
-    if options.out is not None:
-        folder.finish(options.out, documents.run(result))
-        result = result._replace(kept=folder.histories(options.out))
-    crashes(result.sum)
-    show(options, result)
+    try:
+        if options.out is not None:
+            folder.finish(options.out, documents.run(result))
+            result = result._replace(kept=folder.histories(options.out))
+    finally:  # a verdict is no less true where its summary cannot be kept
+        crashes(result.sum)
+        show(options, result)
+        sys.stdout.flush()
     return exit_code(options, result.sum)
 
 

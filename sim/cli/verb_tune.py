@@ -3,6 +3,7 @@
 import argparse
 import json
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,16 +48,26 @@ def execute(options: argparse.Namespace) -> int:
     found["command"] = command_of(options)
     found["more_seeds"] = more_seeds(options, found)
     found["provenance"] = provenance.of_program()
-    if options.out is not None:
-        save(options.out, found, advice, runs)
+    kept = None
+    try:
+        if options.out is not None:
+            save(options.out, found, advice, runs)
+            kept = options.out
+    finally:  # it took long, and is no less true where it cannot be kept
+        show(options, found, kept)
+        sys.stdout.flush()
+    return 0
+
+
+def show(options: argparse.Namespace, found: dict[str, Any], kept: str | None) -> None:
+    """Print the answer in the form that was asked for; `kept` is where it was written."""
     if options.output == "json":
         print(documents.text(found))
     else:
         from sim.cli import view_tune
         from sim.cli.words import console
 
-        view_tune.show(found, console(), options.out)
-    return 0
+        view_tune.show(found, console(), kept)
 
 
 def _advised(asked: Asked, options: argparse.Namespace) -> tuple[Advice, Runs]:

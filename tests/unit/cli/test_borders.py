@@ -11,8 +11,11 @@ import pytest
 from msgspec import structs
 
 from sim import sealed
+from sim.cli import folder, verb_tune
+from sim.files import WriteError
 from sim.history import codec
 from tests.unit.cli.command import ROOT, TINY, Done, ddlsim
+from tests.unit.cli.test_tune import small_delays
 
 DEEP = 100_000
 LIMITED = """\
@@ -226,6 +229,30 @@ def test_a_disk_without_room_for_a_picture(
     refused(with_little_room(*given), str(before), "free some space")
     assert before.read_text() == "what was there"
     assert names(tmp_path) == [before.name]
+
+
+def no_room(*_: object) -> None:
+    raise WriteError("x/f: cannot be written (No space left on device); free some space")
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_what_was_found_is_told_though_it_cannot_be_kept(
+    output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs may have taken hours."""
+    monkeypatch.setattr(folder, "finish", no_room)
+    monkeypatch.setattr(verb_tune, "save", no_room)
+    out = ("--output", output, "--out", str(tmp_path / "out"))
+    whole = ddlsim("run", "negative/reads_newer_rows", "--seed", "2", "--output", output)
+    done = ddlsim("run", "negative/reads_newer_rows", "--seed", "2", *out)
+    assert (done.code, done.err.count("\n"), "free some space" in done.err) == (2, 1, True)
+    assert (done.out, whole.code) == (whole.out, 1)
+    for name, made in (("_advised", (None, None)), ("document", {}), ("more_seeds", None)):
+        monkeypatch.setattr(verb_tune, name, lambda *_, made=made: made)
+    words = ("tune", "--delays", small_delays(tmp_path), "--output", "json")
+    done = ddlsim(*words, "--out", str(tmp_path / "o"))
+    assert (done.code, "free some space" in done.err) == (2, True)
+    assert json.loads(done.out)["command"].startswith("ddlsim tune")
 
 
 @pytest.mark.parametrize("room", [SMALL, ONE_TABLE])
