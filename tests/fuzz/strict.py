@@ -9,7 +9,11 @@ import re
 from typing import Any, Final
 
 TYPES: Final = ("invoke", "ok", "fail", "info")
-_TOKEN: Final = re.compile(r'\s*(?:;[^\n]*\n\s*)*([\[\]{}]|:[\w-]+|-?\d+|nil|"[^"\\]*"|,)')
+EVIDENCE: Final = ("type", "f", "value", "process", "index")
+"""What a verdict rests on; no other field of an entry is read, so damage to it changes nothing."""
+_TOKEN: Final = re.compile(
+    r'\s*(?:;[^\n]*\n\s*)*([\[\]{}]|:[\w-]+|-?\d+|nil|"[^"\\]*"|,|[A-Za-z][\w-]*)'
+)
 RECORDS: Final = frozenset(
     {
         "cluster",
@@ -20,6 +24,12 @@ RECORDS: Final = frozenset(
         "transaction_committed",
     }
 )
+
+
+class Symbol(str):
+    """A word of EDN that is no value of an operation."""
+
+    __slots__ = ()
 
 
 def jepsen(data: bytes) -> list[dict[str, Any]] | None:
@@ -85,13 +95,15 @@ def _form(tokens: list[str]) -> Any:
         return None
     if token.startswith(":"):
         return token[1:]
-    return token[1:-1] if token.startswith('"') else int(token)
+    if token.startswith('"'):
+        return token[1:-1]
+    return Symbol(token) if token[0].isalpha() else int(token)
 
 
 def _is_whole(entries: list[dict[str, Any]]) -> bool:
     """Nothing is missing between the first and the last entry; every answer has its question."""
-    indices = [one.get("index") for one in entries]
-    if any(index is not None for index in indices) and indices != list(range(len(entries))):
+    entries = _in_order(entries)
+    if any(_has_symbol(one.get(name)) for one in entries for name in EVIDENCE):
         return False
     asked: dict[int, Any] = {}
     for one in entries:
@@ -110,6 +122,25 @@ def _is_whole(entries: list[dict[str, Any]]) -> bool:
                 return False
             del asked[process]
     return True
+
+
+def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where entries have indices these are their order, wherever their lines stand."""
+    indices = [one.get("index") for one in entries]
+    if all(index is None for index in indices):
+        return entries
+    if any(type(index) is not int for index in indices):
+        raise ValueError(indices)
+    ordered = sorted(entries, key=lambda one: one["index"])
+    if [one["index"] for one in ordered] != list(range(len(ordered))):
+        raise ValueError(indices)
+    return ordered
+
+
+def _has_symbol(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_symbol, value))
+    return isinstance(value, Symbol)
 
 
 def _shape(value: Any) -> list[Any]:

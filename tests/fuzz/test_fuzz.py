@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from sim.history import codec
+from tests.fuzz import strict
 from tests.fuzz import trial as trials
 from tests.fuzz.formats import Format, formats
 from tests.fuzz.trial import given, trial
@@ -99,6 +100,30 @@ def test_an_ok_of_a_damaged_file_is_a_lie(
         assert of.judge(whole, file, 0) is not None
         file.write_bytes(whole)
         assert of.judge(whole, file, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "whole"),
+    [
+        # found by the fuzzer: what is damaged is nothing that a verdict rests on
+        (b"""; G1b
+{:type :invoke, :f :txn, :value [[:w 0 1] [:w 0 2]], :time 0, :process 0, :index 0}
+{:type :invoke, :f :txn, :value [[:r 0 nil]], :time 1000, :process 1, :index 1}
+{:type :ok, :f :txn, :value [[:w 0 1] [:w 0 2]], :time null, :process 0, :index 2}
+""", True),
+        (b"""{"type": "invoke", "f": "txn", "value": [["r", 0, null]], "process": 1, "index": 1}
+{"type": "invoke", "f": "txn", "value": [["append", 0, 1]], "process": 0, "index": 0}
+{"type": "fail", "f": "txn", "value": [["append", 0, 1]], "process": 0, "index": 2}
+""", True),
+        (b"{:type :invoke, :f :txn, :value [[:w 0 null]], :process 0, :index 0}\n", False),
+        (b"{:type :invoke, :f :txn, :value [[:w 0 1]], :process null, :index 0}\n", False),
+        (b"{:type invoke, :f :txn, :value [[:w 0 1]], :process 0, :index 0}\n", False),
+        (b"{:type :invoke, :f :txn, :value [[:w 0 1]], :process 0, :index null}\n", False),
+        (b"{:type :invoke, :f :txn, :value [[:w 0 1]], :process 0, :index 1}\n", False),
+    ],
+)  # fmt: skip
+def test_what_a_verdict_rests_on_is_whole_or_not(data: bytes, *, whole: bool) -> None:
+    assert (strict.jepsen(data) is not None) == whole
 
 
 @pytest.mark.parametrize("name", ["history", "parquet", "columns"])
