@@ -6,6 +6,7 @@ plans (our tables are small), Unix sockets between the JVM and Python, and `loca
 """
 
 import atexit
+import importlib
 import os
 import re
 import shutil
@@ -129,7 +130,7 @@ def begin(
 def _ending_with_us() -> Iterator[None]:
     """Have the JVM that PySpark begins end with this process from its first moment. By itself it
     sees that its stdin has ended, but not before it has started, which takes seconds."""
-    from pyspark import java_gateway
+    gateway: Any = importlib.import_module("pyspark.java_gateway")
 
     def begun(command: list[str], **options: Any) -> Any:
         before = options.get("preexec_fn")
@@ -141,11 +142,11 @@ def _ending_with_us() -> Iterator[None]:
 
         return Popen(command, **{**options, "preexec_fn": first})
 
-    java_gateway.Popen = begun
+    gateway.Popen = begun
     try:
         yield
     finally:
-        java_gateway.Popen = Popen
+        gateway.Popen = Popen
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from sim.checkers.backward import Backward
 from sim.checkers.case import Case, Transaction
-from sim.checkers.edges import as_use
-from sim.checkers.graph import Node, ddl_nodes, last_deletion, statement_nodes, wrote_before
+from sim.checkers.edges import Node, as_use
+from sim.checkers.graph import ddl_nodes, last_deletion, statement_nodes, wrote_before
 from sim.checkers.sessions import client_of
 from sim.checkers.statements import Name, built, meanings_of
 from sim.checkers.writes import Item, Writes, writes_of

@@ -163,7 +163,7 @@ class _Later:
 
 
 class _Packed:
-    """The same where it has arrived."""
+    """What to do, where it has arrived."""
 
     def __init__(self, what: bytes) -> None:
         self._what = what
@@ -174,7 +174,7 @@ class _Packed:
         return found
 
 
-def _begin_then(later: _Packed) -> None:
+def _begin_then(later: Any) -> None:  # a `_Later` that has arrived as a `_Packed`
     begin()
     act, words = later.unpacked()
     if act is not None:
