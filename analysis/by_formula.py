@@ -1,8 +1,8 @@
 """What the closed forms say of a cell: its numbers are read off the scenario that it ran.
 
-A scenario is found again through the sweep's own text in the provenance. Where that cannot be read
-here, or has what the formula has not (links of their own, loss, nodes with other settings), there
-is no closed form, and a figure shows the runs alone.
+A scenario is found again through the texts of the sweep and its scenarios in the provenance. Where
+they cannot be read, or have what the formula has not (links of their own, loss, nodes with other
+settings), there is no closed form, and a figure shows the runs alone.
 """
 
 from functools import cached_property
@@ -136,13 +136,17 @@ class World:
 
 
 def worlds(cells: Cells) -> dict[int, World]:
-    """The world of every cell by its number; empty where the sweep cannot be read again here."""
+    """The world of every cell by its number; empty where the sweep cannot be read again."""
     origin = cells.provenance
     name, text = origin.get("sweep"), origin.get("text")
     if not name or not text:
         return {}
     try:
-        sweep = read_sweep(text, name, directory=Path(name).parent)
+        scenarios = tuple(
+            read(one["text"], one["name"], overrides=one["overrides"])
+            for one in origin.get("scenarios", ())
+        )
+        sweep = read_sweep(text, name, directory=Path(name).parent, scenarios=scenarios or None)
         found = {each.number: each for each in grid.cells(sweep)}
     except ScenarioError:
         return {}
@@ -153,6 +157,17 @@ def worlds(cells: Cells) -> dict[int, World]:
             return {}
         known[cell.number] = World(read(own.text, own.name, overrides=own.overrides))
     return known
+
+
+def remark(cells: Cells, known: dict[int, World]) -> str:
+    """What a figure's note adds where there are no closed forms, for their scenarios are not known.
+
+    Empty where they are.
+    """
+    if known or not cells.cells:
+        return cells.note
+    sweep = cells.provenance.get("sweep", "the sweep")
+    return f"{cells.note}\nwithout closed forms: the scenarios of {sweep} cannot be read from here"
 
 
 def mu(cell: Cell) -> float:

@@ -55,12 +55,20 @@ STYLE: Final[Any] = {
 UNSAID: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 """What an SVG would say of itself: nothing, and least of all when it was made."""
 WIDTH_IN: Final = 7.0
+USUAL_NAME: Final = 22
+CHARACTER_IN: Final = 0.085
 
 
 def canvas(rows: int = 1, columns: int = 1, *, height_in: float = 3.0, **more: Any) -> Any:
     """A figure of this width with its axes, as `plt.subplots` gives them, but without a window."""
     figure = Figure(figsize=(WIDTH_IN, height_in * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def make_room(figure: Any, names: Sequence[str]) -> None:
+    """Make a figure wider by what its names are longer than usual; its panels keep their width."""
+    longest = max(map(len, names), default=0)
+    figure.set_figwidth(WIDTH_IN + CHARACTER_IN * max(longest - USUAL_NAME, 0))
 
 
 def styled() -> Any:

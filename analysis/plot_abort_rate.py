@@ -13,8 +13,8 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis import histogram
-from analysis.by_formula import World, worlds
-from analysis.cells import Cell, Cells, Estimate, Need
+from analysis.by_formula import World, remark, worlds
+from analysis.cells import Cell, Cells, CellsError, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, line, logarithmic, note
 from analysis.figure import figure, main
 from sim.units import US_PER_MS
@@ -35,10 +35,16 @@ def length_ms(cell: Cell) -> float:
 def changes_per_ms(cell: Cell, world: World | None) -> float:
     """The rate of schema changes while there was load, as measured.
 
-    Where the scenario cannot be read again here, all of the run counts as load.
+    Of a scenario without an end of its load all of the run counts. `CellsError` where the scenario
+    cannot be read again: it alone says how long there was load.
     """
+    if world is None:
+        raise CellsError(
+            "the figure needs the scenario of the sweep, which cannot be read from here; draw it "
+            "in the folder from which the sweep was run, or run the sweep again"
+        )
     changes = sum(row["schema_updates"] for row in cell.rows)
-    load_ms = None if world is None else world.scenario.table.run.load_ms
+    load_ms = world.scenario.table.run.load_ms
     if load_ms is not None:
         return float(changes / (load_ms * max(len(cell.rows), 1)))
     return float(changes / max(sum(row["simulated_us"] for row in cell.rows), 1) * US_PER_MS)
@@ -92,7 +98,7 @@ def draw(cells: Cells) -> Any:
     panel.margins(x=0.1)
     question = "How often does a schema change abort a transaction, by the transaction's length?"
     legend_above(drawn, panel, 1, question)
-    note(drawn, cells.note)
+    note(drawn, remark(cells, known))
     return drawn
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis.by_formula import worlds
+from analysis.by_formula import remark, worlds
 from analysis.cells import Cell, Cells, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, line, logarithmic, note
 from analysis.figure import figure, main
@@ -59,7 +59,7 @@ def draw(cells: Cells) -> Any:
     logarithmic(axes[0][1].yaxis)
     _by_formula(axes[0][1], cells.series(X)[0][1], rates)
     legend_above(drawn, axes[0][1], 3, "What is left of the goodput under many schema changes?")
-    note(drawn, cells.note)
+    note(drawn, remark(cells, known))
     return drawn
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.by_formula import World, wait_of, worlds
+from analysis.by_formula import World, remark, wait_of, worlds
 from analysis.cells import Cell, Cells, Estimate, Need, said
 from analysis.drawing import bracket, canvas, form, legend_above, line, note
 from analysis.figure import figure, main
@@ -68,7 +68,7 @@ def draw(cells: Cells) -> Any:
         if place >= 2:
             panel.set_xlabel(said(X))
     legend_above(drawn, axes[1][0], 4, "What does DD buy, and what does it cost?")
-    note(drawn, cells.note)
+    note(drawn, remark(cells, known))
     return drawn
 
 

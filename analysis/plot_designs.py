@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from analysis.cells import SAFETY, SAFETY_SAID, Cell, Cells, CellsError, Estimate
-from analysis.drawing import canvas, legend_above, note, point
+from analysis.drawing import canvas, legend_above, make_room, note, point
 from analysis.figure import figure, main
 
 CELLS_MOST: Final = 24
@@ -51,6 +51,7 @@ def draw(cells: Cells) -> Any:
         _on_line(unsafe, _percent(broken), line, hollow=hollow)
     labels = [", ".join([cell.design, *_values(cell, others)]) for cell in cells.cells]
     dml.set_yticks(range(len(labels)), labels)
+    make_room(drawn, labels)
     dml.invert_yaxis()
     for axis, title, unit in (
         (dml, "DML, p99", "ms"),

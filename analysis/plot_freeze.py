@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis.by_formula import World, worlds
+from analysis.by_formula import World, remark, worlds
 from analysis.cells import Cell, Cells, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, line, note
 from analysis.figure import figure, main
@@ -54,7 +54,7 @@ def draw(cells: Cells) -> Any:
         panel.set_xlabel("how long the learner lags (ms)")
         panel.set_ylim(bottom=0)
     legend_above(drawn, axes[0][1], 4, "What does a learner that lags cost, without any DDL?")
-    note(drawn, cells.note)
+    note(drawn, remark(cells, known))
     return drawn
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis.by_formula import World, worlds
+from analysis.by_formula import World, remark, worlds
 from analysis.cells import Cell, Cells, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, note, points
 from analysis.figure import figure, main
@@ -64,7 +64,7 @@ def draw(cells: Cells) -> Any:
         panel.set_yticks(range(0, 101, 20))
     axes[0][0].set_ylabel("runs with a missed own DDL (%)")
     legend_above(drawn, axes[0][0], 3, "Does a client see its acknowledged DDL on every node?")
-    note(drawn, cells.note)
+    note(drawn, remark(cells, known))
     return drawn
 
 

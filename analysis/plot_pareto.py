@@ -10,7 +10,7 @@ import sys
 from typing import Any, Final
 
 from analysis.cells import SAFETY, SAFETY_SAID, Cells, CellsError, Estimate
-from analysis.drawing import canvas, heading, key_of, logarithmic, note, point
+from analysis.drawing import canvas, heading, key_of, logarithmic, make_room, note, point
 from analysis.figure import figure, main
 from analysis.labels import Spot, name_points
 
@@ -51,6 +51,7 @@ def draw(cells: Cells) -> Any:
     aborts.set_xlim(left=0)
     aborts.set_yticks(range(len(spots)), [spot.name for spot in spots])
     aborts.invert_yaxis()
+    make_room(drawn, [spot.name for spot in spots])
     heading(drawn, "What does a design cost, and is it safe?")
     key_of(costs, (("safe in all runs", True), ("safety broken in some", False)))
     note(drawn, f"{SAFETY_SAID}; aborts: share of all attempts\n{cells.note}")

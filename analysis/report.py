@@ -162,9 +162,9 @@ def _line(cell: Cell, names: list[str]) -> Line:
         runs=cell.runs,
         committed=f"{committed:,}",
         aborts=_interval(cell.schema_aborts, scale=100),
-        wait=_interval(cell.quantile_ms("operation_wait_us", 0.99)),
+        wait=_wait(cell),
         dml=_interval(cell.quantile_ms("dml_latency_us", 0.99)),
-        ddl=_interval(cell.quantile_ms("ddl_latency_us", 0.99)),
+        ddl=_interval(cell.mean_ms("ddl_latency_us")),
         verdict=verdict,
         bad=bool(hits or crashed),
     )
@@ -180,6 +180,17 @@ def _interval(estimate: Estimate, scale: float = 1.0) -> str:
     if math.isnan(value):
         return "-"
     return f"{_plain(value)} ({_plain(low)} to {_plain(high)})"
+
+
+def _wait(cell: Cell) -> str:
+    """The 99th percentile of waits; where it is nothing, how many wait at all, or of none so."""
+    estimate = cell.quantile_ms("operation_wait_us", 0.99)
+    if any(estimate):
+        return _interval(estimate)
+    waiting = cell.share_above("operation_wait_us")
+    if not waiting.value:
+        return f"0 (none in {len(cell.rows)} runs)"
+    return f"0 (< {100 * waiting.high:.2g} % wait)"
 
 
 def _plain(value: float) -> str:

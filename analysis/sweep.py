@@ -5,6 +5,7 @@ below twenty seconds of work, and Spark on this machine beyond. How long the wor
 measured on a few runs that are thrown away.
 """
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -32,6 +33,8 @@ SPARK_FROM_S: Final = 20.0
 PILOT_S: Final = 1.0
 CHUNK_S: Final = 2.0
 CHUNK_MOST: Final = 64
+TEXTS_MOST: Final = 1 << 20
+"""Characters of scenarios that a table keeps."""
 
 
 class Options(Record, frozen=True):
@@ -96,6 +99,7 @@ def carry_out(
     origin = {**provenance.of_program(), "sweep": sweep.name, "text": sweep.text, "set": table.set}
     origin |= {"seeds": f"{sweep.seeds.start}..{sweep.seeds.stop - 1}", "title": table.title}
     origin["command"] = options.command
+    origin["scenarios"] = _texts(sweep)
     origin["judging"] = [
         *["--allow-outside"] * options.outside,
         *(word for load in options.loads for word in ("--load", load)),
@@ -123,6 +127,17 @@ def carry_out(
             limits=Limits(table.budget.time_s, table.budget.memory_mib),
         )
         return _Conductor(work, sweep.seeds, options, watcher, manifest, s).conduct(further)
+
+
+def _texts(sweep: Sweep) -> list[dict[str, Any]]:
+    """The scenarios with all that was read for them, so that figures are the same in any folder.
+
+    Nothing where they are large: then a figure looks for their files.
+    """
+    found = [
+        {"name": one.name, "text": one.text, "overrides": one.overrides} for one in sweep.scenarios
+    ]
+    return found if len(json.dumps(found)) <= TEXTS_MOST else []
 
 
 class _Conductor:

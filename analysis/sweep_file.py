@@ -91,10 +91,18 @@ def load_sweep(path: str, *, outside: bool = False) -> Sweep:
     return read_sweep(text, path, directory=file.parent, outside=outside)
 
 
-def read_sweep(text: str, name: str, *, directory: Path = Path(), outside: bool = False) -> Sweep:
+def read_sweep(
+    text: str,
+    name: str,
+    *,
+    directory: Path = Path(),
+    outside: bool = False,
+    scenarios: tuple[Scenario, ...] | None = None,
+) -> Sweep:
     """A sweep from its text; scenario files that it names are looked for in `directory`.
 
-    These may name files `outside` of their folders only where that is allowed.
+    These may name files `outside` of their folders only where that is allowed. Where `scenarios`
+    are given, they are those that the text names, and no file is looked for.
     """
     data = parse_toml(text, name)
     origin = Origin(name, text)
@@ -110,7 +118,8 @@ def read_sweep(text: str, name: str, *, directory: Path = Path(), outside: bool 
         name=name,
         text=text,
         table=table,
-        scenarios=tuple(
+        scenarios=scenarios
+        or tuple(
             _scenario(table, index, directory, origin, outside=outside)
             for index in range(len(table.scenarios))
         ),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.text import Text
 
 from analysis import figure, plot_designs
 from analysis.by_formula import worlds
@@ -16,6 +17,7 @@ from analysis.cells import SAFETY, Cell, Cells, CellsError, read
 from analysis.drawing import FORM, MARKERS, canvas, logarithmic, styled
 from sim.history import codec
 from tests.unit.analysis.cells import TINY
+from tests.unit.analysis.drawn import EVERYTHING, SCENARIO
 from tests.unit.analysis.test_cells import a_finding, a_row
 from tests.unit.cli.command import ROOT, ddlsim
 
@@ -158,6 +160,36 @@ def test_a_script_draws_what_the_command_draws(two: Path, history: Path, tmp_pat
         assert (done.returncode, done.stdout) == (0, f"{target}\n"), done.stderr
         figure.write(name, source, tmp_path / "other.svg")
         assert (tmp_path / "other.svg").read_bytes() == target.read_bytes()
+
+
+def test_a_figure_is_the_same_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed forms and rates over the load included, of a sweep named by a relative path."""
+    folder, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for each in (folder, elsewhere):
+        each.mkdir()
+    (folder / "scenario.toml").write_text(SCENARIO, "utf-8")
+    (folder / "sweep.toml").write_text(EVERYTHING, "utf-8")
+    monkeypatch.chdir(folder)
+    words = ["sweep.toml", "--out", "out", "--master", "none", "--jobs", "1"]
+    assert ddlsim("sweep", *words).code == 0
+    for name in ("abort_rate", "ddl_storm", "delay", "freeze", "own_ddl"):
+        monkeypatch.chdir(folder)
+        figure.write(name, folder / "out", folder / f"{name}.svg")
+        monkeypatch.chdir(elsewhere)
+        figure.write(name, folder / "out", elsewhere / f"{name}.svg")
+        assert (elsewhere / f"{name}.svg").read_bytes() == (folder / f"{name}.svg").read_bytes()
+
+
+def test_a_sweep_whose_scenarios_are_not_known_is_told(everything: Path) -> None:
+    """No closed form then, and no rate that would be another one."""
+    cells = read(everything)
+    del cells.provenance["text"]
+    said = [text.get_text() for text in figure.plots()["delay"].draw(cells).findobj(Text)]
+    assert any("without closed forms" in text for text in said)
+    with pytest.raises(CellsError, match="needs the scenario of the sweep"):
+        figure.plots()["abort_rate"].draw(cells)
 
 
 def test_designs_stand_one_below_the_other_with_what_the_rows_say(two: Path) -> None:
