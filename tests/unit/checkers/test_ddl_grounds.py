@@ -67,8 +67,8 @@ def test_what_is_called_missing_is_not_there(statement: Statement, found: int) -
 @pytest.mark.parametrize(
     ("statement", "found"),
     [
-        (CreateTable("t", (), (), "default"), 0),
-        (CreateTable("u", (), (), "default"), 1),
+        (CreateTable("t", (), ()), 0),
+        (CreateTable("u", (), ()), 1),
         (CreateView("u", "SELECT * FROM t", ("t",)), 1),
         (alter(AddColumn(V)), 0),
         (alter(AddColumn(W)), 1),
