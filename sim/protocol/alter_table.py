@@ -43,7 +43,7 @@ from sim.model.ddl import (
 )
 from sim.model.reasons import Reason
 from sim.model.schema import Column, ColumnType, Constraint, Table
-from sim.protocol.column_types import Misfit, convertible, fit, same_default
+from sim.protocol.column_types import Misfit, convertible, fit, fit_constant, same_default
 from sim.protocol.ddl_answers import NoOp, Refused, evolve, no_such_column, refuse, repeated
 
 IMPLICIT_KEY: Final = "__p_key"
@@ -98,7 +98,7 @@ def _new_column(spec: ColumnSpec, column_id: int, *, is_key: bool) -> Column | R
     """A column as it is created; key columns are NOT NULL without saying so."""
     if spec.computed and not is_key:
         return _computed(spec.name)
-    default = fit(spec.default, spec.type)
+    default = fit_constant(spec.default, spec.type)
     if isinstance(default, Misfit):
         return refuse(f"column {spec.name!r}: default {default.message}")
     nullable = spec.nullable and not is_key
@@ -213,7 +213,10 @@ def _alter_column(table: Table, action: AlterColumn, _: int) -> Change:
         return refuse(f"column {column.name!r} belongs to the primary key")
     if not convertible(column.type, new_type):
         return refuse(f"no conversion from {column.type} to {new_type}")
-    default = fit(action.default if action.sets_default else column.default, new_type)
+    if action.sets_default:
+        default = fit_constant(action.default, new_type)
+    else:
+        default = fit(column.default, new_type)
     if isinstance(default, Misfit):
         return refuse(f"column {column.name!r}: default {default.message}")
     after = evolve(column, type=new_type, nullable=nullable, default=default)

@@ -25,6 +25,7 @@ integers are unbounded in Python, and what a narrowing would do to a value that 
 modelled, because the rule that judges the narrowing does not look at values either.
 """
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
@@ -155,6 +156,45 @@ def fit(value: Value, column_type: ColumnType) -> Value | Misfit:
     if name == "VARBINARY" and len(str(value)) > 2 * length_of(column_type):
         return misfit
     return value if isinstance(value, str) else misfit
+
+
+def fit_constant(value: Value, column_type: ColumnType) -> Value | Misfit:
+    """`fit` of a constant that a statement gives: a date-time or UUID has to read as one."""
+    held = fit(value, column_type)
+    form = _FORMS.get(column_type.name)
+    if form is None or not isinstance(held, str):
+        return held
+    found = form.fullmatch(held)
+    if found is None or not _exists(**found.groupdict()):
+        return Misfit(f"{held!r} is not a value of {column_type}")
+    return held
+
+
+_DAY: Final = r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
+_CLOCK: Final = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.\d{1,9})?"
+_POINT: Final = re.compile(rf"{_DAY}(?:[ T]{_CLOCK})?Z?")
+_FORMS: Final = {
+    "DATE": re.compile(_DAY),
+    "TIME": re.compile(_CLOCK),
+    "TIMESTAMP": _POINT,
+    "TIMESTAMP WITH LOCAL TIME ZONE": _POINT,
+    "UUID": re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+}
+"""How constants of these types are written."""
+_MONTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def _exists(**parts: str | None) -> bool:
+    """Whether a day is in the calendar, of the years 1 to 9999, and a time on the clock."""
+    of = {name: int(part) for name, part in parts.items() if part is not None}
+    if "year" in of:
+        year, month, day = of["year"], of["month"], of["day"]
+        leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+        if not (year and 1 <= month <= len(_MONTHS) and 1 <= day <= _MONTHS[month - 1]):
+            return False
+        if (month, day) == (2, 29) and not leap:
+            return False
+    return of.get("hour", 0) < 24 and of.get("minute", 0) < 60 and of.get("second", 0) < 60
 
 
 def same_default(before: Column, after: Column) -> bool:

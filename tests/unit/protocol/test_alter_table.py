@@ -179,6 +179,9 @@ def test_an_action_that_changes_nothing_does_not_stop_the_others() -> None:
     assert len(change.changes) == 1
 
 
+ONE_UUID = "0123abcd-ffff-0000-ffff-abcdefabcdef"
+
+
 @pytest.mark.parametrize(
     ("column", "same", "other"),
     [
@@ -187,7 +190,8 @@ def test_an_action_that_changes_nothing_does_not_stop_the_others() -> None:
         ("v DECIMAL(5, 2) DEFAULT 1.5", "SET DEFAULT 1.50", "SET DEFAULT 1.51"),
         ("v TIME(3) DEFAULT TIME '12:00:00.5'", "SET DEFAULT TIME '12:00:00.500'",
          "SET DEFAULT TIME '12:00:00.05'"),
-        ("v UUID DEFAULT UUID 'ABCD'", "SET DEFAULT UUID 'abcd'", "SET DEFAULT UUID 'abcde'"),
+        (f"v UUID DEFAULT UUID '{ONE_UUID.upper()}'", f"SET DEFAULT UUID '{ONE_UUID}'",
+         f"SET DEFAULT UUID '{ONE_UUID.replace('3', '4')}'"),
         ("v INT", "DROP DEFAULT", "SET DEFAULT 0"),
     ],
 )  # fmt: skip

@@ -1,6 +1,8 @@
 """What types hold: the longest texts, the exact conversions, and the constants that fit."""
 
+from calendar import monthrange
 from decimal import Decimal
+from itertools import product
 
 import pytest
 
@@ -9,6 +11,7 @@ from sim.protocol.column_types import (
     Misfit,
     convertible,
     fit,
+    fit_constant,
     fits_as_text,
     longest_text,
     shown_as,
@@ -195,3 +198,39 @@ def test_only_text_columns_change_how_a_value_shows() -> None:
     assert shown_as(5, ColumnType("BIGINT")) == 5
     assert shown_as(value=True, column_type=varchar(9)) == "true"
     assert shown_as(2.5, varchar(9)) == "2.5"
+
+
+CONSTANTS = [
+    ("DATE", "2026-02-28", True),
+    ("DATE", "2026-02-30", False),
+    ("DATE", "x", False),
+    ("DATE", "0000-01-01", False),
+    ("DATE", "2026-00-01", False),
+    ("DATE", "2026-01-00", False),
+    ("DATE", "20260228", False),
+    ("TIME", "23:59:59.123456789", True),
+    ("TIME", "24:00:00", False),
+    ("TIMESTAMP", "2026-01-01 00:00:00", True),
+    ("TIMESTAMP", "2026-01-01T00:00:00.5", True),
+    ("TIMESTAMP", "2026-13-01 00:00:00", False),
+    ("TIMESTAMP", "", False),
+    (LOCAL, "2026-01-01 00:00:00.5Z", True),
+    (LOCAL, "now", False),
+    ("UUID", "01234567-89ab-CDEF-0123-456789abcdef", True),
+    ("UUID", "x", False),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "fits"), CONSTANTS)
+def test_a_constant_has_to_read_as_its_type(name: str, text: str, *, fits: bool) -> None:
+    assert (fit_constant(text, ColumnType(name)) == text) is fits
+    assert fit(text, ColumnType(name)) == text
+    assert fit_constant(None, ColumnType(name)) is None
+
+
+@pytest.mark.parametrize("year", [1, 1900, 2000, 2024, 2025, 2100, 9999])
+def test_the_days_that_read_are_those_of_the_calendar(year: int) -> None:
+    for month, day in product(range(14), range(33)):
+        text = f"{year:04}-{month:02}-{day:02}"
+        known = 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
+        assert (fit_constant(text, ColumnType("DATE")) == text) is known

@@ -112,6 +112,12 @@ MIGRATIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "rr",
         (),
     ),
+    (f"{U} ADD COLUMN a DATE DEFAULT 'x'; {U} ADD COLUMN a TIME DEFAULT TIME '25:00:00'", "rr", ()),
+    (
+        f"{U} ADD COLUMN a DATE DEFAULT DATE '2026-01-01'; {U} ALTER a SET DEFAULT '2026-02-30'",
+        "yr",
+        (),
+    ),
     (f"{U} ADD COLUMN a UUID DEFAULT rand_uuid", "r", ()),
     ("CREATE TABLE n (id UUID DEFAULT rand_uuid PRIMARY KEY, v INT)", "y", ()),
     ("CREATE TABLE n (id INT PRIMARY KEY, at TIMESTAMP DEFAULT CURRENT_TIMESTAMP)", "r", ()),
