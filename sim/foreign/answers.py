@@ -8,6 +8,7 @@ import re
 from typing import Any, Final
 
 import numpy as np
+import orjson
 
 from sim.columns.history import Array
 from sim.foreign.brief import hashable
@@ -42,6 +43,11 @@ def differing(entries: Entries, first: Array, last: Array) -> list[tuple[int, st
         if isinstance(one, bytes) and isinstance(other, bytes)
     ]
     same = set(_alike([asked[at] for at in raw], [told[at] for at in raw], raw))
+    same.update(
+        at
+        for at, (one, other) in enumerate(zip(asked, told, strict=True))
+        if isinstance(one, list) and isinstance(other, list) and _plainly_alike(one, other)
+    )
     both = enumerate(zip(asked, told, strict=True))
     left = [at for at, pair in both if at not in same and pair != (None, None)]
     ones, others = read([asked[at] for at in left]), read([told[at] for at in left])
@@ -70,6 +76,18 @@ def _alike(asked: list[bytes], told: list[bytes], places: list[int]) -> list[int
         return []
     both = zip(places, asked, told, without, strict=True)
     return [place for place, one, other, bare in both if one in (bare, other)]
+
+
+def _plainly_alike(asked: list[Any], told: list[Any]) -> bool:
+    """Whether ordinary operations are the same but for what was read; false where that is not sure.
+
+    Texts are compared, in which 1, 1.0, true and "1" differ.
+    """
+    try:
+        bare = [[name, key, None if name in _READS else value] for name, key, value in told]
+        return orjson.dumps(asked) == orjson.dumps(bare)
+    except (TypeError, ValueError):
+        return False
 
 
 def _read_early(asked: Any, told: Any) -> Any:

@@ -132,6 +132,20 @@ def test_an_answer_that_does_not_fit_the_invocation_is_trouble(answer: str, told
     assert any("history:2: asked for [[:append 1 1]" in note for note in verdict.notes)
 
 
+@pytest.mark.parametrize("answer", ["true", "1.0", '"1"', "[1]", "2", "null"])
+@pytest.mark.parametrize("place", ['"k", {}', '{}, "v"'])
+def test_an_answer_in_json_fits_only_if_it_is_the_same(place: str, answer: str) -> None:
+    asked, told = ([[*json.loads(f'["w", {place.format(one)}]')]] for one in ("1", answer))
+    other = [["w", "other", 1]]
+    types = (("invoke", asked), ("ok", told), ("invoke", other), ("ok", other))
+    text = "".join(
+        f"{json.dumps({'type': type_, 'process': 0, 'f': 'txn', 'value': value})}\n"
+        for type_, value in types
+    )
+    assert verdict_of(text).valid == "unknown"
+    assert verdict_of(text.replace(json.dumps(told), json.dumps(asked))).valid is True
+
+
 def test_the_same_answer_written_otherwise_fits() -> None:
     spaced = GOOD.replace("[[:append 1 1] [:r 2 []]]", "[[:append  1 1], [:r 2 [ ]]]")
     assert verdict_of(spaced).valid is True
