@@ -6,7 +6,7 @@ operation uses for it, that version stays: were it resolved anew, one transactio
 schemas of a table [110.req.1].
 
 A view is enlisted beside the table that it reads; changes of either concern the transaction
-[110.view].
+[110.view]. A view over no table or several is not read: joins are not modelled.
 """
 
 from typing import TYPE_CHECKING
@@ -33,6 +33,8 @@ def enlisted(
     passed: list[View] = []
     base: SchemaObject | None = found
     while isinstance(base, View):
+        if len(base.tables) != 1:
+            return Reason.TABLE_NOT_FOUND
         passed.append(base)
         base = snapshot.by_id(base.tables[0])
     if not isinstance(base, Table):

@@ -63,7 +63,7 @@ class Session(Stage):
         snapshot = self.catalog.latest()
         found = snapshot.by_name(name)
         while isinstance(found, View):
-            found = snapshot.by_id(found.tables[0])
+            found = snapshot.by_id(found.tables[0]) if found.tables else None
         return 0 if found is None else found.id
 
     def send(self, tx: str, action: str, key: Key = ODD, value: Any = None, **more: Any) -> Future:

@@ -217,6 +217,15 @@ def test_a_view_is_enlisted_beside_the_table_that_it_reads() -> None:
     assert committed.tables == ((3, 1, 1), (2, 1, 1), (1, 1, 1))
 
 
+@pytest.mark.parametrize("query", ["SELECT 1", "SELECT t.id FROM t JOIN u ON t.id = u.id"])
+def test_a_view_of_no_table_or_several_cannot_be_read(query: str) -> None:
+    made = (T, T.replace("TABLE t", "TABLE u"), f"CREATE VIEW x AS {query}")
+    session = Session(catalog_of(*((one, LONG_AGO_MS) for one in made)), partitions=1)
+    session.begin("t1")
+    assert reason_of(session.do("t1", "scan", None, table="x")) is Reason.TABLE_NOT_FOUND
+    assert session.of(Enlisted) == []
+
+
 def test_a_table_lies_in_the_partitions_of_its_zone() -> None:
     """Not in the default number."""
     zone = "CREATE ZONE z WITH PARTITIONS=5"
