@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from analysis.cells import Estimate
 
 SIZE_PT: Final = 8
+LISTED_MOST: Final = 10
+"""More names than this are no list beside a point: they are counted."""
 MARK_PX: Final = 13
 """Marks that are nearer than this touch each other."""
 HALF_PX: Final = 7
@@ -52,6 +54,8 @@ def name_points(axes: Any, spots: Sequence[Spot]) -> list[Any]:
         first = spots[group[0]]
         style = {"fontsize": SIZE_PT, "fontweight": "bold" if first.bold else "normal"}
         words = "\n".join(spots[at].name for at in group)
+        if len(group) > LISTED_MOST:
+            words = f"{len(group)} of {len(spots)}"
         measured = figure.text(0, 0, words, **style)
         size = measured.get_window_extent().size
         measured.remove()
