@@ -60,6 +60,13 @@ class Manifest(Record, frozen=True):
     provenance: dict[str, Any]
     rounds: tuple[Round, ...] = ()
     finished: bool = False
+    digest: str = ""
+
+
+def digest_of(manifest: Manifest) -> str:
+    """The SHA-256 of everything else in a manifest: what is to be run is read from it."""
+    text = msgspec.json.encode(structs.replace(manifest, digest=""), order="sorted")
+    return hashlib.sha256(text).hexdigest()
 
 
 def fingerprint(asked: Any) -> str:
@@ -153,6 +160,9 @@ def _manifest(path: Path, directory: str) -> Manifest | None:
     if found.writer != WRITER or found.format != FORMAT:
         what = f"was written by {found.writer}, format {found.format}"
         raise DirectoryError(f"--out {directory}: {what}; {OTHER}")
+    if found.digest != digest_of(found):
+        what = f"its {MANIFEST} is damaged (its content is not that of its digest)"
+        raise DirectoryError(f"--out {directory}: {what}; {OTHER}")
     return found
 
 
@@ -166,7 +176,8 @@ def load(directory: str) -> Manifest:
 
 def save(directory: str, manifest: Manifest) -> None:
     """Write the manifest, whole or not at all."""
-    document = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False)
+    whole = structs.replace(manifest, digest=digest_of(manifest))
+    document = json.dumps(msgspec.to_builtins(whole), indent=1, ensure_ascii=False)
     write_text(Path(directory, MANIFEST), document + "\n")
 
 

@@ -308,3 +308,23 @@ def test_bad_words_are_told_before_anything_is_made(tmp_path: Path) -> None:
         done = sweep(file, tmp_path / "out", *words)
         assert (done.code, told in done.err) == (2, True), done.err
     assert "no such file" in sweep("missing.toml", tmp_path / "out").err.lower()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"first_seed": 0', '"first_seed": 9223372036854775808'),
+        ('"first_seed": 0', '"first_seed": 1'),
+        ('"seeds": 1,', '"seeds": 2,'),
+    ],
+)
+def test_a_manifest_that_was_changed_is_refused(old: str, new: str, tmp_path: Path) -> None:
+    """Found by the fuzzer: what is to be run is read from it."""
+    words = ("sweep", sweep_file(tmp_path, 1), "--out", str(tmp_path / "o"), "--jobs", "1")
+    assert ddlsim(*words).code == 0
+    file = tmp_path / "o" / "sweep.json"
+    text = file.read_text("utf-8")
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new), "utf-8")
+    done = ddlsim(*words, "--resume")
+    assert (done.code, "its sweep.json is damaged" in done.err) == (2, True), done
