@@ -3,6 +3,10 @@
 One child runs a whole chunk of jobs and sends each row as it is done. If it dies or falls silent
 for longer than the budget, the job that it was at becomes a row, and a new child takes the rest. So
 the price is that of one fork a chunk. Where a system cannot fork, jobs run in this process.
+
+The parent looks at a child's memory and ends it beyond its budget; the child tells its own peak. A
+limit of the system alone would not do: CPython 3.11 may repeat an exception's handler for ever
+where there is no memory left to enter it. So that limit lies higher, for what grows between looks.
 """
 
 import gc
@@ -10,6 +14,7 @@ import os
 import pickle
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, Pipe
@@ -26,6 +31,10 @@ CAN_FORK: Final = hasattr(os, "fork")
 MIB: Final = 1 << 20
 OUT_OF_MEMORY: Final = 77
 """What a child exits with that has no memory left to say so otherwise."""
+LOOK_S: Final = 0.05
+"""Between two looks at a child's memory."""
+ROOM_MIB: Final = 256
+"""What the system's limit allows beyond the budget."""
 
 
 class Limits(Record, frozen=True):
@@ -68,18 +77,22 @@ def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
     """Rows from a new child, up to and with the one at which it was lost."""
     receiver, sender = Pipe(duplex=False)
     lifeline = Lifeline()
+    most = _most_memory(limits)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
         child = os.fork()
     if not child:
-        _serve(sender, lifeline, jobs, limits, acts)
+        _serve(sender, lifeline, jobs, limits, most, acts)
     lifeline.in_parent()
     sender.close()
     rows: list[R] = []
     ended = False
+    lost: Callable[[Limits], tuple[Loss, str]] = _late
     try:
         while len(rows) < len(jobs):
-            if not receiver.poll(limits.time_s):
+            silent = _silent(receiver, child, limits, most)
+            if silent is not None:
+                lost = silent
                 break
             found = pickle.loads(receiver.recv_bytes())
             if isinstance(found, WriteError):
@@ -94,24 +107,45 @@ def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
             os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
     if len(rows) < len(jobs):
-        lost = _death(status, limits) if ended else _late(limits)
-        rows.append(acts.lost(jobs[len(rows)], *lost))
+        why = _death(status, limits) if ended else lost(limits)
+        rows.append(acts.lost(jobs[len(rows)], *why))
     return rows
 
 
+def _silent(
+    receiver: Connection, child: int, limits: Limits, most: int | None
+) -> Callable[[Limits], tuple[Loss, str]] | None:
+    """None once the child says something or has ended; else which budget it has used up."""
+    if most is None:
+        return None if receiver.poll(limits.time_s) else _late
+    since = time.monotonic()
+    while not receiver.poll(LOOK_S):
+        if _memory(f"/proc/{child}/status", "VmSize") > most:
+            return _too_large
+        if limits.time_s is not None and time.monotonic() - since > limits.time_s:
+            return _late
+    return None
+
+
 def _serve(
-    sender: Connection, lifeline: Lifeline, jobs: Sequence[J], limits: Limits, acts: Acts[J, R]
+    sender: Connection,
+    lifeline: Lifeline,
+    jobs: Sequence[J],
+    limits: Limits,
+    most: int | None,
+    acts: Acts[J, R],
 ) -> NoReturn:
     """What the child does; it never returns, nor does anything of its parent's at its exit."""
     code = 1
     try:
         lifeline.in_child()
         gc.freeze()
-        _limit_memory(limits)
+        if most is not None:
+            _limit_memory(most)
         for job in jobs:
             row = acts.run(job)
-            if limits.memory_mib is not None and "MemoryError" in acts.error(row):
-                row = acts.lost(job, *_too_large(limits))
+            if most is not None:
+                _look_at_memory(most, acts.error(row))
             sender.send_bytes(pickle.dumps(row))
         code = 0
     except WriteError as error:
@@ -120,6 +154,12 @@ def _serve(
         code = OUT_OF_MEMORY
     finally:
         os._exit(code)
+
+
+def _look_at_memory(most: int, error: str) -> None:
+    """Raises MemoryError where a run went beyond it; the next one needs a child of its own."""
+    if _memory("/proc/self/status", "VmPeak") > most or "MemoryError" in error:
+        raise MemoryError
 
 
 def _late(limits: Limits) -> tuple[Loss, str]:
@@ -131,16 +171,30 @@ def _too_large(limits: Limits) -> tuple[Loss, str]:
     return "large", f"needs more than {limits.memory_mib} MiB"
 
 
-def _limit_memory(limits: Limits) -> None:
-    """Let the process have so much more memory than it has, where the system can do that."""
+def _most_memory(limits: Limits) -> int | None:
+    """Bytes of address space up to which a child may grow; None where nothing limits it."""
     if limits.memory_mib is None or sys.platform != "linux":
-        return
+        return None
+    return _memory("/proc/self/status", "VmSize") + limits.memory_mib * MIB
+
+
+def _memory(status: str, name: str) -> int:
+    """A figure of a process's status in bytes; 0 where it has ended."""
+    try:
+        with open(status, encoding="ascii") as file:
+            lines = file.read().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = next((line.split()[1] for line in lines if line.startswith(f"{name}:")), "0")
+    return int(found) * 1024
+
+
+def _limit_memory(most: int) -> None:
+    """Let the system refuse what grows far beyond the budget between two looks."""
     import resource
 
-    with open("/proc/self/statm", encoding="ascii") as file:
-        now = int(file.read().split()[0]) * resource.getpagesize()
-    most = now + limits.memory_mib * MIB
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    room = most + ROOM_MIB * MIB
+    resource.setrlimit(resource.RLIMIT_AS, (room, room))
 
 
 def _death(status: int, limits: Limits) -> tuple[Loss, str]:

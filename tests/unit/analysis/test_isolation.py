@@ -1,5 +1,6 @@
 """Runs that die, hang or eat all memory are rows, and the others are as if alone."""
 
+import contextlib
 import faulthandler
 import os
 import signal
@@ -76,6 +77,35 @@ def test_what_wants_too_much_memory_is_a_row() -> None:
     rows = rows_of(JOBS, Limits(memory_mib=600), eats)
     assert [row["outcome"] for row in rows] == ["ok", "crashed", "ok", "crashed", "ok", "ok"]
     assert rows[1]["error"] == rows[3]["error"] == "needs more than 600 MiB"
+
+
+def never_gives_up(job: Job) -> Row:
+    """As CPython 3.11 does where it has no memory left to enter an exception's handler."""
+    kept = []
+    while job.seed in (1, 2):
+        with contextlib.suppress(MemoryError):
+            kept.append(bytearray(1 << 20))
+    return run_job(job)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="limits memory on Linux only")
+def test_what_goes_on_without_memory_is_ended() -> None:
+    rows = rows_of(JOBS[:4], Limits(memory_mib=600), never_gives_up)
+    assert [row["outcome"] for row in rows] == ["ok", "crashed", "crashed", "ok"]
+    assert rows[1]["error"] == rows[2]["error"] == "needs more than 600 MiB"
+
+
+def takes_and_gives_back(job: Job) -> Row:
+    if job.seed == 1:
+        bytearray(700 << 20)
+    return run_job(job)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="limits memory on Linux only")
+def test_a_short_peak_counts_and_is_its_own_runs_alone() -> None:
+    rows = rows_of(JOBS[:4], Limits(memory_mib=600), takes_and_gives_back)
+    assert [row["outcome"] for row in rows] == ["ok", "crashed", "ok", "ok"]
+    assert rows[1]["error"] == "needs more than 600 MiB"
 
 
 def test_without_fork_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
