@@ -100,8 +100,7 @@ def claimed(directory: str, fresh: Manifest, *, resume: bool) -> Iterator[Manife
         manifest = found if found and len(found.rounds) > 1 else fresh
         if found:
             manifest = structs.replace(found, provenance=manifest.provenance)
-        save(directory, manifest)
-        yield manifest
+        yield save(directory, manifest)
 
 
 def _check_place(path: Path, directory: str) -> None:
@@ -174,11 +173,12 @@ def load(directory: str) -> Manifest:
     return found
 
 
-def save(directory: str, manifest: Manifest) -> None:
-    """Write the manifest, whole or not at all."""
+def save(directory: str, manifest: Manifest) -> Manifest:
+    """Write the manifest, whole or not at all, and return it with its digest."""
     whole = structs.replace(manifest, digest=digest_of(manifest))
     document = json.dumps(msgspec.to_builtins(whole), indent=1, ensure_ascii=False)
     write_text(Path(directory, MANIFEST), document + "\n")
+    return whole
 
 
 # --- what is done ---------------------------------------------------------------------------------

@@ -133,9 +133,10 @@ def pool(
     try:
         yield executor
     except BaseException as error:
-        executor.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
             child.kill()
+        # its thread is waited for here: at the interpreter's exit both would close its pipe
+        executor.shutdown(cancel_futures=True)
         if isinstance(error, BrokenProcessPool):
             raise ProcessDiedError from None
         raise

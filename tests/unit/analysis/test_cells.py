@@ -146,7 +146,7 @@ def test_two_axes_of_one_kind_are_told() -> None:
 
 def test_the_note_tells_how_many_runs_there_were() -> None:
     cells = Cells([a_cell(0, dd_ms=5), a_cell(1, dd_ms=6)], {"version": "9"})
-    assert cells.note == "4 runs of s, 2 seeds a cell; bands and bars: 95 % over seeds; ddlsim 9"
+    assert cells.note == "4 runs of s, 2 seeds a cell; ddlsim 9; bands and bars: 95 % over seeds"
 
 
 def test_labels_say_symbols_and_units() -> None:
