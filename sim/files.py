@@ -29,7 +29,7 @@ results (tune.json, sweep.json, summary.json)."""
 MEASURED_MOST: Final = 2_048 * MIB
 """Bytes of a file of measurements, packed or unpacked."""
 HISTORY_MOST: Final = 65_536 * MIB
-"""Bytes of a history, whoever wrote it, packed or unpacked."""
+"""Bytes of a history, native or foreign, packed or unpacked."""
 KINDS: Final = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",

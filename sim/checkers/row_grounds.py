@@ -4,8 +4,8 @@ COLUMN_NOT_FOUND: an operation named a column that its table's enlisted version 
 row that a client was to write does not fit that version. KEY_EXISTS: an insert found a row of its
 own transaction's, or one that had been committed.
 
-What operations name is told by `Named` events; a history of a version that did not tell it yet has
-no grounds to judge the first two by, and they are counted as not judged.
+`Named` events record what operations name. A history of an earlier version has none of them, so the
+first two reasons cannot be judged in it and are counted as not judged.
 """
 
 from collections.abc import Iterator

@@ -158,7 +158,7 @@ def _found(history: Transactions, workload: str, model: Model) -> Found:
     inferred = found.inferred
     if history.cut and any(one.type == "garbage-read" for one in inferred.findings):
         inferred.open.append(
-            "values that nobody wrote were read; entries that are lost may have written them"
+            "values that no entry wrote were read; entries that are lost may have written them"
         )
         inferred.findings = [one for one in inferred.findings if one.type != "garbage-read"]
     if history.untimed and model.level:

@@ -2,7 +2,7 @@
 
 A version can be read until the next one is written, and never again. So a transaction may come next
 if all that must precede it has come, if it read what is there now, and if none is still to read
-what it overwrites. One that only reads, or whose writes nobody reads, can as well come at once: it
+what it overwrites. One that only reads, or whose writes are not read, can as well come at once: it
 takes nothing from the others. Of the rest the one that is wanted soonest is taken, and where that
 ends in nothing the last choice is made otherwise. (Wing and Gong, "Testing and Verifying Concurrent
 Objects", JPDC 1993; Lowe, "Testing for Linearizability", CCPE 2017.)
@@ -137,7 +137,7 @@ class _Search:
             self._now[self._key[version]] = version
 
     def _deadlines(self, registers: Registers, end: Array) -> list[int]:
-        """By when each event has to come: its own end, or that of whoever reads what it wrote."""
+        """By when each event has to come: its own end, or that of a reader of what it wrote."""
         wanted = end.copy()
         count = len(registers.history)
         wr = compact(registers.wr(), count)
@@ -173,7 +173,7 @@ class _Search:
         return True
 
     def _ready(self) -> list[int]:
-        """Who may come next, who is wanted soonest first; only one if it takes nothing away."""
+        """Events that may come next, by deadline; only one if it takes nothing from the others."""
         found: list[int] = []
         until = self._end[self._by_end.next[self._by_end.end]]
         nodes, left = self._by_begin, self._left
@@ -246,8 +246,8 @@ class _Search:
 def _between(known: Edges, nodes: Array, count: int, *, apart: bool) -> tuple[Array, Array]:
     """Known orders as pairs of events.
 
-    Who depends on another starts after its commit; an anti-dependency leads to a commit after its
-    start.
+    A transaction that depends on another starts after its commit; an anti-dependency leads to a
+    commit after its start.
     """
     source, target = known.source.astype(np.int64), known.target.astype(np.int64)
     if not apart:

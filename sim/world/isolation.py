@@ -87,12 +87,11 @@ def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
     sender.close()
     rows: list[R] = []
     ended = False
-    lost: Callable[[Limits], tuple[Loss, str]] = _late
+    lost: tuple[Loss, str] | None = None
     try:
         while len(rows) < len(jobs):
-            silent = _silent(receiver, child, limits, most)
-            if silent is not None:
-                lost = silent
+            lost = _over_budget(receiver, child, limits, most)
+            if lost is not None:
                 break
             found = pickle.loads(receiver.recv_bytes())
             if isinstance(found, WriteError):
@@ -107,23 +106,22 @@ def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
             os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
     if len(rows) < len(jobs):
-        why = _death(status, limits) if ended else lost(limits)
-        rows.append(acts.lost(jobs[len(rows)], *why))
+        rows.append(acts.lost(jobs[len(rows)], *(lost or _death(status, limits))))
     return rows
 
 
-def _silent(
+def _over_budget(
     receiver: Connection, child: int, limits: Limits, most: int | None
-) -> Callable[[Limits], tuple[Loss, str]] | None:
-    """None once the child says something or has ended; else which budget it has used up."""
+) -> tuple[Loss, str] | None:
+    """Wait until the child has sent a row or has ended: None; else the budget that it used up."""
     if most is None:
-        return None if receiver.poll(limits.time_s) else _late
+        return None if receiver.poll(limits.time_s) else _late(limits)
     since = time.monotonic()
     while not receiver.poll(LOOK_S):
         if _memory(f"/proc/{child}/status", "VmSize") > most:
-            return _too_large
+            return _too_large(limits)
         if limits.time_s is not None and time.monotonic() - since > limits.time_s:
-            return _late
+            return _late(limits)
     return None
 
 

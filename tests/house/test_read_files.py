@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.tree import ROOT, parsed
+from tests.house.tree import ROOT, nodes_of_product
 
 READERS = frozenset({"read_text", "read_bytes"})
 LOOKS = frozenset({"unfit"})
@@ -25,13 +25,9 @@ ALLOWED = {
 
 def unlooked(root: Path) -> Iterator[str]:
     """Functions that read a whole file and do not look at it first."""
-    for path in sorted([*(root / "sim").rglob("*.py"), *(root / "analysis").rglob("*.py")]):
-        name = path.relative_to(root).as_posix()
-        if name in ALLOWED:
-            continue
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.FunctionDef) and _reads(node) and not _looks(node):
-                yield f"{name}:{node.lineno} {node.name}"
+    for name, node in nodes_of_product(root, ALLOWED):
+        if isinstance(node, ast.FunctionDef) and _reads(node) and not _looks(node):
+            yield f"{name}:{node.lineno} {node.name}"
 
 
 def _called(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.tree import ROOT, parsed
+from tests.house.tree import ROOT, nodes_of_product
 
 WRITERS = frozenset({"write_text", "write_bytes", "write_table", "ParquetWriter"})
 READERS = frozenset({"read_table", "read_row_group", "ParquetFile"})
@@ -25,13 +25,9 @@ ALLOWED = {
 
 def writes(root: Path) -> Iterator[str]:
     """Calls that write a file, or read Parquet without its digest, outside of the places for it."""
-    for path in sorted([*(root / "sim").rglob("*.py"), *(root / "analysis").rglob("*.py")]):
-        name = path.relative_to(root).as_posix()
-        if name in ALLOWED:
-            continue
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.Call) and _writes(node):
-                yield f"{name}:{node.lineno}"
+    for name, node in nodes_of_product(root, ALLOWED):
+        if isinstance(node, ast.Call) and _writes(node):
+            yield f"{name}:{node.lineno}"
 
 
 def _writes(call: ast.Call) -> bool:

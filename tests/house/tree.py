@@ -3,7 +3,7 @@
 import ast
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,6 +19,14 @@ def committed(root: Path) -> list[Path]:
         listed = ""
     files = [root / name for name in listed.split("\0") if name] or list(_walk(root))
     return sorted(path for path in files if path.is_file())
+
+
+def nodes_of_product(root: Path, allowed: Container[str]) -> Iterator[tuple[str, ast.AST]]:
+    """Every node of the product's modules with the file's name, without the allowed files."""
+    for path in sorted([*(root / "sim").rglob("*.py"), *(root / "analysis").rglob("*.py")]):
+        name = path.relative_to(root).as_posix()
+        if name not in allowed:
+            yield from ((name, node) for node in ast.walk(parsed(path)))
 
 
 def _walk(root: Path) -> Iterator[Path]:
