@@ -1,0 +1,16 @@
+"""Fingerprint, verdict and exit codes of every shipped scenario are those of `shipped.txt`."""
+
+import pytest
+
+from sim.world.shipped import shipped
+from tests.scenarios.shipped import listed, now
+
+
+def test_the_list_names_every_scenario() -> None:
+    assert sorted(listed()) == sorted(shipped())
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_scenario_comes_to_its_line(name: str) -> None:
+    """Two runs of one tree agree, and so do two trees that mean the same."""
+    assert now(name) == listed()[name]
