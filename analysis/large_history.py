@@ -8,6 +8,7 @@ isolation the judge in memory knows one more certificate; there only its name ma
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -277,6 +278,4 @@ def _renumbered(found: Anomaly, numbers: Array) -> Anomaly:
         Step(int(numbers[one.source]), int(numbers[one.target]), one.edge, one.because)
         for one in found.steps
     )
-    return Anomaly(
-        found.type, tuple(int(numbers[tx]) for tx in found.txns), steps, found.explanation
-    )
+    return replace(found, txns=tuple(int(numbers[tx]) for tx in found.txns), steps=steps)

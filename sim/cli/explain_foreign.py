@@ -54,13 +54,12 @@ def _drawn(one: Foreign, file: str) -> str:
 
 def argument_of(cycle: dict[str, Any]) -> Argument:
     """A cycle of the document as what is drawn: what each did, and why each edge is there."""
-    did = dict(line.split(" = ", 1) for line in cycle["explanation"].splitlines() if " = " in line)
     steps = tuple(
         Step(one["from"], one["to"], "T", one["edge"], one["because"]) for one in cycle["steps"]
     )
     parties = tuple(
         Party(
-            one.source, is_ddl=False, did=did.get(one.source, ""), node=None, client=None,
+            one.source, is_ddl=False, did=cycle["did"].get(one.source, ""), node=None, client=None,
             begins_ms=None, ends_ms=None, stamps={},
         )
         for one in steps

@@ -25,13 +25,15 @@ class Anomaly:
     """Something that a model forbids; `txns` are numbers of transactions, first the smallest.
 
     `type` is the field's name for it (`G1a`, `G-single-realtime`, `schema-G-single`). `steps` are
-    empty where it is no cycle.
+    empty where it is no cycle. `did` is what each of `txns` did, in words; empty where the history
+    does not tell.
     """
 
     type: str
     txns: tuple[int, ...]
     steps: tuple[Step, ...]
     explanation: str
+    did: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Verdict:
                 {
                     "type": one.type,
                     "txns": [call(number) for number in one.txns],
+                    "did": dict(zip(map(call, one.txns), one.did, strict=False)),
                     "steps": [
                         {
                             "from": call(step.source),

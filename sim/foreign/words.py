@@ -36,17 +36,18 @@ class Words:
                 f"component of {', '.join(map(name, cycle.txns))}",
             )  # fmt: skip
         steps = tuple(self._step(link) for link in cycle.links)
-        said = f"{self._let(cycle.txns)}\n{contradiction(steps, name)}"
-        return Anomaly(cycle.type, cycle.txns, steps, said)
+        return self._told(cycle, steps, contradiction(steps, name))
 
     def finding(self, finding: Finding) -> Anomaly:
         """What is no cycle."""
-        said = f"{self._let(finding.txns)}\n{finding.said}"
-        return Anomaly(finding.type, finding.txns, (), said)
+        return self._told(finding, (), finding.said)
 
-    def _let(self, txns: tuple[int, ...]) -> str:
-        """What the transactions did, one a line."""
-        return "\n".join(f"{self._history.name(tx)} = {self.transaction(tx)}" for tx in txns)
+    def _told(self, what: Cycle | Finding, steps: tuple[Step, ...], said: str) -> Anomaly:
+        """An anomaly; its explanation begins with what the transactions did, one a line."""
+        did = tuple(map(self.transaction, what.txns))
+        names = map(self._history.name, what.txns)
+        lines = [f"{name} = {each}" for name, each in zip(names, did, strict=True)]
+        return Anomaly(what.type, what.txns, steps, "\n".join([*lines, said]), did)
 
     def transaction(self, number: int) -> str:
         """The operations of a transaction, its process and its line."""
