@@ -9,7 +9,7 @@ looks every millisecond, so that nothing here can share a fault with the real ad
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from inspect import iscoroutine
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sim.kernel.loop import Future, Loop, Timer
 from sim.model.hlc import HybridClock
@@ -34,6 +34,7 @@ from sim.strategies.iep import IEP
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp, timestamp
 from tests.schemas import install, statement
 
+Result = TypeVar("Result")
 T = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
 ADD = "ALTER TABLE t ADD COLUMN w INT"
 DROP = "ALTER TABLE t DROP COLUMN v"
@@ -54,6 +55,15 @@ def settings(**changes: Any) -> Settings:
         "election_timeout_ms": 1_000_000,
     }
     return Settings(**(numbers | changes))
+
+
+def without_wait(work: Coroutine[Any, None, Result]) -> Result:
+    """What a coroutine comes to that has nothing to wait for; fails if it waits."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]  # what the coroutine returns
+    raise AssertionError(f"{work} waits")
 
 
 class Sent(NamedTuple):

@@ -4,8 +4,7 @@ IEP-98 rejects both, and for what they cost: one node that does not answer holds
 or the DDL for good.
 """
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import Built, NoOp, Refused, build
@@ -18,23 +17,15 @@ if TYPE_CHECKING:
     from sim.protocol.schema_sync import SchemaSync
 
 
-def behind_a_barrier(
-    sync: "SchemaSync", op_ts: Timestamp
-) -> Snapshot | Coroutine[Any, Any, Snapshot]:
+async def behind_a_barrier(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
     """The schema at Top, once no barrier is up; whoever waits keeps the timestamp that it has.
 
     A node that has opened has merged a clock that is beyond the activation, so what it stamps from
     then on is on the new schema.
     """
-    if sync.barriers is None or sync.barriers.is_open:
-        return sync.catalog.at(op_ts)
-    return _once_open(sync, op_ts)
-
-
-async def _once_open(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
-    assert sync.barriers is not None, sync.node.name
-    sync.node.probe("barrier-met")
-    await sync.barriers.opens()
+    if sync.barriers is not None and not sync.barriers.is_open:
+        sync.node.probe("barrier-met")
+        await sync.barriers.opens()
     return sync.catalog.at(op_ts)
 
 

@@ -7,14 +7,24 @@ log, so that a replica that has applied it knows everything of the partition up 
 the row otherwise.
 """
 
+from typing import Any, Generic, TypeVar
+
 from sim.model.ops import Key
 from sim.model.reasons import Reason
 from sim.model.records import Record
 from sim.protocol.ids import Place, Tuple, TxId
+from sim.protocol.partition_state import Outcome
+from sim.protocol.state_machine import BusyType
 from sim.units import MAX_TIMESTAMP, Timestamp
 
+R_co = TypeVar("R_co", covariant=True)
 
-class WriteIntent(Record, frozen=True):
+
+class Command(Record, Generic[R_co], frozen=True):
+    """A command; `R_co` is what it comes to where it is applied."""
+
+
+class WriteIntent(Command[Reason | None], frozen=True):
     """Leave a write intent."""
 
     tx: TxId
@@ -28,7 +38,7 @@ class WriteIntent(Record, frozen=True):
     catalog_version: int
 
 
-class FullWrite(Record, frozen=True):
+class FullWrite(Command[Timestamp | Reason | BusyType], frozen=True):
     """Write and commit in one step, at the leader's stamp: the one-phase path.
 
     `tables` go into the history: (object id, version I, version at the stamp). `expires_ts` is the
@@ -48,7 +58,7 @@ class FullWrite(Record, frozen=True):
     expires_ts: Timestamp = MAX_TIMESTAMP
 
 
-class FinishTx(Record, frozen=True):
+class FinishTx(Command[Outcome], frozen=True):
     """Store a transaction's outcome at its commit partition, unless one is stored already.
 
     `commit_ts` None is an abort; `by_recovery`: of a transaction whose coordinator seemed gone;
@@ -63,35 +73,32 @@ class FinishTx(Record, frozen=True):
     reason: Reason | None = None
 
 
-class CleanUp(Record, frozen=True):
+class CleanUp(Command[None], frozen=True):
     """The transaction has ended: turn its intents into committed versions, or drop them."""
 
     tx: TxId
     commit_ts: Timestamp | None
 
 
-class Cleaned(Record, frozen=True):
+class Cleaned(Command[None], frozen=True):
     """Every participant of a finished transaction has cleaned up."""
 
     tx: TxId
 
 
-class PrimaryChange(Record, frozen=True):
+class PrimaryChange(Command[None], frozen=True):
     """A node is to be primary from `lease_start` on: earlier tokens are worth nothing after it."""
 
     lease_start: Timestamp
     holder: str
 
 
-class SafeTimeSync(Record, frozen=True):
+class SafeTimeSync(Command[None], frozen=True):
     """Nothing but its stamp."""
-
-
-Command = WriteIntent | FullWrite | FinishTx | CleanUp | Cleaned | PrimaryChange | SafeTimeSync
 
 
 class StampedCommand(Record, frozen=True):
     """A command as it stands in the log, under its leader's stamp."""
 
     safe_ts: Timestamp
-    command: Command
+    command: Command[Any]

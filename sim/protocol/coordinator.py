@@ -14,9 +14,7 @@ Any failure ends the transaction: its intents are dropped, its locks released, a
 a code that tells whether to retry [110.flow.7].
 """
 
-from collections.abc import Coroutine
 from itertools import count
-from types import CoroutineType
 from typing import Any, Final
 
 import msgspec
@@ -105,14 +103,15 @@ class Coordinator(Marking):
         )
         return Answer(self.node.clock.now())
 
-    def operate(self, sender: str, request: ClientOperation) -> Reply | Coroutine[Any, Any, Reply]:
+    async def operate(self, sender: str, request: ClientOperation) -> Reply:
         """One operation, in a transaction of its own or in the client's."""
         del sender
         self._merge(request.session_ts)
         if request.implicit:
-            return self._operate_implicitly(request)
+            return await self._operate_implicitly(request)
+        tx: Transaction | Reason
         if request.begins:
-            tx: Any = self._begin(
+            tx = self._begin(
                 request.tx,
                 implicit=False,
                 read_only=request.read_only,
@@ -123,7 +122,7 @@ class Coordinator(Marking):
         if type(tx) is Reason:
             return self.refusal(tx)
         assert type(tx) is Transaction, tx
-        return self._operate(tx, request)
+        return await self._operate(tx, request)
 
     async def commit(self, sender: str, request: ClientCommit) -> Answer | Refusal:
         """Commit the client's transaction."""
@@ -234,9 +233,7 @@ class Coordinator(Marking):
         """Enlist the table, run the operation under its version; a refusal ends the transaction."""
         tx.outstanding += 1
         tx.does(request.action, metadata=request.metadata or bool(request.columns))
-        enlistment = self.strategy.enlist(self, tx, request.table, request.op)
-        if type(enlistment) is CoroutineType:
-            enlistment = await enlistment
+        enlistment = await self.strategy.enlist(self, tx, request.table, request.op)
         reply = self._judge_request(tx, request, enlistment)
         if reply is None:
             assert type(enlistment) is Enlistment, enlistment

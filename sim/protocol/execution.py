@@ -5,7 +5,6 @@ operation runs under [110.flow.5] [110.fwd.2]. A row written under a newer schem
 reader [110.back].
 """
 
-from types import CoroutineType
 from typing import Any, NamedTuple
 
 from sim.history.event import Cells
@@ -15,14 +14,15 @@ from sim.model.ports import Node
 from sim.model.reasons import Reason
 from sim.model.schema import Table
 from sim.protocol.commands import FullWrite, WriteIntent
-from sim.protocol.hosted import BUSY, Hosted
-from sim.protocol.hosting import Hosting
+from sim.protocol.hosted import Hosted
+from sim.protocol.hosting import Hosting, Submission
 from sim.protocol.ids import TxId
 from sim.protocol.messages import Operate, Operated
 from sim.protocol.partition_state import Intent
 from sim.protocol.replica_messages import AreReplicated, Replicated
 from sim.protocol.rows import decode, upgrade
 from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.state_machine import BusyType
 from sim.protocol.strategy import Strategy
 from sim.units import MAX_TIMESTAMP, Micros, Timestamp
 
@@ -209,14 +209,14 @@ class Executor:
             request.commit_place,
             0 if hosted.group.is_alone else self.sync.catalog.at(op_ts).version,
         )
-        result = self.hosting.submitted(hosted, command)
-        if type(result) is CoroutineType:
+        submitted = self.hosting.submit(hosted, command)
+        if isinstance(submitted, Submission):
             hosted.pending[key] = Intent(
                 tx, request.op, op_ts, table.version, request.row, request.commit_place
             )
-            node.spawn(self._report(coordinator, hosted, command, result))
+            node.spawn(self._report(coordinator, hosted, command, submitted))
             return Operated(node.clock.now(), op_ts, None, (), replicated=False)
-        return Operated(node.clock.now(), op_ts, result)
+        return Operated(node.clock.now(), op_ts, submitted.result)
 
     def told_again(self, request: Operate, hosted: Hosted, op_ts: Timestamp) -> Operated | None:
         """What a copy of a write's message hears: it may be the only answer that arrives.
@@ -232,10 +232,14 @@ class Executor:
         return Operated(self.node.clock.now(), op_ts, None, (), replicated=stored)
 
     async def _report(
-        self, coordinator: str, hosted: Hosted, command: WriteIntent, replicated: Any
+        self,
+        coordinator: str,
+        hosted: Hosted,
+        command: WriteIntent,
+        submission: Submission[Reason | None],
     ) -> None:
         """Tell the coordinator once the write is in the log for good, or never will be."""
-        reason = await replicated
+        reason = await self.hosting.result_of(submission)
         pending = hosted.pending.get(command.key)
         if pending is not None and pending.tx == command.tx and pending.op == command.op:
             del hosted.pending[command.key]
@@ -278,18 +282,13 @@ class Executor:
         now = self.node.watch.now_us
         write = OnePhase(coordinator, request, hosted, op_ts, table, command, now)
         answered = await self.committed_at_once(write)
-        if answered is None:
-            late: Any = self.strategy.leader_is_late(self, write)
-            answered = await late if type(late) is CoroutineType else late
-        return answered
+        return answered or await self.strategy.leader_is_late(self, write)
 
     async def committed_at_once(self, write: OnePhase) -> Operated | None:
         """Run a one-phase write through the log; None where the leader is late."""
         node = self.node
-        result = self.hosting.submitted(write.hosted, write.command)
-        if type(result) is CoroutineType:
-            result = await result
-        if result is BUSY:
+        result = await self.hosting.run(write.hosted, write.command)
+        if isinstance(result, BusyType):
             return None
         if isinstance(result, Reason):
             return Operated(node.clock.now(), write.op_ts, result)

@@ -1,13 +1,11 @@
 """The default flows: the sequences of waits that the IEPs prescribe, as coroutines.
 
 Each is the default of one field of `Strategy`. A design that waits for something else, or does it
-in another order, brings its own coroutine over the same parts. What is asked for at every operation
-gives its result at once where there is nothing to wait for.
+in another order, brings its own coroutine over the same parts.
 """
 
-from collections.abc import Callable, Coroutine
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from sim.model.reasons import Reason
 from sim.protocol.catalog import Snapshot
@@ -33,20 +31,11 @@ Building = Callable[[Snapshot], Built | NoOp | Refused]
 """What a statement comes to on the newest schema that a node knows."""
 
 
-def wait_then_look_up(
-    sync: "SchemaSync", op_ts: Timestamp
-) -> Snapshot | Coroutine[Any, Any, Snapshot]:
-    """Wait until this node's metadata is complete for Top, then look up at Top [98.flow.3].
-
-    Most of the time it is complete already; then the snapshot comes at once.
-    """
-    settings, strategy = sync.node.settings, sync.strategy
-    delay_ms = settings.delay_duration_ms
-    delay_ms = min(delay_ms, sync.delay_bound_ms)
-    complete_ts = strategy.completeness_ts(op_ts, delay_ms, settings.max_clock_skew_ms)
-    lookup_ts = strategy.lookup_ts(op_ts, delay_ms)
+async def wait_then_look_up(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
+    """Wait until this node's metadata is complete for Top, then look up at Top [98.flow.3]."""
+    complete_ts, lookup_ts = sync.needed_for(op_ts)
     if sync.safe_time < complete_ts:
-        return look_up_once_complete(sync, complete_ts, lookup_ts)
+        await sync.safe_time_reaches(complete_ts)
     return sync.catalog.at(lookup_ts)
 
 
@@ -59,9 +48,7 @@ async def metadata_is_complete(change: "SchemaChange", asked_ts: Timestamp) -> N
     know activates later than now [98.own].
     """
     sync = change.sync
-    settings, strategy = change.node.settings, change.strategy
-    delay_ms = min(settings.delay_duration_ms, sync.delay_bound_ms)
-    complete_ts = strategy.completeness_ts(asked_ts, delay_ms, settings.max_clock_skew_ms)
+    complete_ts, _ = sync.needed_for(asked_ts)
     if sync.safe_time < complete_ts:
         change.node.probe("statement-awaits-metadata")
         await sync.safe_time_reaches(complete_ts)
@@ -72,18 +59,10 @@ async def whatever_is_known(change: "SchemaChange", asked_ts: Timestamp) -> None
     del change, asked_ts
 
 
-def what_is_known(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
+async def what_is_known(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
     """The newest schema that this node has heard of, whatever Top is: no timestamps at all."""
     del op_ts
     return sync.catalog.latest()
-
-
-async def look_up_once_complete(
-    sync: "SchemaSync", complete_ts: Timestamp, lookup_ts: Timestamp
-) -> Snapshot:
-    """The part of `wait_then_look_up` that takes time."""
-    await sync.safe_time_reaches(complete_ts)
-    return sync.catalog.at(lookup_ts)
 
 
 async def replicate_wait_acknowledge(
@@ -165,16 +144,16 @@ def allowed(strategy: "Strategy", built: Built | NoOp | Refused) -> Built | NoOp
     return built
 
 
-def enlist_once(
+async def enlist_once(
     coordinator: "Coordinator", tx: "Transaction", name: str, op: str
-) -> "Enlistment | Coroutine[Any, Any, Enlistment | Reason]":
+) -> "Enlistment | Reason":
     """Fix tableEnlistSV at the table's first use, once per table and transaction [110.flow.2-4].
 
     The transaction keeps a map from names to what they meant at first, so that a name means the
     same table for its whole life [110.simple]; a table that it knows under another name keeps the
     version that it was enlisted with.
     """
-    return tx.by_name.get(name) or enlist_at_first_use(coordinator, tx, name, op)
+    return tx.by_name.get(name) or await enlist_at_first_use(coordinator, tx, name, op)
 
 
 async def enlist_at_first_use(
@@ -215,12 +194,10 @@ async def schema_at_commit_ts(
     tables: list[tuple[int, int, int]] = []
     for enlistment in tx.by_id.values():
         object_id, initial = enlistment.object_id, enlistment.version
-        found = sync.look_up(commit_ts, tx.id.label, None, "commit", object_id)
-        if type(found) is CoroutineType:
-            try:
-                found = await found
-            except MetadataLateError:
-                return Reason.METADATA_LATE, ()
+        try:
+            found = await sync.object_at(commit_ts, tx.id.label, None, "commit", object_id)
+        except MetadataLateError:
+            return Reason.METADATA_LATE, ()
         current = 0 if found is None else found.version
         tables.append((object_id, initial, current))
         if current != initial and verdict is None:
@@ -236,20 +213,20 @@ def schema_at_the_stamp(
     The partition's leader must know the schema at its stamp now, since it cannot wait between the
     stamp and the log; None if it does not.
     """
-    settings, strategy = sync.node.settings, sync.strategy
-    delay_ms = min(settings.delay_duration_ms, sync.delay_bound_ms)
-    if sync.safe_time < strategy.completeness_ts(stamp, delay_ms, settings.max_clock_skew_ms):
+    complete_ts, lookup_ts = sync.needed_for(stamp)
+    if sync.safe_time < complete_ts:
         return None
     verdict: Reason | None = None
     tables: list[tuple[int, int, int]] = []
-    lookup_ts = strategy.lookup_ts(stamp, delay_ms)
+    now = sync.node.watch.now_us
     for object_id, initial, _ in command.tables:
         found = sync.catalog.at(lookup_ts).by_id(object_id)
         current = 0 if found is None else found.version
-        sync.record_resolved(command.tx.label, command.op, "commit", object_id, stamp, current)
+        tx, op = command.tx.label, command.op
+        sync.record_resolved(tx, op, "commit", None, object_id, stamp, current, now)
         tables.append((object_id, initial, current))
         if current != initial and verdict is None:
-            verdict = strategy.check_commit(sync.catalog.steps(object_id, initial, lookup_ts))
+            verdict = sync.strategy.check_commit(sync.catalog.steps(object_id, initial, lookup_ts))
     return verdict, tuple(tables)
 
 
@@ -261,7 +238,7 @@ def schema_on_arrival(
     return None, command.tables
 
 
-def write_in_two_phases(executor: "Executor", write: "OnePhase") -> "Operated":
+async def write_in_two_phases(executor: "Executor", write: "OnePhase") -> "Operated":
     """Where the leader does not know the schema at its stamp, the write becomes an intent."""
     return executor.leave_intent(write)
 

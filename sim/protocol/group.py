@@ -20,9 +20,8 @@ from sim.history.world_events import (
 )
 from sim.model.ports import Future, Node, Timer
 from sim.protocol.group_timers import Timed
-from sim.protocol.not_leader import NOT_LEADER
 from sim.protocol.raft import AppendEntries, InstallSnapshot, Member, RaftLog, TimeoutNow
-from sim.protocol.state_machine import Pending, StateMachine, disk_name
+from sim.protocol.state_machine import NOT_LEADER, Applied, Pending, StateMachine, disk_name
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp
 
 
@@ -121,8 +120,8 @@ class Group(Timed):
             self._arm_resend()
         return index
 
-    def proposed(self, command: Any) -> Any:
-        """Propose at the leader: the result where it is applied at once, else a `Pending`."""
+    def proposed(self, command: Any) -> Applied[Any] | Pending:
+        """Propose at the leader; a group of one over a disk that takes no time applies it now."""
         log = self._log
         through = self.is_alone and log.applied == log.base_index + len(log.entries)
         if through and not self.node.disk_delay_us and not self._busy:
@@ -135,11 +134,11 @@ class Group(Timed):
                 # each copy of the state costs more than the last: one per doubling is enough
                 behind = log.base_index + 2 * self.node.settings.snapshot_entries
                 self._compact_at = max(behind, 2 * index)
-            return result
+            return Applied(result)
         index = self.propose(command)
         applied, result = self._last_result
         if applied == index:
-            return result
+            return Applied(result)
         waiting: Future[Any] = self.node.future()
         self._waiting[index] = waiting
         return Pending(waiting)

@@ -9,8 +9,8 @@ from typing import Any
 
 from sim.history.world_events import LeaderSteppedDown
 from sim.model.ports import Future, Node, Timer
-from sim.protocol.not_leader import NOT_LEADER
 from sim.protocol.raft import Member
+from sim.protocol.state_machine import NOT_LEADER
 from sim.units import US_PER_MS, Micros
 
 

@@ -1,6 +1,6 @@
 """A replica on a node: its group's member, its machine, and what only a primary has."""
 
-from typing import Any, Final
+from typing import Any
 
 from sim.model.ports import Future
 from sim.protocol.group import Group
@@ -9,16 +9,6 @@ from sim.protocol.leases import Lease
 from sim.protocol.partition import Partition
 from sim.protocol.partition_state import Intent
 from sim.units import Timestamp
-
-
-class BusyType:
-    """The type of `BUSY`."""
-
-    __slots__ = ()
-
-
-BUSY: Final = BusyType()
-"""What a one-phase write comes to whose leader does not know the schema at its stamp yet."""
 
 
 class Hosted:

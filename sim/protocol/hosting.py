@@ -10,26 +10,42 @@ and then; a group of one needs none, since there is nobody to tell.
 """
 
 from heapq import heappop, heappush
-from types import CoroutineType
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from sim.model.ports import NO_REPLY, Future, Node
 from sim.model.reasons import Reason
-from sim.protocol.commands import FullWrite, PrimaryChange, SafeTimeSync, StampedCommand
+from sim.protocol.commands import (
+    Command,
+    FullWrite,
+    PrimaryChange,
+    SafeTimeSync,
+    StampedCommand,
+)
 from sim.protocol.group import Group
-from sim.protocol.hosted import BUSY, BusyType, Hosted
+from sim.protocol.hosted import Hosted
 from sim.protocol.ids import Place
 from sim.protocol.leases import Lease, Leases
-from sim.protocol.not_leader import NOT_LEADER
 from sim.protocol.partition import Partition
 from sim.protocol.patience import patience
 from sim.protocol.placement import Placement
 from sim.protocol.raft import Member
 from sim.protocol.replica_messages import PartitionRaft, PartitionSubmit, PartitionSubmitted
 from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.state_machine import Pending
+from sim.protocol.state_machine import BUSY, NOT_LEADER, Applied, BusyType, Pending
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
+
+R = TypeVar("R")
+ELSEWHERE: Applied[object] = Applied(NOT_LEADER)
+"""What comes of a command where another node leads, or none."""
+
+
+class Submission(NamedTuple, Generic[R]):
+    """A command whose result is not known yet, and what came of it at this node."""
+
+    hosted: Hosted
+    command: Command[R]
+    attempt: Applied[object] | Pending
 
 
 class Hosting:
@@ -144,49 +160,47 @@ class Hosting:
 
     # --- commands ---------------------------------------------------------------------------------
 
-    def submitted(self, hosted: Hosted, command: Any) -> Any:
-        """Run a command through the group: its result at once, or a coroutine that comes to it."""
-        if hosted.is_alone and hosted.group.is_leader and type(command) is not FullWrite:
-            group = hosted.group
-            stamp = self._stamp(self.node.clock, group.last_stamp)
-            result = group.proposed(StampedCommand(stamp, command))
-            if type(result) is not Pending:
-                return result
-            return self._submitted_later(hosted, command, result)
-        if hosted.group.is_leader:
-            result = self._propose(hosted, command)
-            if type(result) is not Pending:
-                return result
-            return self._submitted_later(hosted, command, result)
-        return self._submitted_later(hosted, command, NOT_LEADER)
+    async def run(self, hosted: Hosted, command: Command[R]) -> R:
+        """Run a command through the group; its result, however long that takes."""
+        submitted = self.submit(hosted, command)
+        if isinstance(submitted, Applied):
+            return submitted.result
+        return await self.result_of(submitted)
 
-    async def _submitted_later(self, hosted: Hosted, command: Any, result: Any) -> Any:
+    def submit(self, hosted: Hosted, command: Command[R]) -> Applied[R] | Submission[R]:
+        """Begin to run a command: its result, or what `result_of` has to be awaited for."""
+        attempt = self._propose(hosted, command) if hosted.group.is_leader else ELSEWHERE
+        if isinstance(attempt, Applied) and attempt is not ELSEWHERE:
+            return cast("Applied[R]", attempt)  # what the partition gives for such a command
+        return Submission(hosted, command, attempt)
+
+    async def result_of(self, submission: Submission[R]) -> R:
         """Wait for the result; where there is none, ask whoever leads now, until there is one.
 
         The first request goes out at once; what was refused rests before it is sent again.
         """
-        node, group = self.node, hosted.group
-        asked = 0
+        node, (hosted, command, attempt) = self.node, submission
+        group, asked = hosted.group, 0
         doubtful = refused = False
         self._submissions += 1
         number = self._submissions
         while True:
-            if type(result) is Pending:
-                result = await result.future
+            if isinstance(attempt, Pending):
+                result = await attempt.future
                 doubtful = refused = True  # appended, and perhaps replaced
-            if result is BUSY and not doubtful:
-                return BUSY
-            if result is not NOT_LEADER and result is not BUSY:
-                return result
+            else:
+                result = attempt.result
+            if result is not NOT_LEADER and (result is not BUSY or not doubtful):
+                return cast("R", result)
             if refused:
                 await node.sleep(node.settings.retry_us)
             refused = True
             if group.is_leader:
-                result = self._propose(hosted, command)
+                attempt = self._propose(hosted, command)
                 continue
             to = group.leader or group.voters[asked % len(group.voters)]
             asked += 1
-            result = NOT_LEADER
+            attempt = ELSEWHERE
             if to == node.name:  # not yet, or no longer
                 continue
             request = PartitionSubmit(node.clock.now(), hosted.place, command, number)
@@ -194,25 +208,25 @@ class Hosting:
             if reply is NO_REPLY:  # that has taken long enough
                 doubtful, refused = True, False
                 continue
-            result = await self._told(hosted, reply)
+            attempt = await self._told(hosted, reply)
 
-    async def _told(self, hosted: Hosted, reply: PartitionSubmitted) -> Any:
+    async def _told(self, hosted: Hosted, reply: PartitionSubmitted) -> Applied[object]:
         """What the leader's reply comes to, once this replica has applied it too."""
         self.node.clock.update(reply.sent_ts)
         if reply.done:
             await self.safe_time_reaches(hosted, reply.stamp)
-            return reply.result
+            return Applied(reply.result)
         self.node.probe("partition-submit-repeated")
-        return BUSY if reply.result is BUSY else NOT_LEADER
+        return Applied(BUSY) if reply.result is BUSY else ELSEWHERE
 
-    def _propose(self, hosted: Hosted, command: Any) -> Any:
-        """Stamp and append at the leader; the result, `BUSY`, or what is to be waited for."""
+    def _propose(self, hosted: Hosted, command: Command[Any]) -> Applied[object] | Pending:
+        """Stamp and append at the leader; a one-phase write may be refused, or find it `BUSY`."""
         group = hosted.group
-        stamp = self.strategy.partition_stamp(self.node.clock, group.last_stamp)
+        stamp = self._stamp(self.node.clock, group.last_stamp)
         if type(command) is FullWrite:
             validated = self._validated(hosted, command, stamp)
             if not isinstance(validated, FullWrite):
-                return validated
+                return Applied(validated)
             command = validated
         hosted.stamped_us = self.node.watch.now_us
         return group.proposed(StampedCommand(stamp, command))
@@ -261,12 +275,14 @@ class Hosting:
             return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
         before = hosted.group.last_stamp
         copy = self._in_flight.get((sender, request.number))
-        result = copy or self._propose(hosted, request.command)
+        attempt = copy or self._propose(hosted, request.command)
         stamp = hosted.group.last_stamp
-        if type(result) is Pending:
-            self._in_flight[sender, request.number] = result
-            result = await result.future
+        if isinstance(attempt, Pending):
+            self._in_flight[sender, request.number] = attempt
+            result = await attempt.future
             self._in_flight.pop((sender, request.number), None)
+        else:
+            result = attempt.result
         if result is NOT_LEADER or result is BUSY:
             return PartitionSubmitted(node.clock.now(), done=False, result=result)
         if copy is None and stamp == before:  # refused before it was appended
@@ -280,9 +296,7 @@ class Hosting:
         hosted = self.at(place)
         if hosted is None or not self.leases.is_of_this_life(start_ts):
             return False
-        change = self.submitted(hosted, PrimaryChange(start_ts, self.node.name))
-        if type(change) is CoroutineType:
-            await change
+        await self.run(hosted, PrimaryChange(start_ts, self.node.name))
         while hosted.machine.lease_start < start_ts:
             await self.safe_time_reaches(hosted, Timestamp(hosted.machine.safe_ts + 1))
         return True

@@ -4,8 +4,7 @@ A lock that is refused (wait-die) is tried again a few times before the operatio
 in the way for long may have lost its coordinator; somebody has to ask.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
 
 from sim.history.events import LockWaited
 from sim.model.ports import Future, Node, Timer
@@ -42,28 +41,15 @@ class LockWaits:
         self._has_ended = has_ended
         self._suspect = suspect
 
-    def locked(self, request: Operate) -> Reason | Awaitable[Reason | None] | None:
-        """Get the operation's locks, or the reason why not; at once where they are free."""
-        wanted = locks_of(request)
-        for place, (resource, mode) in enumerate(wanted):
+    async def locked(self, request: Operate) -> Reason | None:
+        """Acquire the operation's locks in order: None once it has all of them, else why not."""
+        waited = False
+        for resource, mode in locks_of(request):
+            if waited and self._has_ended(request):
+                return Reason.TX_FINISHED
             answer = self.locks.acquire(request.tx, resource, mode)
             if answer is not True:
-                return self._locked_later(request, wanted[place:], answer)
-        return None
-
-    async def _locked_later(
-        self,
-        request: Operate,
-        wanted: tuple[tuple[Resource, int], ...],
-        answer: Any,
-    ) -> Reason | None:
-        """The locks from the first one on that was not free."""
-        for place, (resource, mode) in enumerate(wanted):
-            if place:
-                if self._has_ended(request):
-                    return Reason.TX_FINISHED
-                answer = self.locks.acquire(request.tx, resource, mode)
-            if answer is not True:
+                waited = True
                 reason = await self._wait_for(request, resource, mode, answer=answer)
                 if reason is not None:
                     return reason

@@ -10,15 +10,13 @@ stores an abort unless an outcome is stored. Recovery only ever aborts: a coordi
 wanted to commit is told so.
 """
 
-from types import CoroutineType
 from typing import Any
 
-from sim.model.ports import Node
-from sim.model.reasons import Reason
+from sim.model.ports import Future, Node
 from sim.protocol.commands import Cleaned as CleanedCommand
 from sim.protocol.commands import CleanUp, FinishTx
 from sim.protocol.hosted import Hosted
-from sim.protocol.hosting import Hosting
+from sim.protocol.hosting import Hosting, Submission
 from sim.protocol.ids import Place, TxId
 from sim.protocol.leases import Leases
 from sim.protocol.locks import LockTable
@@ -87,7 +85,7 @@ class Participant(Recovery):
 
     # --- the commit point -------------------------------------------------------------------------
 
-    def finish(self, sender: str, request: Finish) -> Any:
+    async def finish(self, sender: str, request: Finish) -> Finished | NotPrimary:
         """Store the outcome, the commit point; clean up here and, in the background, elsewhere.
 
         A finish that is sent again finds the outcome stored and changes nothing.
@@ -102,8 +100,9 @@ class Participant(Recovery):
         if known is not None:
             return self._told(known)
         if request.validate:
-            return self._validate_and_finish(request, hosted)
-        return self._store(request, hosted, request.commit_ts)
+            return await self._validate_and_finish(request, hosted)
+        command = FinishTx(request.tx, request.commit_ts, request.participants, request.tables)
+        return await self._store(hosted, command)
 
     async def _validate_and_finish(self, request: Finish, hosted: Hosted) -> Finished:
         """Judge the schema here, where the outcome is stored (Apache Ignite 3)."""
@@ -111,34 +110,14 @@ class Participant(Recovery):
         assert validate is not None, "nobody asked for it"
         reason, tables = await validate(self.hosting.sync, request)
         commit_ts = request.commit_ts if reason is None else None
-        stored = self._store(request, hosted, commit_ts, tables, reason)
-        finished: Finished = await stored if type(stored) is CoroutineType else stored
+        command = FinishTx(request.tx, commit_ts, request.participants, tables, reason=reason)
+        finished = await self._store(hosted, command)
         return Finished(finished.sent_ts, finished.commit_ts, finished.reason, tables)
 
-    def _store(
-        self,
-        request: Finish,
-        hosted: Hosted,
-        commit_ts: Timestamp | None,
-        tables: tuple[tuple[int, int, int], ...] | None = None,
-        reason: Reason | None = None,
-    ) -> Any:
-        command = FinishTx(
-            request.tx,
-            commit_ts,
-            request.participants,
-            request.tables if tables is None else tables,
-            reason=reason,
-        )
-        outcome = self.hosting.submitted(hosted, command)
-        if type(outcome) is CoroutineType:
-            return self._once_stored(hosted, request.tx, outcome)
-        self._spread(hosted, request.tx, outcome)
-        return self._told(outcome)
-
-    async def _once_stored(self, hosted: Hosted, tx: TxId, stored: Any) -> Finished:
-        outcome = await stored
-        self._spread(hosted, tx, outcome)
+    async def _store(self, hosted: Hosted, command: FinishTx) -> Finished:
+        """Run the command through the commit partition's group; tell what is stored there then."""
+        outcome = await self.hosting.run(hosted, command)
+        self._spread(hosted, command.tx, outcome)
         return self._told(outcome)
 
     def _told(self, outcome: Outcome) -> Finished:
@@ -160,9 +139,9 @@ class Participant(Recovery):
         if not elsewhere and not here:
             self.release(tx)
             return
-        cleaned = self.clean_here_at_once(tx, commit_ts, here)
-        if cleaned is not None or elsewhere:
-            self.node.spawn(self._spread_later(hosted, tx, commit_ts, elsewhere, cleaned))
+        cleaning = self._begin_cleaning(tx, commit_ts, here)
+        if cleaning or elsewhere:
+            self.node.spawn(self._spread_later(hosted, tx, commit_ts, elsewhere, cleaning))
         elif here:
             self._forget(hosted, tx)
 
@@ -172,10 +151,9 @@ class Participant(Recovery):
         tx: TxId,
         commit_ts: Timestamp | None,
         elsewhere: list[Place],
-        cleaned: Any,
+        cleaning: list[Future[None]],
     ) -> None:
-        if cleaned is not None:
-            await cleaned
+        await self._end_cleaning(tx, cleaning)
         if elsewhere:
             await self.clean_up_at(elsewhere, tx, commit_ts)
         self._forget(hosted, tx)
@@ -185,9 +163,9 @@ class Participant(Recovery):
         if hosted.is_alone:  # nor would anybody else ever be primary
             hosted.machine.uncleaned.pop(tx, None)
             return
-        result = self.hosting.submitted(hosted, CleanedCommand(tx))
-        if type(result) is CoroutineType:
-            self.node.spawn(result)
+        submitted = self.hosting.submit(hosted, CleanedCommand(tx))
+        if isinstance(submitted, Submission):
+            self.node.spawn(self.hosting.result_of(submitted))
 
     def resume(self, place: Place) -> None:
         """A new primary goes on telling participants what became of their transactions."""
@@ -231,48 +209,41 @@ class Participant(Recovery):
             holders.setdefault(self._holder(place), []).append(place)
         return list(holders.items())
 
-    def clean_up(self, sender: str, request: Cleanup) -> Any:
+    async def clean_up(self, sender: str, request: Cleanup) -> Cleaned:
         """Another node's word that a transaction has ended."""
         del sender
         self.node.clock.update(request.sent_ts)
-        cleaned = self.clean_here_at_once(request.tx, request.commit_ts, request.places)
-        if cleaned is not None:
-            return self._once_cleaned(cleaned)
+        await self.clean_here(request.tx, request.commit_ts, request.places)
         return Cleaned(self.node.clock.now())
-
-    async def _once_cleaned(self, cleaned: Any) -> Cleaned:
-        await cleaned
-        return Cleaned(self.node.clock.now())
-
-    def clean_here_at_once(
-        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
-    ) -> Any:
-        """See to the intents, then release the locks; a coroutine where that takes time."""
-        waits: list[Any] | None = None
-        for place in places:
-            hosted = self.hosting.at(place)
-            if hosted is None or tx in hosted.machine.ended:
-                continue
-            result = self.hosting.submitted(hosted, CleanUp(tx, commit_ts))
-            if type(result) is CoroutineType:
-                waits = [*(waits or ()), begun(self.node, result)]
-        if waits is not None:
-            return self._release_after(tx, waits)
-        self.release(tx)
-        return None
 
     async def clean_here(
         self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
     ) -> None:
-        """The same for who has time."""
-        cleaned = self.clean_here_at_once(tx, commit_ts, places)
-        if cleaned is not None:
-            await cleaned
+        """See to the intents of a transaction that has ended, then release its locks."""
+        await self._end_cleaning(tx, self._begin_cleaning(tx, commit_ts, places))
 
-    async def _release_after(self, tx: TxId, waits: list[Any]) -> None:
-        for wait in waits:
-            await wait
-        self.release(tx)
+    def _begin_cleaning(
+        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
+    ) -> list[Future[None]]:
+        """Submit the clean-ups, and release the locks if all are applied; what is still to come."""
+        cleaning: list[Future[None]] = []
+        for place in places:
+            hosted = self.hosting.at(place)
+            if hosted is None or tx in hosted.machine.ended:
+                continue
+            submitted = self.hosting.submit(hosted, CleanUp(tx, commit_ts))
+            if isinstance(submitted, Submission):
+                cleaning.append(begun(self.node, self.hosting.result_of(submitted)))
+        if not cleaning:
+            self.release(tx)
+        return cleaning
+
+    async def _end_cleaning(self, tx: TxId, cleaning: list[Future[None]]) -> None:
+        """Wait for the clean-ups that are still to come, then release the locks."""
+        for each in cleaning:
+            await each
+        if cleaning:
+            self.release(tx)
 
     def release(self, tx: TxId) -> None:
         """The transaction is over here: its locks are free."""

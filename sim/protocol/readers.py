@@ -10,9 +10,6 @@ yet; its coordinator knows, or else its commit partition. One that is still open
 later than read_ts by being asked.
 """
 
-from types import CoroutineType
-from typing import Any
-
 from sim.model.ops import Key
 from sim.model.ports import Node
 from sim.model.reasons import Reason
@@ -57,12 +54,11 @@ class Readers:
         if hosted is None:
             return Operated(node.clock.now(), read_ts, Reason.PRIMARY_MISSING)
         label = request.tx.label
-        found: Any = self.sync.look_up(read_ts, label, request.op, "read-only", request.table_id)
-        if type(found) is CoroutineType:
-            try:
-                found = await found
-            except MetadataLateError:
-                return Operated(node.clock.now(), read_ts, Reason.METADATA_LATE)
+        table_id = request.table_id
+        try:
+            found = await self.sync.object_at(read_ts, label, request.op, "read-only", table_id)
+        except MetadataLateError:
+            return Operated(node.clock.now(), read_ts, Reason.METADATA_LATE)
         if not isinstance(found, Table) or found.version != request.version:
             return Operated(node.clock.now(), read_ts, Reason.SCHEMA_CHANGED)
         await self._complete(hosted, request)
@@ -95,9 +91,7 @@ class Readers:
         node.clock.update(read_ts)
         if primary and group.is_leader and group.last_stamp <= hosted.machine.safe_ts:
             return  # nothing is on its way
-        synced = self.hosting.submitted(hosted, SafeTimeSync())
-        if type(synced) is CoroutineType:
-            await synced
+        await self.hosting.run(hosted, SafeTimeSync())
 
     async def _seen(self, hosted: Hosted, request: Read, key: Key) -> Found:
         """The version of a row at read_ts; an intent may be one that is committed already."""

@@ -7,7 +7,6 @@ cut off is told so when it wants to commit.
 """
 
 from abc import abstractmethod
-from types import CoroutineType
 from typing import Any
 
 from sim.model.ports import NO_REPLY, Node
@@ -72,10 +71,7 @@ class Recovery:
     def _told(self, outcome: Outcome) -> Finished: ...
 
     @abstractmethod
-    def _spread(self, hosted: Hosted, tx: TxId, outcome: Outcome) -> None: ...
-
-    @abstractmethod
-    async def _once_stored(self, hosted: Hosted, tx: TxId, stored: Any) -> Finished: ...
+    async def _store(self, hosted: Hosted, command: FinishTx) -> Finished: ...
 
     def suspect(self, tx: TxId) -> None:
         """Somebody is in the way; if for long, ask what has become of it."""
@@ -155,7 +151,7 @@ class Recovery:
                 return Outcome(reply.commit_ts, ())
             await node.sleep(node.settings.retry_us)
 
-    def recover(self, sender: str, request: RecoverTx) -> Any:
+    async def recover(self, sender: str, request: RecoverTx) -> Finished | NotPrimary:
         """Store an abort unless an outcome is stored; tell what is."""
         del sender
         node, tx = self.node, request.tx
@@ -171,8 +167,4 @@ class Recovery:
         node.probe("coordinator-recovery")
         commit_ts = self.strategy.recovery_outcome(node.clock.now())
         command = FinishTx(tx, commit_ts, (request.place,), by_recovery=True)
-        outcome = self.hosting.submitted(hosted, command)
-        if type(outcome) is CoroutineType:
-            return self._once_stored(hosted, tx, outcome)
-        self._spread(hosted, tx, outcome)
-        return self._told(outcome)
+        return await self._store(hosted, command)

@@ -15,9 +15,8 @@ The locks that the transaction holds were granted under that lease and are lost 
 primary serves an operation only while that very lease is its own.
 """
 
-from collections.abc import Awaitable, Iterator
-from types import CoroutineType
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 from sim.model.ports import Node
 from sim.model.reasons import Reason
@@ -142,7 +141,7 @@ class Replica:
         hosted = self.hosting.members[request.table_id, request.partition]
         return request.tx in hosted.machine.ended
 
-    async def operate(self, sender: str, request: Operate) -> Any:
+    async def operate(self, sender: str, request: Operate) -> Operated | None:
         """Check, lock, check again, execute; a copy of a one-phase write is not answered."""
         clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
         place = (request.table_id, request.partition)
@@ -162,8 +161,7 @@ class Replica:
             return Operated(clock.now(), op_ts, None, (), commit_ts=hosted.machine.ended[tx])
         current = request.initial
         if when.on_arrival:
-            checked: Any = self._checked(request, op_ts, "arrival")
-            current, reason = checked if type(checked) is tuple else await checked
+            current, reason = await self._checked(request, op_ts, "arrival")
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
         waiting = self.node.pause_at("after-arrival-check", tx.label)
@@ -172,13 +170,10 @@ class Replica:
         if tx in hosted.machine.ended:
             return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
         self.participant.saw(tx, request.commit_place)
-        locked: Any = self.waits.locked(request)
-        reason = await locked if type(locked) is CoroutineType else locked
+        reason = await self.waits.locked(request)
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
-        answered: Any = self._after_locks(sender, request, hosted, current, op_ts)
-        if type(answered) is CoroutineType:
-            answered = await answered
+        answered = await self._with_locks(sender, request, hosted, current, op_ts)
         if request.one_phase and answered is not None:
             self._one_phase_ended(request, answered)
         return answered
@@ -189,70 +184,39 @@ class Replica:
         elif answered.reason is Reason.METADATA_LATE:  # nothing was done: a copy of it is new
             self.participant.forget_op(request.tx, request.op)
 
-    def _after_locks(
+    async def _with_locks(
         self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
-    ) -> Any:
-        """Look once more whether all holds that held on arrival, then execute."""
-        clock = self.node.clock
-        when = self.strategy.check_operation_when
-        if when.rows_first and request.action in {"get", "scan"}:
-            newer = self.executor.newer_row(request, hosted)
-            if newer is not None:
-                return Operated(clock.now(), op_ts, newer)
-        if when.after_locks and (not when.only_with_rows or meets_a_row(request, hosted)):
-            op_ts = clock.now()
-            checked: Any = self._checked(request, op_ts, "after-locks")
-            if type(checked) is not tuple:
-                return self._once_checked(sender, request, hosted, op_ts, checked)
-            current, reason = checked
+    ) -> Operated | None:
+        """Check again, see to intents of others that are in the way, then execute.
+
+        `current` is the table's version at `op_ts`; both are newer after each check.
+        """
+        clock, when = self.node.clock, self.strategy.check_operation_when
+        while True:
+            reason: Reason | None = None
+            if when.rows_first and request.action in {"get", "scan"}:
+                reason = self.executor.newer_row(request, hosted)
+            checks = when.after_locks and (not when.only_with_rows or meets_a_row(request, hosted))
+            if reason is None and checks:
+                op_ts = clock.now()
+                current, reason = await self._checked(request, op_ts, "after-locks")
+            reason = reason or self._over(request, hosted, op_ts)
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
-        return self._execute(sender, request, hosted, current, op_ts)
+            intent = self._foreign(request, hosted)
+            if intent is None:
+                return await self._execute(sender, request, hosted, current, op_ts)
+            resolved = await self._resolved(request, hosted, *intent)
+            op_ts = clock.now()
+            if not resolved:
+                return Operated(clock.now(), op_ts, Reason.LOCK_CONFLICT)
 
-    async def _once_checked(
-        self,
-        sender: str,
-        request: Operate,
-        hosted: Hosted,
-        op_ts: Timestamp,
-        checked: Awaitable[Checked],
-    ) -> Any:
-        """The metadata had to be waited for."""
-        current, reason = await checked
-        if reason is not None:
-            return Operated(self.node.clock.now(), op_ts, reason)
-        answered = self._execute(sender, request, hosted, current, op_ts)
-        return await answered if type(answered) is CoroutineType else answered
+    async def _checked(self, request: Operate, op_ts: Timestamp, purpose: str) -> Checked:
+        """The table's version at op_ts, and why the operation must not run, if so [110.valid.2].
 
-    def _checked(
-        self, request: Operate, op_ts: Timestamp, purpose: str
-    ) -> Checked | Awaitable[Checked]:
-        """The table's version at op_ts, and why the operation must not run, if so [110.valid.2]."""
-        if request.views:
-            return self._checked_with_views(request, op_ts, purpose)
-        found = self.sync.look_up(op_ts, request.tx.label, request.op, purpose, request.table_id)
-        if type(found) is CoroutineType:
-            return self._judged_once_known(request, op_ts, found, purpose)
-        return self._judged(request.table_id, request.initial, op_ts, found, purpose)
-
-    async def _judged_once_known(
-        self,
-        request: Operate,
-        op_ts: Timestamp,
-        found: Awaitable[SchemaObject | None],
-        purpose: str,
-    ) -> Checked:
-        try:
-            known = await found
-        except MetadataLateError:
-            return 0, Reason.METADATA_LATE
-        return self._judged(request.table_id, request.initial, op_ts, known, purpose)
-
-    async def _checked_with_views(
-        self, request: Operate, op_ts: Timestamp, purpose: str
-    ) -> Checked:
-        """The views that lead to the table are judged like the table, and before it."""
-        current = 0
+        The views that lead to the table are judged like the table, and before it.
+        """
+        current, reason = 0, None
         for object_id, initial in (*request.views, (request.table_id, request.initial)):
             label = request.tx.label
             try:
@@ -261,8 +225,8 @@ class Replica:
                 return 0, Reason.METADATA_LATE
             current, reason = self._judged(object_id, initial, op_ts, found, purpose)
             if reason is not None:
-                return current, reason
-        return current, None
+                break
+        return current, reason
 
     def _judged(
         self,
@@ -287,20 +251,24 @@ class Replica:
 
     # --- execution --------------------------------------------------------------------------------
 
-    def _execute(
-        self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
-    ) -> Any:
-        """Run the operation under the version that the design says, if it still may run."""
-        node, strategy, tx = self.node, self.strategy, request.tx
-        if tx in hosted.machine.ended:
-            return Operated(node.clock.now(), op_ts, Reason.TX_FINISHED)
+    def _over(self, request: Operate, hosted: Hosted, op_ts: Timestamp) -> Reason | None:
+        """Why the operation may not run any more: its transaction or its lease is over."""
+        if request.tx in hosted.machine.ended:
+            return Reason.TX_FINISHED
         lease = hosted.lease
         if lease is None or lease.start_ts != request.lease_start or lease.expiration_ts <= op_ts:
-            node.probe("primary-expired")
-            return Operated(node.clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
-        foreign = self._foreign(request, hosted)
-        if foreign:
-            return self._once_resolved(sender, request, hosted, current, foreign)
+            self.node.probe("primary-expired")
+            return Reason.PRIMARY_EXPIRED
+        return None
+
+    async def _execute(
+        self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
+    ) -> Operated | None:
+        """Run the operation under the version that the design says.
+
+        None for a copy of a one-phase write that is on its way: the first message is answered.
+        """
+        node, strategy, tx = self.node, self.strategy, request.tx
         initial = strategy.primary_initial(request.initial, current)
         run_version = strategy.run_version(initial, current)
         table = self.sync.catalog.definition(request.table_id, run_version)
@@ -318,7 +286,7 @@ class Replica:
         if not is_new:
             return self.executor.told_again(request, hosted, op_ts)
         if request.one_phase:
-            return self.executor.write_and_commit(sender, request, hosted, op_ts, table)
+            return await self.executor.write_and_commit(sender, request, hosted, op_ts, table)
         return self.executor.write(sender, request, hosted, op_ts, table)
 
     def _foreign(self, request: Operate, hosted: Hosted) -> tuple[TxId, Place] | None:
@@ -336,25 +304,18 @@ class Replica:
                 return intent.tx, intent.commit_place
         return None
 
-    async def _once_resolved(
-        self,
-        sender: str,
-        request: Operate,
-        hosted: Hosted,
-        current: int,
-        foreign: tuple[TxId, Place],
-    ) -> Any:
-        """Learn how the other transaction ended, see to its intents here, and go on."""
-        node, began = self.node, self.node.watch.now_us
-        node.probe("intent-resolved")
-        resolved = await self.participant.resolved(*foreign)
-        if resolved is None:
+    async def _resolved(
+        self, request: Operate, hosted: Hosted, other: TxId, commit_place: Place
+    ) -> bool:
+        """Learn how the other transaction ended and see to its intents here; False: it has not."""
+        began = self.node.watch.now_us
+        self.node.probe("intent-resolved")
+        outcome = await self.participant.resolved(other, commit_place)
+        if outcome is None:
             self.waits.refused(request, began)
-            op_ts = node.clock.now()
-            return Operated(node.clock.now(), op_ts, Reason.LOCK_CONFLICT)
-        await self.participant.clean_here(foreign[0], resolved.commit_ts, (hosted.place,))
-        answered = self._after_locks(sender, request, hosted, current, node.clock.now())
-        return await answered if type(answered) is CoroutineType else answered
+            return False
+        await self.participant.clean_here(other, outcome.commit_ts, (hosted.place,))
+        return True
 
 
 def meets_a_row(request: Operate, hosted: Hosted) -> bool:

@@ -20,16 +20,14 @@ Were the wait dropped, a lagging node would run an old version while others run 
 one transaction could commit on both [98.one].
 """
 
-from collections.abc import Awaitable
 from heapq import heappop, heappush
-from types import CoroutineType
 from typing import Any, Final
 
 from sim.history.events import SafeTimeAdvanced, SchemaResolved
 from sim.model.ports import Future, Node
 from sim.model.schema import SchemaObject
 from sim.protocol.barriers import Barriers
-from sim.protocol.catalog import Catalog, Snapshot
+from sim.protocol.catalog import Catalog
 from sim.protocol.late import MetadataLateError
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp
@@ -107,82 +105,62 @@ class SchemaSync:
         if not in_time:
             raise MetadataLateError
 
+    def needed_for(self, op_ts: Timestamp) -> tuple[Timestamp, Timestamp]:
+        """For Top: the safe time that a look-up waits for, and the timestamp that it looks up at.
+
+        No reader subtracts a larger DD than the messages carry [98.x.4].
+        """
+        settings, strategy = self.node.settings, self.strategy
+        delay_ms = min(settings.delay_duration_ms, self.delay_bound_ms)
+        complete_ts = strategy.completeness_ts(op_ts, delay_ms, settings.max_clock_skew_ms)
+        return complete_ts, strategy.lookup_ts(op_ts, delay_ms)
+
     async def object_at(
         self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int
     ) -> SchemaObject | None:
-        """The object of this id at `ts`, once this node's metadata is complete for it."""
-        found: Any = self.look_up(ts, tx, op, purpose, object_id)
-        if type(found) is CoroutineType:
-            found = await found
-        return found  # type: ignore[no-any-return]  # what was looked up, by now
+        """The object of this id at `ts`, once this node's metadata is complete for it.
 
-    def look_up(self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int) -> Any:
-        """The same without a detour: at once if complete already, else a coroutine that waits."""
-        snapshot = self._resolve(self, ts)
-        if type(snapshot) is not Snapshot:
-            return self._once_resolved(snapshot, ts, tx, op, purpose, object_id)
+        Raises `MetadataLateError` where the strategy waits for a limited time only.
+        """
+        began = self.node.watch.now_us
+        snapshot = await self._resolve(self, ts)
         found = snapshot.by_id(object_id)
-        node = self.node
-        if node.recording:
-            version = 0 if found is None else found.version
-            now = node.watch.now_us
-            node.record(
-                SchemaResolved(now, node.name, tx, op, purpose, None, object_id, ts, version, 0)
-            )
+        self.record_resolved(
+            tx, op, purpose, None, object_id, ts, 0 if found is None else found.version, began
+        )
         return found
-
-    async def _once_resolved(
-        self,
-        resolved: Awaitable[Snapshot],
-        ts: Timestamp,
-        tx: str,
-        op: str | None,
-        purpose: str,
-        object_id: int,
-    ) -> SchemaObject | None:
-        node = self.node
-        began = node.watch.now_us
-        found = (await resolved).by_id(object_id)
-        if node.recording:
-            version = 0 if found is None else found.version
-            now = node.watch.now_us
-            node.record(
-                SchemaResolved(
-                    now, node.name, tx, op, purpose, None, object_id, ts, version, now - began
-                )
-            )
-        return found
-
-    def record_resolved(
-        self, tx: str, op: str | None, purpose: str, object_id: int, ts: Timestamp, version: int
-    ) -> None:
-        """Write down a look-up that did not wait."""
-        node = self.node
-        if node.recording:
-            now = node.watch.now_us
-            node.record(
-                SchemaResolved(now, node.name, tx, op, purpose, None, object_id, ts, version, 0)
-            )
 
     async def named_at(
         self, ts: Timestamp, tx: str, op: str | None, name: str
     ) -> SchemaObject | None:
-        """The table or view of this name at `ts`, once this node's metadata is complete for it."""
+        """The table or view of this name at `ts`; raises as `object_at` does."""
+        began = self.node.watch.now_us
+        snapshot = await self._resolve(self, ts)
+        found = snapshot.by_name(name)
+        known = (0, 0) if found is None else (found.id, found.version)
+        self.record_resolved(tx, op, "enlist", name, known[0], ts, known[1], began)
+        return found
+
+    def record_resolved(
+        self,
+        tx: str,
+        op: str | None,
+        purpose: str,
+        name: str | None,
+        object_id: int,
+        ts: Timestamp,
+        version: int,
+        began_us: Micros,
+    ) -> None:
+        """Write a look-up into the history; it began at `began_us` and ends now."""
         node = self.node
-        began = node.watch.now_us
-        snapshot = self._resolve(self, ts)
-        if type(snapshot) is not Snapshot:
-            snapshot = await snapshot
-        found: SchemaObject | None = snapshot.by_name(name)
         if node.recording:
             now = node.watch.now_us
-            known = (0, 0) if found is None else (found.id, found.version)
             node.record(
                 SchemaResolved(
-                    now, node.name, tx, op, "enlist", name, known[0], ts, known[1], now - began
+                    now, node.name, tx, op, purpose, name, object_id, ts, version, now - began_us
                 )
             )
-        return found
 
 
 def _give_up(reached: Future[Any]) -> None:

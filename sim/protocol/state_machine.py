@@ -1,13 +1,45 @@
-"""What a group replicates, and what a proposal to it is while it is not applied."""
+"""What a group replicates, and what a command comes to that was proposed to it."""
 
-from typing import Any, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from sim.model.ports import Future
+from sim.model.records import Record
 from sim.units import Timestamp
+
+R = TypeVar("R")
+
+
+class NotLeaderType:
+    """The type of `NOT_LEADER`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "NOT_LEADER"
+
+
+NOT_LEADER: Final = NotLeaderType()
+"""What a proposal comes to when another leader's entry took its place, or may have."""
+
+
+class BusyType:
+    """The type of `BUSY`."""
+
+    __slots__ = ()
+
+
+BUSY: Final = BusyType()
+"""What a one-phase write comes to whose leader does not know the schema at its stamp yet."""
+
+
+class Applied(Record, Generic[R], frozen=True):
+    """What a command came to, known at once: it was applied here, or refused before the log."""
+
+    result: R
 
 
 class Pending:
-    """A result that is still to come; awaited, `future` gives it, or `NOT_LEADER`."""
+    """A command that was appended; awaited, `future` gives its result, or `NOT_LEADER`."""
 
     __slots__ = ("future",)
 

@@ -7,7 +7,7 @@ it runs. What differs per node or in time (DD, CSmax, H) is no field: it is a se
 
 *Number* functions give a timestamp or a duration; *judgement* functions give `None` to proceed or
 the `Reason` to abort for; both are pure. *Flow* functions are coroutines over the same ports as the
-protocol itself; two of them mostly need not wait, and may give their result at once.
+protocol itself.
 """
 
 from collections.abc import Callable, Coroutine
@@ -53,12 +53,13 @@ from sim.units import Timestamp
 if TYPE_CHECKING:
     from sim.model.ddl import Statement
     from sim.model.hlc import HybridClock
+    from sim.protocol.schema_sync import SchemaSync
+
+    ResolveSchema = Callable[[SchemaSync, Timestamp], Coroutine[Any, Any, Snapshot]]
 
 Steps = tuple[ObjectChange, ...]
 """The changes of one object between two of its versions, in order."""
 Flow = Callable[..., Coroutine[Any, Any, Any]]
-AtOnceOrFlow = Callable[..., Any]
-"""Gives its result at once where nothing has to be waited for, else a coroutine that does."""
 
 
 # --- numbers: when an update activates, how long a reader waits, when a DDL is acknowledged -------
@@ -227,15 +228,15 @@ class Strategy:
     rename: Callable[["Statement", Snapshot, int], Answer] = incompatible
     alias_ms: int = 0
     # flows
-    resolve_schema: AtOnceOrFlow = field(default=flows.wait_then_look_up)
+    resolve_schema: "ResolveSchema" = field(default=flows.wait_then_look_up)
     before_statement: Flow = field(default=flows.metadata_is_complete)
     install: Flow = field(default=flows.replicate_wait_acknowledge)
-    enlist: AtOnceOrFlow = field(default=flows.enlist_once)
+    enlist: Flow = field(default=flows.enlist_once)
     on_activated: Flow = field(default=flows.mark_at_activation)
     before_commit_ts: Flow = field(default=flows.await_outstanding_operations)
     commit_schema: Flow = field(default=flows.schema_at_commit_ts)
-    validate_one_phase: AtOnceOrFlow = field(default=flows.schema_at_the_stamp)
-    leader_is_late: AtOnceOrFlow = field(default=flows.write_in_two_phases)
+    validate_one_phase: Callable[..., Any] = field(default=flows.schema_at_the_stamp)
+    leader_is_late: Flow = field(default=flows.write_in_two_phases)
     validate_at_finish: Flow | None = None
     before_answer: Flow = field(default=flows.answer_at_once)
 

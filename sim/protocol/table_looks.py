@@ -5,8 +5,6 @@ scans every partition at whichever replica answers once that knows everything up
 """
 
 import zlib
-from types import CoroutineType
-from typing import Any
 
 from sim.history.events import TxBegan
 from sim.model.reasons import Reason
@@ -32,12 +30,10 @@ class TableLooks:
         `label` names the transaction; each look has another one.
         """
         coordinator, sync = self._coordinator, self._coordinator.sync
-        snapshot: Any = coordinator.strategy.resolve_schema(sync, read_ts)
-        if type(snapshot) is CoroutineType:
-            try:
-                snapshot = await snapshot
-            except MetadataLateError:
-                return Reason.METADATA_LATE
+        try:
+            snapshot = await coordinator.strategy.resolve_schema(sync, read_ts)
+        except MetadataLateError:
+            return Reason.METADATA_LATE
         table = snapshot.by_id(table_id)
         if not isinstance(table, Table):
             return 0
@@ -46,9 +42,7 @@ class TableLooks:
         scan = ClientOperation(
             f"{label}.r", label, "scan", table.name, None, None, table.version, table.id, number
         )
-        reply: Any = coordinator.operate(coordinator.node.name, scan)
-        if type(reply) is CoroutineType:
-            reply = await reply
+        reply = await coordinator.operate(coordinator.node.name, scan)
         if type(reply) is Refusal:
             return reply.reason
         assert type(reply) is Answer, f"{label} read {table.name} at {read_ts} as of then"

@@ -9,7 +9,7 @@ from sim.protocol.ids import TxId
 from sim.protocol.messages import Cleaned, Cleanup, Operate, Operated
 from sim.protocol.partition import Partition
 from sim.units import Timestamp
-from tests.helpers_protocol import FIRST_LEASE, Stage
+from tests.helpers_protocol import FIRST_LEASE, Stage, without_wait
 
 
 def tx(begin: int) -> TxId:
@@ -65,7 +65,7 @@ class Primary(Stage):
         """A row that a transaction of long ago has left, under one of the table's versions."""
         author = TxId(Timestamp(-1), self._ops, f"author{self._ops}")
         assert self.do(author, "put", key, row, initial=version).reason is None
-        self.replica.participant.clean_here_at_once(author, Timestamp(0), (PLACE,))
+        self.ended(author, Timestamp(0))
 
     @property
     def partition(self) -> Partition:
@@ -74,7 +74,7 @@ class Primary(Stage):
 
     def ended(self, who: TxId, commit_ts: Timestamp | None = None) -> None:
         """The transaction has ended, as this node learns in some way."""
-        self.replica.participant.clean_here_at_once(who, commit_ts, (PLACE,))
+        without_wait(self.replica.participant.clean_here(who, commit_ts, (PLACE,)))
 
     def end(self, who: TxId, commit_ts: Timestamp | None = None) -> None:
         """The transaction's end comes by mail."""

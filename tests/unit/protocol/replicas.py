@@ -117,7 +117,7 @@ class Replicas:
             node.on(kind, group.receive)
 
     def say(self, name: str, word: str) -> Any:
-        """Propose a word: its result at once, or what will be it."""
+        """Propose a word: `Applied` with its result, or `Pending`."""
         group = self.groups[name]
         stamp = Timestamp(max(group.last_stamp, MIN_TIMESTAMP, 0) + 1)
         return group.proposed(Said(stamp, word))
@@ -129,7 +129,7 @@ class Replicas:
         if type(result) is Pending:
             assert result.future.done, f"{word} is still pending"
             return result.future.value
-        return result
+        return result.result
 
     def later(self, by_ms: float) -> None:
         run_until(self.loop, self.loop.now_us / 1000 + by_ms)

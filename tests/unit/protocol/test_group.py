@@ -4,8 +4,8 @@ import pytest
 
 from sim.history.events import CommandLogged, LeaderElected, LeaderSteppedDown, SnapshotInstalled
 from sim.protocol.group import Pending, disk_name
-from sim.protocol.not_leader import NOT_LEADER
 from sim.protocol.raft import AppendEntries, InstallSnapshot, TimeoutNow
+from sim.protocol.state_machine import NOT_LEADER, Applied
 from sim.units import timestamp
 from tests.unit.protocol.replicas import ELECTION_MS, Replicas
 
@@ -70,10 +70,11 @@ def test_who_cannot_store_a_command_yet_gets_it_later() -> None:
 # --- a group of one -------------------------------------------------------------------------------
 
 
-def test_who_is_alone_is_through_at_once_and_says_nothing() -> None:
-    """Nobody else has to store it; it keeps no timers either."""
+def test_a_group_of_one_applies_within_proposed_and_sends_nothing() -> None:
+    """No other member has to store the command; there are no timers either."""
     alone = Replicas("a")
-    assert [alone.say("a", word) for word in ("one", "two")] == ["heard one", "heard two"]
+    results = [alone.say("a", word) for word in ("one", "two")]
+    assert results == [Applied("heard one"), Applied("heard two")]
     alone.later(LONG)
     assert alone.wire.sent == []
     assert alone.leaders == ["a"]
@@ -99,7 +100,7 @@ def test_who_is_alone_leads_again_after_a_restart() -> None:
     alone.restart("a")
     assert alone.leaders == ["a"]
     assert alone["a"].term == 2
-    assert alone.say("a", "two") == "heard two"
+    assert alone.say("a", "two") == Applied("heard two")
     assert alone.machines["a"].words == ["one", "two"]
 
 
@@ -148,7 +149,7 @@ def test_a_disk_that_becomes_fast_leaves_nothing_out() -> None:
     alone.nodes["a"].disk_delay_us = 5_000
     pending = alone.say("a", "one")
     alone.nodes["a"].disk_delay_us = 0
-    assert alone.say("a", "two") == "heard two"
+    assert alone.say("a", "two") == Applied("heard two")
     alone.later(10)
     assert pending.future.value == "heard one"
     assert alone.machines["a"].words == ["one", "two"]

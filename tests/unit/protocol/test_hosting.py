@@ -5,7 +5,6 @@ from typing import Any
 
 from sim.model.reasons import Reason
 from sim.protocol.commands import CleanUp, FullWrite, PrimaryChange, SafeTimeSync
-from sim.protocol.hosted import BUSY
 from sim.protocol.leases import Lease
 from sim.protocol.replica_messages import (
     LeaseAccepted,
@@ -13,6 +12,7 @@ from sim.protocol.replica_messages import (
     PartitionSubmit,
     PartitionSubmitted,
 )
+from sim.protocol.state_machine import BUSY
 from sim.strategies.iep import IEP
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp, timestamp
 from tests.helpers_protocol import FIRST_LEASE, NEVER, T, change
@@ -58,7 +58,7 @@ def test_a_new_tables_group_is_born_when_it_is_needed() -> None:
     trio.placed[2, 0] = "n1"
     assert (2, 0) not in trio["n2"].hosting.members
     hosting = trio["n1"].hosting
-    trio["n1"].node.spawn(hosting.submitted(trio.hosted("n1", (2, 0)), SafeTimeSync()))
+    trio["n1"].node.spawn(hosting.run(trio.hosted("n1", (2, 0)), SafeTimeSync()))
     trio.later(10)
     assert trio.hosted("n2", (2, 0)).machine.applied_index == 1
 
@@ -83,7 +83,7 @@ def test_a_result_is_told_after_the_submitter_has_carried_the_command_out_itself
     done: list[int] = []
 
     async def run() -> None:
-        await trio["n1"].hosting.submitted(trio.hosted("n1"), intent(OLD))
+        await trio["n1"].hosting.run(trio.hosted("n1"), intent(OLD))
         done.append(len(trio.hosted("n1").machine.intents))
 
     trio["n1"].node.disk_delay_us = 40_000
@@ -151,7 +151,7 @@ def test_what_a_deposed_leader_had_proposed_is_proposed_again() -> None:
     results: list[Any] = []
 
     async def run() -> None:
-        results.append(await trio["n1"].hosting.submitted(trio.hosted("n1"), intent(OLD)))
+        results.append(await trio["n1"].hosting.run(trio.hosted("n1"), intent(OLD)))
 
     trio.cut = {"n1"}
     trio["n1"].node.spawn(run())
@@ -204,7 +204,7 @@ def test_a_write_that_may_be_in_the_log_already_never_falls_back() -> None:
     results: list[Any] = []
 
     async def run() -> None:
-        results.append(await trio["n1"].hosting.submitted(trio.hosted("n1"), at_once()))
+        results.append(await trio["n1"].hosting.run(trio.hosted("n1"), at_once()))
 
     trio.cut = {"n1"}
     trio["n1"].node.spawn(run())  # appended at n1, and nowhere else
@@ -230,7 +230,7 @@ def test_nor_does_it_where_the_same_leader_is_elected_anew() -> None:
     results: list[Any] = []
 
     async def run() -> None:
-        results.append(await trio["n1"].hosting.submitted(trio.hosted("n1"), at_once()))
+        results.append(await trio["n1"].hosting.run(trio.hosted("n1"), at_once()))
 
     trio.raft_stops = True
     trio["n1"].node.spawn(run())

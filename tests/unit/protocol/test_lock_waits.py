@@ -9,7 +9,7 @@ from sim.protocol.lock_waits import LockWaits, locks_of
 from sim.protocol.locks import IX, LockTable, S, X
 from sim.protocol.messages import Operate
 from sim.units import Micros, Timestamp
-from tests.helpers_protocol import FakeNode, Loop, Wire, run_until
+from tests.helpers_protocol import FakeNode, Loop, Wire, run_until, without_wait
 from tests.unit.protocol.primary import LAST, OLD, YOUNG
 
 ROW, PARTITION = (1, 0, 7), (1, 0, None)
@@ -37,8 +37,7 @@ class Waits:
         outcome: list[Any] = []
 
         async def wait() -> None:
-            answer = self.waits.locked(operate(who, action))
-            outcome.append(await answer if hasattr(answer, "send") else answer)
+            outcome.append(await self.waits.locked(operate(who, action)))
 
         self.node.spawn(wait())
         run_until(self.loop, self.loop.now_us / 1000)
@@ -56,10 +55,10 @@ def test_what_each_operation_locks() -> None:
         assert locks_of(operate(OLD, action)) == ((PARTITION, IX), (ROW, X))
 
 
-def test_free_locks_are_there_at_once() -> None:
-    """Nothing is recorded, since nobody waited."""
+def test_locked_takes_free_locks_without_a_wait() -> None:
+    """Within the step that asks for them, so nothing is recorded."""
     waits = Waits()
-    assert waits.waits.locked(operate(OLD)) is None
+    assert without_wait(waits.waits.locked(operate(OLD))) is None
     assert waits.locks.holds(OLD, ROW) == X
     assert waits.node.events == []
 

@@ -14,6 +14,7 @@ from sim.protocol.raft import (
     TimeoutNow,
     VoteReply,
 )
+from sim.protocol.state_machine import Applied
 from tests.helpers_protocol import FakeNode, Wire, run_until
 
 
@@ -207,7 +208,7 @@ def test_a_disk_that_becomes_fast_does_not_overtake_what_it_is_writing() -> None
     node.disk_delay_us = 1000
     first = group.proposed(Note("x", 1))
     node.disk_delay_us = 0
-    assert group.proposed(Note("y", 2)) == "y applied"
+    assert group.proposed(Note("y", 2)) == Applied("y applied")
     run_until(node.loop, 2)
     assert notes.applied == [(1, "x"), (2, "y")]
     assert first.future.value == "x applied"

@@ -86,8 +86,7 @@ class Trio(Stage):
         results: list[Any] = []
 
         async def run() -> None:
-            result = self[name].hosting.submitted(self.hosted(name), command)
-            results.append(await result if hasattr(result, "send") else result)
+            results.append(await self[name].hosting.run(self.hosted(name), command))
 
         self[name].node.spawn(run())
         self.later(within_ms)
