@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from analysis import closed_forms as forms
 from analysis import grid
 from analysis.cells import Cell, Cells
-from analysis.formula import Peer, cluster_wait, skews
+from analysis.formula import FAR, PARTS, cluster_wait, ddl_delay_ms, slack_ms
 from analysis.sweep_file import read_sweep
-from analysis.tune.world import FAR, PARTS, ddl_delay_ms, slack_ms
 from analysis.wait_model import Commands, Grid, Wait
 from sim.kernel.rng import quantiles
 from sim.model.settings import with_derived
@@ -34,7 +33,7 @@ COARSE: Final = Grid(step=1.0, longest=4_095.0)
 DRAWN: Final = 20_000
 
 
-class World:
+class Forms:
     """A cell's scenario in the terms of the closed forms; times in ms."""
 
     def __init__(self, scenario: Scenario) -> None:
@@ -98,21 +97,21 @@ class World:
     def wait(self, mu: float) -> Wait | None:
         """The wait of a first look-up on any node with `mu` writes per ms, or None."""
         scenario = self.scenario
-        clocks = {node: self._clock(node) for node in scenario.nodes}
-        leads = clocks[scenario.leader]
-        if not self.simple or leads is None:
+        known = {node: self._clock(node) for node in scenario.nodes}
+        clocks = {node: own.tolist() for node, own in known.items() if own is not None}
+        if not self.simple or len(clocks) < len(known):
             return None
         commands = Commands(self.h, mu, float(with_derived(scenario.numbers)["heartbeat_ms"]))
         way = COARSE.cdf(self.delays)
-        others = sum(voter != scenario.leader for voter in scenario.voters)
-        peers = []
-        for node in scenario.nodes:
-            ahead = clocks[node]
-            if ahead is None:
-                return None
-            if node != scenario.leader:
-                peers.append(Peer(way, skews(ahead.tolist(), leads.tolist())))
-        return cluster_wait(COARSE, commands, [(way, way)] * others, peers)
+        return cluster_wait(
+            COARSE,
+            commands,
+            scenario.leader,
+            scenario.voters,
+            scenario.nodes,
+            lambda sender, to: way,
+            clocks.__getitem__,
+        )
 
     def ddl_latency(self) -> Array | None:
         """Section 6.2: latencies of statements that any node is asked for, a sample of them.
@@ -135,7 +134,7 @@ class World:
         return np.asarray(client + own)
 
 
-def worlds(cells: Cells) -> dict[int, World]:
+def worlds(cells: Cells) -> dict[int, Forms]:
     """The world of every cell by its number; empty where the sweep cannot be read again."""
     origin = cells.provenance
     name, text = origin.get("sweep"), origin.get("text")
@@ -150,16 +149,16 @@ def worlds(cells: Cells) -> dict[int, World]:
         found = {each.number: each for each in grid.cells(sweep)}
     except ScenarioError:
         return {}
-    known: dict[int, World] = {}
+    known: dict[int, Forms] = {}
     for cell in cells.cells:
         own = found.get(cell.number)
         if own is None or own.parameters != cell.swept:
             return {}
-        known[cell.number] = World(read(own.text, own.name, overrides=own.overrides))
+        known[cell.number] = Forms(read(own.text, own.name, overrides=own.overrides))
     return known
 
 
-def remark(cells: Cells, known: dict[int, World]) -> str:
+def remark(cells: Cells, known: dict[int, Forms]) -> str:
     """What a figure's note adds where there are no closed forms, for their scenarios are not known.
 
     Empty where they are.
@@ -177,7 +176,7 @@ def mu(cell: Cell) -> float:
     return float(writes / simulated_ms) if simulated_ms else 0.0
 
 
-def wait_of(cell: Cell, world: World | None) -> tuple[Wait, int] | None:
+def wait_of(cell: Cell, world: Forms | None) -> tuple[Wait, int] | None:
     """The wait of a first look-up of a cell, with its measured mu, and what is subtracted."""
     if world is None or world.slack is None:
         return None

@@ -1,11 +1,12 @@
 """A figure by formula beside the same by simulation: one way for figures, `tune` and experiments.
 
-`cluster_wait` makes the closed form of a cluster's waits from its links (6.1), whether of
-a scenario (`by_formula`), measurements (`tune.world`) or an experiment (`agreement.waits`).
+`cluster_wait` is the closed form of a cluster's waits (6.1), whether of a scenario (`by_formula`),
+of measurements (`tune.world`) or of an experiment (`tests/agreement`). `slack_ms` and
+`ddl_delay_ms` say what a design makes of DD.
 `brackets` are its three figures with their margins, `Line` one of them beside the runs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from analysis.wait_model import Commands, Ends, Grid, Link, Wait, commit_of, wait
 from sim.model.settings import with_derived
+from sim.protocol.strategy import Strategy
+from sim.units import physical_ms, timestamp
 from sim.world.config import ALWAYS
 
 Array = NDArray[np.float64]
@@ -22,14 +25,14 @@ CLOCK_MS: Final = 1.0
 HEARTBEAT_MS: Final = float(with_derived(ALWAYS)["heartbeat_ms"])
 """The log's heartbeats where a scenario sets neither them nor the election timeout."""
 TAIL: Final = 0.99
+PARTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""A clock's offsets as five values, each a fifth of the time."""
+FAR: Final = timestamp(10**9)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One figure of one cell: by runs with its interval over seeds, by formula with its bracket.
-
-    `experiment` is its number in the catalogue, 0 for a cell of `tune`.
-    """
+    """One figure of one cell: by runs with its interval over seeds, by formula with its bracket."""
 
     cell: Mapping[str, Any]
     figure: str
@@ -37,7 +40,6 @@ class Line:
     low: float
     high: float
     formula: Ends
-    experiment: int = 0
 
     @property
     def agrees(self) -> bool:
@@ -45,35 +47,31 @@ class Line:
         return self.formula.holds(self.low, self.high)
 
 
-class Peer(NamedTuple):
-    """A node that does not lead: P(a message from the leader takes so long), and skews in ms.
-
-    `skews` are how far its clock is ahead of the leader's, each as likely as the others.
-    """
-
-    delay: Array
-    skews: tuple[float, ...] = (0.0,)
+# --- the wait of a cluster -----------------------------------------------------------------------
 
 
 def cluster_wait(
     grid: Grid,
     commands: Commands,
-    voters: Sequence[tuple[Array, Array]],
-    peers: Sequence[Peer],
+    leader: str,
+    voters: Iterable[str],
+    nodes: Iterable[str],
+    delay: Callable[[str, str], Array],
+    clock: Callable[[str], Sequence[float]],
 ) -> Wait:
     """The wait of a first look-up on any node of a cluster.
 
-    `voters` are the ways from the leader to each other voter and back, `peers` all other nodes.
+    `delay(sender, to)` is P(a message takes so long) on the grid, `clock(node)` a few offsets of a
+    node's clock in ms, each as likely as the others. `voters` may leave the leader out.
     """
-    commit = commit_of(grid, voters, commands)
+    ways = [(delay(leader, voter), delay(voter, leader)) for voter in voters if voter != leader]
+    commit = commit_of(grid, ways, commands)
     links = [Link(commit.ordered, commit, leader=True)]
-    links += [Link(peer.delay, commit, peer.skews) for peer in peers]
+    for node in nodes:
+        if node != leader:
+            skews = tuple(float(own - leads) for own in clock(node) for leads in clock(leader))
+            links.append(Link(delay(leader, node), commit, skews))
     return wait(grid, links, commands)
-
-
-def skews(ahead: Sequence[float], leads: Sequence[float]) -> tuple[float, ...]:
-    """All differences of a node's clock and the leader's, of offsets in ms."""
-    return tuple(float(one - other) for one in ahead for other in leads)
 
 
 class Brackets(NamedTuple):
@@ -96,3 +94,20 @@ def brackets(model: Wait, slack: float, margin: float = CLOCK_MS) -> Brackets:
         Ends(model.mean(early).unordered, model.mean(late).ordered),
         Ends(model.quantile(TAIL, early).unordered, model.quantile(TAIL, late).ordered),
     )
+
+
+# --- what a design makes of DD -------------------------------------------------------------------
+
+
+def slack_ms(design: Strategy, dd: int, cs_max: int) -> int | None:
+    """How much a reader may lag behind Top: DD of A7, 0 of A5, -CSmax of A6; None: never waits."""
+    safe = design.completeness_ts(FAR, dd, cs_max)
+    behind = physical_ms(FAR) - physical_ms(safe)
+    return None if behind > 10**12 else behind
+
+
+def ddl_delay_ms(design: Strategy, dd: int, cs_max: int) -> int:
+    """What a DDL statement waits at least after its stamp: DD + CSmax of A7."""
+    active = design.activation_ts(FAR, dd)
+    told = design.acknowledge_ts(active, cs_max)
+    return max(physical_ms(told) - physical_ms(FAR), 0)

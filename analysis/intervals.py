@@ -1,4 +1,4 @@
-"""How sure one may be: intervals for shares, quantiles, means and differences over seeds.
+"""How sure one may be: intervals for shares, quantiles and means over seeds.
 
 The seed is the unit of chance. Operations inside one run are no independent observations: all
 that wait in the gap between two safe-time commands wait together, so an interval over operations
@@ -13,7 +13,7 @@ Hesterberg 2015, What Teachers Should Know about the Bootstrap.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,31 +79,6 @@ def effective_share(share: ArrayLike, trials: ArrayLike, level: float = LEVEL) -
 
 
 # --- quantiles -----------------------------------------------------------------------------------
-
-
-def quantile_ranks(count: int, share: float, level: float = LEVEL) -> tuple[int | None, int | None]:
-    """The places, from 0, of the order statistics that enclose a quantile at this level.
-
-    Each side errs with at most (1 - level) / 2, whatever the distribution. None where the sample is
-    too small for that side: no order statistic is far enough out.
-    """
-    tail = (1 - level) / 2
-    below = stats.binom.cdf(np.arange(count), count, share)  # P(at most i of count lie below)
-    low = int(np.searchsorted(below, tail, side="right")) - 1
-    high = int(np.searchsorted(below, 1 - tail, side="left"))
-    return (low if low >= 0 else None, high if high < count else None)
-
-
-def quantile_interval(values: ArrayLike, share: float, level: float = LEVEL) -> Ends:
-    """The order-statistic interval of a quantile along the last axis."""
-    ordered = np.sort(_array(values), axis=-1)
-    low, high = quantile_ranks(ordered.shape[-1], share, level)
-    shape = ordered.shape[:-1]
-    ends = (
-        np.full(shape, -np.inf) if low is None else ordered[..., low],
-        np.full(shape, np.inf) if high is None else ordered[..., high],
-    )
-    return _array(ends[0]), _array(ends[1])
 
 
 def pooled_quantile(counts: ArrayLike, values: ArrayLike, share: float) -> Array:
@@ -191,39 +166,7 @@ def seed_weights(seeds: int, resamples: int = RESAMPLES) -> Array:
     return weights
 
 
-# --- means, ratios and differences ---------------------------------------------------------------
-
-
-def bootstrap(
-    values: ArrayLike, statistic: Any = np.mean, level: float = LEVEL, resamples: int = RESAMPLES
-) -> Ends:
-    """The bootstrap interval of a statistic of each cell's seeds, along the last axis.
-
-    Bias-corrected and accelerated; where all seeds agree it is that point.
-    """
-    data = _array(values)
-    flat = data.reshape(-1, data.shape[-1])
-    ends = np.array([_bootstrapped(row, statistic, level, resamples) for row in flat])
-    ends = ends.reshape(*data.shape[:-1], 2)
-    return ends[..., 0], ends[..., 1]
-
-
-def _bootstrapped(row: Array, statistic: Any, level: float, resamples: int) -> tuple[float, float]:
-    if len(row) < 2:
-        return -np.inf, np.inf
-    if np.ptp(row) == 0:
-        point = float(statistic(row))
-        return point, point
-    result = stats.bootstrap(
-        (row,),
-        statistic,
-        axis=-1,
-        confidence_level=level,
-        n_resamples=resamples,
-        method="BCa",
-        rng=np.random.default_rng(DICE),
-    )
-    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+# --- means and ratios ----------------------------------------------------------------------------
 
 
 def ratio_interval(
@@ -255,17 +198,6 @@ def mean_interval(values: ArrayLike, level: float = LEVEL) -> Ends:
     return mean - half, mean + half
 
 
-def paired_difference(one: ArrayLike, other: ArrayLike, level: float = LEVEL) -> Ends:
-    """The interval of the mean of one - other, seed by seed: both saw the same weather.
-
-    Where the two move together it is far narrower than what two intervals could say.
-    """
-    first, second = _array(one), _array(other)
-    if first.shape[-1] != second.shape[-1]:
-        raise ValueError("a paired difference needs the same seeds on both sides")
-    return mean_interval(first - second, level)
-
-
 # --- when to stop --------------------------------------------------------------------------------
 
 
@@ -277,19 +209,6 @@ def level_of_look(look: int, level: float = LEVEL) -> float:
     if look < 1:
         raise ValueError("looks are counted from 1")
     return 1 - (1 - level) / (look * (look + 1))
-
-
-def narrow_enough(ends: Ends, width: float, *, relative_to: ArrayLike | None = None) -> Any:
-    """Which cells can stop: half their interval is at most `width`, or that share of a value."""
-    low, high = ends
-    allowed = width if relative_to is None else width * np.abs(_array(relative_to))
-    return (high - low) / 2 <= allowed
-
-
-def decided(ends: Ends, limit: float) -> Any:
-    """Which cells can stop because the limit lies outside of their interval."""
-    low, high = ends
-    return (high <= limit) | (low > limit)
 
 
 def _array(values: ArrayLike) -> Array:

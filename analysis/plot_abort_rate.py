@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis import histogram
-from analysis.by_formula import World, remark, worlds
+from analysis.by_formula import Forms, remark, worlds
 from analysis.cells import Cell, Cells, CellsError, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, line, logarithmic, note
 from analysis.figure import figure, main
@@ -32,7 +32,7 @@ def length_ms(cell: Cell) -> float:
     return total / count / US_PER_MS if count else float("nan")
 
 
-def changes_per_ms(cell: Cell, world: World | None) -> float:
+def changes_per_ms(cell: Cell, world: Forms | None) -> float:
     """The rate of schema changes while there was load, as measured.
 
     Of a scenario without an end of its load all of the run counts. `CellsError` where the scenario
@@ -50,7 +50,7 @@ def changes_per_ms(cell: Cell, world: World | None) -> float:
     return float(changes / max(sum(row["simulated_us"] for row in cell.rows), 1) * US_PER_MS)
 
 
-def load_of(cell: Cell, world: World | None) -> float:
+def load_of(cell: Cell, world: Forms | None) -> float:
     """Lambda L of a run with one table: schema changes per length of a transaction."""
     return changes_per_ms(cell, world) * length_ms(cell)
 

@@ -15,7 +15,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 
 from analysis import intervals
-from analysis.by_formula import World, worlds
+from analysis.by_formula import Forms, worlds
 from analysis.cells import Cells, CellsError, Need, said
 from analysis.drawing import canvas, form, heading, note
 from analysis.figure import figure, main
@@ -81,7 +81,7 @@ def _count(cells: Cells) -> str:
     return f"0 of {runs} runs: below {100 * float(intervals.none_seen(runs)):.1g} %"
 
 
-def _border(panel: Any, cells: Cells, known: dict[int, World]) -> str:
+def _border(panel: Any, cells: Cells, known: dict[int, Forms]) -> str:
     """Draw delay + skew = DD for a design that never waits; what the note says of it."""
     world = known.get(cells.cells[0].number)
     if world is None or world.border is None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.by_formula import World, remark, wait_of, worlds
+from analysis.by_formula import Forms, remark, wait_of, worlds
 from analysis.cells import Cell, Cells, Estimate, Need, said
 from analysis.drawing import bracket, canvas, form, legend_above, line, note
 from analysis.figure import figure, main
@@ -72,7 +72,7 @@ def draw(cells: Cells) -> Any:
     return drawn
 
 
-def _wait_by_formula(panel: Any, series: Cells, known: dict[int, World], number: int) -> None:
+def _wait_by_formula(panel: Any, series: Cells, known: dict[int, Forms], number: int) -> None:
     found = [wait_of(cell, known.get(cell.number)) for cell in series.cells]
     ends = [model.quantile(TAIL, slack) for model, slack in filter(None, found)]
     if len(ends) == len(found):
@@ -81,7 +81,7 @@ def _wait_by_formula(panel: Any, series: Cells, known: dict[int, World], number:
         bracket(panel, x, low, high, None if number else "by formula")
 
 
-def _ddl_by_formula(panel: Any, series: Cells, known: dict[int, World], number: int) -> None:
+def _ddl_by_formula(panel: Any, series: Cells, known: dict[int, Forms], number: int) -> None:
     found = [known[c.number].ddl_latency() if c.number in known else None for c in series.cells]
     means = [float(np.mean(one)) for one in found if one is not None]
     if len(means) == len(found):

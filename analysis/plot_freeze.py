@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis.by_formula import World, remark, worlds
+from analysis.by_formula import Forms, remark, worlds
 from analysis.cells import Cell, Cells, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, line, note
 from analysis.figure import figure, main
@@ -58,7 +58,7 @@ def draw(cells: Cells) -> Any:
     return drawn
 
 
-def _by_formula(panel: Any, series: Cells, known: dict[int, World], number: int) -> None:
+def _by_formula(panel: Any, series: Cells, known: dict[int, Forms], number: int) -> None:
     """Dashed: 6.7 with the cell's DD and H, and the median delay for PD."""
     world = known.get(series.cells[0].number)
     if world is None or not world.simple or world.slack is None:

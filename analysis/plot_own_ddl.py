@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis import closed_forms as forms
-from analysis.by_formula import World, remark, worlds
+from analysis.by_formula import Forms, remark, worlds
 from analysis.cells import Cell, Cells, Estimate, Need
 from analysis.drawing import canvas, form, legend_above, note, points
 from analysis.figure import figure, main
@@ -68,7 +68,7 @@ def draw(cells: Cells) -> Any:
     return drawn
 
 
-def _bounds(cells: Cells, known: dict[int, World]) -> list[tuple[float, float]]:
+def _bounds(cells: Cells, known: dict[int, Forms]) -> list[tuple[float, float]]:
     """What an acknowledgement waits after Tu, and the way to the next node: two client messages."""
     found = set()
     for cell in cells.cells:

@@ -6,10 +6,11 @@ from typing import Final
 
 import numpy as np
 
+from analysis.formula import ddl_delay_ms, slack_ms
 from analysis.tune.cells import CLIENT_MS, Load, Setting
 from analysis.tune.goals import RATE, Goal, TuneError, read_goal
 from analysis.tune.skew import ClockBound, clock_bound
-from analysis.tune.world import World, ddl_delay_ms, slack_ms
+from analysis.tune.world import World
 from analysis.wait_model import Grid, Wait
 from sim.protocol.strategy import Strategy
 from sim.strategies.base import STRATEGIES
@@ -154,10 +155,3 @@ def _dd_for_mean(wait: Wait, limit: float) -> tuple[float, float]:
 def coarse() -> Grid:
     """A grid for guesses and resamples."""
     return Grid(step=1.0, longest=4_095.0)
-
-
-def median_delay(world: World) -> float:
-    """The median delay of all links, in ms."""
-    if world.delays is None:
-        return float(np.median(world.sample("", "")))
-    return float(np.median(world.delays.pooled))

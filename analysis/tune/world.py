@@ -9,20 +9,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.formula import HEARTBEAT_MS, Peer, cluster_wait, skews
+from analysis.formula import HEARTBEAT_MS, PARTS, cluster_wait
 from analysis.tune.goals import TuneError
 from analysis.wait_model import Commands, Grid, Wait
 from sim.kernel.rng import Lognormal, quantiles
-from sim.protocol.strategy import Strategy
-from sim.units import US_PER_MS, physical_ms, timestamp
+from sim.units import US_PER_MS
 from sim.world.measured import Measured
 
 Array = NDArray[np.float64]
 ASSUMED_MS: Final = Lognormal(5, 50)
 """Delays where none were measured: the catalogue's assumption, section 9."""
-PARTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""A clock's offsets as five values, each a fifth of the time."""
-FAR: Final = timestamp(10**9)
 
 
 @dataclass(frozen=True)
@@ -89,38 +85,17 @@ class World:
                 taken = dice.choice(taken, len(taken))
             return grid.cdf(taken)
 
-        ways = [(cdf(self.leader, name), cdf(name, self.leader)) for name in self.others]
-        leads = np.quantile(self.clock(self.leader), PARTS).tolist()
-        peers = [
-            Peer(
-                cdf(self.leader, node), skews(np.quantile(self.clock(node), PARTS).tolist(), leads)
-            )
-            for node in self.nodes
-            if node != self.leader
-        ]
-        return cluster_wait(grid, Commands(h, mu, HEARTBEAT_MS), ways, peers)
+        def clock(node: str) -> Sequence[float]:
+            offsets: Sequence[float] = np.quantile(self.clock(node), PARTS).tolist()
+            return offsets
+
+        commands = Commands(h, mu, HEARTBEAT_MS)
+        return cluster_wait(grid, commands, self.leader, self.others, self.nodes, cdf, clock)
 
     def worst_led(self, grid: Grid, h: float, mu: float, candidates: Sequence[str]) -> "World":
         """The same under the leader with which the tail of the wait is longest."""
         led = [replace(self, leader=name) for name in candidates]
         return max(led, key=lambda each: each.wait(grid, h, mu).dd_for(0.99, 0.0).ordered)
-
-
-# --- what the design makes of DD -----------------------------------------------------------------
-
-
-def slack_ms(design: Strategy, dd: int, cs_max: int) -> int | None:
-    """How much a reader may lag behind Top: DD of A7, 0 of A5, -CSmax of A6; None: never waits."""
-    safe = design.completeness_ts(FAR, dd, cs_max)
-    behind = physical_ms(FAR) - physical_ms(safe)
-    return None if behind > 10**12 else behind
-
-
-def ddl_delay_ms(design: Strategy, dd: int, cs_max: int) -> int:
-    """What a DDL statement waits at least after its stamp: DD + CSmax of A7."""
-    active = design.activation_ts(FAR, dd)
-    told = design.acknowledge_ts(active, cs_max)
-    return max(physical_ms(told) - physical_ms(FAR), 0)
 
 
 # --- from files ----------------------------------------------------------------------------------

@@ -358,6 +358,3 @@ AnyEvent = (
     | MessageDelivered
 )
 """Every kind of event, as the codec reads them back."""
-
-CLIENT_VOICE = (Invoked, Named, Encoded, Ok, Failed, Unknown)
-"""The events that a user of the database could have written down."""

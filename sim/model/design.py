@@ -20,7 +20,6 @@ DELAY_BOUNDED: Final = "PD+skew<=DD"
 """No message that matters takes longer than the delay duration less the skew."""
 ELECTIONS_SLOW: Final = "skew<=election timeout"
 """No physical clock is ever behind what any has shown by more than an election takes."""
-ASSUMPTIONS: Final = (SKEW_BOUNDED, LEASES_HOLD, DELAY_BOUNDED, ELECTIONS_SLOW)
 
 
 class Claim(Record, frozen=True):

@@ -18,8 +18,6 @@ FLOAT_TYPES: Final = ("REAL", "DOUBLE")
 """Floating-point types, from the narrowest to the widest."""
 TEMPORAL_TYPES: Final = ("TIME", "TIMESTAMP", "TIMESTAMP WITH LOCAL TIME ZONE")
 """Date-time types that have a precision."""
-OTHER_TYPES: Final = ("BOOLEAN", "DECIMAL", "DATE", "UUID", "VARCHAR", "VARBINARY")
-TYPE_NAMES: Final = INTEGER_TYPES + FLOAT_TYPES + TEMPORAL_TYPES + OTHER_TYPES
 
 DEFAULT_LENGTH: Final = 65536
 """The length of VARCHAR and VARBINARY where none is written."""

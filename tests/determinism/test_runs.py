@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import CLIENT_VOICE, TxAborted, TxCommitted, UpdateApplied
+from sim.history.events import (
+    Encoded,
+    Failed,
+    Invoked,
+    Named,
+    Ok,
+    TxAborted,
+    TxCommitted,
+    Unknown,
+    UpdateApplied,
+)
 from sim.history.history import History
 from sim.history.world_events import MessageDelivered, MessageSent, NeverCompleted
 from sim.kernel.rng import Lognormal
@@ -156,6 +166,9 @@ def test_two_designs_meet_the_same_weather() -> None:
     assert len(both) > 500
     different = [(key, one[key][0], other[key][0]) for key in both if one[key][0] != other[key][0]]
     assert different == []
+
+
+CLIENT_VOICE = (Invoked, Named, Encoded, Ok, Failed, Unknown)
 
 
 def test_the_client_hears_the_same_whoever_listens_in(history: History) -> None:

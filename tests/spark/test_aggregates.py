@@ -4,11 +4,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from analysis import aggregates, grid, histogram, intervals, pairs, provenance, store, until
+from analysis import aggregates, grid, histogram, intervals, provenance, store, until
 from analysis.chunks import Round, write_table
 from analysis.rows import Job, Row, failed_row, run_job, table
 from analysis.sweep_file import load_sweep
@@ -118,24 +117,6 @@ def test_intervals_are_over_seeds(
         )
         assert (told["dml_latency_p99_us_low"], told["dml_latency_p99_us_high"]) == (low, high)
         assert low <= told["dml_latency_p99_us"] <= high
-
-
-def test_a_pair_is_compared_seed_by_seed(
-    spark: Any, rows: tuple[str, list[Row]], tables: tuple[list[Any], list[Any]]
-) -> None:
-    seeds = aggregates.per_seed(aggregates.rows(spark, rows[0]))
-    cells = spark.read.parquet(str(Path(rows[0], "cells.parquet")))
-    figure = "dml_latency_mean_us"
-    found = pairs.paired(seeds, cells, "dd", 0, figure).toArrow().sort_by("cell").to_pylist()
-    assert [(one["cell"], one["base_cell"]) for one in found] == [(1, 0), (2, 0)]
-    values = {(one["cell"], one["seed"]): one[figure] for one in tables[0]}
-    both = [seed for seed in range(SEEDS) if seed != 1]
-    for told in found:
-        apart = np.array([values[told["cell"], s] - values[0, s] for s in both])
-        low, high = intervals.mean_interval(apart)
-        assert told["seeds"] == len(both)
-        assert told["difference"] == pytest.approx(apart.mean())
-        assert (told["low"], told["high"]) == pytest.approx((float(low), float(high)))
 
 
 def test_cells_stay_open_until_their_interval_is_narrow(

@@ -5,12 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from analysis import closed_forms as forms
 from analysis import formula
-from analysis.agreement import aborts, aliases, freeze, own_ddl, waits
-from analysis.agreement.base import measured
-from analysis.formula import Line
 from analysis.wait_model import Commit, Ends, Grid
+from tests.agreement import aborts, aliases, catalogue, freeze, own_ddl, waits
+from tests.agreement.base import Line, measured
 
 
 def off(lines: list[Line]) -> list[str]:
@@ -93,6 +91,6 @@ def test_b13_who_outlives_an_old_name(monkeypatch: pytest.MonkeyPatch) -> None:
     (runs,) = measured([partial(aliases.world, 100)], range(6), aliases.crossed, jobs=1)
     assert not off([aliases.line_of(100, runs)])
     assert off([aliases.line_of(100 - aliases.DD_MS, runs)])
-    true_form = forms.outlives_alias
-    monkeypatch.setattr(forms, "outlives_alias", lambda a, m: true_form(a, 2 * m))
+    true_form = catalogue.outlives_alias
+    monkeypatch.setattr(catalogue, "outlives_alias", lambda a, m: true_form(a, 2 * m))
     assert off([aliases.line_of(100, runs)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.by_formula import World
+from analysis.by_formula import Forms
 from sim.world.scenario import Scenario, override
 from sim.world.shipped import load
 
@@ -10,10 +10,10 @@ MU = 1 / 3_000
 """Leases are prolonged every three seconds."""
 
 
-def world(**keys: object) -> World:
+def world(**keys: object) -> Forms:
     changes = {f"protocol.{key}": value for key, value in keys.items()}
     found: Scenario = override(load("generated/standard"), changes)
-    return World(found)
+    return Forms(found)
 
 
 def tail(**keys: object) -> float:
@@ -41,7 +41,7 @@ def test_heartbeats_follow_the_election_timeout_unless_they_are_set() -> None:
 )
 def test_the_wait_depends_on_every_key_of_its_scenario(key: str, value: object) -> None:
     plain, other = load("generated/standard"), override(load("generated/standard"), {key: value})
-    waits = [World(one).wait(MU) for one in (plain, other)]
+    waits = [Forms(one).wait(MU) for one in (plain, other)]
     assert waits[0] is not None
     assert waits[1] is not None
     assert waits[0].quantile(0.99, 0) != waits[1].quantile(0.99, 0)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.formula import ddl_delay_ms, slack_ms
 from analysis.tune.asked import coarse
 from analysis.tune.goals import TuneError
 from analysis.tune.skew import INSTANTS, RANGE, clock_bound
-from analysis.tune.world import ddl_delay_ms, slack_ms, world_of
+from analysis.tune.world import world_of
 from sim.strategies.base import STRATEGIES
 from sim.world.measured import Measured, parse
 

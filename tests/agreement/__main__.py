@@ -1,12 +1,12 @@
-"""Runs the experiments and writes every figure: `python -m analysis.agreement OUT.json [SEEDS]`."""
+"""Runs the experiments and writes every figure: `python -m tests.agreement OUT.json [SEEDS]`."""
 
 import json
 import sys
 from dataclasses import asdict
 
-from analysis.agreement import aborts, aliases, freeze, own_ddl, waits
-from analysis.formula import Line
 from sim.files import write_text
+from tests.agreement import aborts, aliases, freeze, own_ddl, waits
+from tests.agreement.base import Line
 
 SEEDS = 24
 
@@ -20,7 +20,7 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
 def main(words: list[str]) -> int:
     """Write the figures; 0 if all agree, 1 if some do not, 2 without a file to write."""
     if not words:
-        sys.stderr.write("python -m analysis.agreement OUT.json [SEEDS]: OUT.json is missing\n")
+        sys.stderr.write("python -m tests.agreement OUT.json [SEEDS]: OUT.json is missing\n")
         return 2
     seeds = range(int(words[1]) if len(words) > 1 else SEEDS)
     found = lines(seeds)

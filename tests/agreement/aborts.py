@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from analysis import closed_forms as forms
 from analysis import intervals
-from analysis.agreement.base import World, measured
-from analysis.formula import CLOCK_MS, Line
+from analysis.formula import CLOCK_MS
 from analysis.wait_model import Ends
 from sim.history.events import (
     Enlisted,
@@ -30,6 +29,8 @@ from sim.history.figures import figures
 from sim.history.history import History
 from sim.model.reasons import Reason
 from sim.units import Timestamp, physical_ms
+from tests.agreement import catalogue
+from tests.agreement.base import Line, Setup, measured
 
 Array = NDArray[np.float64]
 SCHEMA: Final = tuple(reason.name for reason in Reason if reason.is_schema)
@@ -95,10 +96,10 @@ def _ms(*stamps: int) -> tuple[int, int, int, int]:
     return begun, first, max(first, last), max(first, last, commit)
 
 
-def world(design: str, every_ms: float | None, q: float, seed: int) -> World:
+def world(design: str, every_ms: float | None, q: float, seed: int) -> Setup:
     """Two tables, transactions over both, statements at Poisson instants; None: without any."""
     migrations = "" if every_ms is None else _migrations(every_ms, q, seed)
-    return World(f"""
+    return Setup(f"""
 [strategy]
 {DESIGNS[design]}
 [protocol]
@@ -203,9 +204,9 @@ def expected(
         survive = [1 - forms.abort_options_1_2(lam, q, span) for span in commit - enlisted]
         return float(1 - np.prod(survive))
     if design == "exact match":
-        return float(forms.abort_option_3(lam, 1.0, last - enlisted, commit - last))
+        return float(catalogue.abort_option_3(lam, 1.0, last - enlisted, commit - last))
     base = begun if design == "option 3, begin" else enlisted
-    return float(forms.abort_option_3(lam, q, last - base, commit - last))
+    return float(catalogue.abort_option_3(lam, q, last - base, commit - last))
 
 
 def _incompatible(every_ms: float, q: float, seeds: range) -> float:

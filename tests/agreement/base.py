@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis import formula
 from sim.history.history import History
 from sim.world.overrides import EMBEDDED
 from sim.world.plan import plan
@@ -15,23 +16,30 @@ Measure = Callable[[History], Any]
 
 
 @dataclass(frozen=True)
-class World:
+class Line(formula.Line):
+    """A figure, and the number of its experiment in the catalogue."""
+
+    experiment: int = 0
+
+
+@dataclass(frozen=True)
+class Setup:
     """A scenario's text, and the files that it names."""
 
     text: str
     files: tuple[tuple[str, str], ...] = ()
 
 
-Maker = Callable[[int], World]
+Maker = Callable[[int], Setup]
 """A world of its own for every seed, where its instants are drawn too."""
 
 
 def measured(
-    worlds: Sequence[World | Maker], seeds: range, measure: Measure, jobs: int | None = None
+    worlds: Sequence[Setup | Maker], seeds: range, measure: Measure, jobs: int | None = None
 ) -> list[list[Any]]:
     """What `measure` says of every world's run of every seed; common random numbers throughout."""
     tasks = [
-        (world if isinstance(world, World) else world(seed), seed, measure)
+        (world if isinstance(world, Setup) else world(seed), seed, measure)
         for world in worlds
         for seed in seeds
     ]
@@ -45,7 +53,7 @@ def measured(
     return [found[at * each : (at + 1) * each] for at in range(len(worlds))]
 
 
-def _one(task: tuple[World, int, Measure]) -> Any:
+def _one(task: tuple[Setup, int, Measure]) -> Any:
     world, seed, measure = task
     files = {f"{EMBEDDED}{name}": text for name, text in world.files}
     return measure(run(plan(read(world.text, "agreement", overrides=files), seed)))

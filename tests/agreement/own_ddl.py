@@ -13,11 +13,12 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis import intervals
-from analysis.agreement.base import World, measured
-from analysis.formula import CLOCK_MS, Line
+from analysis.formula import CLOCK_MS
 from analysis.wait_model import Ends
 from sim.history.events import DdlDecided, SchemaResolved
 from sim.history.history import History
+from tests.agreement import catalogue
+from tests.agreement.base import Line, Setup, measured
 
 CS_MAX_MS: Final = 40
 WAY_MS: Final = 1.0
@@ -89,10 +90,10 @@ def followers(history: History) -> Looks:
     return looked(history, None)
 
 
-def world(dd: int, clocks: str, files: tuple[tuple[str, str], ...] = ()) -> World:
+def world(dd: int, clocks: str, files: tuple[tuple[str, str], ...] = ()) -> Setup:
     """Nodes without delays between them; `clocks` is the table of clocks."""
     nodes = 3 if files == () else 5
-    return World(
+    return Setup(
         f"""
 [protocol]
 delay_duration_ms = {dd}
@@ -116,14 +117,14 @@ drops = 0.0
     )
 
 
-def skewed(dd: int, factor: float) -> World:
+def skewed(dd: int, factor: float) -> Setup:
     """n1 is `factor` times CSmax ahead of n3."""
     half = factor * CS_MAX_MS / 2
     clocks = f"[clocks.nodes.n1]\noffset_ms = {half}\n[clocks.nodes.n3]\noffset_ms = {-half}"
     return world(dd, clocks)
 
 
-def normal(dd: int, sigma: float) -> World:
+def normal(dd: int, sigma: float) -> Setup:
     """Independent normal clocks."""
     shares = (np.arange(4_096) + 0.5) / 4_096
     from scipy import special  # type: ignore[import-untyped]  # scipy ships no types
@@ -151,7 +152,7 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
     many = range(seeds.start, seeds.start + BELLS * len(seeds))
     runs = measured([normal(*cell) for cell in bells], many, followers, jobs)
     for (dd, sigma), own in zip(bells, runs, strict=True):
-        ends = [float(forms.own_ddl_missed(CS_MAX_MS + way, sigma)) for way in _ways()]
+        ends = [float(catalogue.own_ddl_missed(CS_MAX_MS + way, sigma)) for way in _ways()]
         found.append(_line({"dd_ms": dd, "sigma_ms": sigma}, own, ends))
     return found
 

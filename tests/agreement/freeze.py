@@ -12,12 +12,13 @@ import numpy as np
 
 from analysis import closed_forms as forms
 from analysis import intervals
-from analysis.agreement.base import World, measured
-from analysis.formula import CLOCK_MS, Line
+from analysis.formula import CLOCK_MS
 from analysis.wait_model import Ends
 from sim.history.events import SchemaResolved
 from sim.history.history import History
 from sim.units import US_PER_MS
+from tests.agreement import catalogue
+from tests.agreement.base import Line, Setup, measured
 
 NODE: Final = "n3"
 LATENCY_MS: Final = 5
@@ -46,9 +47,9 @@ def frozen(history: History) -> Frozen:
     return Frozen(longest[True] / US_PER_MS, longest[False] / US_PER_MS)
 
 
-def world(outage: int, dd: int) -> World:
+def world(outage: int, dd: int) -> Setup:
     """Constant delays; the node learns, so that no append waits for its votes."""
-    return World(f"""
+    return Setup(f"""
 [protocol]
 delay_duration_ms = {dd}
 max_clock_skew_ms = 5
@@ -95,7 +96,7 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
     for (outage, dd), own in zip(cells, runs, strict=True):
         cell = {"outage_ms": outage, "dd_ms": dd, "h_ms": H_MS}
         here = np.array([run.here for run in own])
-        low, high = intervals.bootstrap(here)
+        low, high = intervals.mean_interval(here)
         least = float(forms.mean_frozen(outage, LATENCY_MS - CLOCK_MS, dd, H_MS))
         most = float(forms.mean_frozen(outage, LATENCY_MS + CLOCK_MS, dd, H_MS))
         found.append(
@@ -103,6 +104,6 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
                  Ends(max(least - LOOK_MS, 0.0), most), 6)
         )  # fmt: skip
         away = max(run.elsewhere for run in own)
-        most = max(float(forms.zero_wait_dd(LATENCY_MS, H_MS, CLOCK_MS)) - dd, 0.0)
+        most = max(float(catalogue.zero_wait_dd(LATENCY_MS, H_MS, CLOCK_MS)) - dd, 0.0)
         found.append(Line(cell, "longest wait elsewhere, ms", away, away, away, Ends(0.0, most), 6))
     return found

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from analysis import closed_forms as forms
 from analysis import intervals, measures
-from analysis.agreement.base import World, measured
-from analysis.formula import CLOCK_MS, HEARTBEAT_MS, Line, Peer, brackets, cluster_wait
+from analysis.formula import CLOCK_MS, HEARTBEAT_MS, brackets, cluster_wait
 from analysis.wait_model import Commands, Ends, Grid, Link, Wait, commit_of, ordered
 from sim.history.events import Invoked, Ok
 from sim.history.history import History
 from sim.kernel.rng import Lognormal, quantiles
 from sim.units import US_PER_MS
+from tests.agreement.base import Line, Setup, measured
 
 Array = NDArray[np.float64]
 NODES: Final = 5
@@ -83,13 +83,13 @@ sql = "{sql}"
 """
 
 
-def world(dd: int, h: int, p99: float, skew: int, work: str) -> World:
+def world(dd: int, h: int, p99: float, skew: int, work: str) -> Setup:
     """Five nodes, three of which vote; delays are lognormal around 5 ms.
 
     Looks and statements are worlds apart: a statement aborts what is under way, and who is tried
     again looks right after a command, not at any time.
     """
-    return World(f"""
+    return Setup(f"""
 [protocol]
 delay_duration_ms = {dd}
 max_clock_skew_ms = {CS_MAX_MS}
@@ -117,8 +117,13 @@ def model(grid: Grid, h: int, p99: float, skew: int, mu: float) -> Wait:
     """The same world by formula."""
     delay = grid.cdf(np.asarray(quantiles(Lognormal(5, p99)), dtype=np.float64) / US_PER_MS)
     commands = Commands(h, mu, HEARTBEAT_MS)
-    peers = [Peer(delay, (part * skew,)) for part in (0.5, -0.5, 0.0, 0.0)]
-    return cluster_wait(grid, commands, [(delay, delay)] * 2, peers)
+    nodes = [f"n{number}" for number in range(1, NODES + 1)]
+    ahead = {"n2": skew / 2, "n3": -skew / 2}
+
+    def clock(node: str) -> tuple[float]:
+        return (ahead.get(node, 0.0),)
+
+    return cluster_wait(grid, commands, "n1", nodes[:3], nodes, lambda sender, to: delay, clock)
 
 
 def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list[Line]:

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis import closed_forms as forms
 from analysis import intervals
-from analysis.agreement.base import World, measured
-from analysis.formula import CLOCK_MS, Line
+from analysis.formula import CLOCK_MS
 from analysis.wait_model import Ends
 from sim.history.events import TxAborted, TxCommitted, UpdateLogged
 from sim.history.history import History
+from tests.agreement import catalogue
+from tests.agreement.base import Line, Setup, measured
 
 DD_MS: Final = 60
 LATENCY_MS: Final = 2.0
@@ -42,7 +42,7 @@ def crossed(history: History) -> tuple[int, int]:
     return late + aborted, aborted
 
 
-def world(window_ms: int, seed: int) -> World:
+def world(window_ms: int, seed: int) -> Setup:
     """One rename among transactions of one put each, and a commit whenever the dice say."""
     dice = np.random.default_rng([DICE, seed])
     puts = dice.uniform(10, RENAME_AT_MS + DD_MS - 5, CLIENTS)
@@ -54,7 +54,7 @@ def world(window_ms: int, seed: int) -> World:
         f'at_ms = {end:.2f}\ndo = "commit"\n'
         for at, (put, end) in enumerate(zip(puts, ends, strict=True))
     )
-    return World(f"""
+    return Setup(f"""
 [strategy]
 name = "b13_alias"
 alias_ms = {window_ms}
@@ -92,7 +92,9 @@ def line_of(window_ms: int, runs: list[tuple[int, int]]) -> Line:
     low, high = intervals.ratio_interval(counted[:, 1], counted[:, 0])
     slack_ms = CLOCK_MS + 2 * LATENCY_MS
     cell: dict[str, Any] = {"design": "b13_alias", "alias_ms": window_ms, "mean_ms": MEAN_MS}
-    ends = Ends(*(float(forms.outlives_alias(window_ms + more, MEAN_MS)) for more in (slack_ms, 0)))
+    ends = Ends(
+        *(float(catalogue.outlives_alias(window_ms + more, MEAN_MS)) for more in (slack_ms, 0))
+    )
     return Line(cell, "share aborted of those that cross a rename",
                 float(counted[:, 1].sum() / counted[:, 0].sum()), float(low), float(high),
                 ends, 13)  # fmt: skip
