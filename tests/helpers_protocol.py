@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from inspect import iscoroutine
 from typing import Any, NamedTuple, TypeVar
 
-from sim.kernel.loop import Future, Loop, Timer
+from sim.kernel.engine import Future, Loop, Timer
 from sim.model.hlc import HybridClock
 from sim.model.ports import NO_REPLY, Handler, Settings
 from sim.model.schema import Table

@@ -4,8 +4,7 @@ They expire in the order of asking, so that one timer serves all: a dictionary o
 waited for and the moment of the oldest, instead of a timer per request.
 """
 
-from sim.kernel.future import DONE, Future
-from sim.kernel.life import Life
+from sim.kernel.engine import DONE, Future, Incarnation
 
 
 class Asked(Future[object], eq=False):
@@ -30,13 +29,13 @@ class Asked(Future[object], eq=False):
 class Deadlines:
     """Waits for answers, each for the same span; what is late is given `verdict`."""
 
-    __slots__ = ("_armed", "_duration_us", "_life", "_loop", "_ready", "_verdict", "waiting")
+    __slots__ = ("_armed", "_duration_us", "_incarnation", "_loop", "_ready", "_verdict", "waiting")
 
-    def __init__(self, life: Life, duration_us: int, verdict: object) -> None:
+    def __init__(self, incarnation: Incarnation, duration_us: int, verdict: object) -> None:
         assert duration_us >= 0, f"negative timeout: {duration_us} us"
-        self._life = life
-        self._loop = life.loop
-        self._ready = life.loop.ready
+        self._incarnation = incarnation
+        self._loop = incarnation.loop
+        self._ready = incarnation.loop.ready
         self._duration_us = duration_us
         self._verdict = verdict
         self._armed = False
@@ -53,7 +52,7 @@ class Deadlines:
 
     def _arm(self, due_us: int) -> None:
         self._armed = True
-        self._life.call_at(max(due_us, self._loop.now_us), self._expire, due_us)
+        self._incarnation.call_at(max(due_us, self._loop.now_us), self._expire, due_us)
 
     def _expire(self, moment_us: int) -> None:
         """Judge what was due at `moment_us`, then sleep until the next one still waited for.

@@ -1,4 +1,4 @@
-"""A simulated machine: its life, its disk, and how it talks to the others.
+"""A simulated machine: its incarnations, its disk, and how it talks to the others.
 
 A host lives in incarnations. `crash` ends one: its tasks, timers and pending requests vanish and
 messages to it are lost, until `restart` begins the next with the same disk and the same clock. Who
@@ -17,11 +17,17 @@ from typing import Any, Final, TypeVar
 
 from sim.kernel.clock import PhysicalClock
 from sim.kernel.deadlines import Deadlines
-from sim.kernel.envelope import Channel, Envelope
-from sim.kernel.future import Future, Scope
-from sim.kernel.life import Life, SimulationCrashed, Task, Timer, crash_of
-from sim.kernel.loop import Loop
-from sim.kernel.network import Network
+from sim.kernel.engine import (
+    Future,
+    Incarnation,
+    Loop,
+    Scope,
+    SimulationCrashed,
+    Task,
+    Timer,
+    crash_of,
+)
+from sim.kernel.network import Channel, Envelope, Network
 from sim.kernel.rng import mix, name_id
 from sim.model.ports import NO_REPLY
 from sim.units import Micros
@@ -77,20 +83,20 @@ class Host:
         self.name = name
         self.clock = clock
         self.disk: dict[str, Any] = {}
-        self.incarnation = 1
+        self.incarnation_number = 1
         self._spreads: dict[str, int] = {}
         self._routes: dict[type, dict[str, Channel]] = {}
-        self._begin_life()
+        self._begin_incarnation()
         network.attach(name, self)
 
-    def _begin_life(self) -> None:
-        self.life = Life(self.loop)
+    def _begin_incarnation(self) -> None:
+        self.incarnation = Incarnation(self.loop)
         self._handlers: dict[type, Handler] = {}
         self._deadlines: dict[int, Deadlines] = {}
 
     @property
     def alive(self) -> bool:
-        return self.life.alive
+        return self.incarnation.alive
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -100,7 +106,7 @@ class Host:
         self._handlers[payload_type] = handler
 
     def send(self, to: str, payload: Any, label: int | None = None) -> None:
-        if self.life.alive:
+        if self.incarnation.alive:
             try:
                 channel = self._routes[type(payload)][to]
             except KeyError:
@@ -111,7 +117,7 @@ class Host:
         self, to: str, payload: Any, timeout_us: int, label: int | None = None
     ) -> Future[Any]:
         """Send, and await the reply or `NO_REPLY`; a reply that comes later is ignored."""
-        if not self.life.alive:
+        if not self.incarnation.alive:
             return self.loop.future()  # nobody will ever come back to it
         deadlines = self._deadlines.get(timeout_us) or self._open_deadlines(timeout_us)
         asked = deadlines.ask()
@@ -128,16 +134,16 @@ class Host:
         return channel
 
     def _open_deadlines(self, timeout_us: int) -> Deadlines:
-        deadlines = Deadlines(self.life, timeout_us, NO_REPLY)
+        deadlines = Deadlines(self.incarnation, timeout_us, NO_REPLY)
         self._deadlines[timeout_us] = deadlines
         return deadlines
 
     def receive(self, envelope: Envelope) -> None:
         """The network's side: deliver, now or after a pause; the dead refuse requests."""
-        life = self.life
-        if not life.running:
-            if life.alive:
-                life.defer(_Delivery(self, envelope))
+        incarnation = self.incarnation
+        if not incarnation.running:
+            if incarnation.alive:
+                incarnation.defer(_Delivery(self, envelope))
             else:
                 self._refuse(envelope)
             return
@@ -156,7 +162,7 @@ class Host:
 
     def _serve(self, coro: Coroutine[Any, None, Any], request: Envelope) -> None:
         """Run a handler to its first wait; most never wait, and those need no task."""
-        life = self.life
+        incarnation = self.incarnation
         try:
             awaited = coro.send(None)
         except StopIteration as stop:
@@ -167,14 +173,14 @@ class Host:
         except Exception as error:
             raise crash_of(coro, error) from error
         else:
-            serving = _Serving(coro, life, host=self, request=request)
-            life.tasks[serving] = None
+            serving = _Serving(coro, incarnation, host=self, request=request)
+            incarnation.tasks[serving] = None
             awaited.add_waiter(serving)
 
     def reply(self, request: Envelope, value: Any) -> None:
         """Answer under the request's label, so that each reply's delay is its own as well."""
         asked = request.asks
-        if asked is not None and self.life.alive:
+        if asked is not None and self.incarnation.alive:
             back = request.channel.replies
             channel = back.get(type(value)) or self._open_reply(request.channel, type(value))
             self.network.transmit(channel, value, request.label, None, asked)
@@ -190,22 +196,22 @@ class Host:
         channel = there.replies[value_type] = self.network.channel(there.to, there.sender, kind)
         return channel
 
-    # -- tasks, timers, waits: all of the present life -------------------------------------------
+    # -- tasks, timers, waits: all of the present incarnation ------------------------------------
 
     def spawn(self, coro: Coroutine[Any, None, T]) -> Task[T]:
-        return self.loop.spawn(coro, self.life)
+        return self.loop.spawn(coro, self.incarnation)
 
     def sleep(self, us: int) -> Future[None]:
         return self.loop.sleep(us)
 
     def future(self) -> Future[Any]:
-        return self.life.scope.future()
+        return self.incarnation.scope.future()
 
     def scope(self) -> Scope:
-        return self.life.scope.child()
+        return self.incarnation.scope.child()
 
     def call_later(self, delay_us: int, fn: Callable[..., object], *args: Any) -> Timer:
-        return self.life.call_at(self.loop.now_us + delay_us, fn, *args)
+        return self.incarnation.call_at(self.loop.now_us + delay_us, fn, *args)
 
     def spread(self, purpose: str, bound_us: int) -> Micros:
         """A span below the bound, by seed, host, purpose and how often it was asked for."""
@@ -213,7 +219,7 @@ class Host:
         key = mix(self.network.seed, name_id(f"{self.name} {purpose}"))
         return Micros(mix(key, count) % bound_us)
 
-    # -- life and death --------------------------------------------------------------------------
+    # -- crash, pause, restart --------------------------------------------------------------------
 
     def crash(self) -> None:
         """Stop being; only the disk and the clock remain.
@@ -221,11 +227,11 @@ class Host:
         For faults, between two steps: a step of this host that crashes it still runs to its next
         wait, though nothing it sends leaves the machine.
         """
-        if self.life.alive:
-            life = self.life
-            asked = [task.request for task in life.tasks if type(task) is _Serving]
-            asked += [item.envelope for item in life.postponed if type(item) is _Delivery]
-            life.end("crash")
+        if self.incarnation.alive:
+            incarnation = self.incarnation
+            asked = [task.request for task in incarnation.tasks if type(task) is _Serving]
+            asked += [item.envelope for item in incarnation.postponed if type(item) is _Delivery]
+            incarnation.end("crash")
             for request in asked:
                 self._refuse(request)
             for deadlines in self._deadlines.values():
@@ -233,16 +239,16 @@ class Host:
             self.clock.forget_listeners()
 
     def pause(self) -> None:
-        self.life.pause()
+        self.incarnation.pause()
 
     def resume(self) -> None:
-        self.life.resume()
+        self.incarnation.resume()
 
     def restart(self, boot: Callable[[], None]) -> None:
         """A new incarnation with nothing but the disk; `boot` installs its handlers and tasks."""
         self.crash()
-        self.incarnation += 1
-        self._begin_life()
+        self.incarnation_number += 1
+        self._begin_incarnation()
         boot()
 
 

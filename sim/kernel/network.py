@@ -1,37 +1,291 @@
-"""Links between hosts: latency, loss, duplication, reordering; rules decide each envelope's fate.
+"""Links between hosts: latency, loss, duplication, reordering; rules decide each message's fate.
 
-A message's delay is a function of (seed, link, kind, label) and not the next number of a stream.
-The label is the sender's (an operation and its hop) or else a running number per link and kind.
-One message more or less therefore leaves the delays of all others as they were: two designs of a
-protocol see the same weather, and shrinking does not wander.
+A message's delay is a function of (seed, link, kind, label), not the next number of a stream. The
+label is the sender's (an operation and its hop) or else a running number per link and kind. One
+message more or less therefore leaves the delays of all others as they were: two designs of a
+protocol meet the same delays, and shrinking a scenario does not change what is left of it.
 
 Messages of one kind on one link arrive in the order of sending unless reordering says otherwise:
-one whose predecessor is late waits behind it. What shall not queue is `override`n: it arrives
-exactly when told, out of line. Rules look at a message when it is sent, in the order in which they
-were installed; what is on its way already is not touched any more.
+one whose predecessor is late waits behind it. A `LinkProfile` says what links do to messages;
+profiles are given for some senders, receivers and kinds, and later entries override earlier ones
+(`Override`). A `Rule` looks at each message when it is sent (in the order in which rules were
+installed) and lets it pass, drops, holds or delays it; what is on its way already is not touched.
 """
 
-from collections.abc import Sequence
-from heapq import heappush
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
+
+import msgspec
 
 from sim.kernel.deadlines import Asked
-from sim.kernel.envelope import (
-    DUPLICATION,
-    LOSS,
-    REORDERING,
-    SECOND_DELAY,
-    Channel,
-    Endpoint,
-    Envelope,
-    Trace,
-    TracedEnvelope,
-    Weather,
+from sim.kernel.engine import MAIL, SLIM, Loop
+from sim.kernel.rng import (
+    FIRST,
+    GOLDEN,
+    MASK,
+    SECOND,
+    TABLE_SHIFT,
+    Quantiles,
+    mix,
+    name_id,
+    pick,
+    threshold,
 )
-from sim.kernel.forecast import Forecast
-from sim.kernel.loop import NORMAL, Loop
-from sim.kernel.rng import FIRST, GOLDEN, MASK, SECOND, TABLE_SHIFT, mix, pick
-from sim.kernel.rules import Block, Delay, Hold, Partition, Rule, Slow, Verdict
+
+LOSS, DUPLICATION, REORDERING, SECOND_DELAY = (name_id(word) for word in (
+    "loss", "duplication", "reordering", "delay of the copy"
+))  # fmt: skip
+NO_TABLE: Final[Quantiles] = ()
+
+
+class Endpoint(Protocol):
+    """What a message can be delivered to."""
+
+    @property
+    def alive(self) -> bool: ...
+
+    def receive(self, envelope: "Envelope") -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkProfile:
+    """What a link does to messages; what is None is left to earlier profiles."""
+
+    latency: Quantiles | None = None
+    loss: float | None = None
+    duplication: float | None = None
+    reordering: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.latency is not None and self.latency[0] < 0:
+            raise ValueError(f"a latency must not be negative: {self.latency[0]} us")
+        for name in ("loss", "duplication", "reordering"):
+            threshold(getattr(self, name) or 0.0)
+
+    @property
+    def misbehaves(self) -> bool:
+        """Whether it says of anything but latency how likely it is."""
+        return (self.loss, self.duplication, self.reordering) != (None, None, None)
+
+
+class Channel:
+    """The messages of one kind on one link."""
+
+    __slots__ = (
+        "constant_us", "count", "deliver", "duplication", "endpoint", "key", "kind", "last_due_us",
+        "loopback", "loss", "overrides", "plain", "reordering", "replies", "seen", "sender",
+        "table", "to",
+    )  # fmt: skip
+
+    def __init__(self, seed: int, sender: str, to: str, kind: str, endpoint: Endpoint) -> None:
+        self.sender, self.to, self.kind, self.endpoint = sender, to, kind, endpoint
+        self.deliver = endpoint.receive
+        self.key = mix(mix(seed, name_id(f"{sender} > {to}")), name_id(kind))
+        self.count = 0
+        self.last_due_us = 0
+        self.seen: dict[int, int] = {}
+        self.replies: dict[type, Channel] = {}  # the way back, by the type of the reply
+        self.loopback = sender == to
+        self.overrides: tuple[Any, ...] = ()  # the overrides that say what may happen to a message
+        self.reset()
+
+    def reset(self) -> None:
+        """No profile at all."""
+        self.table = NO_TABLE
+        self.constant_us: int | None = None  # where the table has but one value
+        self.loss = self.duplication = self.reordering = 0
+        self.plain = not self.loopback
+
+    def adopt(self, profile: LinkProfile) -> None:
+        """Take over what this entry says."""
+        if profile.latency is not None:
+            self.table = profile.latency
+            least, most = self.table[0], self.table[-1]
+            self.constant_us = least if least == most else None
+        for name in ("loss", "duplication", "reordering"):
+            probability = getattr(profile, name)
+            if probability is not None:
+                setattr(self, name, threshold(probability))
+        self.plain = not (self.loss or self.duplication or self.reordering or self.loopback)
+
+    def happens(self, what: int, limit: int, label: int, occurrence: int) -> bool:
+        """Whether this fate, of the probability `limit`, meets the n-th message of this label."""
+        return bool(limit) and mix(mix(self.key ^ what, label), occurrence) < limit
+
+    def occurrence(self, label: int) -> int:
+        """How often this label has been sent: a repeated message must not share its fate."""
+        self.seen[label] = seen = self.seen.get(label, 0) + 1
+        return seen
+
+
+class Envelope(msgspec.Struct, eq=False):
+    """A message on its way: the event that delivers it.
+
+    A request `asks`, a reply `answers` what was asked; what goes one way does neither.
+    """
+
+    channel: Channel
+    label: int
+    payload: Any
+    asks: Asked | None
+    answers: Asked | None
+    callbacks: ClassVar = MAIL
+
+    def fire(self) -> None:
+        self.channel.deliver(self)
+
+
+class TracedEnvelope(Envelope, eq=False, kw_only=True):
+    """The same for a run that is traced."""
+
+    sent_us: int
+    serial: int
+    note: Callable[[str, Envelope], None]
+    callbacks: ClassVar = SLIM
+
+    def fire(self) -> None:
+        self.note("deliver" if self.channel.endpoint.alive else "vanish", self)
+        self.channel.endpoint.receive(self)
+
+
+Trace = Callable[[str, int, TracedEnvelope], None]
+"""Called with what happens (send, deliver, vanish, lose, drop, copy, hold), when, and to what."""
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+class Verdict(Enum):
+    """A rule's answer, unless it is a `Delay`."""
+
+    PASS = auto()
+    DROP = auto()
+    HOLD = auto()
+
+
+class Delay(NamedTuple):
+    """Later by so much; the rules that follow are asked as well."""
+
+    by_us: int
+
+
+class Rule:
+    """Which messages, by sender, receiver, kind and label (None is a wildcard), and what then.
+
+    Subclasses override `judge`, and `matches` where patterns do not say enough.
+    """
+
+    network: "Network"  # since `Network.install`
+
+    def __init__(
+        self,
+        from_: str | None = None,
+        to: str | None = None,
+        kind: str | None = None,
+        label: int | None = None,
+    ) -> None:
+        self.from_, self.to, self.kind, self.label = from_, to, kind, label
+        self.order = 0  # of installation, from 1
+        self.hits = 0  # how many messages it has judged
+
+    def matches(self, envelope: Envelope) -> bool:
+        channel = envelope.channel
+        return (
+            (self.to is None or self.to == channel.to)
+            and (self.from_ is None or self.from_ == channel.sender)
+            and (self.kind is None or self.kind == channel.kind)
+            and (self.label is None or self.label == envelope.label)
+        )
+
+    def judge(self, envelope: Envelope) -> Verdict | Delay:
+        raise NotImplementedError
+
+    def keep(self, envelope: Envelope, due_us: int, *, in_order: bool) -> None:
+        """Take charge of an envelope after the verdict HOLD."""
+        raise NotImplementedError
+
+    def remove(self) -> None:
+        """No longer in force; a second time changes nothing."""
+        if self in self.network.rules:
+            self.network.remove(self)
+
+
+class Block(Rule):
+    """Nothing comes through in this direction."""
+
+    def judge(self, envelope: Envelope) -> Verdict:
+        return Verdict.DROP
+
+
+class Slow(Rule):
+    """Everything here takes longer."""
+
+    def __init__(self, from_: str | None, to: str | None, kind: str | None, *, by_us: int) -> None:
+        super().__init__(from_, to, kind)
+        assert type(by_us) is int, f"microseconds are whole: {by_us!r}"
+        self._delay = Delay(by_us)
+
+    def judge(self, envelope: Envelope) -> Delay:
+        return self._delay
+
+
+class Hold(Rule):
+    """Messages kept back until they are released, then delivered in the order of sending."""
+
+    def __init__(
+        self,
+        from_: str | None = None,
+        to: str | None = None,
+        kind: str | None = None,
+        label: int | None = None,
+    ) -> None:
+        super().__init__(from_, to, kind, label)
+        self.held: list[tuple[Envelope, int, bool]] = []
+
+    def judge(self, envelope: Envelope) -> Verdict:
+        return Verdict.HOLD
+
+    def keep(self, envelope: Envelope, due_us: int, *, in_order: bool) -> None:
+        self.held.append((envelope, due_us, in_order))
+
+    def release(self) -> None:
+        """Let go: what would have arrived by now arrives now, the rest when it would have."""
+        self.remove()
+        held, self.held = self.held, []
+        for envelope, due_us, in_order in held:
+            self.network.route(envelope, due_us, in_order=in_order, after=self.order)
+
+
+class Override:
+    """A profile for some messages (None is a wildcard), and the way to take it back.
+
+    `hits` counts the messages that it applied to while it said what may happen to them, `strikes`
+    those to which it did happen.
+    """
+
+    __slots__ = ("_from", "_kind", "_network", "_to", "hits", "profile", "strikes")
+
+    def __init__(self, network: "Network", profile: LinkProfile, *where: str | None) -> None:
+        """`where`: sender, receiver, kind."""
+        self._network = network
+        self._from, self._to, self._kind = where
+        self.profile = profile
+        self.hits = self.strikes = 0
+
+    def applies_to(self, channel: Channel) -> bool:
+        return (
+            (self._to is None or self._to == channel.to)
+            and (self._from is None or self._from == channel.sender)
+            and (self._kind is None or self._kind == channel.kind)
+        )
+
+    def remove(self) -> None:
+        self._network.forget(self)
+
+
+# --- the network ----------------------------------------------------------------------------------
 
 
 class Network:
@@ -44,11 +298,10 @@ class Network:
         self.rules: list[Rule] = []
         self._endpoints: dict[str, Endpoint] = {}
         self._channels: dict[tuple[str, str, str], Channel] = {}
-        self._weather: list[Forecast] = []
-        self._overrides: dict[tuple[str, str, str, int], int] = {}
-        self._calm = True  # no rule, no override, and nobody watches
+        self._profiles: list[Override] = []
+        self._calm = True  # no rule, and no trace is taken
         self._installed = self._serial = 0
-        self._queue, self._order = loop.queue, loop.order
+        self._post = loop.post
 
     def attach(self, name: str, endpoint: Endpoint) -> None:
         assert name not in self._endpoints, f"two hosts named {name}"
@@ -56,7 +309,7 @@ class Network:
 
     @property
     def trace(self) -> Trace | None:
-        """Who watches."""
+        """What is called with everything that happens to messages; None: nothing is."""
         return self._trace
 
     @trace.setter
@@ -65,13 +318,9 @@ class Network:
         self._look_around()
 
     def _look_around(self) -> None:
-        self._calm = not (self.rules or self._overrides or self._trace is not None)
+        self._calm = not self.rules and self._trace is None
 
     # -- sending ---------------------------------------------------------------------------------
-
-    def send(self, sender: str, to: str, kind: str, payload: Any, label: int | None = None) -> None:
-        """Send one way; `label` names the message within its link and kind."""
-        self.transmit(self.channel(sender, to, kind), payload, label)
 
     def channel(self, sender: str, to: str, kind: str) -> Channel:
         """The one channel of this link and kind."""
@@ -105,7 +354,7 @@ class Network:
             due_us = channel.last_due_us
         else:
             channel.last_due_us = due_us
-        heappush(self._queue, (due_us, NORMAL, next(self._order), envelope))
+        self._post(due_us, envelope)
 
     def _open(self, sender: str, to: str, kind: str) -> Channel:
         assert to in self._endpoints, f"{sender} sends {kind} to {to}, which does not exist"
@@ -123,13 +372,9 @@ class Network:
         if channel.loopback:
             self.loop.ready.append(envelope)
             return
-        exact_us = self._overrides.get((channel.sender, channel.to, channel.kind, label))
-        if exact_us is not None:
-            self.route(envelope, self.loop.now_us + exact_us, in_order=False)
-            return
         occurrence = channel.occurrence(label) if not channel.plain else 1
-        for forecast in channel.likely:
-            forecast.hits += 1
+        for override in channel.overrides:
+            override.hits += 1
         if channel.happens(LOSS, channel.loss, label, occurrence):
             self._struck(channel, "loss")
             self.note("lose", envelope)
@@ -170,12 +415,12 @@ class Network:
 
     @staticmethod
     def _struck(channel: Channel, what: str) -> None:
-        """Of the forecasts that speak of it, the last one counts."""
-        speak = [one for one in channel.likely if getattr(one.weather, what) is not None]
+        """Of the overrides that say how likely it is, the last one counts."""
+        speak = [one for one in channel.overrides if getattr(one.profile, what) is not None]
         speak[-1].strikes += 1
 
     def _traced(self, of: Envelope) -> Envelope:
-        """The message as one that reports its arrival, if anybody watches."""
+        """The message as one that traces its arrival, if a trace is taken."""
         if self._trace is None:
             return of
         self._serial += 1
@@ -185,42 +430,42 @@ class Network:
         )  # fmt: skip
 
     def note(self, what: str, envelope: Envelope) -> None:
-        """Tell whoever watches."""
+        """Add to the trace, if one is taken."""
         if self._trace is not None and isinstance(envelope, TracedEnvelope):
             self._trace(what, self.loop.now_us, envelope)
 
-    # -- the weather -----------------------------------------------------------------------------
+    # -- profiles ----------------------------------------------------------------------------------
 
     def configure(
         self,
-        weather: Weather,
+        profile: LinkProfile,
         from_: str | None = None,
         to: str | None = None,
         kind: str | None = None,
-    ) -> Forecast:
-        """Weather for these messages; None is a wildcard, and of two entries the later counts."""
-        forecast = Forecast(self, weather, from_, to, kind)
-        self._weather.append(forecast)
-        self._settle_all(forecast)
-        return forecast
+    ) -> Override:
+        """A profile for these messages; None is a wildcard, and of two entries the later counts."""
+        override = Override(self, profile, from_, to, kind)
+        self._profiles.append(override)
+        self._settle_all(override)
+        return override
 
-    def forget(self, forecast: Forecast) -> None:
-        """The weather as if this entry had never been made."""
-        self._weather.remove(forecast)
-        self._settle_all(forecast)
+    def forget(self, override: Override) -> None:
+        """The profiles as if this entry had never been made."""
+        self._profiles.remove(override)
+        self._settle_all(override)
 
-    def _settle_all(self, forecast: Forecast) -> None:
+    def _settle_all(self, override: Override) -> None:
         for channel in self._channels.values():
-            if forecast.concerns(channel):
+            if override.applies_to(channel):
                 self._settle(channel)
 
     def _settle(self, channel: Channel) -> None:
         """Let a channel adopt all entries that concern it, in order."""
         channel.reset()
-        over = [forecast for forecast in self._weather if forecast.concerns(channel)]
-        for forecast in over:
-            channel.adopt(forecast.weather)
-        channel.likely = tuple(one for one in over if one.weather.is_rough)
+        over = [override for override in self._profiles if override.applies_to(channel)]
+        for override in over:
+            channel.adopt(override.profile)
+        channel.overrides = tuple(one for one in over if one.profile.misbehaves)
         where = f"{channel.sender} > {channel.to}, {channel.kind}"
         assert channel.table or channel.loopback, f"no latency is configured for {where}"
 
@@ -244,48 +489,8 @@ class Network:
         to: str | None = None,
         kind: str | None = None,
         label: int | None = None,
-        until_us: int | None = None,
     ) -> Hold:
-        """Keep these messages back until `release`, or until a moment."""
+        """Keep these messages back until `release`."""
         rule = Hold(from_, to, kind, label)
         self.install(rule)
-        if until_us is not None:
-            self.loop.call_at(until_us, rule.release)
         return rule
-
-    def block(self, from_: str | None = None, to: str | None = None) -> None:
-        """Drop everything in this one direction."""
-        self.install(Block(from_, to))
-
-    def unblock(self, from_: str | None = None, to: str | None = None) -> None:
-        """Take back every `block` of exactly this direction."""
-        self.rules = [
-            rule
-            for rule in self.rules
-            if not (isinstance(rule, Block) and (rule.from_, rule.to) == (from_, to))
-        ]
-        self._look_around()
-
-    def partition(self, *groups: Sequence[str]) -> Partition:
-        """Let nothing pass between groups until `heal`; who is in no group hears everybody."""
-        rule = Partition(groups)
-        self.install(rule)
-        return rule
-
-    def delay_traffic(
-        self,
-        *,
-        by_us: int,
-        into: str | None = None,
-        from_: str | None = None,
-        kind: str | None = None,
-    ) -> Slow:
-        """Make these messages later by so much until `restore`."""
-        rule = Slow(from_, into, kind, by_us=by_us)
-        self.install(rule)
-        return rule
-
-    def override(self, from_: str, to: str, kind: str, label: int, delay_us: int) -> None:
-        """Let the messages of this label take exactly so long: neither lost, nor in line."""
-        self._overrides[from_, to, kind, label] = delay_us
-        self._look_around()

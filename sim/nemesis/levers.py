@@ -42,7 +42,7 @@ class Levers(Protocol):
     def reconnect(self, node: str) -> None:
         """Take back what `cut_off` did to this node."""
 
-    def set_weather(
+    def set_link_profile(
         self,
         *,
         sender: str | None,

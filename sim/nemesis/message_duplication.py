@@ -31,6 +31,6 @@ class MessageDuplication(Fault):
         node = None if self.node is None else levers.resolve(self.node)
         for sender, to in permutations(levers.nodes(), 2):
             if node in (None, sender, to):
-                levers.set_weather(
+                levers.set_link_profile(
                     sender=sender, to=to, kind=self.kind, duplication=self.probability
                 )

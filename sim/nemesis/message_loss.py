@@ -31,4 +31,4 @@ class MessageLoss(Fault):
         node = None if self.node is None else levers.resolve(self.node)
         for sender, to in permutations(levers.nodes(), 2):
             if node in (None, sender, to):
-                levers.set_weather(sender=sender, to=to, kind=self.kind, loss=self.probability)
+                levers.set_link_profile(sender=sender, to=to, kind=self.kind, loss=self.probability)

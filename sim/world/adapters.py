@@ -10,9 +10,8 @@ from typing import Any
 
 from sim.history.history import History
 from sim.history.stream import Stream
-from sim.kernel.future import Future
+from sim.kernel.engine import Future, Timer
 from sim.kernel.host import Host
-from sim.kernel.life import Timer
 from sim.model.hlc import CLOCK_LIMIT, HybridClock
 from sim.model.ports import Handler, Settings, Stopwatch
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms

@@ -9,10 +9,9 @@ from collections import Counter
 from sim.history.events import UpdateLogged
 from sim.history.world_events import ClockSet
 from sim.kernel.clock import PhysicalClock
-from sim.kernel.envelope import Weather
+from sim.kernel.engine import Loop
 from sim.kernel.host import Host
-from sim.kernel.loop import Loop
-from sim.kernel.network import Network
+from sim.kernel.network import LinkProfile, Network
 from sim.kernel.rng import Constant, quantiles
 from sim.model.ddl import ObjectChange
 from sim.model.ops import Get, Scan
@@ -59,7 +58,7 @@ class Cluster:
         self._strategy = strategy
         self._parts = parts
         self._paused: Counter[str] = Counter()
-        self._weather()
+        self._configure_links()
         for node in plan.nodes:
             self._add_host(node)
         self._schema = initial_schema(plan.schema_sql)
@@ -164,18 +163,18 @@ class Cluster:
         clock, now = self.hosts[node].clock, self.loop.now_us
         self.recorder.record(ClockSet(now, node, clock.read_us() - now, clock.pieces[-1].drift_ppm))
 
-    def _weather(self) -> None:
+    def _configure_links(self) -> None:
         """Latency and misbehaviour of the links; what no entry mentions takes no time."""
-        self.network.configure(Weather(latency=quantiles(Constant(0))))
+        self.network.configure(LinkProfile(latency=quantiles(Constant(0))))
         for link in self.plan.links:
             latency = None if link.latency is None else quantiles(link.latency)
-            weather = Weather(
+            profile = LinkProfile(
                 latency=latency,
                 loss=link.loss,
                 duplication=link.duplication,
                 reordering=link.reordering,
             )
-            self.network.configure(weather, link.sender, link.to, link.kind)
+            self.network.configure(profile, link.sender, link.to, link.kind)
 
     def _add_host(self, node: NodePlan) -> None:
         clock = PhysicalClock(self.loop, node.clock_offset_us, node.clock_drift_ppm)

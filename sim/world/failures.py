@@ -47,7 +47,7 @@ class Failures:
         for log in self._logs(node):
             log.sync_now()
         host = cluster.hosts[node]
-        number = host.incarnation + 1
+        number = host.incarnation_number + 1
         cluster.recorder.record(NodeRestarted(cluster.loop.now_us, node, number))
         host.restart(lambda: cluster.boot(node, restarted=True))
 

@@ -6,9 +6,7 @@ and leaves alone what other faults do at the same time.
 
 from collections.abc import Callable, Sequence
 
-from sim.kernel.envelope import Weather
-from sim.kernel.forecast import Forecast
-from sim.kernel.rules import Block, Rule, Slow
+from sim.kernel.network import Block, LinkProfile, Override, Rule, Slow
 from sim.nemesis.roles import COORDINATOR, LEADER, META, PLACE_LEADER, PRIMARY, place_of
 from sim.units import US_PER_MS, Micros
 from sim.world.cluster import Cluster
@@ -23,18 +21,18 @@ class ClusterLevers:
         self._cuts: dict[str, list[Rule]] = {}
         self._released = 0
         self._rules: list[Rule] = []
-        self._forecasts: list[Forecast] = []
+        self._overrides: list[Override] = []
 
     @property
     def missed(self) -> str | None:
         """How it was set on messages and has changed none, if so."""
-        met: list[Rule | Forecast] = [*self._rules, *self._forecasts]
+        met: list[Rule | Override] = [*self._rules, *self._overrides]
         hits = sum(one.hits for one in met)
         if not met:
             return None
         if not hits:
             return "met no message"
-        if self._rules or any(one.strikes for one in self._forecasts):
+        if self._rules or any(one.strikes for one in self._overrides):
             return None
         return f"left all of the {hits} messages that it met as they were"
 
@@ -97,7 +95,7 @@ class ClusterLevers:
         for rule in self._cuts.pop(node, ()):
             rule.remove()
 
-    def set_weather(
+    def set_link_profile(
         self,
         *,
         sender: str | None,
@@ -108,10 +106,10 @@ class ClusterLevers:
         reordering: float | None = None,
     ) -> None:
         """From now on matching messages are lost, doubled or overtaken with this probability."""
-        weather = Weather(loss=loss, duplication=duplication, reordering=reordering)
-        forecast = self._cluster.network.configure(weather, sender, to, kind)
-        self._forecasts.append(forecast)
-        self._undo.append(forecast.restore)
+        profile = LinkProfile(loss=loss, duplication=duplication, reordering=reordering)
+        override = self._cluster.network.configure(profile, sender, to, kind)
+        self._overrides.append(override)
+        self._undo.append(override.remove)
 
     def clock_step(self, node: str, by_us: int, *, returns: bool) -> None:
         """A node's clock jumps; where it `returns`, `release` makes it jump back."""

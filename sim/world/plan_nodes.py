@@ -1,4 +1,4 @@
-"""The machines of a plan: each node's settings and clock, and the weather on the links."""
+"""The machines of a plan: each node's settings and clock, and the profiles of its links."""
 
 from itertools import permutations
 

@@ -22,7 +22,7 @@ from sim.history.world_events import (
     NeverCompleted,
     NothingMatched,
 )
-from sim.kernel.envelope import TracedEnvelope
+from sim.kernel.network import TracedEnvelope
 from sim.kernel.rng import quantiles
 from sim.nemesis.base import FAULTS, Fault, touched
 from sim.nemesis.roles import NobodyError

@@ -1,9 +1,9 @@
 """A world drawn from a seed: a complete scenario text, with each knob on or off.
 
 Without a scenario everything is drawn: cluster, protocol, clocks, links, tables, clients, faults.
-Of a given scenario the schema, the migrations, the clients and the steps stay, and the weather
-around them is drawn. The text is an ordinary scenario: stored in a file and run with the same seed
-it gives the same run. Whatever is set on the command line stands over what was drawn.
+Of a given scenario the schema, the migrations, the clients and the steps stay; clocks,
+links and faults are drawn. The text is an ordinary scenario: stored in a file and run with the same
+seed it gives the same run. Whatever is set on the command line stands over what was drawn.
 """
 
 import tomllib

@@ -10,8 +10,8 @@ from typing import Any
 
 from sim.history.events import AnyEvent
 from sim.history.world_events import StepMissed
-from sim.kernel.future import Future
-from sim.kernel.rules import Hold
+from sim.kernel.engine import Future
+from sim.kernel.network import Hold
 from sim.model.ops import Begin, Ddl, Get, Scan
 from sim.model.ports import NO_REPLY
 from sim.model.programs import Step

@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from sim.history.events import TxCommitted
-from sim.kernel.envelope import Channel
-from sim.kernel.life import Timer
-from sim.kernel.network import Network
+from sim.kernel.engine import Timer
+from sim.kernel.network import Channel, Network
 from sim.model.ops import Get, Put
 from sim.model.programs import Program, TransactionItem
 from sim.units import Micros

@@ -8,12 +8,13 @@ import pytest
 import simpy
 
 from sim.kernel.clock import PhysicalClock
-from sim.kernel.envelope import Weather
+from sim.kernel.engine import Loop
 from sim.kernel.host import Host
-from sim.kernel.loop import Loop
-from sim.kernel.network import Network
+from sim.kernel.network import LinkProfile, Network
 from sim.kernel.rng import Lognormal, quantiles
+from tests.bench.engine_price import PublicLoop
 from tests.bench.figures import show
+from tests.bench.test_transaction_bench import transaction_us
 
 pytestmark = pytest.mark.bench
 
@@ -46,10 +47,10 @@ def bare_event_us() -> float:
     return (time.perf_counter() - began) / 100_000 * 1e6
 
 
-def world() -> tuple[Loop, Host, Host]:
-    loop = Loop()
+def world(loop: Loop | None = None) -> tuple[Loop, Host, Host]:
+    loop = loop or Loop()
     network = Network(loop, seed=1)
-    network.configure(Weather(latency=quantiles(Lognormal(1, 8))))
+    network.configure(LinkProfile(latency=quantiles(Lognormal(1, 8))))
     a, b = (Host(loop, network, name, PhysicalClock(loop)) for name in "ab")
     return loop, a, b
 
@@ -60,9 +61,9 @@ def per_call_us(loop: Loop) -> float:
     return (time.perf_counter() - began) / ROUND_TRIPS * 1e6
 
 
-def round_trip_us() -> float:
+def round_trip_us(on: Loop | None = None) -> float:
     """Request, async handler that does not wait, reply, resume."""
-    loop, a, b = world()
+    loop, a, b = world(on)
     ping, pong = Ping(), Pong()
 
     async def serve(sender: str, payload: Ping) -> Pong:
@@ -154,3 +155,21 @@ def test_costs_in_bare_events(measure: Callable[[], float], bound: float) -> Non
     pairs = [(measure(), bare_event_us()) for _ in range(ROUNDS)]
     ours, bare = min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
     show(measure.__name__, ours / bare, most=bound)
+
+
+def test_price_of_simpys_public_interface() -> None:
+    """A round trip on `env.timeout` and `env.step` over one on the private queue."""
+    pairs = [(round_trip_us(PublicLoop()), round_trip_us()) for _ in range(2 * ROUNDS)]
+    public, private = min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
+    show("a round trip by SimPy's public interface over ours", public / private, least=1)
+
+
+def test_price_of_simpys_public_interface_in_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for a committed transaction."""
+    public, private = [], []
+    for _ in range(ROUNDS):
+        private.append(transaction_us(recording=True))
+        with monkeypatch.context() as patched:
+            patched.setattr("sim.world.cluster.Loop", PublicLoop)
+            public.append(transaction_us(recording=True))
+    show("a transaction by SimPy's public interface", min(public) / min(private), least=1)

@@ -5,10 +5,9 @@ import sys
 from typing import NamedTuple
 
 from sim.kernel.clock import PhysicalClock
-from sim.kernel.envelope import TracedEnvelope, Weather
+from sim.kernel.engine import Loop
 from sim.kernel.host import Host
-from sim.kernel.loop import Loop
-from sim.kernel.network import Network
+from sim.kernel.network import Block, LinkProfile, Network, Slow, TracedEnvelope
 from sim.kernel.rng import Exponential, Lognormal, Streams, mix, quantiles
 
 NAMES = ("n1", "n2", "n3", "n4")
@@ -43,11 +42,11 @@ class Storm:
         self.lines: list[str] = []
         self._hash = hashlib.sha256()
         self.network.trace = self._watch
-        self.network.configure(Weather(latency=quantiles(Lognormal(1, 20))))
+        self.network.configure(LinkProfile(latency=quantiles(Lognormal(1, 20))))
         self.network.configure(
-            Weather(latency=quantiles(Exponential(0.5, 4)), loss=0.1), kind="question"
+            LinkProfile(latency=quantiles(Exponential(0.5, 4)), loss=0.1), kind="question"
         )
-        self.network.configure(Weather(duplication=0.2, reordering=0.3), kind="gossip")
+        self.network.configure(LinkProfile(duplication=0.2, reordering=0.3), kind="gossip")
         skews = Streams(seed).stream("clocks", "offset").integers(-3000, 3000, size=len(NAMES))
         self.hosts = [
             Host(self.loop, self.network, name, PhysicalClock(self.loop, int(skew), 20))
@@ -103,15 +102,16 @@ class Storm:
                 host.pause()
                 self.loop.call_at(heal_us, host.resume)
             case 2:
-                self.network.hold(other, host.name, until_us=heal_us)
+                hold = self.network.hold(other, host.name)
+                self.loop.call_at(heal_us, hold.release)
             case 3:
-                partition = self.network.partition(
-                    [host.name], [n for n in NAMES if n != host.name]
-                )
-                self.loop.call_at(heal_us, partition.heal)
+                for rule in (Block(host.name, None), Block(None, host.name)):
+                    self.network.install(rule)
+                    self.loop.call_at(heal_us, rule.remove)
             case 4:
-                slow = self.network.delay_traffic(into=host.name, by_us=5000)
-                self.loop.call_at(heal_us, slow.restore)
+                slow = Slow(None, host.name, None, by_us=5000)
+                self.network.install(slow)
+                self.loop.call_at(heal_us, slow.remove)
             case 5:
                 host.clock.step(draw % 999)
 

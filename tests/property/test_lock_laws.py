@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from sim.kernel.future import Future
+from sim.kernel.engine import Future
 from sim.protocol.ids import TxId
 from sim.protocol.locks import IX, LockTable, Resource, S, X
 from sim.units import Timestamp

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.kernel.envelope import Weather
+from sim.kernel.network import Hold, LinkProfile, Slow
 from sim.kernel.rng import (
     TABLE_SIZE,
     Distribution,
@@ -73,9 +73,9 @@ class Arrival(NamedTuple):
 class Stage(Small):
     """Three hosts that play a script and write down every arrival."""
 
-    def __init__(self, *, seed: int = 1, latency: Distribution, weather: Weather) -> None:
+    def __init__(self, *, seed: int = 1, latency: Distribution, profile: LinkProfile) -> None:
         super().__init__(seed=seed, latency=latency)
-        self.network.configure(weather)
+        self.network.configure(profile)
         self.arrivals: list[Arrival] = []
         self.in_force: list[Any] = []
         for host in (self.a, self.b, self.c):
@@ -99,7 +99,8 @@ class Stage(Small):
                 case Rule(True, sender, to, kind):
                     self.in_force.append(self.network.hold(sender, to, kind))
                 case Rule(False, sender, to, kind):
-                    slow = self.network.delay_traffic(from_=sender, into=to, kind=kind, by_us=3000)
+                    slow = Slow(sender, to, kind, by_us=3000)
+                    self.network.install(slow)
                     self.in_force.append(slow)
                 case Lift(at) if at < len(self.in_force):
                     self.lift(self.in_force.pop(at))
@@ -110,7 +111,7 @@ class Stage(Small):
 
     @staticmethod
     def lift(rule: Any) -> None:
-        (rule.release if hasattr(rule, "release") else rule.restore)()
+        (rule.release if isinstance(rule, Hold) else rule.remove)()
 
 
 def numbers_of(script: list[Any]) -> list[int]:
@@ -120,7 +121,7 @@ def numbers_of(script: list[Any]) -> list[int]:
 @given(SCRIPTS, st.integers(0, 1 << 64))
 def test_each_link_keeps_the_order_of_each_kind(script: list[Any], seed: int) -> None:
     """Through any holds and delays; and without loss everything arrives, once."""
-    stage = Stage(seed=seed, latency=Uniform(0, 10), weather=Weather())
+    stage = Stage(seed=seed, latency=Uniform(0, 10), profile=LinkProfile())
     arrivals = stage.play(script)
     assert sorted(arrival.number for arrival in arrivals) == numbers_of(script)
     for before, after in pairwise(sorted(arrivals, key=lambda arrival: arrival.link)):
@@ -130,7 +131,7 @@ def test_each_link_keeps_the_order_of_each_kind(script: list[Any], seed: int) ->
 @given(st.lists(SENDS, max_size=40))
 def test_what_was_held_arrives_in_the_order_of_sending(script: list[Any]) -> None:
     """Over all links and kinds, if all of it was overdue."""
-    stage = Stage(latency=Uniform(1, 10), weather=Weather())
+    stage = Stage(latency=Uniform(1, 10), profile=LinkProfile())
     links = [Send(s.sender, s.to, s.payload) for s in script if s.sender != s.to]
     hold = stage.network.hold()
     stage.loop.call_at(10_000, hold.release)
@@ -146,9 +147,9 @@ def test_one_message_less_leaves_every_other_delay_as_it_was(
     """With reordering certain, a message takes its own delay and nothing else."""
     sends = numbers_of(script)
     without = data.draw(st.sampled_from(sends)) if sends else None
-    weather = Weather(reordering=1.0, loss=0.2, duplication=0.2)
+    profile = LinkProfile(reordering=1.0, loss=0.2, duplication=0.2)
     full, less = (
-        sorted(Stage(latency=Lognormal(1, 8), weather=weather).play(script, without=left_out))
+        sorted(Stage(latency=Lognormal(1, 8), profile=profile).play(script, without=left_out))
         for left_out in (None, without)
     )
     assert less == [arrival for arrival in full if arrival.number != without]
@@ -162,16 +163,16 @@ def test_one_message_less_leaves_every_other_link_as_it_was(
     sends = numbers_of(script)
     without = data.draw(st.sampled_from(sends)) if sends else None
     full, less = (
-        Stage(latency=Lognormal(1, 8), weather=Weather()).play(script, without=left_out)
+        Stage(latency=Lognormal(1, 8), profile=LinkProfile()).play(script, without=left_out)
         for left_out in (None, without)
     )
     link = next((arrival.link for arrival in full if arrival.number == without), None)
     assert sorted(a for a in less if a.link != link) == sorted(a for a in full if a.link != link)
 
 
-def fates(*, seed: int = 1, **weather: Any) -> Counter[int]:
+def fates(*, seed: int = 1, **profile: Any) -> Counter[int]:
     """How often each of many labelled messages arrives."""
-    stage = Stage(seed=seed, latency=Uniform(1, 10), weather=Weather(**weather))
+    stage = Stage(seed=seed, latency=Uniform(1, 10), profile=LinkProfile(**profile))
     stage.play([Send("a", "b", Note)] * MANY)
     return Counter(arrival.number for arrival in stage.arrivals)
 
@@ -202,7 +203,7 @@ def test_more_loss_only_adds_to_what_is_lost() -> None:
 )
 def test_drawn_delays_follow_their_distribution(distribution: Distribution) -> None:
     """Kolmogorov and Smirnov's distance to the table, at the 0.1 percent level."""
-    stage = Stage(latency=distribution, weather=Weather(reordering=1.0))
+    stage = Stage(latency=distribution, profile=LinkProfile(reordering=1.0))
     stage.play([Send("a", "b", Note)] * MANY)
     delays = sorted(arrival.at_us for arrival in stage.arrivals)
     table = quantiles(distribution)

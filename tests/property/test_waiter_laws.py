@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.kernel.clock import Piece
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 from sim.protocol.schema_sync import SchemaSync
 from sim.strategies.iep import IEP
 from sim.units import MIN_TIMESTAMP, Timestamp, timestamp

@@ -3,10 +3,9 @@
 from typing import Any, NamedTuple
 
 from sim.kernel.clock import PhysicalClock
-from sim.kernel.envelope import Weather
+from sim.kernel.engine import Loop
 from sim.kernel.host import Host
-from sim.kernel.loop import Loop
-from sim.kernel.network import Network
+from sim.kernel.network import LinkProfile, Network, Rule
 from sim.kernel.rng import Constant, Distribution, quantiles
 
 
@@ -34,7 +33,7 @@ class Small:
     def __init__(self, *, seed: int = 1, latency: Distribution | None = None) -> None:
         self.loop = Loop()
         self.network = Network(self.loop, seed)
-        self.network.configure(Weather(latency=quantiles(latency or Constant(1))))
+        self.network.configure(LinkProfile(latency=quantiles(latency or Constant(1))))
         self.a, self.b, self.c = (
             Host(self.loop, self.network, name, PhysicalClock(self.loop)) for name in "abc"
         )
@@ -43,6 +42,11 @@ class Small:
     def listen(self, host: Host) -> None:
         """Write down when each `Note` reaches `host`."""
         host.on(Note, lambda _, note: self.arrived.append((self.loop.now_us, note.number)))
+
+    def install(self, rule: Rule) -> Rule:
+        """Put the rule in force; the same rule."""
+        self.network.install(rule)
+        return rule
 
     def write_down(self, what: Any) -> None:
         self.arrived.append((self.loop.now_us, what))

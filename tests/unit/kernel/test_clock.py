@@ -3,7 +3,7 @@
 import pytest
 
 from sim.kernel.clock import PhysicalClock, max_pairwise_skew_us
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 
 
 def at(loop: Loop, us: int) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sim.kernel.deadlines import Asked, Deadlines
-from sim.kernel.loop import Life, Loop
+from sim.kernel.engine import Incarnation, Loop
 
 
 class World:
@@ -11,9 +11,9 @@ class World:
 
     def __init__(self) -> None:
         self.loop = Loop()
-        self.life = Life(self.loop)
+        self.incarnation = Incarnation(self.loop)
         self.asked: dict[int, Asked] = {}
-        self.deadlines = Deadlines(self.life, 100, "late")
+        self.deadlines = Deadlines(self.incarnation, 100, "late")
         self.log: list[tuple[int, int, str]] = []
 
     def ask(self, key: int) -> None:
@@ -28,7 +28,7 @@ class World:
         self.asked[key].answer("answered")
 
     def at(self, us: int, what: Any, *args: Any) -> None:
-        self.life.call_at(us, what, *args)
+        self.incarnation.call_at(us, what, *args)
 
 
 def test_each_expires_after_exactly_its_duration() -> None:
@@ -54,7 +54,7 @@ def test_there_is_one_timer_however_many_wait() -> None:
     world = World()
     for key in range(1000):
         world.ask(key)
-    assert len(world.loop.queue) == 1
+    assert world.loop.scheduled == 1
 
 
 def test_the_timer_skips_what_was_answered() -> None:
@@ -75,7 +75,7 @@ def test_after_a_pause_an_answer_that_was_in_time_still_counts() -> None:
     world.at(30, world.ask, 2)
     world.at(115, world.answer, 2)
     world.at(140, world.answer, 1)
-    world.loop.call_at(40, world.life.pause)
-    world.loop.call_at(300, world.life.resume)
+    world.loop.call_at(40, world.incarnation.pause)
+    world.loop.call_at(300, world.incarnation.resume)
     world.loop.run()
     assert world.log == [(300, 1, "late"), (300, 2, "answered")]

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.kernel.future import Ended, Future, Scope
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Ended, Future, Loop, Scope
 
 
 async def wait_into(log: list[Any], name: str, future: Future[Any]) -> None:

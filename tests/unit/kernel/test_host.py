@@ -7,10 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
-from sim.kernel.envelope import Weather
-from sim.kernel.future import Ended
+from sim.kernel.engine import Ended, SimulationCrashed
 from sim.kernel.host import Host, kind_of
-from sim.kernel.loop import SimulationCrashed
+from sim.kernel.network import LinkProfile
 from sim.model.ports import NO_REPLY
 from tests.unit.kernel.small import Answer, Ask, Note, Small
 
@@ -122,7 +121,7 @@ class TestRequests:
             served.append(sender)
             return Answer()
 
-        small.network.configure(Weather(duplication=1.0))
+        small.network.configure(LinkProfile(duplication=1.0))
         small.b.on(Ask, handler)
         ask(small, small.a, "b")
         small.loop.run()
@@ -250,7 +249,7 @@ class TestCrash:
         small.loop.call_at(1500, small.a.restart, boot)
         small.loop.run()
         assert small.arrived == [(3500, Answer(11))]
-        assert small.a.incarnation == 2
+        assert small.a.incarnation_number == 2
 
     def test_nobody_hears_what_the_last_incarnation_asked_for(self, small: Small) -> None:
         """Not even somebody who lives on, such as a task of no host."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import simpy
 
-from sim.kernel.loop import Loop, SimulationCrashed
+from sim.kernel.engine import Loop, SimulationCrashed
 
 
 def test_equal_times_fire_in_the_order_of_asking() -> None:
@@ -110,7 +110,7 @@ def test_the_result_of_a_task_can_be_awaited_and_had_later() -> None:
     loop.run()
     assert task.future.value == (42, 42)
     assert loop.now_us == 10
-    assert not loop.life.tasks
+    assert not loop.incarnation.tasks
 
 
 def test_run_goes_up_to_and_including_its_end() -> None:

@@ -2,10 +2,9 @@
 
 import pytest
 
-from sim.kernel.envelope import Weather
+from sim.kernel.engine import Loop, SimulationCrashed
 from sim.kernel.host import Host
-from sim.kernel.loop import Loop, SimulationCrashed
-from sim.kernel.network import Network
+from sim.kernel.network import Block, LinkProfile, Network
 from sim.kernel.rng import Constant, Exponential, Uniform, mix, name_id, pick, quantiles
 from tests.unit.kernel.small import Note, Small
 
@@ -25,7 +24,7 @@ def test_the_delay_is_a_function_of_seed_link_kind_and_label() -> None:
 def test_the_hot_path_draws_what_mix_draws() -> None:
     """It has the formula written out; a rule that matches nothing forces the other path."""
     small, careful = Small(latency=LOGNORMALISH), Small(latency=LOGNORMALISH)
-    careful.network.block("nobody")
+    careful.install(Block("nobody"))
     for world in (small, careful):
         world.listen(world.b)
         for label in (-1, 0, 1, 1 << 31, 1 << 63, 1 << 70, *range(100, 400)):
@@ -53,9 +52,9 @@ def test_a_label_of_ones_own_does_not_use_up_a_number() -> None:
     arrivals = []
     for extra in (False, True):
         small = Small(latency=Uniform(1, 100))
+        small.network.configure(LinkProfile(reordering=1.0))
         small.listen(small.b)
         if extra:
-            small.network.override("a", "b", "note", 5, 0)
             small.a.send("b", Note(0), label=5)
         for number in (1, 2, 3):
             small.a.send("b", Note(number))
@@ -76,7 +75,7 @@ def test_messages_of_one_kind_arrive_in_order_even_if_a_later_one_is_faster() ->
 def test_a_message_to_oneself_takes_no_time_but_waits_for_its_turn() -> None:
     small = Small()
     small.listen(small.a)
-    small.network.block("a", "a")
+    small.install(Block("a", "a"))
     small.a.send("a", Note(1))
     assert small.arrived == []
     small.loop.run()
@@ -116,35 +115,35 @@ def test_a_link_without_latency_is_refused_rather_than_guessed() -> None:
 def test_of_two_entries_the_later_counts_field_by_field() -> None:
     small = Small()
     small.listen(small.b)
-    small.network.configure(Weather(latency=quantiles(Constant(5))), to="b")
-    small.network.configure(Weather(loss=1.0), from_="c")
-    slower = small.network.configure(Weather(latency=quantiles(Constant(9))), kind="note")
+    small.network.configure(LinkProfile(latency=quantiles(Constant(5))), to="b")
+    small.network.configure(LinkProfile(loss=1.0), from_="c")
+    slower = small.network.configure(LinkProfile(latency=quantiles(Constant(9))), kind="note")
     small.a.send("b", Note(1))
     small.c.send("b", Note(2))
     small.loop.run()
     assert small.arrived == [(9000, 1)]
 
-    slower.restore()
+    slower.remove()
     small.a.send("b", Note(3))
     small.loop.run()
     assert small.arrived[1:] == [(9000 + 5000, 3)]
 
 
-def test_weather_out_of_range_is_refused() -> None:
+def test_profile_out_of_range_is_refused() -> None:
     with pytest.raises(ValueError, match="a probability lies between 0 and 1"):
-        Weather(loss=1.5)
+        LinkProfile(loss=1.5)
     with pytest.raises(ValueError, match="a latency must not be negative: -999 us"):
-        Weather(latency=quantiles(Uniform(-1, 1))[1:])
+        LinkProfile(latency=quantiles(Uniform(-1, 1))[1:])
 
 
-def test_certain_loss_loses_everything_until_the_weather_changes() -> None:
+def test_certain_loss_loses_everything_until_the_override_is_removed() -> None:
     small = Small()
     small.listen(small.b)
-    storm = small.network.configure(Weather(loss=1.0), from_="a", to="b")
+    storm = small.network.configure(LinkProfile(loss=1.0), from_="a", to="b")
     small.a.send("b", Note(1))
     small.c.send("b", Note(2))
     small.loop.run()
-    storm.restore()
+    storm.remove()
     small.a.send("b", Note(3))
     small.loop.run()
     assert small.numbers == [2, 3]
@@ -154,7 +153,7 @@ def test_a_message_sent_again_under_its_label_does_not_share_its_first_fate() ->
     """Else a lost request could be repeated for ever."""
     small = Small()
     small.listen(small.b)
-    small.network.configure(Weather(loss=0.5))
+    small.network.configure(LinkProfile(loss=0.5))
     for _ in range(64):
         small.a.send("b", Note(1), label=7)
     small.loop.run()
@@ -164,7 +163,7 @@ def test_a_message_sent_again_under_its_label_does_not_share_its_first_fate() ->
 def test_a_duplicate_takes_its_own_time() -> None:
     small = Small(latency=Uniform(1, 100))
     small.listen(small.b)
-    small.network.configure(Weather(duplication=1.0))
+    small.network.configure(LinkProfile(duplication=1.0))
     for number in range(40):
         small.a.send("b", Note(number), label=number)
     small.loop.run()
@@ -175,7 +174,7 @@ def test_a_duplicate_takes_its_own_time() -> None:
 def test_certain_reordering_lets_every_message_take_just_its_own_delay() -> None:
     small = Small(seed=3, latency=Uniform(0, 100))
     small.listen(small.b)
-    small.network.configure(Weather(reordering=1.0))
+    small.network.configure(LinkProfile(reordering=1.0))
     for number in range(50):
         small.a.send("b", Note(number), label=number)
     small.loop.run()
@@ -183,28 +182,6 @@ def test_certain_reordering_lets_every_message_take_just_its_own_delay() -> None
     table = quantiles(Uniform(0, 100))
     assert {n: us for us, n in small.arrived} == {n: pick(table, mix(key, n)) for n in range(50)}
     assert small.numbers != list(range(50))
-
-
-def test_an_overridden_message_arrives_exactly_when_told_and_out_of_line() -> None:
-    small = Small()
-    small.listen(small.b)
-    small.network.configure(Weather(loss=1.0, duplication=1.0), kind="other")
-    small.network.override("a", "b", "note", 2, 50_000)
-    small.network.override("a", "b", "note", 4, 0)
-    for number in (1, 2, 3, 4):
-        small.a.send("b", Note(number))
-    small.loop.run()
-    assert small.arrived == [(0, 4), (1000, 1), (1000, 3), (50_000, 2)]
-
-
-def test_an_override_is_not_lost_and_not_doubled() -> None:
-    small = Small()
-    small.listen(small.b)
-    small.network.configure(Weather(loss=1.0, duplication=1.0))
-    small.network.override("a", "b", "note", 1, 10)
-    small.a.send("b", Note(1))
-    small.loop.run()
-    assert small.arrived == [(10, 1)]
 
 
 def test_a_watcher_sees_every_fate_and_changes_none() -> None:
@@ -217,13 +194,13 @@ def test_a_watcher_sees_every_fate_and_changes_none() -> None:
             small.network.trace = lambda what, now_us, envelope: log.append(
                 (what, now_us, envelope.label, envelope.serial)
             )
-        small.network.configure(Weather(loss=0.3, duplication=0.3))
+        small.network.configure(LinkProfile(loss=0.3, duplication=0.3))
         for number in range(20):
             small.a.send("b", Note(number), label=number)
-        small.network.configure(Weather(loss=0.0, duplication=0.0))
-        small.network.block("a", "b")
+        small.network.configure(LinkProfile(loss=0.0, duplication=0.0))
+        block = small.install(Block("a", "b"))
         small.a.send("b", Note(20), label=20)
-        small.network.unblock("a", "b")
+        block.remove()
         hold = small.network.hold("a", "b", "note", label=21)
         small.a.send("b", Note(21), label=21)
         small.loop.run()

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.kernel.envelope import Envelope
-from sim.kernel.rules import Delay, Rule, Verdict
+from sim.kernel.network import Block, Delay, Envelope, Rule, Slow, Verdict
 from tests.unit.kernel.small import Ask, Note, Small
 
 
@@ -39,7 +38,6 @@ def test_what_is_not_due_yet_at_its_release_keeps_its_time(small: Small) -> None
 
 def test_what_is_sent_after_the_release_does_not_overtake(small: Small) -> None:
     hold = small.network.hold("a", "b", "note")
-    small.network.override("a", "b", "note", 9, 2000)
     small.a.send("b", Note(1))
     small.loop.call_at(5000, hold.release)
     small.loop.call_at(5000, small.a.send, "b", Note(2))
@@ -54,14 +52,6 @@ def test_one_message_can_be_held_back_by_its_label(small: Small) -> None:
     small.loop.call_at(5000, hold.release)
     small.loop.run()
     assert small.numbers == [1, 3, 2]
-
-
-def test_a_hold_can_end_at_a_moment(small: Small) -> None:
-    small.network.hold("a", "b", until_us=3000)
-    small.a.send("b", Note(1))
-    small.loop.call_at(4000, small.a.send, "b", Note(2))
-    small.loop.run()
-    assert small.arrived == [(3000, 1), (5000, 2)]
 
 
 def test_releasing_twice_changes_nothing(small: Small) -> None:
@@ -83,7 +73,7 @@ def test_a_message_under_two_holds_waits_for_both(small: Small) -> None:
 
 
 def test_a_released_message_is_not_asked_again_by_earlier_rules(small: Small) -> None:
-    small.network.delay_traffic(into="b", by_us=4000)
+    small.install(Slow(None, "b", None, by_us=4000))
     hold = small.network.hold("a", "b")
     small.a.send("b", Note(1))
     hold.release()
@@ -93,48 +83,23 @@ def test_a_released_message_is_not_asked_again_by_earlier_rules(small: Small) ->
 
 def test_a_block_is_one_way_and_does_not_reach_what_is_on_its_way(small: Small) -> None:
     small.a.send("b", Note(1))
-    small.network.block("a", "b")
+    block = small.install(Block("a", "b"))
     small.a.send("b", Note(2))
     small.b.send("a", Note(3))
     small.a.send("c", Note(4))
-    small.network.unblock("a", "b")
+    block.remove()
+    block.remove()
     small.a.send("b", Note(5))
     small.loop.run()
     assert sorted(small.numbers) == [1, 3, 4, 5]
 
 
-def test_unblocking_takes_back_exactly_its_direction(small: Small) -> None:
-    small.network.block("a", None)
-    small.network.block("a", None)
-    small.network.unblock("a", "b")
-    small.a.send("b", Note(1))
-    small.network.unblock("a", None)
-    small.a.send("b", Note(2))
-    small.loop.run()
-    assert small.numbers == [2]
-
-
-def test_a_partition_separates_groups_and_leaves_outsiders_alone(small: Small) -> None:
-    partition = small.network.partition(["a"], ["b"])
-    for number, (sender, to) in enumerate([("a", "b"), ("b", "a"), ("a", "c"), ("c", "b")]):
-        getattr(small, sender).send(to, Note(number))
-    partition.heal()
-    small.a.send("b", Note(9))
-    small.loop.run()
-    assert sorted(small.numbers) == [2, 3, 9]
-
-
-def test_a_host_belongs_to_one_side(small: Small) -> None:
-    with pytest.raises(AssertionError, match="a host in two groups"):
-        small.network.partition(["a", "b"], ["b"])
-
-
 def test_delayed_traffic_is_late_and_stays_in_order(small: Small) -> None:
-    slow = small.network.delay_traffic(into="b", kind="note", by_us=5000)
+    slow = small.install(Slow(None, "b", "note", by_us=5000))
     small.a.send("b", Note(1))
     small.a.send("b", Ask(5))
-    slow.restore()
-    slow.restore()
+    slow.remove()
+    slow.remove()
     small.a.send("b", Note(2))
     small.c.send("b", Note(3))
     small.loop.run()
@@ -142,10 +107,10 @@ def test_delayed_traffic_is_late_and_stays_in_order(small: Small) -> None:
 
 
 def test_delays_add_up_and_whatever_drops_first_drops(small: Small) -> None:
-    small.network.delay_traffic(into="b", by_us=1000)
-    small.network.delay_traffic(from_="a", by_us=200)
+    small.install(Slow(None, "b", None, by_us=1000))
+    small.install(Slow("a", None, None, by_us=200))
     small.a.send("b", Note(1))
-    small.network.block(None, "b")
+    small.install(Block(None, "b"))
     small.network.hold("a", "b")
     small.a.send("b", Note(2))
     small.loop.run()

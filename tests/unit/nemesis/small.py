@@ -39,7 +39,7 @@ class NotedLevers:
     def block_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
         self.pulls.append(("block", sender, to, kind))
 
-    def set_weather(
+    def set_link_profile(
         self,
         *,
         sender: str | None,
@@ -49,7 +49,7 @@ class NotedLevers:
         duplication: float | None = None,
         reordering: float | None = None,
     ) -> None:
-        self.pulls.append(("weather", sender, to, kind, loss, duplication, reordering))
+        self.pulls.append(("link", sender, to, kind, loss, duplication, reordering))
 
     def cut_off(self, node: str) -> None:
         self.pulls.append(("cut", node))

@@ -49,7 +49,7 @@ CASES: list[tuple[str, dict[str, Any], list[Pull]]] = [
         "message_loss",
         {"probability": 0.5, "node": "n3", "kind": APPEND},
         [
-            ("weather", sender, to, APPEND, 0.5, None, None)
+            ("link", sender, to, APPEND, 0.5, None, None)
             for sender, to in (("n1", "n3"), ("n2", "n3"), ("n3", "n1"), ("n3", "n2"))
         ],
     ),
@@ -57,7 +57,7 @@ CASES: list[tuple[str, dict[str, Any], list[Pull]]] = [
         "message_duplication",
         {"probability": 1},
         [
-            ("weather", sender, to, None, None, 1, None)
+            ("link", sender, to, None, None, 1, None)
             for sender in ("n1", "n2", "n3")
             for to in ("n1", "n2", "n3")
             if sender != to
@@ -67,7 +67,7 @@ CASES: list[tuple[str, dict[str, Any], list[Pull]]] = [
         "message_reordering",
         {"probability": 0.2, "node": "n1"},
         [
-            ("weather", sender, to, None, None, None, 0.2)
+            ("link", sender, to, None, None, None, 0.2)
             for sender, to in (("n1", "n2"), ("n1", "n3"), ("n2", "n1"), ("n3", "n1"))
         ],
     ),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 from sim.model.ddl import ObjectChange
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, build

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sim.kernel.loop import Future
+from sim.kernel.engine import Future
 from sim.model.ops import Key
 from sim.protocol.catalog import Catalog
 from sim.protocol.ids import TxId

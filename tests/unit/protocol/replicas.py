@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from sim.kernel.loop import Loop, Timer
+from sim.kernel.engine import Loop, Timer
 from sim.model.records import Record
 from sim.protocol.group import Group, Pending, disk_name
 from sim.protocol.raft import RAFT_MESSAGES

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sim.kernel.loop import Future
+from sim.kernel.engine import Future
 from sim.model.ops import Key
 from sim.model.reasons import Reason
 from sim.model.schema import View

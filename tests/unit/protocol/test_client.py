@@ -6,7 +6,7 @@ from zlib import crc32
 import pytest
 
 from sim.history.events import Encoded
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 from sim.model.ops import Delete, Get, Key, Put, Scan
 from sim.model.ports import NO_REPLY
 from sim.model.reasons import Reason

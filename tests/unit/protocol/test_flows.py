@@ -3,7 +3,7 @@
 from typing import Any
 
 from sim.history.events import Enlisted, SchemaResolved, TxAborted
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 from sim.model.reasons import Reason
 from sim.protocol import flows
 from sim.protocol.messages import ClientOperation

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from sim.kernel.future import Future
+from sim.kernel.engine import Future
 from sim.protocol.ids import TxId
 from sim.protocol.locks import IX, LockTable, Resource, S, X
 from sim.units import Timestamp

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 from sim.protocol.leases import Lease
 from sim.protocol.meta_commands import LeaseUpdate
 from sim.protocol.metastorage import MetaStorage

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 from sim.protocol.group import Group
 from sim.protocol.raft import (
     AppendEntries,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sim.history.events import DdlDecided, UpdateLogged
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 from sim.model.reasons import Reason
 from sim.protocol.leases import Leases
 from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal, Submit

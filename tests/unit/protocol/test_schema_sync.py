@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sim.history.events import SafeTimeAdvanced, SchemaResolved
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 from sim.protocol.catalog import Catalog
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.kernel.loop import Loop
+from sim.kernel.engine import Loop
 from sim.model.reasons import Reason
 from sim.protocol.ids import TxId
 from sim.protocol.leases import Lease

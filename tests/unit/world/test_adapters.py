@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from sim.kernel.clock import PhysicalClock
-from sim.kernel.envelope import Weather
-from sim.kernel.future import Future
+from sim.kernel.engine import Future, Loop
 from sim.kernel.host import Host
-from sim.kernel.loop import Loop
-from sim.kernel.network import Network
+from sim.kernel.network import LinkProfile, Network
 from sim.kernel.rng import Constant, quantiles
 from sim.model.hlc import HybridClock
 from sim.model.physical import PhysicalTimestamps
@@ -31,7 +29,7 @@ class Machine:
     ) -> None:
         self.loop = Loop()
         network = Network(self.loop, 1)
-        network.configure(Weather(latency=quantiles(Constant(1))))
+        network.configure(LinkProfile(latency=quantiles(Constant(1))))
         self.physical = PhysicalClock(self.loop, offset_us, drift_ppm)
         self.host = Host(self.loop, network, "n1", self.physical)
         self.clock = clock(self.physical.read_ms)

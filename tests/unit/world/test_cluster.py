@@ -150,9 +150,9 @@ def test_a_node_that_is_paused_twice_must_be_resumed_twice() -> None:
     for _ in range(2):
         cluster.pause("n2")
     cluster.resume("n2")
-    assert cluster.hosts["n2"].life.paused
+    assert cluster.hosts["n2"].incarnation.paused
     cluster.resume("n2")
-    assert not cluster.hosts["n2"].life.paused
+    assert not cluster.hosts["n2"].incarnation.paused
 
 
 def test_with_recording_off_a_cluster_says_nothing() -> None:

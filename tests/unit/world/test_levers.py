@@ -123,11 +123,11 @@ def test_traffic_can_be_blocked() -> None:
     assert grip.later(10) == [("n1", "n2", 21_000)]
 
 
-@pytest.mark.parametrize(("weather", "copies"), [({"loss": 1.0}, 0), ({"duplication": 1.0}, 2)])
-def test_the_weather_can_be_changed(weather: dict[str, float], copies: int) -> None:
+@pytest.mark.parametrize(("profile", "copies"), [({"loss": 1.0}, 0), ({"duplication": 1.0}, 2)])
+def test_the_profile_can_be_changed(profile: dict[str, float], copies: int) -> None:
     """For messages that match; it leaves the latency alone."""
     grip = Grip()
-    grip.levers.set_weather(sender="n1", to="n2", kind=None, **weather)
+    grip.levers.set_link_profile(sender="n1", to="n2", kind=None, **profile)
     grip.send()
     grip.send("n2", "n1")
     arrived = grip.later(10)
@@ -142,7 +142,7 @@ def test_messages_can_overtake_each_other() -> None:
     """Out of line, what is quick does not wait behind what is slow; released, it does."""
     for out_of_line in (True, False):
         grip = Grip("[network]\nlatency_ms = { distribution = 'uniform', low = 1, high = 9 }\n")
-        grip.levers.set_weather(sender="n1", to="n2", kind=None, reordering=1.0)
+        grip.levers.set_link_profile(sender="n1", to="n2", kind=None, reordering=1.0)
         if not out_of_line:
             grip.levers.release()
         order: list[int] = []

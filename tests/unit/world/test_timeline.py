@@ -445,7 +445,7 @@ def test_a_fault_that_meets_nothing_is_told() -> None:
     ]
 
 
-def test_weather_that_meets_nothing_is_told() -> None:
+def test_link_fault_that_meets_nothing_is_told() -> None:
     """Messages that it is not over, and those that its dice leave alone."""
     fault = '[[faults]]\nname = "message_{}"\n{} = {}\nkind = "{}"\nfrom_ms = {}\nfor_ms = 30\n'
     late = "[run]\nload_ms = 100\n"

@@ -1,19 +1,19 @@
-"""What belongs to a life stops with it: no step, no timer, and above all no `finally`."""
+"""What belongs to an incarnation stops with it: no step, no timer, and above all no `finally`."""
 
 import gc
 from typing import Any
 
 import pytest
 
-from sim.kernel.loop import Life, Loop
+from sim.kernel.engine import Incarnation, Loop
 
 
 class World:
-    """A loop, one life in it, and what happened."""
+    """A loop, one incarnation in it, and what happened."""
 
     def __init__(self) -> None:
         self.loop = Loop()
-        self.life = Life(self.loop)
+        self.incarnation = Incarnation(self.loop)
         self.log: list[Any] = []
 
     async def steps(self, name: str = "step") -> None:
@@ -31,11 +31,11 @@ def world() -> World:
     return World()
 
 
-def test_a_dead_life_takes_no_further_step_and_runs_no_finally(world: World) -> None:
-    world.loop.spawn(world.steps(), world.life)
-    world.loop.call_at(25, world.life.end, "crash")
+def test_an_ended_incarnation_takes_no_further_step_and_runs_no_finally(world: World) -> None:
+    world.loop.spawn(world.steps(), world.incarnation)
+    world.loop.call_at(25, world.incarnation.end, "crash")
     world.loop.run(until_us=60)
-    world.life = Life(world.loop)  # nobody but the loop knows the dead one any more
+    world.incarnation = Incarnation(world.loop)  # nobody but the loop knows the dead one any more
     gc.collect()
     world.loop.run(until_us=100)
 
@@ -43,7 +43,7 @@ def test_a_dead_life_takes_no_further_step_and_runs_no_finally(world: World) -> 
 
 
 def test_garbage_collection_in_a_run_closes_no_task_of_the_dead(world: World) -> None:
-    """Its future is gone, its life replaced: only the loop still refers to the task."""
+    """Its future is gone, its incarnation replaced: only the loop still refers to the task."""
 
     async def stranded() -> None:
         try:
@@ -51,15 +51,15 @@ def test_garbage_collection_in_a_run_closes_no_task_of_the_dead(world: World) ->
         finally:
             world.log.append("finally")
 
-    world.loop.spawn(stranded(), world.life)
+    world.loop.spawn(stranded(), world.incarnation)
     world.loop.run(until_us=5)
-    world.life.end("crash")
-    world.life = Life(world.loop)
+    world.incarnation.end("crash")
+    world.incarnation = Incarnation(world.loop)
     gc.collect()
     assert world.log == []
 
 
-def test_a_step_that_was_ready_when_life_ended_is_dropped(world: World) -> None:
+def test_a_step_that_was_ready_when_its_incarnation_ended_is_dropped(world: World) -> None:
     future = world.loop.future()
 
     async def waiter() -> None:
@@ -68,9 +68,9 @@ def test_a_step_that_was_ready_when_life_ended_is_dropped(world: World) -> None:
 
     def set_and_crash() -> None:
         future.set(1)
-        world.life.end("crash")
+        world.incarnation.end("crash")
 
-    world.loop.spawn(waiter(), world.life)
+    world.loop.spawn(waiter(), world.incarnation)
     world.loop.call_at(5, set_and_crash)
     world.loop.run()
     assert world.log == []
@@ -78,9 +78,9 @@ def test_a_step_that_was_ready_when_life_ended_is_dropped(world: World) -> None:
 
 def test_a_task_that_never_began_is_closed_in_silence(world: World) -> None:
     """Else the interpreter would warn of a coroutine that was never awaited."""
-    world.loop.spawn(world.steps("before"), world.life)
-    world.life.end("crash")
-    world.loop.spawn(world.steps("after"), world.life)
+    world.loop.spawn(world.steps("before"), world.incarnation)
+    world.incarnation.end("crash")
+    world.loop.spawn(world.steps("after"), world.incarnation)
     world.loop.run()
     gc.collect()
     assert world.log == []
@@ -88,46 +88,48 @@ def test_a_task_that_never_began_is_closed_in_silence(world: World) -> None:
 
 def test_the_result_of_a_task_that_killed_itself_is_not_given(world: World) -> None:
     async def last_step() -> str:
-        world.life.end("crash")
+        world.incarnation.end("crash")
         return "posthumous"
 
-    task = world.loop.spawn(last_step(), world.life)
+    task = world.loop.spawn(last_step(), world.incarnation)
     world.loop.run()
     assert not task.future.done
 
 
-def test_timers_die_with_their_life(world: World) -> None:
-    world.life.call_at(10, world.log.append, "timer")
+def test_timers_end_with_their_incarnation(world: World) -> None:
+    world.incarnation.call_at(10, world.log.append, "timer")
     world.loop.call_at(10, world.log.append, "nobody's timer")
-    world.life.end("crash")
+    world.incarnation.end("crash")
     world.loop.run()
     assert world.log == ["nobody's timer"]
 
 
-def test_others_see_the_end_of_a_life_as_the_end_of_its_scope(world: World) -> None:
-    future = world.life.scope.future()
+def test_others_see_the_end_of_an_incarnation_as_the_end_of_its_scope(world: World) -> None:
+    future = world.incarnation.scope.future()
 
     async def outsider() -> None:
         world.log.append((await future).reason)
 
     world.loop.spawn(outsider())
-    world.loop.call_at(5, world.life.end, "crash")
+    world.loop.call_at(5, world.incarnation.end, "crash")
     world.loop.run()
     assert world.log == ["crash"]
 
 
-def test_a_paused_life_does_everything_later_and_in_order(world: World) -> None:
-    life, loop, log = world.life, world.loop, world.log
+def test_a_paused_incarnation_does_everything_later_and_in_order(world: World) -> None:
+    incarnation, loop, log = world.incarnation, world.loop, world.log
 
     async def sleeper() -> None:
         await loop.sleep(20)
         log.append(("step due 20", loop.now_us))
 
-    loop.spawn(sleeper(), life)
+    loop.spawn(sleeper(), incarnation)
     for at_us in (5, 15, 25, 35):
-        life.call_at(at_us, lambda at_us=at_us: log.append((f"timer due {at_us}", loop.now_us)))
-    loop.call_at(10, life.pause)
-    loop.call_at(30, life.resume)
+        incarnation.call_at(
+            at_us, lambda at_us=at_us: log.append((f"timer due {at_us}", loop.now_us))
+        )
+    loop.call_at(10, incarnation.pause)
+    loop.call_at(30, incarnation.resume)
     loop.run()
 
     assert log == [
@@ -148,32 +150,32 @@ def test_what_waited_in_a_pause_comes_before_what_becomes_ready_at_its_end(world
 
     def wake_and_resume() -> None:
         future.set(1)
-        world.life.resume()
+        world.incarnation.resume()
 
-    world.loop.spawn(waiter(), world.life)
-    world.life.call_at(20, world.log.append, "waited")
-    world.loop.call_at(10, world.life.pause)
+    world.loop.spawn(waiter(), world.incarnation)
+    world.incarnation.call_at(20, world.log.append, "waited")
+    world.loop.call_at(10, world.incarnation.pause)
     world.loop.call_at(30, wake_and_resume)
     world.loop.run()
     assert world.log == ["waited", "ready at the end"]
 
 
 def test_a_timer_can_be_cancelled_while_it_waits_in_a_pause(world: World) -> None:
-    timer = world.life.call_at(10, world.log.append, "timer")
-    world.life.pause()
+    timer = world.incarnation.call_at(10, world.log.append, "timer")
+    world.incarnation.pause()
     world.loop.run(until_us=20)
     timer.cancel()
-    world.life.resume()
+    world.incarnation.resume()
     world.loop.run()
     assert world.log == []
 
 
 def test_what_waited_in_a_pause_dies_in_a_crash(world: World) -> None:
-    world.life.call_at(10, world.log.append, "timer")
-    world.loop.spawn(world.steps(), world.life)
-    world.life.pause()
+    world.incarnation.call_at(10, world.log.append, "timer")
+    world.loop.spawn(world.steps(), world.incarnation)
+    world.incarnation.pause()
     world.loop.run(until_us=20)
-    world.life.end("crash")
-    world.life.resume()
+    world.incarnation.end("crash")
+    world.incarnation.resume()
     world.loop.run()
     assert world.log == []
