@@ -9,7 +9,8 @@ from sim.model.schema import Alias
 from sim.mutants.base import Mutant, mutant
 from sim.protocol.alias_ends import AliasEnds
 from sim.protocol.catalog import Catalog
-from sim.protocol.strategy import Steps, each_step_forward_compatible
+from sim.protocol.schema_rules import each_step_forward_compatible
+from sim.protocol.strategy import Steps
 from sim.units import Timestamp
 
 

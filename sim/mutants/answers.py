@@ -1,24 +1,23 @@
 """Statements whose clients are told what the meta storage's log does not say."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sim.model.ddl import Statement
 from sim.model.reasons import Reason
 from sim.mutants.base import Mutant, mutant
+from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.ddl_answers import Decision
 from sim.protocol.flows import Logged, acknowledged, replicate_wait_acknowledge
 from sim.protocol.messages import CatalogUpdate, NodeJoined, Submit, Submitted
 from sim.protocol.metastorage import MetaStorage
-from sim.protocol.patience import patience
-
-if TYPE_CHECKING:
-    from sim.model.ddl import Statement
-    from sim.protocol.catalog import Snapshot
-    from sim.protocol.schema_change import Decision, SchemaChange
+from sim.protocol.strategy import SchemaChangePart
+from sim.protocol.waiting import patience
 
 
 async def acknowledge_whoever_won(
-    change: "SchemaChange", op: str, statement: "Statement"
-) -> "Decision":
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
     """Take a compare-and-set that was lost for one that was won."""
     snapshot = change.catalog.latest()
     built = build(statement, snapshot, snapshot.next_object_id)
@@ -31,7 +30,7 @@ async def acknowledge_whoever_won(
 
 
 def excuse_what_is_not_there(
-    statement: "Statement", snapshot: "Snapshot", alias_ms: int
+    statement: Statement, snapshot: Snapshot, alias_ms: int
 ) -> Built | NoOp | Refused:
     """Read IF EXISTS into every statement."""
     del alias_ms

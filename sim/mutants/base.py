@@ -6,7 +6,7 @@ scenario of `scenarios/negative/` under its name shows that.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from sim.protocol.server import Parts
 from sim.protocol.strategy import Strategy
@@ -30,7 +30,7 @@ class Mutant:
     breaks: str
     caught_by: str
     also: tuple[str, ...] = ()
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, object] = field(default_factory=dict)
     parts: dict[str, type] = field(default_factory=dict)
     reopens: str = ""
     survives: str = ""
@@ -46,7 +46,7 @@ class Mutant:
 
     def applied_to(self, strategy: Strategy) -> Strategy:
         """The strategy with the rule broken."""
-        return replace(strategy, **self.fields)
+        return strategy.with_rules(self.fields)
 
     def parts_of(self, parts: Parts) -> Parts:
         """The machinery with the class replaced."""

@@ -6,7 +6,7 @@ one puts the weaker rule of the other in its place.
 """
 
 from sim.mutants.base import Mutant, mutant
-from sim.protocol import as_shipped, closing, flows
+from sim.protocol import as_shipped, closing, commit_check, flows
 
 mutant(
     Mutant(
@@ -15,7 +15,7 @@ mutant(
         breaks="110.lin",
         reopens="F-1",
         caught_by="serializability",
-        fields={"commit_schema": flows.schema_at_commit_ts},
+        fields={"commit_schema": commit_check.schema_at_commit_ts},
     )
 )
 mutant(
@@ -35,7 +35,7 @@ mutant(
         breaks="110.lin",
         reopens="F-2",
         caught_by="serializability",
-        fields={"validate_one_phase": flows.schema_at_the_stamp},
+        fields={"validate_one_phase": commit_check.schema_at_the_stamp},
     )
 )
 mutant(
@@ -107,7 +107,7 @@ mutant(
         breaks="110.lin",
         reopens="F-8",
         caught_by="serializability",
-        fields={"commit_schema": flows.schema_at_commit_ts},
+        fields={"commit_schema": commit_check.schema_at_commit_ts},
     )
 )
 mutant(
@@ -117,7 +117,7 @@ mutant(
         breaks="110.lin",
         reopens="F-9",
         caught_by="serializability",
-        fields={"commit_schema": flows.schema_at_commit_ts},
+        fields={"commit_schema": commit_check.schema_at_commit_ts},
     )
 )
 mutant(

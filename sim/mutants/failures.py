@@ -1,9 +1,10 @@
 """Transactions on a cluster that fails, with one rule missing each: stamps, leases, ends."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sim.model.schema import SchemaObject
 from sim.mutants.base import Mutant, mutant
+from sim.protocol.commit_check import schema_on_arrival
 from sim.protocol.failure_rules import (
     any_token,
     in_the_past,
@@ -13,25 +14,23 @@ from sim.protocol.failure_rules import (
     recovery_commits,
     whatever_the_lease,
 )
-from sim.protocol.flows import schema_on_arrival, stamp_at_once
+from sim.protocol.flows import stamp_at_once
+from sim.protocol.meta_commands import AppliedUpdate
 from sim.protocol.raft import Member
 from sim.protocol.replica import Checked, Replica
+from sim.protocol.strategy import CoordinatorPart
+from sim.protocol.transaction import Transaction
 from sim.units import Timestamp
 
-if TYPE_CHECKING:
-    from sim.protocol.coordinator import Coordinator
-    from sim.protocol.meta_commands import AppliedUpdate
-    from sim.protocol.transaction import Transaction
 
-
-async def await_answers_only(coordinator: "Coordinator", tx: "Transaction") -> None:
+async def await_answers_only(coordinator: CoordinatorPart, tx: Transaction) -> None:
     """Wait until every operation is answered, but not until the writes are replicated."""
     while tx.outstanding:
         tx.idle = coordinator.node.future()
         await tx.idle
 
 
-async def mark_on_receipt(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:
+async def mark_on_receipt(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
     """Roll back what an update dooms as soon as it is known, active or not."""
     coordinator.roll_back_marked(coordinator.mark_incompatible(applied))
 

@@ -5,13 +5,12 @@ from msgspec.structs import replace
 from sim.model.ddl import ColumnAdded, ColumnDropped
 from sim.model.reasons import Reason
 from sim.mutants.base import Mutant, mutant
-from sim.protocol.coordinator import Coordinator
+from sim.protocol.commit_check import schema_at_commit_ts, validate
 from sim.protocol.enlistment import enlisted
-from sim.protocol.strategy import ARRIVAL_ONLY, Steps, each_step_forward_compatible
+from sim.protocol.schema_rules import ARRIVAL_ONLY, each_step_forward_compatible
+from sim.protocol.strategy import CoordinatorPart, Steps, Verdict
 from sim.protocol.transaction import Enlistment, Transaction
 from sim.units import Timestamp
-
-Verdict = tuple[Reason | None, tuple[tuple[int, int, int], ...]]
 
 
 def any_version(client_version: int, enlist_version: int) -> bool:
@@ -77,7 +76,7 @@ def any_row(row_version: int, initial: int) -> Reason | None:
 
 
 async def enlist_every_time(
-    coordinator: Coordinator, tx: Transaction, name: str, op: str
+    coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
 ) -> Enlistment | Reason:
     """Take the table as it is now, at every operation."""
     base_ts = coordinator.node.clock.now()
@@ -89,19 +88,12 @@ async def enlist_every_time(
 
 
 async def schema_at_enlistment(
-    coordinator: Coordinator, tx: Transaction, commit_ts: Timestamp
+    coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
 ) -> Verdict:
     """Judge the schema at the last enlistment instead of at commit_ts."""
-    strategy, sync = coordinator.strategy, coordinator.sync
+    _, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
     judged_ts = max((known.enlist_ts for known in tx.by_id.values()), default=commit_ts)
-    verdict: Reason | None = None
-    tables: list[tuple[int, int, int]] = []
-    for known in tx.by_id.values():
-        steps = sync.catalog.steps(known.object_id, known.version, judged_ts)
-        verdict = verdict or strategy.check_commit(steps)
-        found = await sync.object_at(commit_ts, tx.id.label, None, "commit", known.object_id)
-        tables.append((known.object_id, known.version, 0 if found is None else found.version))
-    return verdict, tuple(tables)
+    return validate(coordinator.sync, tables, judged_ts), tables
 
 
 mutant(

@@ -4,7 +4,7 @@ from sim.mutants.base import Mutant, mutant
 from sim.protocol.catalog import Catalog, Snapshot
 from sim.protocol.flows import whatever_is_known
 from sim.protocol.raft import AppendEntries, Member
-from sim.protocol.strategy import ON_APPLICATION
+from sim.protocol.schema_rules import ON_APPLICATION
 from sim.protocol.time_rules import (
     at_message,
     at_once,

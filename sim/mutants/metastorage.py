@@ -15,8 +15,9 @@ from sim.protocol.failure_rules import (
 from sim.protocol.messages import CatalogUpdate, NodeJoined
 from sim.protocol.meta_commands import Stamped
 from sim.protocol.metastorage import MetaStorage
+from sim.protocol.schema_rules import AFTER_ALL_LISTENERS
 from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.strategy import AFTER_ALL_LISTENERS, Strategy
+from sim.protocol.strategy import Strategy
 from sim.protocol.ticker import Ticker
 from sim.protocol.time_rules import activation_plus_skew, clock_of_this_life, whatever_delay
 from sim.units import Micros, Timestamp

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 
 from sim.model.reasons import Reason
 from sim.mutants.base import Mutant, mutant
+from sim.protocol.commit_check import schema_at_commit_ts
 from sim.protocol.compatibility import RuleVerdict, judge, judge_step
 from sim.protocol.coordinator import Coordinator
-from sim.protocol.flows import schema_at_commit_ts
 from sim.protocol.strategy import Steps
 from sim.protocol.transaction import Transaction
 from sim.units import Timestamp

@@ -1,11 +1,13 @@
 """Designs that keep others waiting, or refuse statements, when there is nothing to wait for."""
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
-from sim.model.ddl import AlterTable, CreateTable
+from sim.model.ddl import AlterTable, CreateTable, Statement
 from sim.model.reasons import Reason
 from sim.mutants.base import Mutant, mutant
+from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.ddl_answers import Decision
 from sim.protocol.flows import replicate_wait_acknowledge
 from sim.protocol.hosted import Hosted
 from sim.protocol.ids import TxId
@@ -13,12 +15,8 @@ from sim.protocol.participant import Participant
 from sim.protocol.readers import Readers
 from sim.protocol.replica import Replica
 from sim.protocol.replica_messages import Read
+from sim.protocol.strategy import SchemaChangePart
 from sim.units import US_PER_MS, Micros
-
-if TYPE_CHECKING:
-    from sim.model.ddl import Statement
-    from sim.protocol.catalog import Snapshot
-    from sim.protocol.schema_change import Decision, SchemaChange
 
 TARDY_US: Final = Micros(60 * US_PER_MS)
 """Longer than any message takes; shorter than what else there is to wait for."""
@@ -46,16 +44,14 @@ class TardyReaders(Readers):
         await self.node.sleep(TARDY_US)
 
 
-async def answer_late(change: "SchemaChange", op: str, statement: "Statement") -> "Decision":
+async def answer_late(change: SchemaChangePart, op: str, statement: Statement) -> Decision:
     """Answer a while after everything that an answer waits for."""
     decision = await replicate_wait_acknowledge(change, op, statement)
     await change.node.sleep(TARDY_US)
     return decision
 
 
-def find_nothing(
-    statement: "Statement", snapshot: "Snapshot", alias_ms: int
-) -> Built | NoOp | Refused:
+def find_nothing(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Built | NoOp | Refused:
     """Say of every table that is to be altered that it is not there."""
     del alias_ms
     if isinstance(statement, AlterTable):
@@ -64,7 +60,7 @@ def find_nothing(
 
 
 def find_everything(
-    statement: "Statement", snapshot: "Snapshot", alias_ms: int
+    statement: Statement, snapshot: Snapshot, alias_ms: int
 ) -> Built | NoOp | Refused:
     """Say of every name that is to be given that it is taken."""
     del alias_ms
@@ -73,7 +69,7 @@ def find_everything(
     return build(statement, snapshot, snapshot.next_object_id)
 
 
-async def give_up_at_once(change: "SchemaChange", op: str, statement: "Statement") -> "Decision":
+async def give_up_at_once(change: SchemaChangePart, op: str, statement: Statement) -> Decision:
     """Call it a conflict before anything was tried."""
     del op, statement
     return change.conflict()

@@ -4,20 +4,16 @@ IEP-98 rejects both, and for what they cost: one node that does not answer holds
 or the DDL for good.
 """
 
-from typing import TYPE_CHECKING
-
+from sim.model.ddl import Statement
 from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import Built, NoOp, Refused, build
+from sim.protocol.ddl_answers import Decision
 from sim.protocol.flows import allowed, replicate_wait_acknowledge
+from sim.protocol.strategy import SchemaChangePart, SchemaSyncPart
 from sim.units import US_PER_MS, Micros, Timestamp
 
-if TYPE_CHECKING:
-    from sim.model.ddl import Statement
-    from sim.protocol.schema_change import Decision, SchemaChange
-    from sim.protocol.schema_sync import SchemaSync
 
-
-async def behind_a_barrier(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
+async def behind_a_barrier(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
     """The schema at Top, once no barrier is up; whoever waits keeps the timestamp that it has.
 
     A node that has opened has merged a clock that is beyond the activation, so what it stamps from
@@ -30,23 +26,23 @@ async def behind_a_barrier(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
 
 
 async def install_behind_a_barrier(
-    change: "SchemaChange", op: str, statement: "Statement"
-) -> "Decision":
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
     """Stop everybody, install, let everybody go on; wait for every node, however long."""
     return await _install(change, op, statement, limit_us=None)
 
 
 async def install_behind_an_impatient_barrier(
-    change: "SchemaChange", op: str, statement: "Statement"
-) -> "Decision":
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
     """The same, but go on without the nodes that have not answered in time."""
     limit_us = Micros(change.node.settings.barrier_wait_ms * US_PER_MS)
     return await _install(change, op, statement, limit_us=limit_us)
 
 
 async def _install(
-    change: "SchemaChange", op: str, statement: "Statement", *, limit_us: Micros | None
-) -> "Decision":
+    change: SchemaChangePart, op: str, statement: Statement, *, limit_us: Micros | None
+) -> Decision:
     barriers = change.barriers
     assert barriers is not None, f"{change.node.name} has no barriers"
     await change.knows_enough()
@@ -63,8 +59,8 @@ async def _install(
 
 
 async def install_once_known_everywhere(
-    change: "SchemaChange", op: str, statement: "Statement"
-) -> "Decision":
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
     """Hold the update until every node has said that it has heard of it, then install it."""
     barriers = change.barriers
     assert barriers is not None, f"{change.node.name} has no barriers"

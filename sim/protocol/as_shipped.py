@@ -1,7 +1,6 @@
 """Rules of Apache Ignite 3 as shipped, where they differ from the IEPs' (strategy `ignite3`)."""
 
-from typing import TYPE_CHECKING, Any
-
+from sim.history.event import Cells
 from sim.model.ddl import (
     ColumnAltered,
     IndexCreated,
@@ -11,18 +10,20 @@ from sim.model.ddl import (
     SimpleChange,
 )
 from sim.model.reasons import Reason
+from sim.protocol.commit_check import looked_up, validate
 from sim.protocol.compatibility import IGNITE3, forward_compatible, judge
-from sim.protocol.late import MetadataLateError
-from sim.protocol.messages import Operated
-from sim.protocol.strategy import CheckPoints, Steps
+from sim.protocol.messages import Finish, Operated
+from sim.protocol.schema_sync import MetadataLateError
+from sim.protocol.strategy import (
+    CheckPoints,
+    CoordinatorPart,
+    OnePhasePart,
+    SchemaSyncPart,
+    Steps,
+    Verdict,
+)
+from sim.protocol.transaction import Transaction
 from sim.units import Timestamp
-
-if TYPE_CHECKING:
-    from sim.protocol.coordinator import Coordinator
-    from sim.protocol.execution import Executor, OnePhase
-    from sim.protocol.messages import Finish
-    from sim.protocol.schema_sync import SchemaSync
-    from sim.protocol.transaction import Transaction
 
 AFTER_LOCKS_WITH_ROWS = CheckPoints(
     on_arrival=True,
@@ -58,7 +59,7 @@ def same_table_version(initial: int, current: int, steps: Steps) -> Reason | Non
     return Reason.SCHEMA_CHANGED if any(map(is_table_version, steps)) else None
 
 
-def is_of_same_table_version(steps: Steps, row: Any) -> bool:
+def is_of_same_table_version(steps: Steps, row: Cells | None) -> bool:
     """Whether a row of a later step is of the same table version, as shipped."""
     del row
     return not any(map(is_table_version, steps))
@@ -88,46 +89,38 @@ def judge_writes_and_queries(*, wrote: bool, queried: bool) -> bool:
     return wrote or queried
 
 
-async def ask_leader_again(executor: "Executor", write: "OnePhase") -> "Operated":
+async def ask_leader_again(write: OnePhasePart) -> Operated:
     """A leader without metadata is busy (EBUSY): ask again until it knows, or time is up.
 
     Up to the last try that still begins within the operation's time limit; the coordinator is told.
     """
-    node = executor.node
+    node = write.node
     resend_us = node.settings.resend_us
     until_us = write.began_us + node.settings.operation_timeout_us
     while node.watch.now_us + resend_us < until_us:
         node.probe("one-phase-asked-again")
         await node.sleep(resend_us)
-        answered = await executor.committed_at_once(write)
+        answered = await write.commit()
         if answered is not None:
             return answered
     return Operated(node.clock.now(), write.op_ts, Reason.METADATA_LATE)
 
 
 async def judged_at_finish(
-    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
-) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]]:
+    coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
+) -> Verdict:
     """Leave the judgement to the primary of the commit partition (Apache Ignite 3)."""
     del coordinator, commit_ts
     return None, tuple((e.object_id, e.version, e.version) for e in tx.by_id.values())
 
 
-async def schema_at_finish(
-    sync: "SchemaSync", request: "Finish"
-) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]]:
+async def schema_at_finish(sync: SchemaSyncPart, request: Finish) -> Verdict:
     """Judge I against C at commit_ts by what the commit partition's primary knows [110.valid.1]."""
-    verdict: Reason | None = None
-    tables: list[tuple[int, int, int]] = []
     commit_ts = request.commit_ts
     assert commit_ts is not None, f"{request.tx.label} does not want to commit"
-    for object_id, initial, _ in request.tables:
-        try:
-            found = await sync.object_at(commit_ts, request.tx.label, None, "commit", object_id)
-        except MetadataLateError:
-            return Reason.METADATA_LATE, request.tables
-        current = 0 if found is None else found.version
-        tables.append((object_id, initial, current))
-        if current != initial and verdict is None:
-            verdict = sync.strategy.check_commit(sync.catalog.steps(object_id, initial, commit_ts))
-    return verdict, tuple(tables)
+    enlisted = [(object_id, initial) for object_id, initial, _ in request.tables]
+    try:
+        tables = await looked_up(sync, request.tx.label, enlisted, commit_ts)
+    except MetadataLateError:
+        return Reason.METADATA_LATE, request.tables
+    return validate(sync, tables, commit_ts), tables

@@ -17,8 +17,7 @@ from typing import Any, Protocol
 
 from sim.model.ports import NO_REPLY, Future, Node
 from sim.model.records import Record
-from sim.protocol.patience import patience
-from sim.protocol.tasks import begun
+from sim.protocol.waiting import begun, patience
 from sim.units import Micros, Timestamp
 
 

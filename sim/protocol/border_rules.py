@@ -6,8 +6,7 @@ on after compatible changes only, reading some rows of newer schemas, another ba
 DDL that waits for transactions.
 """
 
-from typing import TYPE_CHECKING
-
+from sim.history.event import Cells
 from sim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
@@ -16,31 +15,25 @@ from sim.model.ddl import (
     IndexDropped,
     ObjectCreated,
     SimpleChange,
+    Statement,
 )
 from sim.model.pending import PendingChange
 from sim.model.reasons import Reason
 from sim.protocol.column_types import Misfit, fit
 from sim.protocol.compatibility import is_forward_compatible
 from sim.protocol.ddl import Built, build
+from sim.protocol.ddl_answers import Decision
 from sim.protocol.enlistment import enlisted
 from sim.protocol.flows import replicate_wait_acknowledge
-
-if TYPE_CHECKING:
-    from sim.history.event import Cells
-    from sim.model.ddl import ObjectChange, Statement
-    from sim.protocol.coordinator import Coordinator
-    from sim.protocol.schema_change import Decision, SchemaChange
-    from sim.protocol.transaction import Enlistment, Transaction
-
-    Steps = tuple[ObjectChange, ...]
-
+from sim.protocol.strategy import CoordinatorPart, SchemaChangePart, Steps
+from sim.protocol.transaction import Enlistment, Transaction
 
 # --- operations after a DDL -----------------------------------------------------------------------
 
 
 async def enlist_what_is_current(
-    coordinator: "Coordinator", tx: "Transaction", name: str, op: str
-) -> "Enlistment | Reason":
+    coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
+) -> Enlistment | Reason:
     """Option 1: each operation runs under the schema of its time, if that is compatible."""
     now = coordinator.node.clock.now()
     known = tx.by_name.get(name)
@@ -62,25 +55,25 @@ async def enlist_what_is_current(
     return enlisted(coordinator, tx, name, found, now)
 
 
-def go_on(initial: int, current: int, steps: "Steps") -> Reason | None:
+def go_on(initial: int, current: int, steps: Steps) -> Reason | None:
     """Option 2: operations go on under I, whatever has changed."""
     del initial, current, steps
     return None
 
 
-def go_on_if_compatible(initial: int, current: int, steps: "Steps") -> Reason | None:
+def go_on_if_compatible(initial: int, current: int, steps: Steps) -> Reason | None:
     """Postponed: operations go on under I after changes that are forward-compatible."""
     if initial == current or all(is_forward_compatible(step) for step in steps):
         return None
     return Reason.SCHEMA_CHANGED
 
 
-def exact_match(steps: "Steps") -> Reason | None:
+def exact_match(steps: Steps) -> Reason | None:
     """No commit across any change, compatible or not."""
     return Reason.SCHEMA_INCOMPATIBLE if steps else None
 
 
-def commit_anyway(steps: "Steps") -> Reason | None:
+def commit_anyway(steps: Steps) -> Reason | None:
     """Commit across any change."""
     del steps
     return None
@@ -89,19 +82,19 @@ def commit_anyway(steps: "Steps") -> Reason | None:
 # --- rows of newer schemas ------------------------------------------------------------------------
 
 
-def any_newer_row(steps: "Steps", cells: "Cells | None") -> bool:
+def any_newer_row(steps: Steps, cells: Cells | None) -> bool:
     """Every row of a newer schema may be read, silently downgraded."""
     del steps, cells
     return True
 
 
-def by_change_type(steps: "Steps", cells: "Cells | None") -> bool:
+def by_change_type(steps: Steps, cells: Cells | None) -> bool:
     """Rows written after changes that no older reader can notice."""
     del cells
     return all(_is_harmless(change) for step in steps for change in step.changes)
 
 
-def by_tuple(steps: "Steps", cells: "Cells | None") -> bool:
+def by_tuple(steps: Steps, cells: Cells | None) -> bool:
     """The same, and rows whose own values fit the columns as they were."""
     values = dict(cells or ())
     for step in steps:
@@ -130,8 +123,8 @@ def _is_harmless(change: SimpleChange) -> bool:
 
 
 async def enlist_as_of_begin_or_creation(
-    coordinator: "Coordinator", tx: "Transaction", name: str, op: str
-) -> "Enlistment | Reason":
+    coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
+) -> Enlistment | Reason:
     """baseTs = max(beginTs, creation of the table): as of begin, else as it is [110.simple]."""
     known = tx.by_name.get(name)
     if known is not None:
@@ -149,9 +142,7 @@ async def enlist_as_of_begin_or_creation(
 # --- DDL that waits -------------------------------------------------------------------------------
 
 
-async def install_once_unused(
-    change: "SchemaChange", op: str, statement: "Statement"
-) -> "Decision":
+async def install_once_unused(change: SchemaChangePart, op: str, statement: Statement) -> Decision:
     """Wait until no open transaction has used what is to change, then install: a metadata lock."""
     assert change.barriers is not None, f"{change.node.name} has no barriers"
     await change.knows_enough()

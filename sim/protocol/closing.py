@@ -1,26 +1,17 @@
 """The rules that close recorded findings about the documents (strategy `iep_closed`)."""
 
-from typing import TYPE_CHECKING
-
 from sim.model.reasons import Reason
-from sim.protocol.flows import schema_at_commit_ts, schema_at_the_stamp
-from sim.protocol.strategy import Steps
+from sim.protocol.commands import FullWrite
+from sim.protocol.commit_check import schema_at_commit_ts, schema_at_the_stamp
+from sim.protocol.strategy import CoordinatorPart, SchemaSyncPart, Steps, Tables, Verdict
 from sim.protocol.time_rules import activation_plus_skew_rounded
+from sim.protocol.transaction import Transaction
 from sim.units import MIN_TIMESTAMP, Timestamp
-
-if TYPE_CHECKING:
-    from sim.protocol.commands import FullWrite
-    from sim.protocol.coordinator import Coordinator
-    from sim.protocol.schema_sync import SchemaSync
-    from sim.protocol.transaction import Transaction
-
-Judged = tuple[Reason | None, tuple[tuple[int, int, int], ...]]
-"""The verdict, and (object id, version I, version at commit_ts) of every enlisted object."""
 
 
 async def schema_at_commit_ts_exact_if_shown(
-    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
-) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]]:
+    coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
+) -> Verdict:
     """As the default, and no change at all of a table whose columns the transaction was shown.
 
     Closes finding F-1: nobody can tell from a transaction's tuples that it ran on the old schema of
@@ -40,8 +31,8 @@ def any_step_aborts(steps: Steps) -> Reason | None:
 
 
 async def schema_at_commit_ts_exact_if_used_later(
-    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
-) -> Judged:
+    coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
+) -> Verdict:
     """As the default, and no operation, on whatever table, after an enlisted table's change."""
     verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
     if verdict is None and any(
@@ -52,8 +43,8 @@ async def schema_at_commit_ts_exact_if_used_later(
 
 
 async def schema_at_commit_ts_exact_if_written(
-    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
-) -> Judged:
+    coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
+) -> Verdict:
     """The same, and no change at all before commit_ts where the transaction writes."""
     verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
     upto = commit_ts if tx.wrote else tx.last_op_ts
@@ -65,7 +56,7 @@ async def schema_at_commit_ts_exact_if_written(
 
 
 def _changed_before(
-    coordinator: "Coordinator", ts: Timestamp, table: tuple[int, int, int], commit_ts: Timestamp
+    coordinator: CoordinatorPart, ts: Timestamp, table: tuple[int, int, int], commit_ts: Timestamp
 ) -> bool:
     """Whether an object's initial version was effective no longer at `ts`."""
     object_id, initial, current = table
@@ -76,8 +67,8 @@ def _changed_before(
 
 
 async def schema_at_commit_ts_at_one_instant(
-    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
-) -> Judged:
+    coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
+) -> Verdict:
     """As the default, and all versions that it used were in force at one timestamp.
 
     Closes F-8, F-9 and F-10: else it has used one table as it was before a change, and another as
@@ -89,9 +80,7 @@ async def schema_at_commit_ts_at_one_instant(
     return verdict, tables
 
 
-def _never_at_once(
-    coordinator: "Coordinator", tables: tuple[tuple[int, int, int], ...], commit_ts: Timestamp
-) -> bool:
+def _never_at_once(coordinator: CoordinatorPart, tables: Tables, commit_ts: Timestamp) -> bool:
     """Whether some version in use ended before another one began."""
     catalog = coordinator.sync.catalog
     begun = [catalog.activation_of_object(object_id, initial) for object_id, initial, _ in tables]
@@ -103,7 +92,9 @@ def _never_at_once(
     return bool(begun and ended) and max(begun) >= min(ended)
 
 
-def exact_at_the_stamp(sync: "SchemaSync", command: "FullWrite", stamp: Timestamp) -> Judged | None:
+def exact_at_the_stamp(
+    sync: SchemaSyncPart, command: FullWrite, stamp: Timestamp
+) -> Verdict | None:
     """As the default for one-phase writes, and no change at all before the stamp."""
     judged = schema_at_the_stamp(sync, command, stamp)
     if judged is None or judged[0] is not None:
@@ -113,7 +104,7 @@ def exact_at_the_stamp(sync: "SchemaSync", command: "FullWrite", stamp: Timestam
     return (Reason.SCHEMA_INCOMPATIBLE if changed else None), tables
 
 
-async def answer_once_active_everywhere(coordinator: "Coordinator", tx: "Transaction") -> None:
+async def answer_once_active_everywhere(coordinator: CoordinatorPart, tx: Transaction) -> None:
     """Answer a commit once every version that it used is effective by every clock: Tu + CSmax.
 
     Closes finding F-5: who hears of it and then asks a node whose clock is behind would else find
@@ -131,7 +122,7 @@ async def answer_once_active_everywhere(coordinator: "Coordinator", tx: "Transac
         await node.clock_passes(due)
 
 
-async def answer_once_past_everywhere(coordinator: "Coordinator", tx: "Transaction") -> None:
+async def answer_once_past_everywhere(coordinator: CoordinatorPart, tx: Transaction) -> None:
     """Answer a commit once its commit_ts is past by every clock: Now >= commit_ts + CSmax.
 
     Closes finding F-6: whoever begins after the answer is stamped later, so a session that has seen

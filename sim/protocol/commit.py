@@ -10,7 +10,7 @@ with the same commit_ts is sent again, to whoever is primary by then. If others 
 for dead, they may have stored an abort; then that is what counts.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sim.history.events import TxAborted, TxCommitted
 from sim.model.ports import NO_REPLY, Future, Timer
@@ -19,7 +19,6 @@ from sim.protocol.ids import Place
 from sim.protocol.leases import Leases
 from sim.protocol.messages import Finish, Finished
 from sim.protocol.participant import Participant
-from sim.protocol.patience import patience
 from sim.protocol.replica_messages import (
     AreReplicated,
     Fate,
@@ -27,21 +26,17 @@ from sim.protocol.replica_messages import (
     TxState,
     TxStateRequest,
 )
+from sim.protocol.strategy import CoordinatorPart, Tables
 from sim.protocol.transaction import ABORTED, ACTIVE, COMMITTED, COMMITTING, Transaction
+from sim.protocol.waiting import patience
 from sim.units import US_PER_MS, Micros, Timestamp
-
-if TYPE_CHECKING:
-    from sim.protocol.coordinator import Coordinator
-
-Tables = tuple[tuple[int, int, int], ...]
-"""(object id, version I, version at commit_ts) of every enlisted object."""
 
 
 class TransactionEnds:
     """The ends of one coordinator's transactions."""
 
     def __init__(
-        self, coordinator: "Coordinator", participant: Participant, leases: Leases
+        self, coordinator: CoordinatorPart, participant: Participant, leases: Leases
     ) -> None:
         self._coordinator = coordinator
         self._participant = participant

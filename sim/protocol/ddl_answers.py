@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sim.model.ddl import ObjectChange, ObjectCreated, ObjectDropped, SimpleChange
 from sim.model.reasons import Reason
+from sim.model.records import Record
 from sim.model.schema import Alias, Column, SchemaObject, Table, View, Zone
 from sim.protocol.catalog import Snapshot
 
@@ -26,6 +27,13 @@ class Refused(NamedTuple):
 
     reason: Reason
     message: str
+
+
+class Decision(Record, frozen=True):
+    """What became of a statement; `reason` None means it is in effect, or was already."""
+
+    reason: Reason | None
+    message: str = ""
 
 
 def evolve(part: Part, **fields: Any) -> Part:

@@ -9,20 +9,16 @@ A view is enlisted beside the table that it reads; changes of either concern the
 [110.view]. A view over no table or several is not read: joins are not modelled.
 """
 
-from typing import TYPE_CHECKING
-
 from sim.history.events import Enlisted
 from sim.model.reasons import Reason
 from sim.model.schema import SchemaObject, Table, View
+from sim.protocol.strategy import CoordinatorPart
 from sim.protocol.transaction import Enlistment, Transaction
 from sim.units import Timestamp
 
-if TYPE_CHECKING:
-    from sim.protocol.coordinator import Coordinator
-
 
 def enlisted(
-    coordinator: "Coordinator",
+    coordinator: CoordinatorPart,
     tx: Transaction,
     name: str,
     found: SchemaObject,
@@ -54,7 +50,7 @@ def enlisted(
 
 
 def _one(
-    coordinator: "Coordinator",
+    coordinator: CoordinatorPart,
     tx: Transaction,
     found: Table | View,
     table: Table,

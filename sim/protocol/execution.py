@@ -5,7 +5,7 @@ operation runs under [110.flow.5] [110.fwd.2]. A row written under a newer schem
 reader [110.back].
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from sim.history.event import Cells
 from sim.history.events import ReadExecuted, RowRead, WriteExecuted
@@ -24,24 +24,12 @@ from sim.protocol.rows import decode, upgrade
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.state_machine import BusyType
 from sim.protocol.strategy import Strategy
-from sim.units import MAX_TIMESTAMP, Micros, Timestamp
+from sim.units import MAX_TIMESTAMP, Timestamp
 
 ReadRow = tuple[Key, Cells]
 Found = tuple[str | None, int, Any]
 """(writer, schema version, row) of what a read sees under a key; writer None: never written."""
 NOTHING: Found = (None, 0, None)
-
-
-class OnePhase(NamedTuple):
-    """A write that is its whole transaction, on its way to the log."""
-
-    coordinator: str
-    request: Operate
-    hosted: Hosted
-    op_ts: Timestamp
-    table: Table
-    command: FullWrite
-    began_us: Micros
 
 
 class Executor:
@@ -184,19 +172,14 @@ class Executor:
     def write(
         self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
     ) -> Operated:
-        """Leave a write intent; where it must be replicated first, that is told later."""
+        """Record the write and leave its intent."""
         self._record(request, op_ts, table)
-        return self._leave_intent(coordinator, request, hosted, op_ts, table)
+        return self.leave_intent(coordinator, request, hosted, op_ts, table)
 
-    def leave_intent(self, write: OnePhase) -> Operated:
-        """The same for what was to be written in one phase, and has been recorded."""
-        return self._leave_intent(
-            write.coordinator, write.request, write.hosted, write.op_ts, write.table
-        )
-
-    def _leave_intent(
+    def leave_intent(
         self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
     ) -> Operated:
+        """Run the intent through the group; the coordinator is told when it is replicated."""
         node, tx, key = self.node, request.tx, request.key
         command = WriteIntent(
             tx,
@@ -267,33 +250,8 @@ class Executor:
         becomes of the write then is for the design to say.
         """
         self._record(request, op_ts, table)
-        command = FullWrite(
-            request.tx,
-            request.op,
-            op_ts,
-            request.key,
-            table.version,
-            request.row,
-            request.lease_start,
-            0 if hosted.group.is_alone else self.sync.catalog.at(op_ts).version,
-            ((request.table_id, request.initial, request.initial),),
-            MAX_TIMESTAMP if hosted.lease is None else hosted.lease.expiration_ts,
-        )
-        now = self.node.watch.now_us
-        write = OnePhase(coordinator, request, hosted, op_ts, table, command, now)
-        answered = await self.committed_at_once(write)
-        return answered or await self.strategy.leader_is_late(self, write)
-
-    async def committed_at_once(self, write: OnePhase) -> Operated | None:
-        """Run a one-phase write through the log; None where the leader is late."""
-        node = self.node
-        result = await self.hosting.run(write.hosted, write.command)
-        if isinstance(result, BusyType):
-            return None
-        if isinstance(result, Reason):
-            return Operated(node.clock.now(), write.op_ts, result)
-        node.probe("one-phase-commit")
-        return Operated(node.clock.now(), write.op_ts, None, (), commit_ts=result)
+        write = OnePhaseWrite(self, coordinator, request, hosted, op_ts, table)
+        return await write.commit() or await self.strategy.leader_is_late(write)
 
     def _record(self, request: Operate, op_ts: Timestamp, table: Table) -> None:
         node = self.node
@@ -313,3 +271,54 @@ class Executor:
                     cells,
                 )
             )
+
+
+class OnePhaseWrite:
+    """A write that is its whole transaction, at its primary."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        coordinator: str,
+        request: Operate,
+        hosted: Hosted,
+        op_ts: Timestamp,
+        table: Table,
+    ) -> None:
+        self.node = executor.node
+        self.op_ts = op_ts
+        self.began_us = self.node.watch.now_us
+        self._executor = executor
+        self._coordinator = coordinator
+        self._request = request
+        self._hosted = hosted
+        self._table = table
+        self._command = FullWrite(
+            request.tx,
+            request.op,
+            op_ts,
+            request.key,
+            table.version,
+            request.row,
+            request.lease_start,
+            0 if hosted.group.is_alone else executor.sync.catalog.at(op_ts).version,
+            ((request.table_id, request.initial, request.initial),),
+            MAX_TIMESTAMP if hosted.lease is None else hosted.lease.expiration_ts,
+        )
+
+    async def commit(self) -> Operated | None:
+        """Stamp it and run it through the log; None where the leader lacks the metadata."""
+        node = self.node
+        result = await self._executor.hosting.run(self._hosted, self._command)
+        if isinstance(result, BusyType):
+            return None
+        if isinstance(result, Reason):
+            return Operated(node.clock.now(), self.op_ts, result)
+        node.probe("one-phase-commit")
+        return Operated(node.clock.now(), self.op_ts, None, (), commit_ts=result)
+
+    def leave_intent(self) -> Operated:
+        """Make it a write intent; it has been recorded already."""
+        return self._executor.leave_intent(
+            self._coordinator, self._request, self._hosted, self.op_ts, self._table
+        )

@@ -1,12 +1,8 @@
 """The choices that matter where something fails: leaders, leases, commits, recovery, reads."""
 
-from typing import TYPE_CHECKING
-
+from sim.model.hlc import HybridClock
 from sim.model.reasons import Reason
 from sim.units import Timestamp, plus_ms
-
-if TYPE_CHECKING:
-    from sim.model.hlc import HybridClock
 
 
 def tick_of_its_term(tick_term: int, log_term: int) -> bool:
@@ -20,12 +16,12 @@ def any_tick(tick_term: int, log_term: int) -> bool:
     return True
 
 
-def merge_last_stamp(clock: "HybridClock", last_stamp: Timestamp) -> None:
+def merge_last_stamp(clock: HybridClock, last_stamp: Timestamp) -> None:
     """A new leader's clock goes beyond every stamp in its log [98.x.1]."""
     clock.update(last_stamp)
 
 
-def keep_own_clock(clock: "HybridClock", last_stamp: Timestamp) -> None:
+def keep_own_clock(clock: HybridClock, last_stamp: Timestamp) -> None:
     """A new leader trusts its own clock."""
     del clock, last_stamp
 
@@ -96,12 +92,12 @@ def any_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
     return True
 
 
-def beyond_the_log(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
+def beyond_the_log(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
     """A partition's stamps rise also where its leader changes (IGNITE-20709)."""
     return clock.beyond(last_stamp)
 
 
-def own_time(clock: "HybridClock", last_stamp: Timestamp) -> Timestamp:
+def own_time(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
     """A partition's leader stamps by its own clock, whatever its predecessors did."""
     del last_stamp
     return clock.now()

@@ -1,37 +1,36 @@
 """The default flows: the sequences of waits that the IEPs prescribe, as coroutines.
 
-Each is the default of one field of `Strategy`. A design that waits for something else, or does it
-in another order, brings its own coroutine over the same parts.
+Each is for one field of `Strategy`. A design that waits for something else, or does it in another
+order, brings its own coroutine over the same parts.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from sim.model.ddl import Statement
 from sim.model.reasons import Reason
 from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import Built, NoOp, Refused
-from sim.protocol.ddl_answers import refuse
+from sim.protocol.ddl_answers import Decision, refuse
 from sim.protocol.enlistment import enlisted
-from sim.protocol.late import MetadataLateError
+from sim.protocol.messages import Operated
+from sim.protocol.meta_commands import AppliedUpdate
+from sim.protocol.schema_sync import MetadataLateError
+from sim.protocol.strategy import (
+    CoordinatorPart,
+    OnePhasePart,
+    SchemaChangePart,
+    SchemaSyncPart,
+    Strategy,
+)
+from sim.protocol.transaction import Enlistment, Transaction
 from sim.units import Timestamp
-
-if TYPE_CHECKING:
-    from sim.model.ddl import Statement
-    from sim.protocol.commands import FullWrite
-    from sim.protocol.coordinator import Coordinator
-    from sim.protocol.execution import Executor, OnePhase
-    from sim.protocol.messages import Operated
-    from sim.protocol.meta_commands import AppliedUpdate
-    from sim.protocol.schema_change import Decision, SchemaChange
-    from sim.protocol.schema_sync import SchemaSync
-    from sim.protocol.strategy import Strategy
-    from sim.protocol.transaction import Enlistment, Transaction
 
 Building = Callable[[Snapshot], Built | NoOp | Refused]
 """What a statement comes to on the newest schema that a node knows."""
 
 
-async def wait_then_look_up(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
+async def wait_then_look_up(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
     """Wait until this node's metadata is complete for Top, then look up at Top [98.flow.3]."""
     complete_ts, lookup_ts = sync.needed_for(op_ts)
     if sync.safe_time < complete_ts:
@@ -39,7 +38,7 @@ async def wait_then_look_up(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
     return sync.catalog.at(lookup_ts)
 
 
-async def metadata_is_complete(change: "SchemaChange", asked_ts: Timestamp) -> None:
+async def metadata_is_complete(change: SchemaChangePart, asked_ts: Timestamp) -> None:
     """What is answered from the catalog rests on metadata that is complete for now [98.x.8].
 
     An update that was acknowledged before the statement came has Tu <= now on this clock
@@ -54,20 +53,20 @@ async def metadata_is_complete(change: "SchemaChange", asked_ts: Timestamp) -> N
         await sync.safe_time_reaches(complete_ts)
 
 
-async def whatever_is_known(change: "SchemaChange", asked_ts: Timestamp) -> None:
+async def whatever_is_known(change: SchemaChangePart, asked_ts: Timestamp) -> None:
     """A statement rests on what its node happens to know."""
     del change, asked_ts
 
 
-async def what_is_known(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
+async def what_is_known(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
     """The newest schema that this node has heard of, whatever Top is: no timestamps at all."""
     del op_ts
     return sync.catalog.latest()
 
 
 async def replicate_wait_acknowledge(
-    change: "SchemaChange", op: str, statement: "Statement"
-) -> "Decision":
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
     """Replicate the update, wait until it is effective everywhere, acknowledge [98.flow.1-4]."""
 
     def building(snapshot: Snapshot) -> Built | NoOp | Refused:
@@ -85,7 +84,7 @@ class Logged(NamedTuple):
 
 
 async def logged(
-    change: "SchemaChange", op: str, building: Building, step: str = ""
+    change: SchemaChangePart, op: str, building: Building, step: str = ""
 ) -> Logged | None:
     """Send what is built through the log; None if others won at every attempt.
 
@@ -114,7 +113,7 @@ async def logged(
     return None
 
 
-async def acknowledged(change: "SchemaChange", op: str, done: Logged | None) -> "Decision":
+async def acknowledged(change: SchemaChangePart, op: str, done: Logged | None) -> Decision:
     """Wait until what was built is effective everywhere, then tell the client [98.flow.4].
 
     A no-op and a refusal rest on versions that may not be effective everywhere yet, so they wait in
@@ -134,7 +133,7 @@ async def acknowledged(change: "SchemaChange", op: str, done: Logged | None) -> 
     return change.installed()
 
 
-def allowed(strategy: "Strategy", built: Built | NoOp | Refused) -> Built | NoOp | Refused:
+def allowed(strategy: Strategy, built: Built | NoOp | Refused) -> Built | NoOp | Refused:
     """What a statement came to, unless the design refuses one of its changes."""
     for change in built.objects if isinstance(built, Built) else ():
         for simple in change.changes:
@@ -145,8 +144,8 @@ def allowed(strategy: "Strategy", built: Built | NoOp | Refused) -> Built | NoOp
 
 
 async def enlist_once(
-    coordinator: "Coordinator", tx: "Transaction", name: str, op: str
-) -> "Enlistment | Reason":
+    coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
+) -> Enlistment | Reason:
     """Fix tableEnlistSV at the table's first use, once per table and transaction [110.flow.2-4].
 
     The transaction keeps a map from names to what they meant at first, so that a name means the
@@ -157,8 +156,8 @@ async def enlist_once(
 
 
 async def enlist_at_first_use(
-    coordinator: "Coordinator", tx: "Transaction", name: str, op: str
-) -> "Enlistment | Reason":
+    coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
+) -> Enlistment | Reason:
     """Fix the version of what the name means now, to a read-only transaction at its read_ts."""
     node = coordinator.node
     base_ts = tx.read_ts
@@ -173,7 +172,7 @@ async def enlist_at_first_use(
     return enlisted(coordinator, tx, name, found, base_ts)
 
 
-async def await_outstanding_operations(coordinator: "Coordinator", tx: "Transaction") -> None:
+async def await_outstanding_operations(coordinator: CoordinatorPart, tx: Transaction) -> None:
     """No operation may get an op_ts above commit_ts, and no write be lost after it [110.x.2]."""
     while tx.outstanding:
         tx.idle = coordinator.node.future()
@@ -182,73 +181,17 @@ async def await_outstanding_operations(coordinator: "Coordinator", tx: "Transact
         await coordinator.ends.writes_are_replicated(tx)
 
 
-async def schema_at_commit_ts(
-    coordinator: "Coordinator", tx: "Transaction", commit_ts: Timestamp
-) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]]:
-    """Judge I against the schema C effective at commit_ts, for each enlisted table [110.valid.1].
-
-    Gives the verdict, and (object id, version I, version at commit_ts) for every table.
-    """
-    strategy, sync = coordinator.strategy, coordinator.sync
-    verdict: Reason | None = None
-    tables: list[tuple[int, int, int]] = []
-    for enlistment in tx.by_id.values():
-        object_id, initial = enlistment.object_id, enlistment.version
-        try:
-            found = await sync.object_at(commit_ts, tx.id.label, None, "commit", object_id)
-        except MetadataLateError:
-            return Reason.METADATA_LATE, ()
-        current = 0 if found is None else found.version
-        tables.append((object_id, initial, current))
-        if current != initial and verdict is None:
-            verdict = strategy.check_commit(sync.catalog.steps(object_id, initial, commit_ts))
-    return verdict, tuple(tables)
-
-
-def schema_at_the_stamp(
-    sync: "SchemaSync", command: "FullWrite", stamp: Timestamp
-) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]] | None:
-    """Judge a one-phase write at its commit_ts, before it is appended (IGNITE-27460).
-
-    The partition's leader must know the schema at its stamp now, since it cannot wait between the
-    stamp and the log; None if it does not.
-    """
-    complete_ts, lookup_ts = sync.needed_for(stamp)
-    if sync.safe_time < complete_ts:
-        return None
-    verdict: Reason | None = None
-    tables: list[tuple[int, int, int]] = []
-    now = sync.node.watch.now_us
-    for object_id, initial, _ in command.tables:
-        found = sync.catalog.at(lookup_ts).by_id(object_id)
-        current = 0 if found is None else found.version
-        tx, op = command.tx.label, command.op
-        sync.record_resolved(tx, op, "commit", None, object_id, stamp, current, now)
-        tables.append((object_id, initial, current))
-        if current != initial and verdict is None:
-            verdict = sync.strategy.check_commit(sync.catalog.steps(object_id, initial, lookup_ts))
-    return verdict, tuple(tables)
-
-
-def schema_on_arrival(
-    sync: "SchemaSync", command: "FullWrite", stamp: Timestamp
-) -> tuple[Reason | None, tuple[tuple[int, int, int], ...]] | None:
-    """Trust the check that the primary made before the write was stamped."""
-    del sync, stamp
-    return None, command.tables
-
-
-async def write_in_two_phases(executor: "Executor", write: "OnePhase") -> "Operated":
+async def write_in_two_phases(write: OnePhasePart) -> Operated:
     """Where the leader does not know the schema at its stamp, the write becomes an intent."""
-    return executor.leave_intent(write)
+    return write.leave_intent()
 
 
-async def answer_at_once(coordinator: "Coordinator", tx: "Transaction") -> None:
+async def answer_at_once(coordinator: CoordinatorPart, tx: Transaction) -> None:
     """A transaction that has committed is answered."""
     del coordinator, tx
 
 
-async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:
+async def mark_at_activation(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
     """Mark what can no longer commit, and roll it back once the update is active [110.valid.3].
 
     A mark is the bound commit_ts < Tu. It is set when the update is known, or where the transaction
@@ -261,12 +204,12 @@ async def mark_at_activation(coordinator: "Coordinator", applied: "AppliedUpdate
     coordinator.roll_back_marked(coordinator.mark_incompatible(applied))
 
 
-async def stamp_at_once(coordinator: "Coordinator", tx: "Transaction") -> None:
+async def stamp_at_once(coordinator: CoordinatorPart, tx: Transaction) -> None:
     """Fix commit_ts without waiting for operations that are still under way."""
     if tx.unreplicated:
         await coordinator.ends.writes_are_replicated(tx)
 
 
-async def leave_unmarked(coordinator: "Coordinator", applied: "AppliedUpdate") -> None:
+async def leave_unmarked(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
     """Let transactions find out by themselves: the marks are an optimisation [110.valid.3]."""
     del coordinator, applied

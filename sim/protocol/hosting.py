@@ -26,13 +26,13 @@ from sim.protocol.hosted import Hosted
 from sim.protocol.ids import Place
 from sim.protocol.leases import Lease, Leases
 from sim.protocol.partition import Partition
-from sim.protocol.patience import patience
 from sim.protocol.placement import Placement
 from sim.protocol.raft import Member
 from sim.protocol.replica_messages import PartitionRaft, PartitionSubmit, PartitionSubmitted
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.state_machine import BUSY, NOT_LEADER, Applied, BusyType, Pending
 from sim.protocol.strategy import Strategy
+from sim.protocol.waiting import patience
 from sim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
 
 R = TypeVar("R")
@@ -245,7 +245,7 @@ class Hosting:
         self.node.probe("one-phase-revalidated")
         reason, tables = verdict
         if reason is not None:
-            return reason  # type: ignore[no-any-return]  # what the design's function says
+            return reason
         if tables == command.tables:
             return command
         return FullWrite(

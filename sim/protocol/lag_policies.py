@@ -7,17 +7,13 @@ elsewhere. (The third policy, promotion of another primary, is the placement dri
 `keeps_lease`.)
 """
 
-from typing import TYPE_CHECKING
-
 from sim.protocol.catalog import Snapshot
-from sim.protocol.late import MetadataLateError
+from sim.protocol.schema_sync import MetadataLateError
+from sim.protocol.strategy import SchemaSyncPart
 from sim.units import US_PER_MS, Micros, Timestamp
 
-if TYPE_CHECKING:
-    from sim.protocol.schema_sync import SchemaSync
 
-
-async def wait_in_time_then_look_up(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
+async def wait_in_time_then_look_up(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
     """As the default [98.flow.3], but for half the operation timeout at most [98.risk.2].
 
     Raises `MetadataLateError` when that was not enough.
@@ -28,7 +24,7 @@ async def wait_in_time_then_look_up(sync: "SchemaSync", op_ts: Timestamp) -> Sna
     return sync.catalog.at(lookup_ts)
 
 
-async def wait_a_while_then_look_up(sync: "SchemaSync", op_ts: Timestamp) -> Snapshot:
+async def wait_a_while_then_look_up(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
     """As the default, but after a tenth of the operation timeout go on with what is known.
 
     The remedy that is none: what a node does not know may be in force.

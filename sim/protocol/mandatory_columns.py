@@ -21,29 +21,35 @@ in any other a mandatory column is refused as ever.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import Final, TypeGuard
 
-from sim.model.ddl import AddColumn, AlterTable, ColumnAdded, ColumnDropped, IndexDropped
+from sim.model.ddl import (
+    AddColumn,
+    AlterTable,
+    ColumnAdded,
+    ColumnDropped,
+    IndexDropped,
+    ObjectChange,
+    SimpleChange,
+    Statement,
+)
 from sim.model.pending import ColumnConfirmed, ColumnPending
 from sim.model.reasons import Reason
 from sim.model.schema import Table
 from sim.protocol.alter_table import is_mandatory
+from sim.protocol.catalog import Snapshot
 from sim.protocol.ddl import Built, NoOp, Refused, build
-from sim.protocol.ddl_answers import changed, evolve, refuse
+from sim.protocol.ddl_answers import Decision, changed, evolve, refuse
 from sim.protocol.flows import acknowledged, logged, replicate_wait_acknowledge
-
-if TYPE_CHECKING:
-    from sim.model.ddl import ObjectChange, SimpleChange, Statement
-    from sim.protocol.catalog import Snapshot
-    from sim.protocol.schema_change import Decision, SchemaChange
-    from sim.units import Timestamp
+from sim.protocol.strategy import SchemaChangePart
+from sim.units import Timestamp
 
 GONE: Final = Refused(Reason.DDL_CONFLICT, "a column was dropped before it was confirmed")
 
 
 async def install_if_seen_empty(
-    change: "SchemaChange", op: str, statement: "Statement"
-) -> "Decision":
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
     """Look whether the table is empty now, then install as any update: rows may come in between."""
     if not adds_mandatory_columns(statement):
         return await replicate_wait_acknowledge(change, op, statement)
@@ -59,8 +65,8 @@ async def install_if_seen_empty(
 
 
 async def install_pending_first(
-    change: "SchemaChange", op: str, statement: "Statement"
-) -> "Decision":
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
     """Install the columns as pending, look at the table as it was then, confirm or cancel."""
     if not adds_mandatory_columns(statement):
         return await replicate_wait_acknowledge(change, op, statement)
@@ -86,7 +92,7 @@ async def install_pending_first(
     return await acknowledged(change, op, ended._replace(built=why or GONE))
 
 
-def adds_mandatory_columns(statement: "Statement") -> bool:
+def adds_mandatory_columns(statement: Statement) -> bool:
     """Whether it adds columns, does nothing else, and rows that exist lack a value of one."""
     if not isinstance(statement, AlterTable):
         return False
@@ -97,12 +103,12 @@ def adds_mandatory_columns(statement: "Statement") -> bool:
 # --- what the steps come to -----------------------------------------------------------------------
 
 
-def _with_columns(statement: "Statement", snapshot: "Snapshot") -> Built | NoOp | Refused:
+def _with_columns(statement: Statement, snapshot: Snapshot) -> Built | NoOp | Refused:
     """The statement as if it were allowed."""
     return build(statement, snapshot, snapshot.next_object_id, mandatory=True)
 
 
-def _with_pending(statement: "Statement", snapshot: "Snapshot") -> Built | NoOp | Refused:
+def _with_pending(statement: Statement, snapshot: Snapshot) -> Built | NoOp | Refused:
     """The same; a mandatory column is pending."""
     built = _with_columns(statement, snapshot)
     if not isinstance(built, Built):
@@ -115,11 +121,11 @@ def _with_pending(statement: "Statement", snapshot: "Snapshot") -> Built | NoOp 
     return Built((changed(change.definition, changes),))
 
 
-def _is_mandatory(change: "SimpleChange") -> TypeGuard[ColumnAdded]:
+def _is_mandatory(change: SimpleChange) -> TypeGuard[ColumnAdded]:
     return isinstance(change, ColumnAdded) and is_mandatory(change.column)
 
 
-def _pended(built: Built | NoOp | Refused) -> "ObjectChange | None":
+def _pended(built: Built | NoOp | Refused) -> ObjectChange | None:
     """The step that made columns pending; none did where IF NOT EXISTS found them all."""
     if not isinstance(built, Built):
         return None
@@ -127,7 +133,7 @@ def _pended(built: Built | NoOp | Refused) -> "ObjectChange | None":
     return change if any(isinstance(one, ColumnPending) for one in change.changes) else None
 
 
-def _ended(pended: "ObjectChange", why: Refused | None, snapshot: "Snapshot") -> Built | Refused:
+def _ended(pended: ObjectChange, why: Refused | None, snapshot: Snapshot) -> Built | Refused:
     """The second version: the columns confirmed if all are still there, else all dropped."""
     table = snapshot.by_id(pended.object_id)
     if not isinstance(table, Table):
@@ -149,7 +155,7 @@ def _ended(pended: "ObjectChange", why: Refused | None, snapshot: "Snapshot") ->
     return Built((changed(evolve(table, version=table.version + 1), tuple(changes)),))
 
 
-def _columns_of(pended: "ObjectChange", *, only_pending: bool = False) -> dict[int, None]:
+def _columns_of(pended: ObjectChange, *, only_pending: bool = False) -> dict[int, None]:
     """The ids of the columns that a statement has added."""
     kinds = ColumnPending if only_pending else ColumnPending | ColumnAdded
     return {one.column.id: None for one in pended.changes if isinstance(one, kinds)}
@@ -159,7 +165,7 @@ def _columns_of(pended: "ObjectChange", *, only_pending: bool = False) -> dict[i
 
 
 async def _why_not_empty(
-    change: "SchemaChange", op: str, added: "ObjectChange", read_ts: "Timestamp"
+    change: SchemaChangePart, op: str, added: ObjectChange, read_ts: Timestamp
 ) -> Refused | None:
     """None if the table has no rows at a timestamp; else that it has some, or cannot be read."""
     assert change.looks is not None, f"{change.node.name} cannot look at tables"

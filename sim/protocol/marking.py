@@ -22,6 +22,7 @@ class Marking:
     strategy: Strategy
     sync: SchemaSync
     transactions: dict[str, Transaction]
+    aborted: dict[str, Reason]
     ends: TransactionEnds
 
     def __init__(self) -> None:

@@ -21,12 +21,12 @@ from sim.protocol.group import Group
 from sim.protocol.leases import Leases
 from sim.protocol.messages import CatalogUpdate, NodeJoined, SafeTimeCommand, Submit, Submitted
 from sim.protocol.meta_commands import AppliedUpdate, LeaseUpdate, Stamped
-from sim.protocol.patience import patience
 from sim.protocol.raft import RAFT_MESSAGES, Member
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.stages import Delays
 from sim.protocol.strategy import Strategy
 from sim.protocol.ticker import Ticker
+from sim.protocol.waiting import patience
 from sim.units import Micros, Timestamp
 
 GROUP = "meta"

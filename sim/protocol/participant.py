@@ -22,11 +22,10 @@ from sim.protocol.leases import Leases
 from sim.protocol.locks import LockTable
 from sim.protocol.messages import Cleaned, Cleanup, Finish, Finished
 from sim.protocol.partition_state import Outcome
-from sim.protocol.patience import patience
 from sim.protocol.recovery import Active, Recovery
 from sim.protocol.replica_messages import NotPrimary, RecoverTx
 from sim.protocol.strategy import Strategy
-from sim.protocol.tasks import begun
+from sim.protocol.waiting import begun, patience
 from sim.units import Timestamp
 
 

@@ -18,12 +18,11 @@ from sim.protocol.commands import SafeTimeSync
 from sim.protocol.execution import NOTHING, Found
 from sim.protocol.hosted import Hosted
 from sim.protocol.hosting import Hosting
-from sim.protocol.late import MetadataLateError
 from sim.protocol.messages import Operated
 from sim.protocol.partition_state import Intent
 from sim.protocol.replica import Replica
 from sim.protocol.replica_messages import Read
-from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.schema_sync import MetadataLateError, SchemaSync
 from sim.protocol.strategy import Strategy
 
 

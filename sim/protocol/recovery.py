@@ -17,9 +17,9 @@ from sim.protocol.ids import Place, TxId
 from sim.protocol.locks import LockTable
 from sim.protocol.messages import Finished
 from sim.protocol.partition_state import Outcome
-from sim.protocol.patience import patience
 from sim.protocol.replica_messages import Fate, NotPrimary, RecoverTx, TxState, TxStateRequest
 from sim.protocol.strategy import Strategy
+from sim.protocol.waiting import patience
 from sim.units import US_PER_MS, Micros, Timestamp
 
 PATIENCE = 40

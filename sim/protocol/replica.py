@@ -27,7 +27,6 @@ from sim.protocol.group import Group
 from sim.protocol.hosted import Hosted
 from sim.protocol.hosting import Hosting
 from sim.protocol.ids import Place, TxId
-from sim.protocol.late import MetadataLateError
 from sim.protocol.leases import Lease, Leases
 from sim.protocol.lock_waits import LockWaits
 from sim.protocol.locks import LockTable
@@ -35,7 +34,7 @@ from sim.protocol.messages import Operate, Operated
 from sim.protocol.participant import Participant
 from sim.protocol.partition import Partition
 from sim.protocol.replica_messages import LeaseAccepted, LeaseGrant
-from sim.protocol.schema_sync import SchemaSync
+from sim.protocol.schema_sync import MetadataLateError, SchemaSync
 from sim.protocol.strategy import Strategy
 from sim.units import Timestamp
 

@@ -15,8 +15,8 @@ from sim.protocol.leases import Lease, Leases
 from sim.protocol.messages import ClientOperation, Operate
 from sim.protocol.placement import Placement
 from sim.protocol.replica_messages import Read
-from sim.protocol.tasks import begun
 from sim.protocol.transaction import Enlistment, Transaction
+from sim.protocol.waiting import begun
 from sim.units import US_PER_MS, Micros
 
 

@@ -26,23 +26,16 @@ from sim.history.events import DdlDecided
 from sim.model.ddl import Statement
 from sim.model.ports import Future, Node
 from sim.model.reasons import Reason
-from sim.model.records import Record
 from sim.protocol.barriers import Barriers
 from sim.protocol.catalog import Catalog
 from sim.protocol.ddl import Built, NoOp, Refused
+from sim.protocol.ddl_answers import Decision
 from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal
 from sim.protocol.metastorage import MetaStorage
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.strategy import Strategy
 from sim.protocol.table_looks import TableLooks
 from sim.units import MIN_TIMESTAMP, Timestamp
-
-
-class Decision(Record, frozen=True):
-    """What became of a statement; `reason` None means it is in effect, or was already."""
-
-    reason: Reason | None
-    message: str = ""
 
 
 class SchemaChange:

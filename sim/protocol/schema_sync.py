@@ -28,12 +28,15 @@ from sim.model.ports import Future, Node
 from sim.model.schema import SchemaObject
 from sim.protocol.barriers import Barriers
 from sim.protocol.catalog import Catalog
-from sim.protocol.late import MetadataLateError
 from sim.protocol.strategy import Strategy
 from sim.units import MIN_TIMESTAMP, Micros, Timestamp
 
 NO_BOUND: Final = 10**10
 """More milliseconds than any run has."""
+
+
+class MetadataLateError(Exception):
+    """Raised where metadata did not become complete within the time that a design allows."""
 
 
 class SchemaSync:

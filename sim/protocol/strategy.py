@@ -1,140 +1,47 @@
 """The joints of the protocol: every choice that the IEPs make, one named function each.
 
 A `Strategy` is a frozen record. Its header says what the design is and claims; each other field
-holds a function whose default *is* the document's formula. Another design is `replace(IEP, …)` with
-a few fields, a mutant the same with exactly one; nothing in the protocol ever asks which strategy
-it runs. What differs per node or in time (DD, CSmax, H) is no field: it is a setting of the node.
+holds a function, and `sim.strategies.iep` fills all of them with the documents' own formulas.
+Another design is `replace(IEP, …)` with a few fields, a mutant the same with exactly one; nothing
+in the protocol ever asks which strategy it runs. What differs per node or in time (DD, CSmax, H) is
+no field: it is a setting of the node.
 
 *Number* functions give a timestamp or a duration; *judgement* functions give `None` to proceed or
 the `Reason` to abort for; both are pure. *Flow* functions are coroutines over the same ports as the
-protocol itself.
+protocol itself. What a flow may use of the node's parts are the protocols below, `…Part`: this
+module imports none of the parts, so they can all import it.
 """
 
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar, cast
 
-from sim.model.ddl import ObjectChange, SimpleChange
+from sim.history.event import Cells
+from sim.model.ddl import ObjectChange, SimpleChange, Statement
 from sim.model.design import DesignHeader
+from sim.model.hlc import HybridClock
+from sim.model.ports import Node
 from sim.model.reasons import Reason
-from sim.protocol import flows
-from sim.protocol.catalog import Snapshot
-from sim.protocol.compatibility import is_forward_compatible
-from sim.protocol.failure_rules import (
-    after_the_last_activation,
-    as_far_as_the_log,
-    beyond_the_log,
-    expired_everywhere,
-    keep_the_laggard,
-    merge_last_stamp,
-    new_stamp,
-    recovery_aborts,
-    safely_in_the_past,
-    same_decision,
-    same_token,
-    single_writes,
-    tick_of_its_term,
-    up_to_ten_times,
-    while_the_lease_lasts,
-)
-from sim.protocol.renaming import Answer, incompatible
-from sim.protocol.time_rules import (
-    activation_plus_skew_rounded,
-    agreed_delay,
-    at_message_plus_delay,
-    hybrid_clock,
-    largest_delay,
-    looked_up_at_operation,
-    operation_less_delay,
-    tick_with_new_timestamp,
-)
-from sim.units import Timestamp
+from sim.model.schema import SchemaObject
+from sim.protocol.barriers import Barriers
+from sim.protocol.catalog import Catalog, Snapshot
+from sim.protocol.commands import FullWrite
+from sim.protocol.ddl import Built, NoOp, Refused
+from sim.protocol.ddl_answers import Decision
+from sim.protocol.messages import Finish, Operated
+from sim.protocol.meta_commands import AppliedUpdate
+from sim.protocol.transaction import Enlistment, Transaction
+from sim.units import Micros, Timestamp
 
-if TYPE_CHECKING:
-    from sim.model.ddl import Statement
-    from sim.model.hlc import HybridClock
-    from sim.protocol.schema_sync import SchemaSync
-
-    ResolveSchema = Callable[[SchemaSync, Timestamp], Coroutine[Any, Any, Snapshot]]
-
+T = TypeVar("T")
+Wait = Coroutine[None, None, T]
+"""What a coroutine function gives: awaited, a `T`."""
 Steps = tuple[ObjectChange, ...]
 """The changes of one object between two of its versions, in order."""
-Flow = Callable[..., Coroutine[Any, Any, Any]]
-
-
-# --- numbers: when an update activates, how long a reader waits, when a DDL is acknowledged -------
-
-
-def at_enlistment(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Timestamp:
-    """baseTs = tableEnlistTs: the coordinator's now at the table's first use [110.flow.2].
-
-    So a table that was created after the transaction began can be used [110.req.2], and an ALTER
-    between begin and first use does no harm [110.req.3].
-    """
-    del begin_ts, created_ts
-    return now
-
-
-def as_written(row_version: int, initial_version: int) -> int:
-    """A row is decoded with the version that it was written under [110.flow.5]."""
-    del initial_version
-    return row_version
-
-
-def as_enlisted(initial_version: int, current_version: int) -> int:
-    """The primary takes I as the coordinator sends it, never its own version [110.flow.3]."""
-    del current_version
-    return initial_version
-
-
-def under_initial(initial_version: int, current_version: int) -> int:
-    """An operation runs under the transaction's initial schema [110.flow.5]."""
-    del current_version
-    return initial_version
-
-
-# --- judgements: None to proceed, or the reason to abort for --------------------------------------
-
-
-def must_equal_enlisted(client_version: int, enlist_version: int) -> bool:
-    """Whether the client's row is encoded with tableEnlistSV; if not it re-encodes [110.flow.2]."""
-    return client_version == enlist_version
-
-
-def must_be_same_schema(initial: int, current: int, steps: Steps) -> Reason | None:
-    """No reads or writes after a DDL: the schema at opTs must be I [110.valid.2] [110.border]."""
-    del steps
-    return None if initial == current else Reason.SCHEMA_CHANGED
-
-
-def must_exist(current: int) -> Reason | None:
-    """A missing table fails the operation at opTs, not at commit [110.table.exists]."""
-    return None if current else Reason.TABLE_DROPPED
-
-
-def each_step_forward_compatible(steps: Steps) -> Reason | None:
-    """Every step from I to C is forward-compatible, in order [110.valid.1, 110.compat.steps]."""
-    for step in steps:
-        if not is_forward_compatible(step):
-            return Reason.SCHEMA_INCOMPATIBLE
-    return None
-
-
-def allow_every_conversion(change: SimpleChange) -> str | None:
-    """A DDL may change a type to whatever the old values can be converted to."""
-    del change
-    return None
-
-
-def judge_every_commit(*, wrote: bool, queried: bool) -> bool:
-    """Every transaction is validated at commit [110.valid.1]."""
-    del wrote, queried
-    return True
-
-
-def not_newer_than_initial(row_version: int, initial: int) -> Reason | None:
-    """Every change is backward-incompatible: a row from a newer schema aborts [110.back]."""
-    return None if row_version <= initial else Reason.NEWER_ROW_VERSION
+Tables = tuple[tuple[int, int, int], ...]
+"""(object id, version I, version at commit_ts) of every enlisted object; version 0: dropped."""
+Verdict = tuple[Reason | None, Tables]
+"""Why a transaction must not commit, if so, and what was compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +62,6 @@ class CheckPoints:
     rows_first: bool = False
 
 
-ARRIVAL_AND_AFTER_LOCKS = CheckPoints(on_arrival=True, after_locks=True)
-"""On arrival [110.valid.2], and again once the locks are granted [110.x.1]."""
-ARRIVAL_ONLY = CheckPoints(on_arrival=True, after_locks=False)
-"""On arrival only, as the text has it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Publication:
     """When a node publishes its schema safe time for a command [98.x.3].
@@ -172,75 +73,262 @@ class Publication:
     after_other_listeners: bool = False
 
 
-AFTER_LISTENERS = Publication(after_catalog_listeners=True)
-ON_APPLICATION = Publication(after_catalog_listeners=False)
-AFTER_ALL_LISTENERS = Publication(after_catalog_listeners=True, after_other_listeners=True)
+# --- what a rule may use of the parts -------------------------------------------------------------
+
+
+class SchemaSyncPart(Protocol):
+    """Which schema holds at a timestamp, as one node knows it."""
+
+    node: Node
+    strategy: "Strategy"
+    catalog: Catalog
+    safe_time: Timestamp
+    barriers: Barriers | None
+
+    def needed_for(self, op_ts: Timestamp) -> tuple[Timestamp, Timestamp]:
+        """The safe time that a look-up at `op_ts` waits for, and the timestamp it looks up at."""
+
+    async def safe_time_reaches(self, ts: Timestamp) -> None:
+        """Wait until the schema safe time is at least `ts`."""
+
+    async def safe_time_reaches_in_time(self, ts: Timestamp, wait_us: Micros) -> None:
+        """The same; raises `MetadataLateError` after `wait_us`."""
+
+    async def object_at(
+        self, ts: Timestamp, tx: str, op: str | None, purpose: str, object_id: int
+    ) -> SchemaObject | None:
+        """The object at `ts`, once the metadata is complete; may raise `MetadataLateError`."""
+
+    async def named_at(
+        self, ts: Timestamp, tx: str, op: str | None, name: str
+    ) -> SchemaObject | None:
+        """The table or view of this name at `ts`; may raise `MetadataLateError`."""
+
+    def record_resolved(
+        self,
+        tx: str,
+        op: str | None,
+        purpose: str,
+        name: str | None,
+        object_id: int,
+        ts: Timestamp,
+        version: int,
+        began_us: Micros,
+    ) -> None:
+        """Write a look-up into the history."""
+
+
+class EndsPart(Protocol):
+    """How a coordinator ends its transactions."""
+
+    async def writes_are_replicated(self, tx: Transaction) -> None:
+        """Wait until every write of the transaction is in its group's log for good."""
+
+
+class CoordinatorPart(Protocol):
+    """The open transactions of one node's clients."""
+
+    node: Node
+    strategy: "Strategy"
+    transactions: dict[str, Transaction]
+    aborted: dict[str, Reason]
+
+    @property
+    def sync(self) -> SchemaSyncPart:
+        """The schemas as this node knows them."""
+
+    @property
+    def ends(self) -> EndsPart:
+        """The ends of its transactions."""
+
+    def enlisted(self, tx: Transaction, enlistment: Enlistment) -> None:
+        """A transaction has enlisted an object under this version."""
+
+    def mark_incompatible(self, applied: AppliedUpdate) -> list[Transaction]:
+        """Bound the commit_ts of open transactions that would not pass the commit check at Tu."""
+
+    def roll_back_marked(self, marked: list[Transaction]) -> None:
+        """Roll back what is still active of the marked transactions."""
+
+
+class LogPart(Protocol):
+    """The meta storage."""
+
+    async def catalog_reaches(self, version: int) -> None:
+        """Wait until this node's catalog has applied a version."""
+
+
+class TableLooksPart(Protocol):
+    """Reads of whole tables."""
+
+    async def rows_at(self, table_id: int, read_ts: Timestamp, label: str) -> int | Reason:
+        """The number of rows at a timestamp, or why it cannot be told."""
+
+
+class SchemaChangePart(Protocol):
+    """One node's side of DDL."""
+
+    node: Node
+    strategy: "Strategy"
+    catalog: Catalog
+    barriers: Barriers | None
+
+    @property
+    def sync(self) -> SchemaSyncPart:
+        """The schemas as this node knows them."""
+
+    @property
+    def metastorage(self) -> LogPart:
+        """The log of schema updates."""
+
+    @property
+    def looks(self) -> TableLooksPart | None:
+        """Reads of whole tables."""
+
+    async def knows_enough(self) -> None:
+        """Wait until the present statement may be answered from what this node knows [98.x.8]."""
+
+    async def submit(
+        self, command_id: str, expected_version: int, built: Built
+    ) -> tuple[bool, int]:
+        """Send an update through the log: whether it took effect, and the version after it."""
+
+    async def acknowledge(
+        self, op: str, outcome: str, version: int, activation_ts: Timestamp, due: Timestamp
+    ) -> None:
+        """Let the next statement begin, and wait until this one may be acknowledged."""
+
+    def installed(self) -> Decision:
+        """The statement is in effect."""
+
+    def known(self, built: NoOp | Refused) -> Decision:
+        """Nothing to do, or nothing that may be done."""
+
+    def conflict(self) -> Decision:
+        """Others changed the catalog at every attempt."""
+
+
+class OnePhasePart(Protocol):
+    """A one-phase write at its primary, whose leader does not know the schema at its stamp."""
+
+    node: Node
+    op_ts: Timestamp
+    began_us: Micros
+
+    async def commit(self) -> Operated | None:
+        """Stamp it anew and run it through the log; None where the leader is still late."""
+
+    def leave_intent(self) -> Operated:
+        """Make it a write intent; the coordinator then commits in two phases."""
+
+
+# --- the flows ------------------------------------------------------------------------------------
+
+
+class JudgesCommit(Protocol):
+    """Whether a transaction is validated at commit: by whether it wrote, or asked by a query."""
+
+    def __call__(self, *, wrote: bool, queried: bool) -> bool: ...
+
+
+BeforeStatement = Callable[[SchemaChangePart, Timestamp], Wait[None]]
+"""Wait until a statement that came at this timestamp may be answered from the catalog."""
+Install = Callable[[SchemaChangePart, str, Statement], Wait[Decision]]
+"""Install and acknowledge the statement of an operation."""
+ResolveSchema = Callable[[SchemaSyncPart, Timestamp], Wait[Snapshot]]
+"""The schema at a timestamp, once the node knows it; may raise `MetadataLateError`."""
+Enlist = Callable[[CoordinatorPart, Transaction, str, str], Wait[Enlistment | Reason]]
+"""What the name of a table means to an operation of a transaction: (…, name, operation)."""
+OnActivated = Callable[[CoordinatorPart, AppliedUpdate], Wait[None]]
+"""An update is known: see to the open transactions that it concerns."""
+BeforeCommitTs = Callable[[CoordinatorPart, Transaction], Wait[None]]
+"""Wait until commit_ts may be fixed."""
+CommitSchema = Callable[[CoordinatorPart, Transaction, Timestamp], Wait[Verdict]]
+"""Judge a transaction's initial schemas at its commit_ts, at the coordinator."""
+ValidateOnePhase = Callable[[SchemaSyncPart, FullWrite, Timestamp], Verdict | None]
+"""The same for a one-phase write at its stamp; None where the node does not know the schema.
+
+It must not wait: nothing may come between the stamp and the log.
+"""
+LeaderIsLate = Callable[[OnePhasePart], Wait[Operated]]
+"""What becomes of a one-phase write that could not be judged."""
+ValidateAtFinish = Callable[[SchemaSyncPart, Finish], Wait[Verdict]]
+"""Judge a transaction at the primary of its commit partition."""
+BeforeAnswer = Callable[[CoordinatorPart, Transaction], Wait[None]]
+"""Wait until the client may be told that its transaction has committed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
-    """A design on the Ignite plane; the defaults are `iep`: the text and the clauses it needs."""
+    """A design on the Ignite plane."""
 
     header: DesignHeader
     # IEP-98: numbers
-    activation_ts: Callable[[Timestamp, int], Timestamp] = at_message_plus_delay
-    completeness_ts: Callable[[Timestamp, int, int], Timestamp] = operation_less_delay
-    lookup_ts: Callable[[Timestamp, int], Timestamp] = looked_up_at_operation
-    acknowledge_ts: Callable[[Timestamp, int], Timestamp] = activation_plus_skew_rounded
-    acknowledge_known_ts: Callable[[Timestamp, int], Timestamp] = activation_plus_skew_rounded
-    message_delay: Callable[[int, int], int] = largest_delay
-    reader_delay_bound: Callable[[int], int] = agreed_delay
-    clock: Callable[..., "HybridClock"] = hybrid_clock
-    tick_ts: Callable[["HybridClock"], Timestamp] = tick_with_new_timestamp
-    publish_safe_time: Publication = AFTER_LISTENERS
-    tick_counts: Callable[[int, int], bool] = tick_of_its_term
-    stamp_again: Callable[[Timestamp | None, Timestamp], Timestamp] = new_stamp
-    restored_safe_ts: Callable[[Timestamp], Timestamp] = as_far_as_the_log
-    take_over_clock: Callable[["HybridClock", Timestamp], None] = merge_last_stamp
-    activation_in_order: Callable[[Timestamp, Timestamp], Timestamp] = after_the_last_activation
+    activation_ts: Callable[[Timestamp, int], Timestamp]
+    completeness_ts: Callable[[Timestamp, int, int], Timestamp]
+    lookup_ts: Callable[[Timestamp, int], Timestamp]
+    acknowledge_ts: Callable[[Timestamp, int], Timestamp]
+    acknowledge_known_ts: Callable[[Timestamp, int], Timestamp]
+    message_delay: Callable[[int, int], int]
+    reader_delay_bound: Callable[[int], int]
+    clock: Callable[[Callable[[], int], Timestamp, Callable[[int], None]], HybridClock]
+    tick_ts: Callable[[HybridClock], Timestamp]
+    publish_safe_time: Publication
+    tick_counts: Callable[[int, int], bool]
+    stamp_again: Callable[[Timestamp | None, Timestamp], Timestamp]
+    restored_safe_ts: Callable[[Timestamp], Timestamp]
+    take_over_clock: Callable[[HybridClock, Timestamp], None]
+    activation_in_order: Callable[[Timestamp, Timestamp], Timestamp]
     # placement
-    lease_outdated_ts: Callable[[Timestamp, int], Timestamp] = expired_everywhere
-    keeps_lease: Callable[[int, int], bool] = keep_the_laggard
-    accepts_token: Callable[[Timestamp, Timestamp], bool] = same_token
+    lease_outdated_ts: Callable[[Timestamp, int], Timestamp]
+    keeps_lease: Callable[[int, int], bool]
+    accepts_token: Callable[[Timestamp, Timestamp], bool]
     # transactions
-    partition_stamp: Callable[["HybridClock", Timestamp], Timestamp] = beyond_the_log
-    commit_lease: Callable[[Timestamp, Timestamp], Reason | None] = while_the_lease_lasts
-    repeated_commit_ts: Callable[[Timestamp, Timestamp], Timestamp] = same_decision
-    recovery_outcome: Callable[[Timestamp], Timestamp | None] = recovery_aborts
-    in_one_phase: Callable[[str, bool], bool] = single_writes
-    retries_implicit: Callable[[int], bool] = up_to_ten_times
-    read_ts: Callable[[Timestamp | None, Timestamp, int, int], Timestamp] = safely_in_the_past
+    partition_stamp: Callable[[HybridClock, Timestamp], Timestamp]
+    commit_lease: Callable[[Timestamp, Timestamp], Reason | None]
+    repeated_commit_ts: Callable[[Timestamp, Timestamp], Timestamp]
+    recovery_outcome: Callable[[Timestamp], Timestamp | None]
+    in_one_phase: Callable[[str, bool], bool]
+    retries_implicit: Callable[[int], bool]
+    read_ts: Callable[[Timestamp | None, Timestamp, int, int], Timestamp]
     # IEP-110: numbers
-    base_ts: Callable[[Timestamp, Timestamp, Timestamp], Timestamp] = at_enlistment
-    decode_version: Callable[[int, int], int] = as_written
-    primary_initial: Callable[[int, int], int] = as_enlisted
-    run_version: Callable[[int, int], int] = under_initial
+    base_ts: Callable[[Timestamp, Timestamp, Timestamp], Timestamp]
+    decode_version: Callable[[int, int], int]
+    primary_initial: Callable[[int, int], int]
+    run_version: Callable[[int, int], int]
     # IEP-110: judgements
-    check_client_version: Callable[[int, int], bool] = must_equal_enlisted
-    check_operation: Callable[[int, int, Steps], Reason | None] = must_be_same_schema
-    check_operation_when: CheckPoints = ARRIVAL_AND_AFTER_LOCKS
-    check_exists: Callable[[int], Reason | None] = must_exist
-    check_commit: Callable[[Steps], Reason | None] = each_step_forward_compatible
-    check_tuple: Callable[[int, int], Reason | None] = not_newer_than_initial
-    excuses_tuple: Callable[[Steps, Any], bool] | None = None
-    judges_commit: Callable[..., bool] = judge_every_commit
-    refuses_change: Callable[[SimpleChange], str | None] = allow_every_conversion
-    rename: Callable[["Statement", Snapshot, int], Answer] = incompatible
+    check_client_version: Callable[[int, int], bool]
+    check_operation: Callable[[int, int, Steps], Reason | None]
+    check_operation_when: CheckPoints
+    check_exists: Callable[[int], Reason | None]
+    check_commit: Callable[[Steps], Reason | None]
+    check_tuple: Callable[[int, int], Reason | None]
+    excuses_tuple: Callable[[Steps, Cells | None], bool] | None = None
+    judges_commit: JudgesCommit
+    refuses_change: Callable[[SimpleChange], str | None]
+    rename: Callable[[Statement, Snapshot, int], Built | NoOp | Refused]
     alias_ms: int = 0
     # flows
-    resolve_schema: "ResolveSchema" = field(default=flows.wait_then_look_up)
-    before_statement: Flow = field(default=flows.metadata_is_complete)
-    install: Flow = field(default=flows.replicate_wait_acknowledge)
-    enlist: Flow = field(default=flows.enlist_once)
-    on_activated: Flow = field(default=flows.mark_at_activation)
-    before_commit_ts: Flow = field(default=flows.await_outstanding_operations)
-    commit_schema: Flow = field(default=flows.schema_at_commit_ts)
-    validate_one_phase: Callable[..., Any] = field(default=flows.schema_at_the_stamp)
-    leader_is_late: Flow = field(default=flows.write_in_two_phases)
-    validate_at_finish: Flow | None = None
-    before_answer: Flow = field(default=flows.answer_at_once)
+    resolve_schema: ResolveSchema
+    before_statement: BeforeStatement
+    install: Install
+    enlist: Enlist
+    on_activated: OnActivated
+    before_commit_ts: BeforeCommitTs
+    commit_schema: CommitSchema
+    validate_one_phase: ValidateOnePhase
+    leader_is_late: LeaderIsLate
+    validate_at_finish: ValidateAtFinish | None = None
+    before_answer: BeforeAnswer
 
     @property
     def name(self) -> str:
         """The design's name."""
         return self.header.name
+
+    def with_rules(self, rules: Mapping[str, object]) -> "Strategy":
+        """The design with other rules in some fields, by the names of the fields.
+
+        What is known when the code is written says `replace`, which is checked by type.
+        """
+        return replace(self, **cast("dict[str, Any]", rules))

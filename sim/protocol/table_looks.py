@@ -11,8 +11,8 @@ from sim.model.reasons import Reason
 from sim.model.schema import Table
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.ids import TxId
-from sim.protocol.late import MetadataLateError
 from sim.protocol.messages import Answer, ClientOperation, Refusal
+from sim.protocol.schema_sync import MetadataLateError
 from sim.protocol.transaction import Transaction
 from sim.units import Timestamp
 

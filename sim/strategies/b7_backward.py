@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sim.model.design import DesignHeader
 from sim.protocol import border_rules
-from sim.protocol.strategy import ARRIVAL_ONLY
+from sim.protocol.schema_rules import ARRIVAL_ONLY
 from sim.strategies.base import FULL_CLAIMS, strategy
 from sim.strategies.iep import IEP
 

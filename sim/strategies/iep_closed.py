@@ -5,14 +5,14 @@ It does not claim I11: to abort what the documents' own rules would let pass is 
 """
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from sim.model.design import DesignHeader
 from sim.protocol import closing
 from sim.strategies.base import all_but, strategy
 from sim.strategies.iep import IEP
 
-CLOSING: Final[dict[str, dict[str, Any]]] = {
+CLOSING: Final[dict[str, dict[str, object]]] = {
     "F-1": {"commit_schema": closing.schema_at_commit_ts_exact_if_shown},
     "F-8": {"commit_schema": closing.schema_at_commit_ts_at_one_instant},
     "F-9": {"commit_schema": closing.schema_at_commit_ts_at_one_instant},
@@ -39,6 +39,5 @@ IEP_CLOSED = strategy(
             plane="ignite",
             claims=all_but("I11"),
         ),
-        **{name: rule for fields in CLOSING.values() for name, rule in fields.items()},
-    )
+    ).with_rules({name: rule for fields in CLOSING.values() for name, rule in fields.items()})
 )

@@ -1,6 +1,5 @@
 """The design that a plan asks for: a strategy, fields of it by the names of rules, a mutant."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 from msgspec import structs
@@ -55,8 +54,7 @@ def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
     """A strategy with fields of its record set: by the names of rules of each, or numbers."""
     for name, value in settings.items():
         try:
-            held: dict[str, Any] = {name: value_of(name, value)}
+            chosen = chosen.with_rules({name: value_of(name, value)})
         except BadRuleError as error:
             raise BadDesignError(f"strategy.{name}: {error}") from None
-        chosen = replace(chosen, **held)
     return chosen

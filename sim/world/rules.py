@@ -9,7 +9,7 @@ there are.
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import Any, Final
 
 from sim.model.records import Record
@@ -19,20 +19,23 @@ from sim.protocol import (
     as_shipped,
     border_rules,
     closing,
+    commit_check,
     failure_rules,
     flows,
     lag_policies,
     mandatory_columns,
     renaming,
+    schema_rules,
     time_rules,
 )
-from sim.protocol import strategy as joints
 from sim.protocol.strategy import Strategy
 from sim.strategies.base import STRATEGIES
+from sim.strategies.iep import IEP
 from sim.world.problems import near
 
 MODULES: Final = (
-    joints,
+    schema_rules,
+    commit_check,
     time_rules,
     failure_rules,
     flows,
@@ -144,10 +147,8 @@ def name_of(value: Any) -> str | None:
 
 
 def _default(field: str) -> Any:
-    """What the record has where a design says nothing; fields of flows have it the same way."""
-    [own] = [one for one in fields(Strategy) if one.name == field]
-    assert own.default is not MISSING, field
-    return own.default
+    """The rule of the documents: what `iep` has."""
+    return getattr(IEP, field)
 
 
 def _values(field: str) -> Iterator[Any]:

@@ -11,12 +11,12 @@ import pytest
 
 from sim.model.reasons import Reason
 from sim.protocol import as_shipped, flows
-from sim.protocol.strategy import (
+from sim.protocol.schema_rules import (
     ARRIVAL_AND_AFTER_LOCKS,
-    Steps,
     each_step_forward_compatible,
     must_be_same_schema,
 )
+from sim.protocol.strategy import Steps
 from tests.clauses.story import HERE, Story, Told, answers, differs, held
 
 T_AND_U = "CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE TABLE u (id INT PRIMARY KEY, v INT)"

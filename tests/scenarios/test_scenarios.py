@@ -12,9 +12,10 @@ from sim.checkers.outcome import Outcome
 from sim.model.clauses import CLAUSES
 from sim.model.reasons import Reason
 from sim.mutants.base import MUTANTS
-from sim.protocol import failure_rules, flows, renaming, strategy, time_rules
+from sim.protocol import commit_check, failure_rules, flows, renaming, time_rules
 from sim.protocol.compatibility import IGNITE3, forward_compatible
 from sim.protocol.ddl import NoOp, Refused, build
+from sim.protocol.strategy import Steps
 from sim.world import designs, run
 from sim.world.plan import plan
 from sim.world.shipped import load
@@ -160,12 +161,12 @@ BY_MUTANT = {
 }
 
 
-def any_step_aborts(steps: strategy.Steps) -> Reason | None:
+def any_step_aborts(steps: Steps) -> Reason | None:
     """No change of an enlisted table is compatible."""
     return Reason.SCHEMA_INCOMPATIBLE if steps else None
 
 
-def as_the_shipped_code(steps: strategy.Steps) -> Reason | None:
+def as_the_shipped_code(steps: Steps) -> Reason | None:
     """Renamed columns and wider date-time types are incompatible."""
     return None if forward_compatible(steps, IGNITE3) else Reason.SCHEMA_INCOMPATIBLE
 
@@ -178,7 +179,7 @@ def at_begin(now: int, begin_ts: int, created_ts: int) -> int:
 
 async def whole_catalog(coordinator: Any, tx: Any, commit_ts: Any) -> Any:
     """Whatever has changed since the first enlistment, anywhere, dooms the transaction."""
-    _, tables = await flows.schema_at_commit_ts(coordinator, tx, commit_ts)
+    _, tables = await commit_check.schema_at_commit_ts(coordinator, tx, commit_ts)
     first_ts = min((each.enlist_ts for each in tx.by_id.values()), default=commit_ts)
     catalog = coordinator.sync.catalog
     same = catalog.at(first_ts).version == catalog.at(commit_ts).version

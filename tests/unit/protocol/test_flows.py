@@ -5,7 +5,7 @@ from typing import Any
 from sim.history.events import Enlisted, SchemaResolved, TxAborted
 from sim.kernel.engine import Loop
 from sim.model.reasons import Reason
-from sim.protocol import flows
+from sim.protocol import commit_check, flows
 from sim.protocol.messages import ClientOperation
 from sim.protocol.schema_sync import SchemaSync
 from sim.protocol.transaction import Enlistment, Transaction
@@ -110,7 +110,7 @@ def test_every_enlisted_object_is_judged_and_reported() -> None:
         desk.enlist(name)
 
     def judged() -> Any:
-        asked = flows.schema_at_commit_ts(desk.coordinator, desk.tx, timestamp(60))
+        asked = commit_check.schema_at_commit_ts(desk.coordinator, desk.tx, timestamp(60))
         return desk.run(asked)
 
     assert judged() == (None, ((1, 1, 1), (2, 1, 1)))
@@ -128,7 +128,7 @@ def test_a_table_that_is_gone_at_the_commit_counts_as_version_0() -> None:
     desk = Desk()
     desk.enlist("t")
     desk.alter("DROP TABLE t", timestamp(60))
-    asked = flows.schema_at_commit_ts(desk.coordinator, desk.tx, timestamp(60))
+    asked = commit_check.schema_at_commit_ts(desk.coordinator, desk.tx, timestamp(60))
     assert desk.run(asked) == (Reason.SCHEMA_INCOMPATIBLE, ((1, 1, 0),))
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.patience import patience
+from sim.protocol.waiting import patience
 from sim.units import Micros
 from tests.helpers_protocol import settings
 

@@ -6,7 +6,7 @@ import pytest
 
 from sim.history.events import ReadExecuted, SchemaResolved, WriteExecuted
 from sim.model.reasons import Reason
-from sim.protocol.strategy import ARRIVAL_ONLY
+from sim.protocol.schema_rules import ARRIVAL_ONLY
 from sim.strategies.iep import IEP
 from sim.units import Timestamp, timestamp
 from tests.helpers_protocol import ADD, LONG_AGO_MS, T, catalog_of, two_versions

@@ -8,7 +8,7 @@ import pytest
 from sim.model.ddl import ObjectChange
 from sim.model.hlc import HybridClock
 from sim.model.reasons import Reason
-from sim.protocol import flows, strategy, time_rules
+from sim.protocol import flows, schema_rules, time_rules
 from sim.protocol.strategy import Strategy
 from sim.strategies.iep import IEP, IEP_LITERAL
 from sim.units import MIN_TIMESTAMP, timestamp
@@ -33,13 +33,13 @@ TS, LOGICAL = timestamp(1000), timestamp(1000, 3)
         (time_rules.activation_plus_skew_rounded, (LOGICAL, 0), timestamp(1001)),
         (time_rules.activation_plus_skew, (LOGICAL, 7), timestamp(1007, 3)),
         (time_rules.at_once, (LOGICAL, 7), MIN_TIMESTAMP),
-        (strategy.at_enlistment, (timestamp(3), timestamp(2), timestamp(1)), timestamp(3)),
+        (schema_rules.at_enlistment, (timestamp(3), timestamp(2), timestamp(1)), timestamp(3)),
         (time_rules.largest_delay, (40, 100), 100),
         (time_rules.largest_delay, (160, 100), 160),
         (time_rules.own_delay, (40, 100), 40),
-        (strategy.as_written, (1, 2), 1),
-        (strategy.as_enlisted, (1, 2), 1),
-        (strategy.under_initial, (1, 2), 1),
+        (schema_rules.as_written, (1, 2), 1),
+        (schema_rules.as_enlisted, (1, 2), 1),
+        (schema_rules.under_initial, (1, 2), 1),
     ],
 )
 def test_numbers(rule: Any, arguments: tuple[int, ...], result: int) -> None:
@@ -59,7 +59,7 @@ def test_a_tick_may_tick_the_clock_or_only_look_at_it() -> None:
 
 def test_a_clients_version_must_be_the_enlisted_one() -> None:
     """Neither older nor newer [110.flow.2]."""
-    verdicts = [strategy.must_equal_enlisted(version, 2) for version in (0, 1, 2, 3)]
+    verdicts = [schema_rules.must_equal_enlisted(version, 2) for version in (0, 1, 2, 3)]
     assert verdicts == [False, False, True, False]
 
 
@@ -69,10 +69,10 @@ def step(asked: str) -> ObjectChange:
 
 def test_an_operation_needs_the_initial_schema() -> None:
     """Whatever the change was [110.valid.2]; and the table must exist [110.table.exists]."""
-    assert strategy.must_be_same_schema(2, 2, ()) is None
-    assert strategy.must_be_same_schema(1, 2, (step(ADD),)) is Reason.SCHEMA_CHANGED
-    assert strategy.must_exist(1) is None
-    assert strategy.must_exist(0) is Reason.TABLE_DROPPED
+    assert schema_rules.must_be_same_schema(2, 2, ()) is None
+    assert schema_rules.must_be_same_schema(1, 2, (step(ADD),)) is Reason.SCHEMA_CHANGED
+    assert schema_rules.must_exist(1) is None
+    assert schema_rules.must_exist(0) is Reason.TABLE_DROPPED
 
 
 @pytest.mark.parametrize(
@@ -90,24 +90,23 @@ def test_a_commit_needs_every_step_to_be_compatible(
     steps: tuple[str, ...], reason: Reason | None
 ) -> None:
     """The first, the last, and those between [110.compat.steps]."""
-    assert strategy.each_step_forward_compatible(tuple(map(step, steps))) is reason
+    assert schema_rules.each_step_forward_compatible(tuple(map(step, steps))) is reason
 
 
 def test_a_row_must_not_be_newer_than_the_initial_schema() -> None:
     """One that was never written has version 0 [110.back]."""
-    verdicts = [strategy.not_newer_than_initial(version, 2) for version in (0, 1, 2, 3)]
+    verdicts = [schema_rules.not_newer_than_initial(version, 2) for version in (0, 1, 2, 3)]
     assert verdicts == [None, None, None, Reason.NEWER_ROW_VERSION]
 
 
-def test_the_default_design_is_the_documents() -> None:
+def test_iep_has_the_documents_rules() -> None:
     """With the clauses that their proofs need."""
-    design = Strategy(header=IEP.header)
-    assert design == IEP
+    design = IEP
     assert (design.name, design.header.plane) == ("iep", "ignite")
     assert design.activation_ts is time_rules.at_message_plus_delay
     assert design.completeness_ts is time_rules.operation_less_delay
     assert design.acknowledge_ts is time_rules.activation_plus_skew_rounded
-    assert design.check_operation_when == strategy.ARRIVAL_AND_AFTER_LOCKS
+    assert design.check_operation_when == schema_rules.ARRIVAL_AND_AFTER_LOCKS
     assert design.publish_safe_time.after_catalog_listeners
     assert design.on_activated is flows.mark_at_activation
 
@@ -141,8 +140,9 @@ def test_the_letter_of_the_text_lacks_the_clauses_under_x() -> None:
     assert IEP_LITERAL.check_operation_when.on_arrival
 
 
-def test_every_field_but_the_header_has_a_default() -> None:
-    """A design is what differs from the documents; only what they do not have is left out."""
-    design = Strategy(header=IEP.header)
-    nothing = [field.name for field in fields(Strategy) if getattr(design, field.name) is None]
+def test_strategy_has_defaults_only_for_what_the_documents_lack() -> None:
+    """A record without one of the documents' rules is no design."""
+    with pytest.raises(TypeError, match="activation_ts"):
+        Strategy(header=IEP.header)  # type: ignore[call-arg]  # that is the point
+    nothing = [field.name for field in fields(Strategy) if getattr(IEP, field.name) is None]
     assert nothing == ["excuses_tuple", "validate_at_finish"]

@@ -26,7 +26,8 @@ NO_RULES = {
     "enlist_at_first_use",
     "is_table_version",
     "logged",
-    "look_up_once_complete",
+    "looked_up",
+    "validate",
 }
 """Functions beside the rules that rules are made of."""
 

@@ -1,0 +1,32 @@
+"""Two ways to wait: for work that runs beside the present task, and longer at each repetition."""
+
+from collections.abc import Coroutine
+from typing import TypeVar
+
+from sim.model.ports import Future, Node, Settings
+from sim.units import Micros
+
+R = TypeVar("R")
+
+
+def begun(node: Node, work: Coroutine[None, None, R]) -> Future[R]:
+    """Spawn `work`; a future for its result."""
+    result: Future[R] = node.future()
+    node.spawn(_into(result, work))
+    return result
+
+
+async def _into(result: Future[R], work: Coroutine[None, None, R]) -> None:
+    result.set(await work)
+
+
+def patience(settings: Settings, tries: int) -> Micros:
+    """How long to wait for an answer after `tries` requests without one, in microseconds.
+
+    Doubled each time, up to an operation's time limit: an answer may take a round of replication
+    over slow links, and whoever asks again too early puts the same command into the log again.
+    """
+    if not tries:
+        return settings.resend_us
+    longest = max(settings.operation_timeout_us, settings.resend_us)
+    return Micros(min(settings.resend_us << min(tries, 16), longest))
