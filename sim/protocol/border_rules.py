@@ -1,6 +1,6 @@
 """What a transaction that crosses a DDL may do: the options that IEP-110 weighs and postpones.
 
-Option 3, no operation after a DDL, is the design, and its rules are the defaults of `Strategy`.
+Option 3, no operation after a DDL, is the design, and its rules are those of `iep`.
 Here are the others: going on under the new schema (option 1) or under the old one (option 2), going
 on after compatible changes only, reading some rows of newer schemas, another base timestamp, and
 DDL that waits for transactions.

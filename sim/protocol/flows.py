@@ -1,4 +1,4 @@
-"""The default flows: the sequences of waits that the IEPs prescribe, as coroutines.
+"""Flows: the sequences of waits that the IEPs prescribe, as coroutines.
 
 Each is for one field of `Strategy`. A design that waits for something else, or does it in another
 order, brings its own coroutine over the same parts.
