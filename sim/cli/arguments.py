@@ -1,14 +1,24 @@
-"""The verbs, their flags, and what each takes; everything heavy is imported by the verb itself."""
+"""The verbs, their flags, and what each takes; everything heavy is imported by the verb itself.
 
-import argparse
-import re
+`parse` turns the words of a command line into a verb and its options. What is wrong with them is
+an `InputError` in one line: click's exceptions say which flag and which value, `_told` says it.
+"""
+
+import os
+import shlex
 from collections.abc import Callable, Sequence
-from typing import Final, NoReturn
+from difflib import get_close_matches
+from types import SimpleNamespace
+from typing import Any, Final
+
+import click
+from click import Argument, Option
+from click.core import ParameterSource
 
 from sim import __version__
-from sim.cli import environment, exit_codes, sweep_arguments, tune_arguments
-from sim.cli.problems import InputError, near
-from sim.cli.values import duration, memory, positive, rate, seed, seeds, some_seeds
+from sim.cli import complete, exit_codes, values
+from sim.cli.problems import InputError, near, note
+from sim.cli.values import Known
 from sim.columns.models import MODELS
 from sim.foreign.inputs import INPUTS
 
@@ -23,6 +33,7 @@ VERBS: Final = {
     "plot": "draw a figure of a sweep or of a run",
     "report": "one page about a sweep: verdicts, figures, tables, and the command for each number",
     "list": "what there is to choose from",
+    "completion": "the script that completes ddlsim's words in a shell",
 }
 LISTS: Final = (
     "scenarios",
@@ -39,323 +50,425 @@ LISTS: Final = (
 )
 INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")
-TOP_FLAGS: Final = ("-h", "--help", "--version")
-EPILOG: Final = f"""\
+SHELLS: Final = ("bash", "zsh", "fish")
+PREFIX: Final = "DDLSIM_"
+DEBUG: Final = f"{PREFIX}DEBUG"
+COMPLETE: Final = "_DDLSIM_COMPLETE"
+"""Set by a shell that asks for completions."""
+NO: Final = ("", "0", "false", "no", "off")
+EPILOG: Final = f"""\b
 exit codes:
 {exit_codes.told()}
 
+\b
 `ddlsim VERB --help` tells a verb's flags. Each has an environment variable:
 DDLSIM_SEED stands for --seed, and so on. DDLSIM_DEBUG=1 shows tracebacks.
 """
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser that raises where argparse would print its usage and exit."""
-
-    def error(self, message: str) -> NoReturn:
-        said = plain(message)
-        for action in self._actions:
-            if said == f"{action.metavar} is missing" and action.choices:
-                said = f"{said}; known: {', '.join(map(str, action.choices))}"
-        raise InputError(f"{self.prog.partition(' ')[2]}: {said}".removeprefix(": "))
+class Options(SimpleNamespace):
+    """The values of a verb's arguments and flags, by their names."""
 
 
-def plain(message: str) -> str:
-    """argparse's words as ours."""
-    message = re.sub(r"^argument (-[-a-z]+|[A-Z-]+)(/-?-[a-z]+)?: ", r"\1: ", message)
-    message = message.replace("expected one argument", "a value is missing")
-    if found := re.match(r"^(\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)$", message):
-        choices = [choice.strip(" '") for choice in found.group(3).split(",")]
-        message = f"{found.group(1)}: unknown {found.group(2)!r}; {near(found.group(2), choices)}"
-    return re.sub(r"^the following arguments are required: (.*)$", r"\1 is missing", message)
+def parse(words: Sequence[str]) -> tuple[str, Options]:
+    """The verb and its options; what is not given is taken from the environment.
+
+    Raises `InputError`, or `click.exceptions.Exit` where help was asked for and printed.
+    """
+    words = [*words[1:2], "--help"] if words[0] == "help" else words
+    try:
+        with COMMAND.make_context("ddlsim", list(words)) as context:
+            found: tuple[str, Options] = COMMAND.invoke(context)
+            return found
+    except click.UsageError as error:
+        raise InputError(_told(error)) from None
 
 
-def parse(
-    argv: Sequence[str], variables: dict[str, str], top: Parser, verbs: dict[str, Parser]
-) -> argparse.Namespace:
-    """The verb with its options; what is not given is taken from the environment."""
-    if argv[0] == "help":
-        argv = [*argv[1:2], "--help"]
-    verb = argv[0]
-    if verb.startswith("-") and verb not in TOP_FLAGS:
-        raise InputError(f"{verb.partition('=')[0]}: the verb comes first; see ddlsim --help")
-    if verb not in VERBS and verb not in TOP_FLAGS:
-        raise InputError(f"no verb is called {verb!r}; {near(verb, list(VERBS))}")
-    chosen = verbs.get(verb)
-    given: dict[str, object] = {}
-    if chosen is not None:
-        given = environment.defaults(chosen, variables)
-        chosen.set_defaults(**given)
-    options, rest = top.parse_known_args(argv)
-    if chosen is not None and rest:
-        rest = _taken(rest, options, chosen)
-    if rest:
-        assert chosen is not None, rest
-        raise InputError(f"{verb}: {_unknown(rest[0], chosen)}")
-    if verb == "run":
-        _one_kind_of_seed(options, given)
-        if options.scenario is None and not options.swarm:
-            raise InputError("run: SCENARIO is missing; or say --swarm")
-    return options
+def debugging() -> bool:
+    """Whether tracebacks are asked for."""
+    return os.environ.get(DEBUG, "").lower() not in NO
 
 
-def _taken(
-    rest: list[str], options: argparse.Namespace, parser: argparse.ArgumentParser
-) -> list[str]:
-    """Add the words behind a flag to the list before it, if the verb takes any number of them."""
-    lists = [
-        action
-        for action in parser._actions
-        if not action.option_strings and action.nargs in {"*", "+"}
-    ]
-    if not lists or any(word.startswith("-") and word != "-" for word in rest):
-        return [word for word in rest if word.startswith("-")] or rest
-    setattr(options, lists[0].dest, [*getattr(options, lists[0].dest), *rest])
-    return []
+def note_unused_variables() -> None:
+    """Note variables that look like ours and are not: a misspelt one would have no effect."""
+    flags = (each for verb in COMMAND.commands.values() for each in verb.params)
+    known = sorted({DEBUG, *(str(each.envvar) for each in flags if each.envvar)})
+    for name in sorted(one for one in os.environ if one.startswith(PREFIX) and one not in known):
+        found = get_close_matches(name, known, n=1, cutoff=0.85)
+        if found:
+            note(f"{name} is not used; did you mean {found[0]}?")
 
 
-def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
-    """What to say to a word that no flag or argument takes."""
-    if not word.startswith("-"):
-        return f"unexpected argument {word!r}; see --help"
-    flag = word.partition("=")[0]
-    known = [name for action in parser._actions for name in action.option_strings]
-    long = [name for name in known if name.startswith("--")]
-    return f"unknown flag {flag}; {near(flag, long, cutoff=0.7)}"
+def _told(error: click.UsageError) -> str:
+    """What is wrong, and what to do about it."""
+    context = error.ctx
+    verb = "" if context is None or context.parent is None else f"{context.info_name}: "
+    if isinstance(error, click.NoSuchCommand):
+        return f"no verb is called {error.command_name!r}; {near(error.command_name, list(VERBS))}"
+    if isinstance(error, click.NoSuchOption):
+        if context is None or not verb:
+            return f"{error.option_name}: the verb comes first; see ddlsim --help"
+        flags = [max(p.opts, key=len) for p in context.command.params if isinstance(p, Option)]
+        known = near(error.option_name, ["--help", *flags], cutoff=0.7)
+        return f"{verb}unknown flag {error.option_name}; {known}"
+    if isinstance(error, click.BadOptionUsage) and context is not None:
+        param = next(p for p in context.command.params if error.option_name in p.opts)
+        what = "takes no value" if _is_switch(param) else "a value is missing"
+        return f"{verb}{error.option_name}: {what}"
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        return _of_parameter(error, error.param, verb)
+    return f"{verb}{error.message}"
 
 
-def _one_kind_of_seed(options: argparse.Namespace, given: dict[str, object]) -> None:
-    """--seed and --seeds exclude each other; one from the environment gives way."""
-    if options.seed is None or options.seeds is None:
-        return
-    if "seed" in given and options.seed == given["seed"]:
-        options.seed = None
-    elif "seeds" in given and options.seeds == given["seeds"]:
-        options.seeds = None
-    else:
-        raise InputError("run: --seed and --seeds exclude each other; keep one of them")
+def _of_parameter(error: click.BadParameter, param: click.Parameter, verb: str) -> str:
+    """What is wrong with a value, by the name under which it was given."""
+    name = param.human_readable_name if isinstance(param, Argument) else max(param.opts, key=len)
+    name = name.strip("[].")
+    if isinstance(error, click.MissingParameter):
+        known = f"; known: {', '.join(param.type.choices)}" if isinstance(param.type, Known) else ""
+        return f"{verb}{name} is missing{known}"
+    given = None if error.ctx is None else error.ctx.get_parameter_source(param.name)
+    if given is not ParameterSource.ENVIRONMENT:
+        return f"{verb}{name}: {error.message}"
+    if _is_switch(param):
+        return f"{param.envvar}: expected 1 or 0, not {os.environ[str(param.envvar)]!r}"
+    return f"{param.envvar}: {error.message}"
 
 
-# --- the parsers ---------------------------------------------------------------------------------
+def _is_switch(param: click.Parameter) -> bool:
+    return isinstance(param, Option) and param.is_flag
 
 
-def parsers() -> tuple[Parser, dict[str, Parser]]:
-    """The whole command line, and each verb's part of it."""
-    top = Parser(
-        prog="ddlsim",
-        description="A deterministic simulator and judge for online schema change protocols.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    top.add_argument("--version", action="version", version=f"ddlsim {__version__}")
-    below = top.add_subparsers(dest="verb", metavar="VERB", title="verbs")
-    builders = {
-        "run": _run,
-        "check": _check,
-        "explain": _explain,
-        "compat": _compat,
-        "verify": _verify,
-        "sweep": _sweep,
-        "tune": _tune,
-        "plot": _plot,
-        "report": _report,
-        "list": _list,
-    }
-    verbs: dict[str, Parser] = {}
-    for name, build in builders.items():
-        parser = below.add_parser(
+# --- the verbs -----------------------------------------------------------------------------------
+
+
+class Verbs(click.Group):
+    """All verbs, in the order of `VERBS`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+
+class Verb(click.Command):
+    """A verb; invoked, it gives its name and options.
+
+    A flag in `greedy` takes every word up to the next flag; `check` refuses options that do not go
+    together.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        params: list[click.Parameter],
+        greedy: Sequence[str] = (),
+        check: Callable[[click.Context], None] | None = None,
+    ) -> None:
+        super().__init__(
             name,
-            help=VERBS[name],
-            description=f"{VERBS[name][0].upper()}{VERBS[name][1:]}.",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
+            params=params,
+            callback=lambda **options: (name, Options(**options)),
+            short_help=VERBS[name],
+            help=f"{VERBS[name][0].upper()}{VERBS[name][1:]}.",
+            context_settings={"allow_extra_args": True, "show_default": True},
         )
-        build(parser)
-        parser.epilog = environment.epilog(parser)
-        verbs[name] = parser
-    return top, verbs
+        self._greedy, self._check = greedy, check
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse a word that no argument takes."""
+        try:
+            rest = super().parse_args(ctx, self._spread(args))
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+        if ctx.resilient_parsing:
+            return rest
+        if rest:
+            raise click.UsageError(f"unexpected argument {rest[0]!r}; see --help", ctx)
+        if self._check is not None:
+            self._check(ctx)
+        return rest
+
+    def _spread(self, words: list[str]) -> list[str]:
+        """Words of which each value of a greedy flag has the flag before it."""
+        spread: list[str] = []
+        flag = ""
+        for word in words:
+            if word.startswith("-") and word != "-":
+                flag = word if word in self._greedy else ""
+            elif flag and spread[-1] != flag:
+                spread.append(flag)
+            spread.append(word)
+        return spread
 
 
-def _run(parser: Parser) -> None:
-    add = parser.add_argument
-    add(
-        "scenario",
-        nargs="?",
-        metavar="SCENARIO",
-        help="a file, or the name of a shipped scenario; with --swarm it may be left out",
-    )
-    add("--seed", type=seed, metavar="N", help="the seed (default: 0)")
-    add("--seeds", type=seeds, metavar="A..B", help="every seed from A to B, on all cores")
-    add("--strategy", metavar="S", help="run another design")
-    add("--mutant", metavar="M", help="remove or break one rule of the design")
-    add("--set", action="append", default=[], metavar="PATH=VALUE", help="set a key of the file")
-    add("--migration", metavar="FILE.sql", help="the DDL to run instead of the scenario's")
-    _judging(parser)
-    add("--expect", action="store_true", help="exit 0 if it ends as the scenario expects, else 1")
-    add("--swarm", action="store_true", help="draw what is around the scenario from the seed")
-    add("--trace", action="store_true", help="record messages too")
-    _budgets(parser.add_argument)
-    _reading(parser)
-    _loading(parser)
-    add("--out", metavar="DIR", help="write histories and summary.json there")
-    add("--stream", action="store_true", help="write the history to --out while the run goes on")
-    add("--unjudged", action="store_true", help="with --stream: leave the history to check")
-    add("--jobs", type=positive, metavar="J", help="processes for --seeds (default: all cores)")
-    _output(parser, OUTPUTS)
+def flag(name: str, what: str, metavar: str | None = None, **more: Any) -> Option:
+    """A flag; one without a name for its value is on or off."""
+    return _flag(Option, name, what, {"metavar": metavar, **more} if metavar else {"is_flag": True})
 
 
-def _check(parser: Parser) -> None:
-    add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="a history of --out or of others, or a directory")
-    _inputs(parser)
-    add("--master", metavar="URL", help="judge on Spark, a task for each file (default: none)")
-    _judging(parser)
-    _loading(parser)
-    _output(parser, OUTPUTS)
+def repeated(name: str, what: str, metavar: str, **more: Any) -> Option:
+    """A flag that may be given several times."""
+    return _flag(_Repeated, name, what, {"multiple": True, "metavar": metavar, **more})
 
 
-def _explain(parser: Parser) -> None:
-    add = parser.add_argument
-    add("history", metavar="HISTORY", help="a history that --out wrote, or one of others")
-    _inputs(parser)
-    add("--svg", metavar="F", help="draw the gravest cycle as a small graph")
-    add("--html", metavar="F", help="one page: arguments, cycles, and a timeline")
-    add("--trace-out", metavar="perfetto:F", help="the run as Chrome trace JSON, for Perfetto")
-    _judging(parser)
-    _loading(parser)
-    _output(parser, ("text", "json"))
+def _flag(kind: type[Option], name: str, what: str, more: dict[str, Any]) -> Option:
+    variable = PREFIX + name.removeprefix("--").replace("-", "_").upper()
+    dest = {"--try": "tried"}.get(name, name[2:].replace("-", "_"))
+    return kind([name, dest], help=what, envvar=variable, show_envvar=True, **more)
 
 
-def _compat(parser: Parser) -> None:
-    add = parser.add_argument
-    add(
-        "files",
-        nargs="*",
-        metavar="FILE.sql",
-        help="what exists before, then the statements to judge: files, folders of them, or - for "
-        "the standard input, in this order",
-    )
-    add(
-        "--from-scratch",
-        action="extend",
-        default=[],
-        nargs="+",
-        metavar="FILE.sql",
-        help="judge files, in this order, that begin with nothing",
-    )
-    add(
-        "--baseline",
-        choices=("iep", "ignite3", "b12"),
-        default="iep",
-        metavar="B",
-        help="whose rules: iep (the text, default), ignite3 (the shipped code), b12 (iep on empty "
-        "tables)",
-    )
-    add("--ddl-rate", type=rate, metavar="R", help="statements per second on a table")
-    add("--tx-length", type=rate, metavar="L", help="seconds from first use to commit")
-    _output(parser, ("text", "json", "junit", "sarif", "github"))
+class _Repeated(Option):
+    """Its variable holds words as in a shell; those of the command line come behind them."""
+
+    def value_from_envvar(self, ctx: click.Context) -> list[str] | None:
+        try:
+            return shlex.split(self.resolve_envvar_value(ctx) or "") or None
+        except ValueError:
+            raise InputError(f"{self.envvar}: a quotation mark is not closed") from None
+
+    def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
+        value, source = super().consume_value(ctx, opts)
+        if source is ParameterSource.COMMANDLINE:
+            value = [*(self.value_from_envvar(ctx) or ()), *value]
+        return value, source
 
 
-def _verify(parser: Parser) -> None:
-    add = parser.add_argument
-    what = "files, folders or shipped names (default: everything that is shipped)"
-    add("scenarios", nargs="*", metavar="SCENARIO", help=what)
-    help_seeds = "so many seeds of each, or every seed from A to B (default: 10)"
-    add("--seeds", type=some_seeds, metavar="N", help=help_seeds)
-    add("--time", type=duration, metavar="T", help="end after 90s, 10m or 1h, wherever it is then")
-    add("--jobs", type=positive, metavar="J", help="processes (default: all cores)")
-    _reading(parser)
-    _loading(parser)
-    _output(parser, OUTPUTS)
-
-
-def _sweep(parser: Parser) -> None:
-    sweep_arguments.add_sweep_flags(parser.add_argument)
-    _reading(parser)
-    _loading(parser)
-    _output(parser, ("text", "json"))
-
-
-def _plot(parser: Parser) -> None:
-    sweep_arguments.add_plot_flags(parser.add_argument)
-
-
-def _report(parser: Parser) -> None:
-    sweep_arguments.add_report_flags(parser.add_argument)
-
-
-def _tune(parser: Parser) -> None:
-    tune_arguments.add_flags(parser.add_argument)
-    _budgets(parser.add_argument)
-    _loading(parser)
-    _output(parser, ("text", "json"))
-
-
-def _list(parser: Parser) -> None:
-    parser.add_argument("what", choices=LISTS, metavar="WHAT", help=", ".join(LISTS))
-    _loading(parser)
-    _output(parser, ("text", "json"))
-
-
-def _inputs(parser: Parser) -> None:
-    add = parser.add_argument
-    add(
-        "--input",
-        choices=INPUT_KINDS,
-        default="auto",
-        metavar="KIND",
-        help=f"what the files are: {', '.join(INPUT_KINDS)} (default: auto)",
-    )
-    add(
-        "--model",
-        choices=tuple(MODELS),
-        metavar="M",
-        help="what a history of others should keep to: strict-serializable (default), "
-        "serializable, snapshot-isolation, read-atomic, read-committed, ...",
+def argument(name: str, what: str, metavar: str, **more: Any) -> Argument:
+    """A word that stands for itself."""
+    return Argument(
+        [name], help=what, metavar=metavar, **({"shell_complete": complete.files} | more)
     )
 
 
-def _judging(parser: Parser) -> None:
-    add = parser.add_argument
-    add("--strict", action="store_true", help="count what only the strict graph shows")
-    add(
-        "--all-claims",
-        action="store_true",
-        help="judge invariants that the design does not claim, too",
+def _judging() -> list[click.Parameter]:
+    return [
+        flag("--strict", "count what only the strict graph shows"),
+        flag("--all-claims", "judge invariants that the design does not claim, too"),
+    ]
+
+
+def _budgets() -> list[click.Parameter]:
+    return [
+        flag("--time", "a run that takes longer (90s, 10m, 1h) is not judged: unknown", "T",
+             type=values.duration),
+        flag("--memory", "a run that needs more (512MiB, 2GiB) is not judged: unknown", "M",
+             type=values.memory),
+    ]  # fmt: skip
+
+
+def _outside() -> Option:
+    return flag("--allow-outside", "let a scenario name files outside of its folder")
+
+
+def _load() -> Option:
+    what = "a file with more plug-ins; it is run as it is, so load only what you trust"
+    return repeated("--load", what, "FILE.py", shell_complete=complete.files)
+
+
+def _output(*kinds: str) -> Option:
+    what = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+    return flag("--output", what, "KIND", type=Known(kinds), default="text")
+
+
+def _inputs() -> list[click.Parameter]:
+    return [
+        flag("--input", f"what the files are: {', '.join(INPUT_KINDS)}", "KIND",
+             type=Known(INPUT_KINDS), default="auto"),
+        flag("--model", "what a history of others should keep to: strict-serializable (default), "
+             "serializable, snapshot-isolation, read-atomic, read-committed, ...", "M",
+             type=Known(tuple(MODELS))),
+    ]  # fmt: skip
+
+
+def _what_to_run(context: click.Context) -> None:
+    """--seed and --seeds exclude each other; one from the environment gives way."""
+    given = context.params
+    if given["scenario"] is None and not given["swarm"]:
+        raise click.UsageError("SCENARIO is missing; or say --swarm", context)
+    if given["seed"] is None or given["seeds"] is None:
+        return
+    for name in ("seed", "seeds"):
+        if context.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
+            given[name] = None
+            return
+    raise click.UsageError("--seed and --seeds exclude each other; keep one of them", context)
+
+
+def _command() -> Verbs:
+    """The whole command line."""
+    command = Verbs(
+        "ddlsim",
+        help="A deterministic simulator and judge for online schema change protocols.",
+        epilog=EPILOG,
+        subcommand_metavar="VERB ...",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
+    for verb in (_run(), _check(), _explain(), _compat(), _verify(), _sweep(), _tune(), _plot(),
+                 _report(), _list(), _completion()):  # fmt: skip
+        command.add_command(verb)
+    return command
+
+
+def _run() -> Verb:
+    return Verb("run", [
+        argument("scenario", "a file, or the name of a shipped scenario; with --swarm it may be "
+                 "left out", "[SCENARIO]", required=False, shell_complete=complete.scenarios),
+        flag("--seed", "the seed (default: 0)", "N", type=values.seed),
+        flag("--seeds", "every seed from A to B, on all cores", "A..B", type=values.seeds),
+        flag("--strategy", "run another design", "S", shell_complete=complete.strategies),
+        flag("--mutant", "remove or break one rule of the design", "M",
+             shell_complete=complete.mutants),
+        repeated("--set", "set a key of the file", "PATH=VALUE"),
+        flag("--migration", "the DDL to run instead of the scenario's", "FILE.sql",
+             shell_complete=complete.files),
+        *_judging(),
+        flag("--expect", "exit 0 if it ends as the scenario expects, else 1"),
+        flag("--swarm", "draw what is around the scenario from the seed"),
+        flag("--trace", "record messages too"),
+        *_budgets(), _outside(), _load(),
+        flag("--out", "write histories and summary.json there", "DIR",
+             shell_complete=complete.folders),
+        flag("--stream", "write the history to --out while the run goes on"),
+        flag("--unjudged", "with --stream: leave the history to check"),
+        flag("--jobs", "processes for --seeds (default: all cores)", "J", type=values.positive),
+        _output(*OUTPUTS),
+    ], check=_what_to_run)  # fmt: skip
+
+
+def _check() -> Verb:
+    return Verb("check", [
+        argument("files", "a history of --out or of others, or a directory", "FILE...",
+                 nargs=-1, required=True),
+        *_inputs(),
+        flag("--master", "judge on Spark, a task for each file (default: none)", "URL"),
+        *_judging(), _load(), _output(*OUTPUTS),
+    ])  # fmt: skip
+
+
+def _explain() -> Verb:
+    return Verb("explain", [
+        argument("history", "a history that --out wrote, or one of others", "HISTORY"),
+        *_inputs(),
+        flag("--svg", "draw the most severe cycle as a small graph", "F",
+             shell_complete=complete.files),
+        flag("--html", "one page: arguments, cycles, and a timeline", "F",
+             shell_complete=complete.files),
+        flag("--trace-out", "the run as Chrome trace JSON, for Perfetto", "perfetto:F"),
+        *_judging(), _load(), _output("text", "json"),
+    ])  # fmt: skip
+
+
+def _compat() -> Verb:
+    return Verb("compat", [
+        argument("files", "what exists before, then the statements to judge: files, folders of "
+                 "them, or - for the standard input, in this order", "[FILE.sql]...", nargs=-1),
+        repeated("--from-scratch", "judge files, in this order, that begin with nothing",
+                 "FILE.sql...", shell_complete=complete.files),
+        flag("--baseline", "whose rules: iep (the text), ignite3 (the shipped code), b12 (iep on "
+             "empty tables)", "B", type=Known(("iep", "ignite3", "b12")), default="iep"),
+        flag("--ddl-rate", "statements per second on a table", "R", type=values.rate),
+        flag("--tx-length", "seconds from first use to commit", "L", type=values.rate),
+        _output("text", "json", "junit", "sarif", "github"),
+    ], greedy=("--from-scratch",))  # fmt: skip
+
+
+def _verify() -> Verb:
+    return Verb("verify", [
+        argument("scenarios", "files, folders or shipped names (default: everything that is "
+                 "shipped)", "[SCENARIO]...", nargs=-1, shell_complete=complete.scenarios),
+        flag("--seeds", "so many seeds of each, or every seed from A to B (default: 10)", "N",
+             type=values.some_seeds),
+        flag("--time", "end after 90s, 10m or 1h, wherever it is then", "T", type=values.duration),
+        flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
+        _outside(), _load(), _output(*OUTPUTS),
+    ])  # fmt: skip
+
+
+def _sweep() -> Verb:
+    return Verb("sweep", [
+        argument("file", "what to sweep over; the README shows one", "SWEEP.toml"),
+        flag("--out", "the directory of its tables, new or empty", "DIR", required=True,
+             shell_complete=complete.folders),
+        flag("--resume", "go on with what DIR holds of this sweep"),
+        flag("--master", "Spark's: local[*], spark://HOST:PORT, yarn, k8s://...; none runs "
+             "processes without Spark (default: what is quicker here)", "URL"),
+        flag("--jobs", "so many processes, without Spark", "N", type=values.positive),
+        flag("--seeds", "other seeds than the file's", "A..B", type=values.seeds),
+        repeated("--until", 'more seeds until the intervals are narrow: "schema_abort_rate '
+                 'ci=0.002"', "TARGET"),
+        flag("--aggregates", "per_cell and per_seed tables too (by Spark)"),
+        repeated("--conf", "a setting of Spark", "KEY=VALUE"),
+        _outside(), _load(), _output("text", "json"),
+    ])  # fmt: skip
+
+
+def _tune() -> Verb:
+    return Verb("tune", [
+        flag("--delays", "measured delays, CSV or Parquet: delay_ms [from, to]", "FILE",
+             shell_complete=complete.files),
+        flag("--offsets", "measured clock offsets: offset_ms [node]", "FILE",
+             shell_complete=complete.files),
+        repeated("--slo", 'what to meet, such as "dml_wait_p99<=1ms" (the default), '
+                 '"ddl_latency_p99<=2s", "schema_abort_rate<=1e-4"', "GOAL"),
+        flag("--strategy", "the design", "S", default="iep", shell_complete=complete.strategies),
+        flag("--ddl-rate", "statements per second on a table", "R", type=values.rate,
+             default=str(1 / 60), show_default="one a minute"),
+        flag("--incompatible", "the share of statements that are forward-incompatible", "Q",
+             type=values.share, default="0.4"),
+        flag("--tx-length", "seconds that a transaction thinks, beside its messages", "L",
+             type=values.rate, default="0.05"),
+        flag("--current-dd", "DD now", "MS", type=values.seed, default="500"),
+        flag("--current-h", "the idle interval now", "MS", type=values.positive, default="250"),
+        flag("--current-csmax", "CSmax now", "MS", type=values.seed, default="500"),
+        flag("--nodes", "how many nodes, where the files name none", "N", type=values.positive,
+             default="5"),
+        flag("--voters", "which nodes vote in the meta storage; or how many: the first by name "
+             "(default: 3)", "A,B,C|N", type=values.voters),
+        flag("--leader", "the node that leads (default: the voter under which waits are longest)",
+             "NODE"),
+        repeated("--try", "a setting to price as well, such as dd=300,h=100 or dd=300,csmax=20",
+                 "SETTING", type=values.setting),
+        flag("--margin", "CSmax over the largest skew seen, as a share of it", "M",
+             type=values.rate, default="0.5"),
+        flag("--step", "how finely DD is told", "MS", type=values.positive, default="5"),
+        flag("--seeds", "runs of each cell", "N", type=values.positive, default="24"),
+        flag("--master", "Spark's master; without it, processes of this machine", "URL"),
+        flag("--jobs", "so many processes, without Spark", "N", type=values.positive),
+        flag("--out", "write tune.json and the tables of runs there", "DIR",
+             shell_complete=complete.folders),
+        *_budgets(), _load(), _output("text", "json"),
+    ])  # fmt: skip
+
+
+def _plot() -> Verb:
+    return Verb("plot", [
+        argument("name", "which figure; `ddlsim list figures` tells them", "NAME",
+                 shell_complete=complete.figures),
+        argument("source", "a sweep's directory, or a history for figures of one run", "DIR"),
+        flag("--out", "an .svg or .png (default: DIR/NAME.svg)", "FILE",
+             shell_complete=complete.files),
+    ])  # fmt: skip
+
+
+def _report() -> Verb:
+    return Verb("report", [
+        argument("source", "a sweep's directory", "DIR", shell_complete=complete.folders),
+        flag("--out", "the page (default: DIR/report.html)", "FILE", shell_complete=complete.files),
+    ])  # fmt: skip
+
+
+def _list() -> Verb:
+    what = Argument(["what"], help=", ".join(LISTS), metavar="WHAT", type=Known(LISTS))
+    return Verb("list", [what, _load(), _output("text", "json")])
+
+
+def _completion() -> Verb:
+    help_ = "bash, zsh or fish; the README tells where its script is put"
+    return Verb(
+        "completion", [Argument(["shell"], help=help_, metavar="SHELL", type=Known(SHELLS))]
     )
 
 
-def _budgets(add: Callable[..., object]) -> None:
-    what = "a run that takes longer (90s, 10m, 1h) is not judged: unknown"
-    add("--time", type=duration, metavar="T", help=what)
-    what = "a run that needs more (512MiB, 2GiB) is not judged: unknown"
-    add("--memory", type=memory, metavar="M", help=what)
-
-
-def _reading(parser: Parser) -> None:
-    parser.add_argument(
-        "--allow-outside",
-        action="store_true",
-        help="let a scenario name files outside of its folder",
-    )
-
-
-def _loading(parser: Parser) -> None:
-    parser.add_argument(
-        "--load",
-        action="append",
-        default=[],
-        metavar="FILE.py",
-        help="a file with more plug-ins; it is run as it is, so load only what you trust",
-    )
-
-
-def _output(parser: Parser, kinds: tuple[str, ...]) -> None:
-    parser.add_argument(
-        "--output",
-        choices=kinds,
-        default="text",
-        metavar="KIND",
-        help=f"{', '.join(kinds[:-1])} or {kinds[-1]} (default: text)",
-    )
+COMMAND: Final = _command()
+"""The command with its verbs."""

@@ -1,12 +1,12 @@
 """Which files `check` judges, and where: here one by one, or on Spark, a task each."""
 
-import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from sim.cli import check_foreign
+from sim.cli.arguments import Options
 from sim.cli.problems import InputError, is_bad_input
 from sim.columns.models import DEFAULT
 from sim.foreign import inputs
@@ -16,7 +16,7 @@ from sim.registry import load_file
 HISTORIES: Final = (".jsonl", ".edn", ".columns.parquet", parquet.SUFFIX)
 """How histories in a directory end."""
 
-Judge = Callable[[argparse.Namespace, str], Any]
+Judge = Callable[[Options, str], Any]
 
 
 def files_of(names: Sequence[str]) -> list[str]:
@@ -34,7 +34,7 @@ def files_of(names: Sequence[str]) -> list[str]:
     return files
 
 
-def judged(judge: Judge, options: argparse.Namespace) -> list[Any]:
+def judged(judge: Judge, options: Options) -> list[Any]:
     """What a judge makes of every file, in their order; the same wherever it is done."""
     files = files_of(options.files)
     if options.master in (None, "none"):
@@ -54,13 +54,13 @@ def judged(judge: Judge, options: argparse.Namespace) -> list[Any]:
     return results
 
 
-def _is_large(options: argparse.Namespace, file: str) -> bool:
+def _is_large(options: Options, file: str) -> bool:
     """Whether a file is a history of columns, which Spark judges in parts."""
     kind = inputs.kind_of(file) if options.input == "auto" else options.input
     return bool(kind == inputs.COLUMNS)
 
 
-def _large(session: Any, options: argparse.Namespace, file: str) -> Any:
+def _large(session: Any, options: Options, file: str) -> Any:
     """What Spark says of one history, partitioned by key."""
     from analysis import large_history
     from sim.columns import store
@@ -75,7 +75,7 @@ def _large(session: Any, options: argparse.Namespace, file: str) -> Any:
         return InputError(str(columns_report.bad(file, wrong)))
 
 
-def _told(judge: Judge, options: argparse.Namespace, file: str) -> Any:
+def _told(judge: Judge, options: Options, file: str) -> Any:
     """At a worker: what the judge says, or what is wrong with the file, as a value."""
     for plugin in options.load:
         load_file(plugin)

@@ -1,6 +1,5 @@
 """`ddlsim explain` of histories of others: everything that was found, and what was looked for."""
 
-import argparse
 from typing import Any
 
 from rich.console import Console
@@ -10,6 +9,7 @@ from sim.checkers.argument import Argument, Party
 from sim.checkers.base import Step
 from sim.checkers.outcome import Outcome
 from sim.cli import check_foreign, documents, picture
+from sim.cli.arguments import Options
 from sim.cli.check_foreign import Foreign
 from sim.cli.problems import InputError
 from sim.cli.words import INDENT, command, console, labelled, say
@@ -20,7 +20,7 @@ from sim.history.history import FORMAT
 PICTURES = ("html", "trace_out")
 
 
-def execute(options: argparse.Namespace, kind: str) -> int:
+def execute(options: Options, kind: str) -> int:
     """Judge a file of a kind and tell all of it."""
     for flag in PICTURES:
         if getattr(options, flag) is not None:

@@ -1,13 +1,15 @@
 """Takes the verb, runs it, and turns whatever goes wrong into one line and an exit code."""
 
-import argparse
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from sim.cli import arguments, environment, signals, streams
+import click
+from click.shell_completion import shell_complete
+
+from sim.cli import arguments, signals, streams
 from sim.cli.problems import (
     BAD_INPUT,
     CRASHED,
@@ -41,42 +43,30 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _flushed(words: list[str]) -> int:
-    """Run a command and flush stdout; raises BrokenPipeError where its reader went away.
-
-    Also where argparse ends the command (`--help`): at the interpreter's exit it is too late.
-    """
-    try:
-        code = _run(words)
-    except SystemExit:
-        sys.stdout.flush()
-        raise
-    sys.stdout.flush()
+    """Run a command and flush stdout; raises BrokenPipeError where its reader went away."""
+    code = _run(words)
+    sys.stdout.flush()  # at the interpreter's exit it would be too late
     return code
 
 
 def _run(words: list[str]) -> int:
+    """Import the verb and run it."""
     if not __debug__:
         raise InputError("python -O removes the simulator's assertions; run it without -O")
-    top, verbs = arguments.parsers()
-    if not words:
-        print(top.format_help(), end="")
-        return 0
-    variables = dict(os.environ)
-    options = arguments.parse(words, variables, top, verbs)
-    environment.doubtful(variables, list(verbs.values()))
-    return _execute(options)
-
-
-def _execute(options: argparse.Namespace) -> int:
-    """Import the verb and run it."""
-    module = import_module(f"sim.cli.verb_{options.verb}")
-    code: int = module.execute(options)
+    if instruction := os.environ.get(arguments.COMPLETE):
+        return shell_complete(arguments.COMMAND, {}, "ddlsim", arguments.COMPLETE, instruction)
+    try:
+        verb, options = arguments.parse(words or ["--help"])
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    arguments.note_unused_variables()
+    code: int = import_module(f"sim.cli.verb_{verb}").execute(options)
     return code
 
 
 def _failed(error: Exception) -> int:
     """One line about what is wrong; the traceback only on demand."""
-    if environment.debugging():
+    if arguments.debugging():
         traceback.print_exc()
     if is_bad_input(error):
         note(str(error))
@@ -89,5 +79,5 @@ def _failed(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename is not None:
         note(f"{error.filename}: {error.strerror}; name a file that can be used")
         return BAD_INPUT
-    note(f"internal error: {type(error).__name__}: {error}; {environment.DEBUG}=1 shows where")
+    note(f"internal error: {type(error).__name__}: {error}; {arguments.DEBUG}=1 shows where")
     return CRASHED

@@ -1,10 +1,10 @@
 """The exact command that repeats a run."""
 
-import argparse
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from sim.cli.arguments import Options
 from sim.history.history import Header
 from sim.world import swarm
 from sim.world.isolation import Limits
@@ -14,7 +14,7 @@ from sim.world.shipped import shipped
 DESIGN = {"strategy.name": "--strategy", "strategy.mutant": "--mutant"}
 
 
-def of_options(options: argparse.Namespace, seed: int) -> str:
+def of_options(options: Options, seed: int) -> str:
     """The command that runs one seed again, with everything that shapes or judges the run."""
     what = [] if options.scenario is None else [options.scenario]
     what += ["--swarm"] if options.swarm else []
@@ -32,7 +32,7 @@ def of_options(options: argparse.Namespace, seed: int) -> str:
     return shlex.join(words)
 
 
-def judging(options: argparse.Namespace) -> list[str]:
+def judging(options: Options) -> list[str]:
     """The flags of how a run is judged."""
     return ["--strict"] * options.strict + ["--all-claims"] * options.all_claims
 
@@ -43,7 +43,7 @@ def also(loads: Sequence[str], *, outside: bool) -> list[str]:
     return [*words, *(word for file in loads for word in ("--load", file))]
 
 
-def of_header(header: Header, options: argparse.Namespace) -> str:
+def of_header(header: Header, options: Options) -> str:
     """The command that makes a history again, as far as its header tells, and judges it as these
     options do, with their plug-ins."""
     words = ["ddlsim", "run", *swarm.words(header.scenario), "--seed", str(header.seed)]

@@ -1,11 +1,26 @@
-"""What the values of flags mean: seeds, lengths of time, numbers."""
+"""What the values of flags mean: seeds, lengths of time, numbers.
 
-import argparse
+Each takes the text of a flag and raises `click.BadParameter`, to which click adds the flag.
+"""
+
 import re
 from typing import Final
 
+import click
+
+from sim.cli.problems import near
+
 MOST: Final = 2**63 - 1
 """The largest seed."""
+
+
+class Known(click.Choice[str]):
+    """One of some words; another one is answered with those that are near."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            self.fail(f"unknown {value!r}; {near(value, list(self.choices))}", param, ctx)
+        return value
 
 
 def seed(text: str) -> int:
@@ -13,10 +28,10 @@ def seed(text: str) -> int:
     try:
         value = int(text, 16) if text.lower().startswith("0x") else int(text, 10)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}") from None
+        raise click.BadParameter(f"expected a whole number, not {text!r}") from None
     if not 0 <= value <= MOST:
         what = "from 0 up" if value < 0 else f"up to {MOST}"
-        raise argparse.ArgumentTypeError(f"expected a number {what}, not {text}")
+        raise click.BadParameter(f"expected a number {what}, not {text}")
     return value
 
 
@@ -24,12 +39,12 @@ def seeds(text: str) -> range:
     """A range of seeds, both ends included."""
     first, dots, last = text.partition("..")
     if not dots:
-        raise argparse.ArgumentTypeError(f"expected A..B, such as 0..99, not {text!r}")
+        raise click.BadParameter(f"expected A..B, such as 0..99, not {text!r}")
     begin, end = seed(first), seed(last)
     if begin > end:
-        raise argparse.ArgumentTypeError(f"{text} is empty; say {last}..{first}")
+        raise click.BadParameter(f"{text} is empty; say {last}..{first}")
     if end - begin >= MOST:
-        raise argparse.ArgumentTypeError(f"{text} are too many seeds to count; take fewer")
+        raise click.BadParameter(f"{text} are too many seeds to count; take fewer")
     return range(begin, end + 1)
 
 
@@ -42,7 +57,7 @@ def duration(text: str) -> float:
     """A length of wall clock time in seconds: `90s`, `10m`, `1.5h`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
     if found is None or not float(found.group(1)):
-        raise argparse.ArgumentTypeError(f"expected a time such as 90s, 10m or 1h, not {text!r}")
+        raise click.BadParameter(f"expected a time such as 90s, 10m or 1h, not {text!r}")
     return float(found.group(1)) * {"s": 1, "m": 60, "h": 3600}[found.group(2)]
 
 
@@ -50,7 +65,7 @@ def memory(text: str) -> int:
     """An amount of memory in MiB: `512MiB`, `2GiB`."""
     found = re.fullmatch(r"(\d+)(MiB|GiB)", text)
     if found is None or not int(found.group(1)):
-        raise argparse.ArgumentTypeError(f"expected 512MiB or 2GiB, not {text!r}")
+        raise click.BadParameter(f"expected 512MiB or 2GiB, not {text!r}")
     return int(found.group(1)) * {"MiB": 1, "GiB": 1024}[found.group(2)]
 
 
@@ -58,7 +73,7 @@ def positive(text: str) -> int:
     """A whole number from 1 up."""
     value = seed(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 up, not {text!r}")
+        raise click.BadParameter(f"expected a number from 1 up, not {text!r}")
     return value
 
 
@@ -69,5 +84,36 @@ def rate(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number from 0 up, not {text!r}")
+        raise click.BadParameter(f"expected a number from 0 up, not {text!r}")
     return value
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    value = rate(text)
+    if value > 1:
+        raise click.BadParameter(f"expected a share from 0 to 1, not {text!r}")
+    return value
+
+
+def voters(text: str) -> int | tuple[str, ...]:
+    """A number of nodes, or their names."""
+    if re.fullmatch(r"[0-9]+", text):
+        return positive(text)
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise click.BadParameter(f"expected a number, or names as in a,b,c, not {text!r}")
+    return names
+
+
+def setting(text: str) -> dict[str, int]:
+    """`dd=300,h=100,csmax=20`; what is left out is as recommended."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if name not in ("dd", "h", "csmax") or not equals or name in found:
+            raise click.BadParameter(
+                f"expected dd=MS, h=MS and csmax=MS with commas, as in dd=300,h=100, not {text!r}"
+            )
+        found[name] = (positive if name == "h" else seed)(value)
+    return found

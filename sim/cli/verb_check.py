@@ -1,6 +1,5 @@
 """`ddlsim check`: judges stored histories again, with today's judges, and those of others."""
 
-import argparse
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ from sim.checkers import names
 from sim.checkers.base import Violation
 from sim.checkers.outcome import Outcome, worst
 from sim.cli import check_foreign, check_spread, documents, junit
+from sim.cli.arguments import Options
 from sim.cli.check_foreign import Foreign
 from sim.cli.problems import InputError
 from sim.columns.models import DEFAULT
@@ -46,7 +46,7 @@ class Judged(NamedTuple):
     strict: bool
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Options) -> int:
     """Judge every file, then print; the exit code is that of the worst."""
     for file in options.load:
         load_file(file)
@@ -70,7 +70,7 @@ def execute(options: argparse.Namespace) -> int:
     return worst(outcomes).exit_code
 
 
-def judge(options: argparse.Namespace, file: str) -> Judged | Foreign:
+def judge(options: Options, file: str) -> Judged | Foreign:
     """One file, by what it is said to be, or looks like."""
     kind = inputs.kind_of(file) if options.input == "auto" else options.input
     if kind == "native":
@@ -80,7 +80,7 @@ def judge(options: argparse.Namespace, file: str) -> Judged | Foreign:
     return check_foreign.judge(file, kind, options.model or DEFAULT)
 
 
-def judge_native(options: argparse.Namespace, file: str) -> Judged:
+def judge_native(options: Options, file: str) -> Judged:
     """One file, whatever its scenario says must be reached."""
     history = codec.load(file)
     row = row_of(

@@ -1,12 +1,12 @@
 """`ddlsim compat`: which transactions in flight survive which statement of a migration."""
 
-import argparse
 import re
 import sys
 from pathlib import Path
 
 from sim import files
 from sim.cli import documents
+from sim.cli.arguments import Options
 from sim.cli.problems import InputError, note
 from sim.world import abort_share, compat
 from sim.world.compat import Source
@@ -14,7 +14,7 @@ from sim.world.compat import Source
 STDIN = "-"
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Options) -> int:
     """Lint, print, and return 0 all compatible, 1 some not, 3 some refused, 2 unreadable."""
     _check(options)
     try:
@@ -40,7 +40,7 @@ def execute(options: argparse.Namespace) -> int:
     return compat.exit_code(report)
 
 
-def _print(report: compat.Report, options: argparse.Namespace) -> None:
+def _print(report: compat.Report, options: Options) -> None:
     if options.output == "text":
         from sim.cli import view_compat
         from sim.cli.words import console
@@ -52,7 +52,7 @@ def _print(report: compat.Report, options: argparse.Namespace) -> None:
     print({"json": documents.text, **compat_formats.FORMATS}[options.output](report))
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     """Just one way to say what there is, and rates in pairs."""
     if options.from_scratch and options.files:
         raise InputError("compat: --from-scratch takes the place of SCHEMA.sql; keep one of them")
@@ -64,7 +64,7 @@ def _check(options: argparse.Namespace) -> None:
         raise InputError(f"compat: {missing} is missing; the two go together")
 
 
-def lint(options: argparse.Namespace) -> compat.Report:
+def lint(options: Options) -> compat.Report:
     """Judge the files, in order; the first is the schema unless it begins with nothing."""
     named: list[str] = options.from_scratch or options.files
     if named.count(STDIN) > 1:

@@ -1,6 +1,5 @@
 """`ddlsim explain`: the arguments against a history in full, in words, as data, as pictures."""
 
-import argparse
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +21,7 @@ from sim.cli import (
     view_checked,
     view_figures,
 )
+from sim.cli.arguments import Options
 from sim.cli.check_foreign import MODEL_OF_OTHERS
 from sim.cli.problems import InputError
 from sim.cli.words import command, console, labelled, say, verdict
@@ -36,7 +36,7 @@ from sim.world.campaign import RunRow, row_of
 PERFETTO: Final = "perfetto:"
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Options) -> int:
     """Judge a history and tell everything that its judges have to say."""
     for file in options.load:
         load_file(file)
@@ -155,7 +155,7 @@ def _document(
 
 
 def _pictures(
-    options: argparse.Namespace,
+    options: Options,
     case: Case,
     row: RunRow,
     found: list[Found],

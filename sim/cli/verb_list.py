@@ -1,6 +1,5 @@
 """`ddlsim list`: what there is to choose from, each kind as a list of objects."""
 
-import argparse
 import shutil
 import sys
 import textwrap
@@ -9,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sim.cli import documents
+from sim.cli.arguments import Options
 from sim.escape import escaped
 from sim.model.clauses import CLAUSES, PAUSE_POINTS
 from sim.model.reasons import Reason
@@ -23,7 +23,7 @@ REMARK: Final = "remark"
 """Not in the JSON: what the text says of an entry besides its summary."""
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Options) -> int:
     """Print one of the lists."""
     for file in options.load:
         load_file(file)

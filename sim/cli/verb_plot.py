@@ -1,12 +1,12 @@
 """`ddlsim plot`: one figure of a sweep, or of the history of one run."""
 
-import argparse
 from pathlib import Path
 
+from sim.cli.arguments import Options
 from sim.escape import escaped
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Options) -> int:
     """Draw it, and tell where it is."""
     from analysis import figure
 

@@ -1,12 +1,12 @@
 """`ddlsim report`: one self-contained page about a sweep."""
 
-import argparse
 from pathlib import Path
 
+from sim.cli.arguments import Options
 from sim.escape import escaped
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Options) -> int:
     """Write the page, and tell where it is."""
     from analysis import report
 

@@ -1,6 +1,5 @@
 """`ddlsim run`: plans, runs and judges a scenario for one seed or many."""
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,7 +8,8 @@ from msgspec import structs
 
 from analysis import aggregate
 from sim.checkers.outcome import Outcome
-from sim.cli import documents, environment, folder, junit, repeat
+from sim.cli import arguments, documents, folder, junit, repeat
+from sim.cli.arguments import Options
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
 from sim.cli.report import Report
@@ -29,7 +29,7 @@ FIRST_SEED = 0
 AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Options) -> int:
     """Run, print, and tell the exit code."""
     for file in options.load:
         load_file(file)
@@ -58,7 +58,7 @@ def execute(options: argparse.Namespace) -> int:
     return exit_code(options, result.sum)
 
 
-def _check_stream(options: argparse.Namespace, runs: int) -> None:
+def _check_stream(options: Options, runs: int) -> None:
     """Refuse a stream of several runs, or to nowhere."""
     if options.unjudged and not options.stream:
         raise InputError("run: --unjudged is for a run with --stream; add it, or leave both out")
@@ -75,7 +75,7 @@ class Given(NamedTuple):
     source: swarm.Source | None
 
 
-def given_of(options: argparse.Namespace, seed: int) -> Given:
+def given_of(options: Options, seed: int) -> Given:
     """The scenario, with everything that the command line sets over it."""
     overrides = dict(read_setting(setting) for setting in options.set)
     for flag, key in (("strategy", "strategy.name"), ("mutant", "strategy.mutant")):
@@ -94,11 +94,11 @@ def given_of(options: argparse.Namespace, seed: int) -> Given:
     return Given(scenario, source)
 
 
-def _load(options: argparse.Namespace, overrides: dict[str, Any] | None = None) -> Scenario:
+def _load(options: Options, overrides: dict[str, Any] | None = None) -> Scenario:
     return load(options.scenario, overrides, outside=options.allow_outside)
 
 
-def seeds_of(options: argparse.Namespace) -> Sequence[int]:
+def seeds_of(options: Options) -> Sequence[int]:
     """One seed or several."""
     if options.seeds is not None:
         seeds: range = options.seeds
@@ -119,7 +119,7 @@ def checked(scenario: Scenario, seed: int) -> dict[str, dict[str, int]]:
     }
 
 
-def job(options: argparse.Namespace, given: Given, seeds: Sequence[int]) -> Job:
+def job(options: Options, given: Given, seeds: Sequence[int]) -> Job:
     """What every process must know."""
     what = given.source or given.scenario
     return Job(
@@ -140,7 +140,7 @@ def job(options: argparse.Namespace, given: Given, seeds: Sequence[int]) -> Job:
 
 
 def report(
-    options: argparse.Namespace,
+    options: Options,
     given: Given,
     seeds: Sequence[int],
     settings: Mapping[str, Any],
@@ -169,12 +169,12 @@ def report(
 def crashes(total: Sum) -> None:
     """Where a crash came from, if that was asked for."""
     crashed = [row for row in total.runs if row.outcome is Outcome.CRASHED]
-    if crashed and environment.debugging():
+    if crashed and arguments.debugging():
         note(f"seed {crashed[0].seed} crashed:")
         print(crashed[0].origin, file=sys.stderr, flush=True)
 
 
-def show(options: argparse.Namespace, result: Report) -> None:
+def show(options: Options, result: Report) -> None:
     """Print the result in the form that was asked for."""
     if options.output == "json":
         print(documents.text(documents.run(result)))
@@ -186,7 +186,7 @@ def show(options: argparse.Namespace, result: Report) -> None:
         view.show(result, words.console())
 
 
-def junit_of(options: argparse.Namespace, result: Report) -> str:
+def junit_of(options: Options, result: Report) -> str:
     """One test for each run, or, with `--expect`, one for all of them."""
     if options.expect:
         cases = [junit.unexpected(result.sum.unexpected)]
@@ -195,7 +195,7 @@ def junit_of(options: argparse.Namespace, result: Report) -> str:
     return junit.text("ddlsim run", result.scenario, cases)
 
 
-def exit_code(options: argparse.Namespace, total: Sum) -> int:
+def exit_code(options: Options, total: Sum) -> int:
     """The outcome's code; with `--expect` whether it is as expected."""
     if options.expect:
         return AS_EXPECTED if total.as_expected else NOT_AS_EXPECTED

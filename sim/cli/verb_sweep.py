@@ -1,6 +1,5 @@
 """`ddlsim sweep`: scenarios x designs x parameters x seeds, into one table of rows."""
 
-import argparse
 import shlex
 from collections import Counter
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ from analysis import store, until
 from analysis.chunks import Tally
 from analysis.sweep import Done, Options, Watcher, carry_out
 from analysis.sweep_file import load_sweep
-from sim.cli import documents
+from sim.cli import arguments, documents
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
 from sim.history.history import FORMAT
@@ -53,7 +52,7 @@ class Shown(Watcher):
         note(text)
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: arguments.Options) -> int:
     """Run what is missing, write the table, tell what it holds; 0 once it is complete."""
     for file in options.load:
         load_file(file)
@@ -85,7 +84,7 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def command_of(options: argparse.Namespace) -> str:
+def command_of(options: arguments.Options) -> str:
     """The command that gives the same rows again; where they go and what runs them is left out."""
     words = ["ddlsim", "sweep", options.file]
     if options.seeds is not None:

@@ -1,6 +1,5 @@
 """`ddlsim tune`: from measured delays and clocks to DD, H and CSmax, with reasons and risks."""
 
-import argparse
 import json
 import shlex
 import sys
@@ -18,6 +17,7 @@ from analysis.tune.runs import NO_MASTER, Runs
 from analysis.tune.world import World, by_name, world_of
 from sim import files
 from sim.cli import documents
+from sim.cli.arguments import Options
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
 from sim.files import write_text
@@ -33,7 +33,7 @@ EXPECTED_CELLS = 30
 MS_PER_S = 1_000
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Options) -> int:
     """Read, run, answer; 0 once there is an answer, 2 (by exception) where there cannot be one."""
     for file in options.load:
         load_file(file)
@@ -59,7 +59,7 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def show(options: argparse.Namespace, found: dict[str, Any], kept: str | None) -> None:
+def show(options: Options, found: dict[str, Any], kept: str | None) -> None:
     """Print the answer in the form that was asked for; `kept` is where it was written."""
     if options.output == "json":
         print(documents.text(found))
@@ -70,7 +70,7 @@ def show(options: argparse.Namespace, found: dict[str, Any], kept: str | None) -
         view_tune.show(found, console(), kept)
 
 
-def _advised(asked: Asked, options: argparse.Namespace) -> tuple[Advice, Runs]:
+def _advised(asked: Asked, options: Options) -> tuple[Advice, Runs]:
     bounds.check_seeds("tune", EXPECTED_CELLS * options.seeds)
     on_spark = options.master not in {None, NO_MASTER}
     if options.jobs is not None and on_spark:
@@ -93,7 +93,7 @@ def _advised(asked: Asked, options: argparse.Namespace) -> tuple[Advice, Runs]:
             return Advisor(asked, runs).advise(), runs
 
 
-def more_seeds(options: argparse.Namespace, found: dict[str, Any]) -> dict[str, Any] | None:
+def more_seeds(options: Options, found: dict[str, Any]) -> dict[str, Any] | None:
     """With how many seeds the goals of the recommended setting would be decided; None: they are."""
     wanted = [goal["seeds"] for goal in found["goals"] if goal["seeds"]]
     if not wanted:
@@ -104,7 +104,7 @@ def more_seeds(options: argparse.Namespace, found: dict[str, Any]) -> dict[str, 
 # --- what is asked -------------------------------------------------------------------------------
 
 
-def asked_of(options: argparse.Namespace) -> Asked:
+def asked_of(options: Options) -> Asked:
     """The options with their files read; what is wrong is told with file and line."""
     texts: dict[str, str] = {}
     delays = _measured(options.delays, "delay", DELAYS, texts)
@@ -176,7 +176,7 @@ def _measured(file: str | None, quantity: str, name: str, texts: dict[str, str])
     return parse(text, file, quantity)
 
 
-def command_of(options: argparse.Namespace, seeds: int | None = None) -> str:
+def command_of(options: Options, seeds: int | None = None) -> str:
     """The command that answers the same again; or with more seeds."""
     words = ["ddlsim", "tune"]
     for name in ("delays", "offsets", "strategy", "ddl_rate", "incompatible", "tx_length",

@@ -1,10 +1,10 @@
 """`ddlsim verify`: the regression suite, with a verdict for CI."""
 
-import argparse
 from typing import Final
 
 from analysis.verification import Verification, verification
 from sim.cli import document_verify, documents, junit
+from sim.cli.arguments import Options
 from sim.cli.exit_codes import NOT_DECIDED
 from sim.cli.problems import note
 from sim.cli.progress_suite import SuiteProgress
@@ -18,7 +18,7 @@ UNTIL_TIME_IS_UP: Final = range(2**31)
 AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Options) -> int:
     """Run the suite, print, and tell whether everything is as expected."""
     for file in options.load:
         load_file(file)
@@ -55,7 +55,7 @@ def exit_code(result: Verification) -> int:
     return AS_EXPECTED if result.decided else NOT_DECIDED
 
 
-def show(options: argparse.Namespace, result: Verification) -> None:
+def show(options: Options, result: Verification) -> None:
     """Print the result in the form that was asked for."""
     if options.output == "json":
         print(documents.text(document_verify.document(result)))

@@ -1,7 +1,6 @@
 """One damaged file given to its command, and what is wrong with how the command ended."""
 
 import contextlib
-import functools
 import io
 import os
 import signal
@@ -13,15 +12,13 @@ from types import FrameType
 from typing import Final, NamedTuple
 from unittest.mock import patch
 
-from sim.cli import arguments, main
+from sim.cli import main
 from tests.fuzz.formats import Format
 from tests.fuzz.mutators import damaged
 
 CPU_S: Final = 20
 """Processor time that an input may take: what takes longer is counted as slow."""
 LINE_MOST: Final = 300
-_parsers: Final = functools.cache(arguments.parsers)
-"""Made once: a trial has no defaults from the environment, so the parsers stay as they are."""
 JUDGED: Final = ("ok", "violated", "unknown", "vacuous", "stuck", "unmet")
 CODES: Final = {
     0: "ok", 1: "violated", 2: "bad input", 3: "stuck", 4: "crashed", 5: "vacuous", 6: "unknown",
@@ -88,7 +85,6 @@ def _run(words: list[str]) -> Ended:
         with (
             _bounded(),
             patch.dict(os.environ, kept, clear=True),
-            patch.object(arguments, "parsers", _parsers),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):

@@ -5,6 +5,7 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -53,12 +54,19 @@ class Done(NamedTuple):
     err: str
 
 
+@contextlib.contextmanager
+def variables_of(variables: Mapping[str, str]) -> Iterator[None]:
+    """The environment, with these variables of ours and no others."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DDLSIM_")}
+    with patch.dict(os.environ, {**kept, **variables}, clear=True):
+        yield
+
+
 def ddlsim(*words: str, **variables: str) -> Done:
     """Run a command in this process, with these variables of ours and no others."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DDLSIM_")}
     out, err = io.StringIO(), io.StringIO()
     with (
-        patch.dict(os.environ, {**kept, **variables}, clear=True),
+        variables_of(variables),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):

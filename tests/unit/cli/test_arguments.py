@@ -1,14 +1,14 @@
 """Flags, their values and their variables: whatever is mistyped is told in one line."""
 
 import re
+from typing import Any
 
+import click
 import pytest
 
-from sim.cli import arguments, environment
-from sim.cli.arguments import LISTS, VERBS, parsers
-from sim.cli.problems import InputError
+from sim.cli.arguments import COMMAND, LISTS, VERBS, parse
 from sim.cli.values import seed, seeds
-from tests.unit.cli.command import ddlsim
+from tests.unit.cli.command import ddlsim, variables_of
 
 MISTYPED = [
     ("rnu smoke", "no verb is called 'rnu'; did you mean run?"),
@@ -32,7 +32,10 @@ MISTYPED = [
     ("run smoke --jobs 0", "run: --jobs: expected a number from 1 up, not '0'"),
     ("run smoke --output xml", "run: --output: unknown 'xml'; known: text, json, junit"),
     ("run smoke --output jason", "run: --output: unknown 'jason'; did you mean json?"),
+    ("run smoke --strict=1", "run: --strict: takes no value"),
     ("check", "check: FILE is missing"),
+    ("sweep a.toml", "sweep: --out is missing"),
+    ("completion tcsh", "completion: SHELL: unknown 'tcsh'; did you mean zsh or fish or bash?"),
     (
         "check x --input elle",
         "check: --input: unknown 'elle'; known: auto, native, witness, jepsen, columns",
@@ -101,47 +104,36 @@ def test_a_name_that_is_empty_is_told() -> None:
 def test_files_may_stand_on_both_sides_of_a_flag(
     words: str, dest: str, expected: list[str]
 ) -> None:
-    top, verbs = parsers()
-    assert getattr(arguments.parse(words.split(), {}, top, verbs), dest) == expected
+    assert list(of(words, dest)) == expected
 
 
 def test_help_is_a_word_too() -> None:
-    for words, flags in ((("help",), ("--help",)), (("help", "compat"), ("compat", "--help"))):
-        with pytest.raises(SystemExit) as first:
-            ddlsim(*words)
-        with pytest.raises(SystemExit) as second:
-            ddlsim(*flags)
-        assert first.value.code == second.value.code == 0
+    assert ddlsim("help") == ddlsim("--help") == ddlsim("-h")
+    assert ddlsim("help", "compat") == ddlsim("compat", "--help")
+    assert ddlsim("help", "compat").out.startswith("Usage: ddlsim compat [OPTIONS] [FILE.sql]...\n")
 
 
 def test_alone_it_prints_help() -> None:
-    alone, asked = ddlsim(), ddlsim_help()
-    assert alone.code == 0
-    assert alone.out == asked
-    assert all(f"    {verb} " in alone.out for verb in VERBS)
+    alone = ddlsim()
+    assert (alone.code, alone.err) == (0, "")
+    assert alone == ddlsim("--help")
+    assert re.findall(r"^  ([a-z]+)  ", alone.out, re.MULTILINE) == [*VERBS]
     assert "exit codes" in alone.out
-
-
-def ddlsim_help(*words: str) -> str:
-    """argparse leaves by itself when it is asked for help."""
-    with pytest.raises(SystemExit) as left:
-        ddlsim(*words, "--help")
-    assert left.value.code == 0
-    return parsers()[0].format_help() if not words else parsers()[1][words[0]].format_help()
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_names_the_variable_of_each_flag(verb: str) -> None:
-    told = ddlsim_help(verb)
+    told = ddlsim(verb, "--help").out
     flags = re.findall(r"^  (--[a-z-]+)", told, re.MULTILINE)
-    assert flags
+    assert bool(flags) is (verb != "completion")
+    told = " ".join(told.split())
     for flag in flags:
         name = "DDLSIM_" + flag[2:].replace("-", "_").upper()
-        assert re.search(rf"^  {name} +{flag}\b", told, re.MULTILINE), flag
+        assert re.search(rf"\[env var: {name}[];]", told), flag
 
 
 def test_no_flag_of_a_later_day_is_offered() -> None:
-    told = "".join(ddlsim_help(verb) for verb in VERBS)
+    told = "".join(ddlsim(verb, "--help").out for verb in VERBS)
     for flag in ("--likelihood", "--depth"):
         assert flag not in told
 
@@ -162,13 +154,9 @@ def test_both_ends_of_a_range_are_in_it() -> None:
 # --- variables ------------------------------------------------------------------------------------
 
 
-def options(words: str, **variables: str) -> object:
-    top, verbs = parsers()
-    return arguments.parse(words.split(), variables, top, verbs)
-
-
-def of(words: str, name: str, **variables: str) -> object:
-    return getattr(options(words, **variables), name)
+def of(words: str, name: str, **variables: str) -> Any:
+    with variables_of(variables):
+        return getattr(parse(words.split())[1], name)
 
 
 def test_a_variable_stands_for_a_flag() -> None:
@@ -189,8 +177,8 @@ def test_an_empty_variable_says_nothing() -> None:
 
 def test_several_values_are_words_as_in_a_shell() -> None:
     variables = {"DDLSIM_SET": "a=1 'schema.sql=CREATE TABLE t'"}
-    assert of("run s --set b=2", "set", **variables) == ["a=1", "schema.sql=CREATE TABLE t", "b=2"]
-    assert of("run s", "set") == []
+    assert of("run s --set b=2", "set", **variables) == ("a=1", "schema.sql=CREATE TABLE t", "b=2")
+    assert of("run s", "set") == ()
 
 
 def test_a_seed_on_the_command_line_sends_away_seeds_of_the_environment() -> None:
@@ -223,6 +211,11 @@ def test_a_slip_in_a_variables_name_is_noted() -> None:
 
 
 def test_a_value_is_checked_as_on_the_command_line() -> None:
-    _, verbs = parsers()
-    with pytest.raises(InputError, match="DDLSIM_JOBS: expected a number from 1 up"):
-        environment.defaults(verbs["run"], {"DDLSIM_JOBS": "0"})
+    done = ddlsim("run", "smoke", DDLSIM_JOBS="0")
+    assert done.err == "ddlsim: DDLSIM_JOBS: expected a number from 1 up, not '0'\n"
+
+
+def test_each_flag_has_a_variable_of_its_own_name() -> None:
+    for verb in COMMAND.commands.values():
+        for flag in (one for one in verb.params if isinstance(one, click.Option)):
+            assert flag.envvar == "DDLSIM_" + flag.opts[0][2:].replace("-", "_").upper()

@@ -24,6 +24,7 @@ WORDS = {
     "plot": ("plot", "run_latency", "{history}", "--out", "{folder}/figure.svg"),
     "report": ("report", "{folder}/swept"),
     "list": ("list", "clauses"),
+    "completion": ("completion", "zsh"),
     "run as JSON": ("run", "{scenario}", "--output", "json"),
     "check as JUnit": ("check", "{history}", "--output", "junit"),
 }

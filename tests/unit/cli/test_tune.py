@@ -1,6 +1,5 @@
 """`ddlsim tune` from the shell: the answer, its document, and what is refused before any run."""
 
-import argparse
 import html
 import json
 import shlex
@@ -13,7 +12,7 @@ import pytest
 
 from sim.cli import arguments, main
 from sim.cli.verb_tune import asked_of, command_of
-from tests.unit.cli.command import ROOT
+from tests.unit.cli.command import ROOT, variables_of
 
 DELAYS = "scenarios/measurements/delays_ms.csv"
 OFFSETS = "scenarios/measurements/offsets_ms.csv"
@@ -221,8 +220,9 @@ def test_the_answer_holds_its_own_command_and_the_page_shows_it(
     assert f"ddlsim {answered['provenance']['version']}" in page
 
 
-def options_of(words: list[str]) -> argparse.Namespace:
-    return arguments.parse(words, {}, *arguments.parsers())
+def options_of(words: list[str]) -> arguments.Options:
+    with variables_of({}):
+        return arguments.parse(words)[1]
 
 
 def test_the_same_command_gives_the_same_answer_as_text(
@@ -349,11 +349,8 @@ def test_a_directory_of_something_else_stays_as_it_is(
 
 
 def test_the_shipped_sample_is_read_and_has_a_leader() -> None:
-    from os import environ
-
-    top, verbs = arguments.parsers()
     words = ["tune", "--delays", str(ROOT / DELAYS), "--offsets", str(ROOT / OFFSETS)]
-    asked = asked_of(arguments.parse(words, dict(environ), top, verbs))
+    asked = asked_of(options_of(words))
     assert asked.world.nodes == ("n1", "n2", "n3", "n4", "n5")
     assert asked.world.leader in ("n1", "n2", "n3")
     # 7.29 ms at one instant, and half of it; the range over the sample is 8.78 ms

@@ -1,0 +1,13 @@
+"""`ddlsim completion`: the script by which a shell completes the words of ddlsim."""
+
+from click.shell_completion import get_completion_class
+
+from sim.cli.arguments import COMMAND, COMPLETE, Options
+
+
+def execute(options: Options) -> int:
+    """Print the script; the shell evaluates it once, and asks `ddlsim` at each completion."""
+    shell = get_completion_class(options.shell)
+    assert shell is not None, options.shell
+    print(shell(COMMAND, {}, "ddlsim", COMPLETE).source())
+    return 0
