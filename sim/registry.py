@@ -12,7 +12,6 @@ import pkgutil
 import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -73,6 +72,8 @@ class Registry(Generic[T]):
         if self._discovered:
             return
         self._discovered = True
+        from importlib.metadata import entry_points  # it brings a parser of mails with it
+
         package = importlib.import_module(self._package)
         for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
             importlib.import_module(f"{self._package}.{module}")

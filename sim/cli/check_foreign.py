@@ -1,14 +1,13 @@
 """`ddlsim check` of foreign histories: as JSON, as JUnit, as text."""
 
-from typing import Any, Final, NamedTuple
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sim.checkers.outcome import Outcome
 from sim.cli.junit import FAILURES, TestCase
-from sim.cli.words import COLOURS, INDENT, block, say, verdict
-from sim.foreign.inputs import INPUTS, Report
+from sim.foreign.inputs import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 MODEL_OF_OTHERS: Final = (
     "{}: --model is for histories of others; one of this program is judged by the claims of its "
@@ -23,38 +22,40 @@ class Foreign(NamedTuple):
     input: str
     report: Report
 
+    @property
+    def outcome(self) -> Outcome:
+        """What the file is judged as."""
+        return self.report.outcome
 
-def judge(file: str, kind: str, model: str) -> Foreign:
-    """One file of a kind."""
-    return Foreign(file, kind, INPUTS[kind].judge(file, model))
+    def document(self) -> dict[str, Any]:
+        """One element of `files` in the shape `check` of the interface."""
+        told = {"file": self.file, "input": self.input, "outcome": self.outcome.word}
+        return {**told, **self.report.fields}
 
+    def case(self) -> TestCase:
+        """The file as a test: failed where the model is broken, an error where it is not known."""
+        report = self.report
+        if self.outcome is Outcome.OK:
+            return TestCase(self.file)
+        lines = [f"{headline}: {said}" for headline, said in report.found] + [*report.notes]
+        wrong = "failure" if self.outcome in FAILURES else "error"
+        message = report.found[0][0] if report.found else self.outcome.word
+        return TestCase(self.file, wrong, self.outcome.word, message, "\n".join(lines))
 
-def document_of(one: Foreign) -> dict[str, Any]:
-    """One element of `files` in the shape `check` of the interface."""
-    outcome = one.report.outcome.word
-    return {"file": one.file, "input": one.input, "outcome": outcome, **one.report.fields}
+    def show(self, to: "Console") -> None:
+        """The verdict, what was found, and what remained open."""
+        from rich.text import Text
 
+        from sim.cli.words import COLOURS, INDENT, block, say, verdict
 
-def case_of(one: Foreign) -> TestCase:
-    """A file as a test: failed where the model is broken, in error where that is not known."""
-    outcome = one.report.outcome
-    if outcome is Outcome.OK:
-        return TestCase(one.file)
-    lines = [f"{headline}: {said}" for headline, said in one.report.found] + [*one.report.notes]
-    wrong = "failure" if outcome in FAILURES else "error"
-    message = one.report.found[0][0] if one.report.found else outcome.word
-    return TestCase(one.file, wrong, outcome.word, message, "\n".join(lines))
-
-
-def show(one: Foreign, to: Console) -> None:
-    """The verdict, what was found, and what remained open."""
-    verdict(one.report.outcome, one.file, to)
-    say(one.report.facts, to, indent=INDENT)
-    for headline, said in one.report.found:
-        to.print()
-        to.print(Text(headline, COLOURS[Outcome.VIOLATED]), soft_wrap=True)
-        block(said, to)
-    if one.report.notes:
-        to.print()
-    for note in one.report.notes:
-        say(note, to, indent=INDENT)
+        report = self.report
+        verdict(self.outcome, self.file, to)
+        say(report.facts, to, indent=INDENT)
+        for headline, said in report.found:
+            to.print()
+            to.print(Text(headline, COLOURS[Outcome.VIOLATED]), soft_wrap=True)
+            block(said, to)
+        if report.notes:
+            to.print()
+        for note in report.notes:
+            say(note, to, indent=INDENT)

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sim.cli import check_foreign
 from sim.cli.arguments import Options
+from sim.cli.check_foreign import Foreign
 from sim.cli.problems import InputError, is_bad_input
 from sim.columns.models import DEFAULT
 from sim.foreign import inputs
@@ -70,7 +70,7 @@ def _large(session: Any, options: Options, file: str) -> Any:
     try:
         store.verify(Path(file))
         verdict = large_history.judge(session, file, options.model or DEFAULT)
-        return check_foreign.Foreign(file, inputs.COLUMNS, columns_report.report(verdict, file))
+        return Foreign(file, inputs.COLUMNS, columns_report.report(verdict, file))
     except HistoryError as wrong:
         return InputError(str(columns_report.bad(file, wrong)))
 

@@ -8,13 +8,14 @@ from rich.text import Text
 from sim.checkers.argument import Argument, Party
 from sim.checkers.base import Step
 from sim.checkers.outcome import Outcome
-from sim.cli import check_foreign, documents, picture
+from sim.cli import documents, picture
 from sim.cli.arguments import Options
 from sim.cli.check_foreign import Foreign
 from sim.cli.problems import InputError
 from sim.cli.words import INDENT, command, console, labelled, say
 from sim.columns.models import DEFAULT
 from sim.files import write_text
+from sim.foreign.inputs import INPUTS
 from sim.history.history import FORMAT
 
 PICTURES = ("html", "trace_out")
@@ -33,7 +34,7 @@ def execute(options: Options, kind: str) -> int:
             what = f"is for runs of this program; --model says what a {kind} history must keep to"
             raise InputError(f"--{flag.replace('_', '-')}: {what}")
     model = options.model or DEFAULT
-    judged = check_foreign.judge(options.history, kind, model)
+    judged = Foreign(options.history, kind, INPUTS[kind].judge(options.history, model))
     files = [] if options.svg is None else [_drawn(judged, options.svg)]
     if options.output == "json":
         print(documents.text(_document(judged, files)))
@@ -71,14 +72,14 @@ def _document(one: Foreign, files: list[str]) -> dict[str, Any]:
     """The element of `check`, with what was checked."""
     return {
         "format": FORMAT,
-        **check_foreign.document_of(one),
+        **one.document(),
         "checked": [{"what": what, "amount": amount} for what, amount in one.report.checked],
         "files": files,
     }
 
 
 def _show(one: Foreign, model: str | None, files: list[str], to: Console) -> None:
-    check_foreign.show(one, to)
+    one.show(to)
     to.print()
     if one.report.outcome is Outcome.OK:
         say("Nothing was found that is forbidden.", to)

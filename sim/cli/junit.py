@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 
 from sim.checkers.outcome import Outcome
 from sim.escape import escaped
-from sim.world.campaign import RunRow
 
 FAILURES = (Outcome.VIOLATED, Outcome.STUCK)
 
@@ -51,23 +50,3 @@ def text(suite: str, group: str, cases: Iterable[TestCase]) -> str:
 def printable(words: str) -> str:
     """Text that XML can hold: control characters are written out."""
     return escaped(words)
-
-
-def of_run(row: RunRow, name: str) -> TestCase:
-    """A run as a test: failed where something claimed is broken, in error where it cannot tell."""
-    if row.outcome is Outcome.OK and not row.missed:
-        return TestCase(name)
-    broken = [each for each in row.violations if each.status == "violation"]
-    lines = [f"{each.invariant} {each.checker}: {each.summary}" for each in broken]
-    lines += [*row.missed, *row.stuck, *([row.crash] if row.crash is not None else [])]
-    wrong = "failure" if row.outcome in FAILURES or row.missed else "error"
-    message = lines[0] if lines else row.outcome.word
-    return TestCase(name, wrong, row.outcome.word, message, "\n".join(lines))
-
-
-def unexpected(lines: Iterable[str]) -> TestCase:
-    """With `--expect`: the one test that counts, whether all ended as the scenario says."""
-    found = list(lines)
-    if not found:
-        return TestCase("as expected")
-    return TestCase("as expected", "failure", "unexpected", found[0], "\n".join(found))

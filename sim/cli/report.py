@@ -1,12 +1,21 @@
-"""What a `run` has to tell, before it becomes text, JSON or JUnit."""
+"""What a `run` has to tell, and the same as JSON and as tests of JUnit."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from analysis.aggregate import Found
+from sim.checkers.outcome import Outcome
+from sim.cli.documents import fields
+from sim.cli.junit import FAILURES, TestCase
 from sim.history.figures import Figures
+from sim.history.history import FORMAT
 from sim.model.probes import never_reached
+from sim.world.campaign import RunRow
 from sim.world.expectation import Sum
+
+ROW: Final = ("seed", "outcome", "fingerprint", "reached", "violations", "omitted", "missed",
+              "unmatched", "stuck", "unjudged", "figures", "crash")  # fmt: skip
+"""The fields of a run that JSON tells."""
 
 
 class Report(NamedTuple):
@@ -37,3 +46,38 @@ class Report(NamedTuple):
             return ()
         met = {probe for row in self.sum.runs for probe, times in row.reached.items() if times}
         return never_reached(met)
+
+    def document(self) -> dict[str, Any]:
+        """The shape `run` of the interface."""
+        several = {"never_reached": list(self.never_reached)} if len(self.sum.runs) > 1 else {}
+        return {
+            "format": FORMAT,
+            **fields(self, ("scenario", "strategy", "mutant", "settings")),
+            "outcome": self.sum.outcome.word,
+            "expected": self.expect,
+            **fields(self.sum, ("as_expected", "unexpected")),
+            "command": self.command,
+            **({"swarm": dict(self.drawn)} if self.drawn else {}),
+            **several,
+            "runs": [fields(row, ROW) for row in self.sum.runs],
+        }
+
+
+def case_of(row: RunRow, name: str) -> TestCase:
+    """A run as a test: failed where something claimed is broken, in error where it cannot tell."""
+    if row.outcome is Outcome.OK and not row.missed:
+        return TestCase(name)
+    broken = [each for each in row.violations if each.status == "violation"]
+    lines = [f"{each.invariant} {each.checker}: {each.summary}" for each in broken]
+    lines += [*row.missed, *row.stuck, *([row.crash] if row.crash is not None else [])]
+    wrong = "failure" if row.outcome in FAILURES or row.missed else "error"
+    message = lines[0] if lines else row.outcome.word
+    return TestCase(name, wrong, row.outcome.word, message, "\n".join(lines))
+
+
+def case_of_expectation(unexpected: Iterable[str]) -> TestCase:
+    """With `--expect`: the one test that counts, whether all ended as the scenario says."""
+    found = list(unexpected)
+    if not found:
+        return TestCase("as expected")
+    return TestCase("as expected", "failure", "unexpected", found[0], "\n".join(found))

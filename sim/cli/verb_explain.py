@@ -127,27 +127,20 @@ def _document(
     return {
         "format": FORMAT,
         "file": file,
-        "scenario": row.scenario,
-        "strategy": row.strategy,
-        "mutant": row.mutant,
-        "seed": row.seed,
-        "outcome": row.outcome.word,
-        "fingerprint": row.fingerprint,
+        **documents.fields(
+            row, ("scenario", "strategy", "mutant", "seed", "outcome", "fingerprint")
+        ),
         "arguments": [
             {
-                **documents.violation(one.example),
+                **msgspec.to_builtins(one.example),
                 "times": one.times,
                 **msgspec.to_builtins(argument),
             }
             for one, argument in zip(found, arguments, strict=True)
         ],
-        "omitted": row.omitted,
-        "stuck": list(row.stuck),
-        "unjudged": list(row.unjudged),
-        "missed": list(row.missed),
-        "unmatched": list(row.unmatched),
+        **documents.fields(row, ("omitted", "stuck", "unjudged", "missed", "unmatched")),
         "never_reached": [probe for probe in history.header.reaches if not row.reached[probe]],
-        "figures": msgspec.to_builtins(row.figures),
+        **documents.fields(row, ("figures",)),
     }
 
 

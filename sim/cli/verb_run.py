@@ -12,7 +12,7 @@ from sim.cli import arguments, documents, folder, junit, repeat
 from sim.cli.arguments import Options
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
-from sim.cli.report import Report
+from sim.cli.report import Report, case_of, case_of_expectation
 from sim.registry import load_file
 from sim.world import bounds, swarm
 from sim.world.campaign import Job, RunRow
@@ -49,7 +49,7 @@ def execute(options: Options) -> int:
     result = report(options, given, seeds, settings, rows)
     try:
         if options.out is not None:
-            folder.finish(options.out, documents.run(result))
+            folder.finish(options.out, result.document())
             result = result._replace(kept=folder.histories(options.out))
     finally:  # a verdict is no less true where its summary cannot be kept
         crashes(result.sum)
@@ -177,7 +177,7 @@ def crashes(total: Sum) -> None:
 def show(options: Options, result: Report) -> None:
     """Print the result in the form that was asked for."""
     if options.output == "json":
-        print(documents.text(documents.run(result)))
+        print(documents.text(result.document()))
     elif options.output == "junit":
         print(junit_of(options, result))
     else:
@@ -189,9 +189,9 @@ def show(options: Options, result: Report) -> None:
 def junit_of(options: Options, result: Report) -> str:
     """One test for each run, or, with `--expect`, one for all of them."""
     if options.expect:
-        cases = [junit.unexpected(result.sum.unexpected)]
+        cases = [case_of_expectation(result.sum.unexpected)]
     else:
-        cases = [junit.of_run(row, f"seed {row.seed}") for row in result.sum.runs]
+        cases = [case_of(row, f"seed {row.seed}") for row in result.sum.runs]
     return junit.text("ddlsim run", result.scenario, cases)
 
 

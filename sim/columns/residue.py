@@ -12,10 +12,6 @@ an instant to the next one, and to those that began then. That is at most three 
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
-from scipy.sparse.csgraph import (  # type: ignore[import-untyped]  # scipy ships no types
-    connected_components,
-)
 
 from sim.columns.certificate import FOREVER, Order, back_in_time
 from sim.columns.edges import RW, Edges
@@ -78,8 +74,14 @@ def pack(source: Array, target: Array) -> Array:
 def labels_of(nodes: int, packed: Array) -> Array:
     """The strongly connected component of each node; `packed` edges are sorted in place.
 
-    Edges that stand twice are taken once: with them scipy's search need not end.
+    Edges that stand twice are taken once: with them scipy's search need not end. Only a history
+    that the certificate has not shown to be valid comes here, so only it pays for scipy's import.
     """
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
+    from scipy.sparse.csgraph import (  # type: ignore[import-untyped]  # scipy ships no types
+        connected_components,
+    )
+
     packed.sort()
     if len(packed):
         packed = packed[np.append(True, packed[1:] != packed[:-1])]

@@ -12,9 +12,9 @@ from typing import Any
 
 from analysis.verification import verification
 from sim.checkers.outcome import Outcome
-from sim.cli import check_foreign, documents, junit, view, view_compat, view_verify
+from sim.cli import documents, junit, view, view_compat, view_verify
 from sim.cli.check_foreign import Foreign
-from sim.cli.report import Report
+from sim.cli.report import Report, case_of
 from sim.cli.words import console
 from sim.foreign.witness import judge_log
 from sim.foreign.witness_records import Log, load, parse
@@ -125,7 +125,7 @@ def witness(name: str) -> str:
 
 def _witness(file: str, log: Log) -> str:
     judged = Foreign(file, "witness", report(judge_log(log)))
-    return printed(lambda: check_foreign.show(judged, console()))
+    return printed(lambda: judged.show(console()))
 
 
 def doubtful() -> str:
@@ -137,7 +137,7 @@ def doubtful() -> str:
 def cases() -> str:
     report = troubled()
     return junit.text(
-        "ddlsim run", "smoke", [junit.of_run(r, f"seed {r.seed}") for r in report.sum.runs]
+        "ddlsim run", "smoke", [case_of(r, f"seed {r.seed}") for r in report.sum.runs]
     )
 
 
@@ -148,7 +148,7 @@ STORIES: dict[str, Callable[[], str]] = {
     "run_troubled.txt": lambda: text(troubled()),
     "run_vacuous.txt": lambda: text(vacuous()),
     "run_large.txt": lambda: text(large()),
-    "run_violated.json": lambda: documents.text(documents.run(violated())) + "\n",
+    "run_violated.json": lambda: documents.text(violated().document()) + "\n",
     "run_troubled.xml": lambda: cases() + "\n",
     "compat.txt": linted,
     "verify.txt": verified,

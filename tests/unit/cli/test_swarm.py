@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sim.cli.documents import run as document_of
 from sim.model.probes import never_reached
 from tests.unit.cli.command import ddlsim, tiny
 from tests.unit.cli.results import a_report, a_row
@@ -95,6 +94,6 @@ def test_a_probe_that_one_seed_has_reached_is_not_told() -> None:
     report = a_report(
         a_row(1, reached={"lock-wait": 0, "lock-retry": 0}), a_row(2, reached={"lock-wait": 3})
     )
-    told = document_of(report)["never_reached"]
+    told = report.document()["never_reached"]
     assert "lock-wait" not in told
     assert "lock-retry" in told

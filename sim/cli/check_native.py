@@ -1,0 +1,134 @@
+"""`ddlsim check` of histories of this program: judged again, as JSON, as JUnit, as text."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from analysis import aggregate
+from sim.checkers import names
+from sim.checkers.base import Violation
+from sim.checkers.outcome import Outcome
+from sim.cli import view, words
+from sim.cli.arguments import Options
+from sim.cli.documents import fields
+from sim.cli.junit import TestCase
+from sim.cli.report import case_of
+from sim.history import codec
+from sim.world import findings
+from sim.world.campaign import RunRow, row_of
+from sim.world.expectation import sum_of
+
+VALID = {Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
+"""Any other outcome leaves a history valid."""
+MODELS = {
+    "G0": "read-uncommitted",
+    "G1a": "read-committed",
+    "G1b": "read-committed",
+    "G1c": "read-committed",
+    "G-single": "snapshot-isolation",
+    "G-nonadjacent": "snapshot-isolation",
+    "G2-item": "repeatable-read",
+    "G2-predicate": "serializable",
+}
+"""The weakest model that each anomaly rules out (Adya); with real time, only its strict form."""
+TIMED = {"-realtime": "strict-serializable", "-process": "strong-session-serializable"}
+"""What an anomaly rules out that closes only in real time, or by the order of one client."""
+
+
+class Native(NamedTuple):
+    """A history of this program and what became of it; `reaches` is what its scenario asks for."""
+
+    file: str
+    row: RunRow
+    reaches: tuple[str, ...]
+    strict: bool
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the run ended, as it is judged now."""
+        return self.row.outcome
+
+    def document(self) -> dict[str, Any]:
+        """One element of `files` in the shape `check` of the interface."""
+        row = self.row
+        broken = [
+            (place, each) for place, each in enumerate(row.violations) if each.status == "violation"
+        ]
+        return {
+            "file": self.file,
+            "input": "native",
+            **fields(row, ("scenario", "seed", "fingerprint", "outcome")),
+            "valid": VALID.get(row.outcome, True),
+            "model": "strict" if self.strict else "relaxed",
+            "anomalies": [_anomaly(each, row.arguments.get(place)) for place, each in broken],
+            **fields(row, ("violations",)),
+            "not": ruled_out(each for _, each in broken),
+        }
+
+    def case(self) -> TestCase:
+        """The file as a test."""
+        return case_of(self.row, self.file)
+
+    def show(self, to: Console) -> None:
+        """The verdict, and which run it was."""
+        row = self.row
+        design = row.strategy if row.mutant is None else f"{row.strategy} + {row.mutant}"
+        what = f"{row.scenario}, seed {row.seed}, design {design}, fingerprint {row.fingerprint}"
+        words.verdict(row.outcome, self.file, to)
+        words.say(what, to, indent=words.INDENT)
+
+
+def judge(options: Options, file: str) -> Native:
+    """One file, whatever its scenario says must be reached."""
+    history = codec.load(file)
+    row = row_of(
+        history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
+    )
+    return Native(file, row, history.header.reaches, options.strict or history.header.strict)
+
+
+def together(judged: Sequence[Native]) -> list[Native]:
+    """The same, but a probe counts as reached when any history of its scenario has reached it."""
+    found = list(judged)
+    for scenario in dict.fromkeys(one.row.scenario for one in judged):
+        runs = [(at, one) for at, one in enumerate(judged) if one.row.scenario == scenario]
+        total = sum_of([one.row for _, one in runs], reaches=runs[0][1].reaches, expect="ok")
+        for (at, one), row in zip(runs, total.runs, strict=True):
+            found[at] = one._replace(row=row)
+    return found
+
+
+def show_found(judged: Sequence[Native], to: Console) -> None:
+    """What was found in all of them, each thing once."""
+    rows = [one.row for one in judged]
+    view.findings(aggregate.found(rows), rows, to)
+    view.troubles(rows, to)
+
+
+def _anomaly(found: Violation, argument: str | None) -> dict[str, Any]:
+    steps = [
+        {"from": step.source, "to": step.target, "edge": step.edge, "because": step.because}
+        for step in found.steps
+    ]
+    named = [step.source for step in found.steps if step.kind == "T"]
+    seen = [getattr(event, "tx", None) for event in found.witness]
+    named = named or [tx for tx in seen if tx is not None]
+    explanation = found.summary if argument is None else f"{found.summary}\n{argument}"
+    return {
+        "type": found.kind,
+        "txns": list(dict.fromkeys(named)),
+        "steps": steps,
+        "explanation": explanation,
+    }
+
+
+def ruled_out(broken: Iterable[Violation]) -> list[str]:
+    """The weakest models that a history cannot have, by the names of its anomalies."""
+    models: dict[str, None] = {}
+    for found in broken:
+        name = names.plain(found.kind)
+        timed = next((model for form, model in TIMED.items() if found.kind.endswith(form)), None)
+        if name in MODELS:
+            models[timed or MODELS[name]] = None
+    return sorted(models)
