@@ -1,13 +1,14 @@
 """What is wrong with a scenario, in one line: file, line, key and remedy."""
 
+import operator
 import re
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from difflib import get_close_matches
-from types import UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final
 
 import msgspec
+from msgspec import inspect
 
 from sim.world.positions import Path, Positions, show_path
 
@@ -90,70 +91,149 @@ def unknown_key(name: str, known: Iterable[str]) -> str:
     return f"unknown key; {near(name, choices)}"
 
 
-_WORDS: Final = {
-    "int": "an integer",
-    "float": "a number",
-    "str": "a string",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-    "datetime": "a date and time",
-    "date": "a date",
-    "time": "a time",
-}
-_NULL_OF: Final = re.compile(r" \| null|null \| ")
-_PATH: Final = re.compile(r" - at `\$((?:\.[A-Za-z0-9_]+|\[\d+\]|\[\.\.\.\])*)`$")
-_STEP: Final = re.compile(r"\.([A-Za-z0-9_]+)|\[(\d+)\]")
-
-
 def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:
     """Data as a record of this kind; what does not fit is told with its path below `prefix`."""
-    if is_dataclass(kind):
-        known = fields_of(kind)
-        for name in data:
-            if name not in known:
-                raise origin.error((*prefix, name), unknown_key(name, known))
     try:
-        return msgspec.convert(data, kind)
+        made = msgspec.convert(data, kind)
+        if not is_dataclass(kind) or data.keys() <= {*fields_of(kind)}:
+            return made  # msgspec passes over a key that a dataclass does not have
+        said = ""
     except msgspec.ValidationError as error:
-        raise _told(prefix, str(error), kind, data, origin) from None
+        said = str(error)
+    raise origin.field_error(*(misfit(data, inspect.type_info(kind), prefix) or (prefix, said)))
 
 
-def _split(message: str) -> tuple[Path, str]:
-    match = _PATH.search(message)
-    if match is None:
-        return (), message
-    steps = _STEP.findall(match.group(1))
-    path = tuple(int(index) if index else name for name, index in steps)
-    return path, message[: match.start()]
+def fields_of(kind: Any) -> list[str]:
+    """The keys of a record as a file writes them."""
+    record = inspect.type_info(kind)
+    assert isinstance(record, inspect.StructType | inspect.DataclassType), kind
+    return [field.encode_name for field in record.fields]
 
 
-def _told(prefix: Path, message: str, kind: Any, data: Any, origin: Origin) -> ScenarioError:
-    """msgspec's words in ours."""
-    path, what = _split(message)
-    full, value = prefix + path, _at(data, path)
-    if found := re.fullmatch(r"Object contains unknown field `(.*)`", what):
-        name = found.group(1)
-        return origin.error((*full, name), unknown_key(name, _keys(kind, path, value)))
-    if found := re.fullmatch(r"Object missing required field `(.*)`", what):
-        return origin.error(full, f"{found.group(1)} is missing")
-    if found := re.fullmatch(r"Invalid value '(.*)'", what):
-        return origin.error(full, f"unknown {full[-1]} {found.group(1)!r}; {_tags(kind, path)}")
-    if found := re.fullmatch(r"Invalid enum value (.*)", what):
-        return origin.error(full, f"unknown value {found.group(1)}; {_choices(kind, path)}")
-    if found := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
-        return origin.error(full, f"expected {_words(found.group(1))}, not {_shown(value, full)}")
-    if found := re.fullmatch(r"Expected `(.*)` (<=|>=|<|>) (\S+)", what):
-        bound = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
-        limit = found.group(3).removesuffix(".0")
-        return origin.error(full, f"must be {bound[found.group(2)]} {limit}, not {_shown(value)}")
-    if found := re.fullmatch(r"Expected `array` of length (\d+)(?:, got .*)?", what):
-        return origin.error(full, f"expected {found.group(1)} entries, not {len(value)}")
-    if re.fullmatch(r"Expected `(.*)` of length >= 1", what):
-        return origin.error(full, "must not be empty")
-    if re.fullmatch(r"Expected `str` matching regex .*", what):
-        return origin.error(full, f"{value!r} is no name; take letters, digits, _ and -")
-    return origin.field_error(full, what)
+# --- where data does not fit a type --------------------------------------------------------------
+
+Misfit = tuple[Path, str]
+_Table = inspect.StructType | inspect.DataclassType
+_LIKE: Final[tuple[tuple[type[inspect.Type], type, str], ...]] = (
+    (inspect.BoolType, bool, "true or false"),
+    (inspect.IntType, int, "an integer"),
+    (inspect.FloatType, float, "a number"),
+    (inspect.FloatType, int, ""),
+    (inspect.StrType, str, "a string"),
+    (inspect.ListType, list, "a list"),
+    (inspect.VarTupleType, list, "a list"),
+    (inspect.TupleType, list, "a list"),
+    (inspect.DictType, dict, "a table"),
+    (inspect.StructType, dict, "a table"),
+    (inspect.DataclassType, dict, "a table"),
+    (inspect.NoneType, type(None), ""),
+    (inspect.AnyType, object, "anything"),
+)
+"""The types of fields, what TOML and JSON give for them, and their names in sentences."""
+
+
+def misfit(value: Any, kind: inspect.Type, path: Path) -> Misfit | None:
+    """The first place at or below a path where a value does not fit a type, and what is wrong."""
+    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    like = [one for one in kinds if _is_like(value, one)]
+    if not like:
+        said = dict.fromkeys(filter(None, map(_said, kinds)))
+        return path, f"expected {' or '.join(said)}, not {_shown(value, path)}"
+    if any(isinstance(one, inspect.AnyType) for one in like):
+        return None
+    if isinstance(value, dict):
+        return _in_table(value, like, path)
+    if isinstance(value, list):
+        return _in_list(value, like[0], path)
+    what = _bound(value, like[0])
+    return None if what is None else (path, what)
+
+
+def _is_like(value: Any, kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.LiteralType):
+        return type(value) in map(type, kind.values)
+    return any(
+        isinstance(kind, each) and (type(value) is python or python is object)
+        for each, python, _ in _LIKE
+    )
+
+
+def _said(kind: inspect.Type) -> str:
+    if isinstance(kind, inspect.LiteralType):
+        return " or ".join(map(repr, kind.values))
+    return next((said for each, _, said in _LIKE if isinstance(kind, each)), "")
+
+
+def _in_table(value: dict[str, Any], kinds: list[inspect.Type], path: Path) -> Misfit | None:
+    kind = kinds[0]
+    if isinstance(kind, inspect.DictType):
+        inner = (misfit(each, kind.value_type, (*path, key)) for key, each in value.items())
+        return next(filter(None, inner), None)
+    tables = [one for one in kinds if isinstance(one, _Table)]
+    tag = getattr(kind, "tag_field", None)
+    if tag is not None:
+        if tag not in value:
+            return path, f"{tag} is missing"
+        known = {one.tag: one for one in tables if isinstance(one, inspect.StructType)}
+        if value[tag] not in known:
+            names = ", ".join(sorted(map(str, known)))
+            return (*path, tag), f"unknown {tag} {value[tag]!r}; known: {names}"
+        tables = [known[value[tag]]]
+    return _in_record(value, tables[0], path, tag)
+
+
+def _in_record(value: dict[str, Any], kind: _Table, path: Path, tag: str | None) -> Misfit | None:
+    fields = {field.encode_name: field for field in kind.fields}
+    for key, each in value.items():
+        if key == tag:
+            continue
+        if key not in fields:
+            known = [*fields, *([tag] if tag else [])]
+            return (*path, key), unknown_key(key, known)
+        if found := misfit(each, fields[key].type, (*path, key)):
+            return found
+    for name, field in fields.items():
+        if field.required and name not in value:
+            return path, f"{name} is missing"
+    try:
+        msgspec.convert(value, kind.cls)
+    except msgspec.ValidationError as error:  # of the record's own __post_init__
+        return path, str(error.__cause__)
+    return None
+
+
+def _in_list(value: list[Any], kind: inspect.Type, path: Path) -> Misfit | None:
+    assert isinstance(kind, inspect.ListType | inspect.VarTupleType | inspect.TupleType), kind
+    if isinstance(kind, inspect.TupleType):
+        if len(value) != len(kind.item_types):
+            return path, f"expected {len(kind.item_types)} entries, not {len(value)}"
+        kinds = kind.item_types
+    else:
+        if len(value) < (kind.min_length or 0):
+            return path, "must not be empty"
+        kinds = (kind.item_type,) * len(value)
+    inner = (misfit(each, kinds[at], (*path, at)) for at, each in enumerate(value))
+    return next(filter(None, inner), None)
+
+
+def _bound(value: Any, kind: inspect.Type) -> str | None:
+    """What is wrong with a number, a text or a word of a type that is otherwise right."""
+    if isinstance(kind, inspect.LiteralType) and value not in kind.values:
+        return f"unknown value {value!r}; known: {', '.join(map(str, kind.values))}"
+    if isinstance(kind, inspect.StrType):
+        if len(value) < (kind.min_length or 0):
+            return "must not be empty"
+        if kind.pattern is not None and not re.search(kind.pattern, value):
+            return f"{value!r} is no name; take letters, digits, _ and -"
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        bounds = (
+            (kind.ge, operator.ge, "at least"), (kind.gt, operator.gt, "more than"),
+            (kind.le, operator.le, "at most"), (kind.lt, operator.lt, "less than"),
+        )  # fmt: skip
+        for limit, holds, said in bounds:
+            if limit is not None and not holds(value, limit):
+                return f"must be {said} {limit:.15g}, not {_shown(value)}"
+    return None
 
 
 def _shown(value: Any, path: Path = ()) -> str:
@@ -169,75 +249,3 @@ def _shown(value: Any, path: Path = ()) -> str:
     if isinstance(value, dict):
         return "a table"
     return "a list" if isinstance(value, list) else str(value)
-
-
-def _words(kinds: str) -> str:
-    return " or ".join(_WORDS.get(kind, kind) for kind in _NULL_OF.sub("", kinds).split(" | "))
-
-
-def _at(data: Any, path: Path) -> Any:
-    for part in path:
-        data = data[part]
-    return data
-
-
-# --- what a record's type says: its keys, tags and choices ----------------------------------------
-
-
-def _type_at(kind: Any, path: Path) -> list[Any]:
-    """The types that a path below this type may have."""
-    kinds = _parts(kind)
-    for part in path:
-        inner = []
-        for each in kinds:
-            if isinstance(part, int):
-                inner += [arg for arg in get_args(each)[:1] if get_origin(each) in (list, tuple)]
-            elif hints := fields_of(each):
-                inner += [hints[part]] if part in hints else []
-        kinds = [one for each in inner for one in _parts(each)]
-    return kinds
-
-
-def _parts(kind: Any) -> list[Any]:
-    """The members of a union, without what annotates them."""
-    if get_origin(kind) is Annotated:
-        return _parts(get_args(kind)[0])
-    if get_origin(kind) in (Union, UnionType):
-        return [part for each in get_args(kind) for part in _parts(each)]
-    return [kind]
-
-
-def fields_of(kind: Any) -> dict[str, Any]:
-    """The keys of a record as a file writes them, with their types."""
-    if not isinstance(kind, type):
-        return {}
-    hints = get_type_hints(kind, include_extras=True)
-    if issubclass(kind, msgspec.Struct):
-        written = {field.encode_name: hints[field.name] for field in msgspec.structs.fields(kind)}
-        tag = kind.__struct_config__.tag_field
-        return {**written, tag: str} if tag else written
-    if is_dataclass(kind):
-        return {field.name: hints[field.name] for field in fields(kind)}
-    return {}
-
-
-def _keys(kind: Any, path: Path, value: Any) -> list[str]:
-    """The keys that the table at a path may have; where it has a tag, those of its own record."""
-    kinds = [each for each in _type_at(kind, path) if fields_of(each)]
-    own = [each for each in kinds if (tag := _tag_of(each)) and value.get(tag[0]) == tag[1]]
-    return [key for each in own or kinds for key in fields_of(each)]
-
-
-def _tag_of(kind: Any) -> tuple[str, Any] | None:
-    config = getattr(kind, "__struct_config__", None)
-    return (config.tag_field, config.tag) if config is not None and config.tag_field else None
-
-
-def _tags(kind: Any, path: Path) -> str:
-    tags = [_tag_of(each) for each in _type_at(kind, path[:-1])]
-    return f"known: {', '.join(sorted(tag[1] for tag in tags if tag))}"
-
-
-def _choices(kind: Any, path: Path) -> str:
-    choices = [str(arg) for each in _type_at(kind, path) for arg in get_args(each)]
-    return f"known: {', '.join(choices)}"

@@ -90,7 +90,7 @@ SLIPS = {
     ),
     "sample kind": (
         {"h": 'h = { path = "a", values = [1] }\n[sample]\nkind = "dice"\ncells = 4'},
-        r"s\.toml:\d+: sample\.kind: unknown value 'dice'; known: sobol, latin_hypercube",
+        r"s\.toml:\d+: sample\.kind: unknown value 'dice'; known: latin_hypercube, sobol",
     ),
     "budget": (
         {"h": 'h = { path = "a", values = [1] }\n[budget]\ntime_s = 0'},
