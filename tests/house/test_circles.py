@@ -1,0 +1,105 @@
+"""No modules import each other in a circle, also not for types alone or within a function."""
+
+import ast
+from pathlib import Path
+
+import networkx as nx
+
+from tests.house.tree import ROOT, parsed, plant
+
+TREES = ("sim", "analysis")
+KNOWN: frozenset[frozenset[str]] = frozenset(
+    {
+        frozenset({"sim.foreign.register_findings", "sim.foreign.registers"}),
+        frozenset({"sim.foreign.groups", "sim.foreign.list_findings", "sim.foreign.lists"}),
+        frozenset(
+            {
+                "sim.foreign.columns_report",
+                "sim.foreign.inputs",
+                "sim.foreign.jepsen_report",
+                "sim.foreign.witness_report",
+            }
+        ),
+        frozenset({"sim.checkers.base", "sim.checkers.findings"}),
+        frozenset({"sim.world.cluster", "sim.world.failures"}),
+        frozenset(
+            {
+                "sim.world.checks",
+                "sim.world.faults",
+                "sim.world.findings",
+                "sim.world.migrations",
+                "sim.world.scenario",
+                "sim.world.scripted",
+                "sim.world.shipped",
+                "sim.world.step_expect",
+                "sim.world.steps",
+                "sim.world.worlds",
+            }
+        ),
+    }
+)
+"""Circles that are still there. The list only shrinks: one that is mended is deleted here."""
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Every module of the product by its name; a package stands for its `__init__`."""
+    found: dict[str, Path] = {}
+    for tree in TREES:
+        for path in sorted((root / tree).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(name: str, path: Path, known: dict[str, Path]) -> set[str]:
+    """What a module imports of the product, anywhere in its text."""
+    wanted: set[str] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            wanted |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+            up = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1])
+            home = ".".join(part for part in (up if node.level else "", node.module or "") if part)
+            for alias in node.names:
+                inner = f"{home}.{alias.name}"
+                wanted.add(inner if inner in known else home)
+    return (wanted & known.keys()) - {name}
+
+
+def circles(root: Path) -> frozenset[frozenset[str]]:
+    """The sets of modules each of which imports, by some way, all others of its set."""
+    known = modules(root)
+    graph = nx.DiGraph(
+        (name, other) for name, path in known.items() for other in imported(name, path, known)
+    )
+    found = nx.strongly_connected_components(graph)
+    return frozenset(frozenset(circle) for circle in found if len(circle) > 1)
+
+
+def test_circles_of_the_product_are_the_known_ones() -> None:
+    """Neither a new one, nor an entry of the list for one that is gone or has become smaller."""
+    assert circles(ROOT) == KNOWN
+
+
+def test_circles_finds_imports_for_types_within_functions_and_relative_ones(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "sim/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sim.b import B",
+        "sim/b.py": "def late():\n    import sim.c",
+        "sim/c.py": "from sim import a",
+        "sim/straight.py": "import sim.a\nfrom sim.b import B",
+        "analysis/room/__init__.py": "from .one import x",
+        "analysis/room/one.py": "from . import two",
+        "analysis/room/two.py": "from analysis.room import x",
+    }
+    assert circles(plant(tmp_path, files)) == {
+        frozenset({"sim.a", "sim.b", "sim.c"}),
+        frozenset({"analysis.room", "analysis.room.one", "analysis.room.two"}),
+    }
+
+
+def test_circles_is_empty_where_imports_only_go_down(tmp_path: Path) -> None:
+    files = {"sim/a.py": "import sim.b", "sim/b.py": "import sim.c", "sim/c.py": "import ast"}
+    assert circles(plant(tmp_path, files)) == frozenset()
