@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from analysis import figure, intervals, tuned
@@ -18,7 +17,7 @@ from analysis.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, rea
 from analysis.drawing import styled, svg_text
 from analysis.tune.words import number as brief
 from analysis.tune.words import told
-from sim.escape import escaped
+from sim import pages
 from sim.files import write_text
 from sim.world.overrides import repeat_options
 
@@ -75,24 +74,13 @@ def write(directory: Path, target: Path) -> None:
 
 def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None = None) -> str:
     """The page as text: of a sweep, of what tune found, or of both."""
-    environment = Environment(
-        loader=PackageLoader("analysis", "templates"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_visible,
-    )
+    environment = pages.environment("analysis")
     environment.globals |= {"number": _plain, "percent": _percent, "told": told, "brief": brief}
     about = {} if cells is None else _about(cells, directory)
     title = "What ddlsim tune recommends" if advice else about["title"]
     return environment.get_template(TEMPLATE).render(
         {**about, "title": title, "tuned": advice, "tuned_figure": _tuned_figure(advice)}
     )
-
-
-def _visible(value: Any) -> Any:
-    """What a template puts onto the page; texts without characters that act and are not seen."""
-    return escaped(value) if type(value) is str else value
 
 
 def _about(cells: Cells, directory: Path) -> dict[str, Any]:

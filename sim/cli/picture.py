@@ -71,7 +71,7 @@ class _Picture:
             '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" '
             'markerHeight="8" orient="auto"><path d="M0 0L10 5L0 10z"/></marker></defs>'
         )
-        page = f'<rect width="{WIDTH}" height="{height:g}" fill="#fff"/>'
+        page = f'<rect class="page" width="{WIDTH}" height="{height:g}" fill="#fff"/>'
         style = f"<title>{markup(title)}</title><style>{STYLE}</style>"
         return "\n".join([head, style, marker, page, *self._parts, "</svg>"]) + "\n"
 

@@ -1,16 +1,15 @@
-"""What happened when, as a picture: clients with their transactions, nodes with their faults.
+"""What happened when, placed on a picture: the transactions of clients, the faults of nodes.
 
 What takes part in an argument is dark and named, all else pale; a vertical line is an
 activation by an exact clock. It opens on the argument's stretch of time. At most `MOST` bars are
-drawn, those nearest to it; how many were left out is said.
+drawn, those nearest to it; how many were left out is said. `templates/timeline.html.j2` draws it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sim.checkers.argument import Argument, update_of
 from sim.checkers.case import Case, Transaction
-from sim.escape import markup
 from sim.history.events import UpdateApplied
 from sim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
 from sim.units import US_PER_MS, Timestamp, physical_ms
@@ -19,6 +18,7 @@ MOST: Final = 2_000
 LEFT: Final = 150
 WIDTH: Final = 850
 """The room for time, right of the names of lanes."""
+RIGHT: Final = LEFT + WIDTH
 LANE: Final = 22
 ROW: Final = 14
 """A row of labels above the bars of a lane."""
@@ -45,15 +45,62 @@ class Window(NamedTuple):
     until_us: int
 
     def x(self, at_us: float) -> float:
-        """Where an instant is drawn."""
-        return LEFT + (at_us - self.from_us) / (self.until_us - self.from_us) * WIDTH
+        """Where an instant is drawn, at an edge where it lies outside."""
+        place = LEFT + (at_us - self.from_us) / (self.until_us - self.from_us) * WIDTH
+        return round(min(max(place, LEFT), RIGHT), 1)
+
+    def mark(self, look: str, ends: tuple[int, int], text: str, top: int, bottom: int) -> "Mark":
+        """Something between two instants, in its place."""
+        hidden = ends[1] < self.from_us or ends[0] > self.until_us
+        x = self.x(ends[0])
+        width = round(max(self.x(ends[1]) - x, 2), 1)
+        return Mark(look, *ends, text, x, width, top, bottom, hidden)
+
+
+class Mark(NamedTuple):
+    """A bar, a line or a label; `hidden` where it lies outside of the window."""
+
+    look: str
+    from_us: int
+    until_us: int
+    text: str
+    x: float
+    width: float
+    top: int
+    bottom: int
+    hidden: bool
+
+
+class Lane(NamedTuple):
+    """A client or a node, from `top` to `bottom`."""
+
+    name: str
+    top: int
+    bottom: int
+
+
+class Tick(NamedTuple):
+    """An instant along the top."""
+
+    x: float
+    text: str
 
 
 class Timeline(NamedTuple):
     """The picture, and how many bars it has not."""
 
-    svg: str
+    window: Window
+    end_us: int
+    bottom: int
+    lanes: list[Lane]
+    ticks: list[Tick]
+    activations: list[Mark]
+    bars: list[Mark]
+    applied: list[Mark]
+    labels: list[Mark]
     left_out: int
+    left: int = LEFT
+    right: int = RIGHT
 
 
 def timeline(case: Case, argument: Argument) -> Timeline:
@@ -63,10 +110,25 @@ def timeline(case: Case, argument: Argument) -> Timeline:
     bars = [*_transactions(case, dark), *_ddls(case, dark)]
     middle = (window.from_us + window.until_us) / 2
     bars.sort(key=lambda bar: (not bar.label, abs((bar.from_us + bar.until_us) / 2 - middle)))
-    kept = bars[:MOST]
-    lanes = _lanes(case, kept)
-    drawn = _drawn(case, [*kept, *_faults(case)], lanes, window, argument)
-    return Timeline(drawn, len(bars) - len(kept))
+    kept = [*bars[:MOST], *_faults(case)]
+    kept.sort(key=lambda bar: (bar.look == "dark", bar.from_us))
+    rows = _rows(kept, window)
+    lanes = _placed(_lanes(case, bars[:MOST]), rows)
+    bottoms = {lane.name: lane.bottom for lane in lanes}
+    bottom = lanes[-1].bottom if lanes else AXIS
+    lines, names = _activations(case, window, dark, bottom)
+    return Timeline(
+        window,
+        max(case.history.end_us, 1),
+        bottom,
+        [lane._replace(name=_clipped(lane.name)) for lane in lanes],
+        _ticks(window),
+        lines,
+        [_drawn(bar, window, bottoms[bar.lane]) for bar in kept],
+        _applied(case, window, bottoms),
+        [*names, *(_label(bar, window, bottoms[bar.lane], row) for bar, row in rows.items())],
+        len(bars) - min(len(bars), MOST),
+    )
 
 
 def window_of(case: Case, argument: Argument) -> Window:
@@ -158,36 +220,20 @@ def _lanes(case: Case, bars: Sequence[Bar]) -> list[str]:
     return list(dict.fromkeys([*clients, *nodes]))
 
 
-# --- the drawing ---------------------------------------------------------------------------------
+# --- where it stands -----------------------------------------------------------------------------
 
 
-def _drawn(
-    case: Case, bars: Sequence[Bar], lanes: Sequence[str], window: Window, argument: Argument
-) -> str:
-    rows = _rows(bars, window)
-    tops: dict[str, int] = {}
-    y = AXIS
-    parts: list[str] = []
-    for lane in lanes:
-        height = LANE + ROW * (1 + max((rows[bar] for bar in rows if bar.lane == lane), default=-1))
-        shade = "even" if len(tops) % 2 else "odd"
-        parts.append(
-            f'<rect class="{shade}" x="0" y="{y}" width="{LEFT + WIDTH}" height="{height}"/>'
-        )
-        parts.append(f'<text x="6" y="{y + height - 7}">{markup(_clipped(lane))}</text>')
-        y += height
-        tops[lane] = y
-    parts.append(f'<g id="ticks">{"".join(_ticks(window, y))}</g>')
-    parts += _activations(case, window, argument, y)
-    for bar in sorted(bars, key=lambda one: (one.look == "dark", one.from_us)):
-        parts += _bar(bar, window, tops[bar.lane], rows.get(bar))
-    parts += _applied(case, window, tops)
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" id="timeline" viewBox="0 0 {LEFT + WIDTH + 10} '
-        f'{y + 6}" data-lo="{window.from_us}" data-hi="{window.until_us}" data-left="{LEFT}" '
-        f'data-width="{WIDTH}" data-bottom="{y}" data-end="{max(case.history.end_us, 1)}">'
-    )
-    return "\n".join([head, *parts, "</svg>"])
+def _placed(names: Sequence[str], rows: Mapping[Bar, int]) -> list[Lane]:
+    """The lanes below each other, each with room for the rows of its labels."""
+    most: dict[str, int] = {}
+    for bar, row in rows.items():
+        most[bar.lane] = max(most.get(bar.lane, 0), row + 1)
+    lanes: list[Lane] = []
+    top = AXIS
+    for name in names:
+        lanes.append(Lane(name, top, top + LANE + ROW * most.get(name, 0)))
+        top = lanes[-1].bottom
+    return lanes
 
 
 def _rows(bars: Sequence[Bar], window: Window) -> dict[Bar, int]:
@@ -208,83 +254,62 @@ def _rows(bars: Sequence[Bar], window: Window) -> dict[Bar, int]:
 
 def _label_x(bar: Bar, window: Window) -> float:
     """Where a label begins: with its bar, but within the picture."""
-    room = LEFT + WIDTH - len(bar.label) * CHARACTER
-    return min(max(window.x(bar.from_us), LEFT), room)
+    return round(min(window.x(bar.from_us), RIGHT - len(bar.label) * CHARACTER), 1)
 
 
-def _bar(bar: Bar, window: Window, bottom: int, row: int | None) -> list[str]:
-    shown = bar.until_us >= window.from_us and bar.from_us <= window.until_us
-    low = min(max(window.x(bar.from_us), LEFT), LEFT + WIDTH)
-    high = min(max(window.x(bar.until_us), LEFT), LEFT + WIDTH)
-    hidden = "" if shown else ' visibility="hidden"'
-    ends = f'data-a="{bar.from_us}" data-b="{bar.until_us}"'
-    place = f'x="{low:.1f}" y="{bottom - 17}" width="{max(high - low, 2):.1f}" height="12"'
-    title = f"<title>{markup(bar.title)}</title>"
-    parts = [f'<rect class="{bar.look}" {ends} {place}{hidden}>{title}</rect>']
-    if row is not None:
-        x, y = _label_x(bar, window), bottom - 21 - row * ROW
-        parts.append(
-            f'<text class="label" {ends} x="{x:.1f}" y="{y}"{hidden}>{markup(bar.label)}</text>'
-        )
-    return parts
+def _drawn(bar: Bar, window: Window, bottom: int) -> Mark:
+    return window.mark(bar.look, (bar.from_us, bar.until_us), bar.title, bottom - 17, bottom - 5)
 
 
-def _activations(case: Case, window: Window, argument: Argument, bottom: int) -> list[str]:
-    dark = {party.name for party in argument.parties}
-    parts: list[str] = []
+def _label(bar: Bar, window: Window, bottom: int, row: int) -> Mark:
+    y = bottom - 21 - row * ROW
+    mark = window.mark("label", (bar.from_us, bar.until_us), bar.label, y, y)
+    return mark._replace(x=_label_x(bar, window))
+
+
+def _activations(
+    case: Case, window: Window, dark: set[str], bottom: int
+) -> tuple[list[Mark], list[Mark]]:
+    """Lines where schemas become active, and the names of those that take part."""
+    lines: list[Mark] = []
+    names: list[Mark] = []
     taken = float(LEFT)
     for _, update in case.schemas.updates:
         if update.op is None:
             continue
         name = f"D{update.catalog_version}"
         at_us = physical_ms(Timestamp(update.activation_ts)) * US_PER_MS
-        shown = window.from_us <= at_us <= window.until_us
-        hidden = "" if shown else ' visibility="hidden"'
-        x = window.x(at_us) if shown else LEFT
         look = "active named" if name in dark else "active"
-        title = f"{name}, {case.statement(update.op)}: active from {at_us / US_PER_MS:g} ms on"
-        ends = f'data-a="{at_us}" data-b="{at_us}"'
-        parts.append(
-            f'<line class="{look}" {ends} x1="{x:.1f}" x2="{x:.1f}" y1="{AXIS - 4}" y2="{bottom}"'
-            f"{hidden}><title>{markup(title)}</title></line>"
-        )
-        if name in dark and x >= taken:
-            taken = x + (len(name) + 8) * CHARACTER if shown else taken
-            parts.append(
-                f'<text class="label" {ends} x="{x + 3:.1f}" y="{AXIS - 8}"{hidden}>'
-                f"{name} active</text>"
+        said = f"{name}, {case.statement(update.op)}: active from {at_us / US_PER_MS:g} ms on"
+        line = window.mark(look, (at_us, at_us), said, AXIS - 4, bottom)
+        lines.append(line)
+        if name in dark and line.x >= taken:
+            taken = taken if line.hidden else line.x + (len(name) + 8) * CHARACTER
+            names.append(
+                line._replace(look="label", text=f"{name} active", x=line.x + 3, bottom=AXIS - 8)
             )
-    return parts
+    return lines, names
 
 
-def _applied(case: Case, window: Window, tops: dict[str, int]) -> list[str]:
-    """When each node learned of each update."""
-    parts: list[str] = []
+def _applied(case: Case, window: Window, bottoms: Mapping[str, int]) -> list[Mark]:
+    """When each node applied each update."""
+    marks: list[Mark] = []
     for _, event in case.of(UpdateApplied)[:MOST]:
         update = case.schemas.catalog(event.catalog_version)
-        bottom = tops.get(f"node {event.node}")
+        bottom = bottoms.get(f"node {event.node}")
         if bottom is None or update is None or update.op is None:
             continue
-        shown = window.from_us <= event.at_us <= window.until_us
-        x = window.x(event.at_us) if shown else LEFT
-        title = f"D{event.catalog_version} applied at {event.at_us / US_PER_MS:g} ms"
-        hidden = "" if shown else ' visibility="hidden"'
-        parts.append(
-            f'<line class="applied" data-a="{event.at_us}" data-b="{event.at_us}" x1="{x:.1f}" '
-            f'x2="{x:.1f}" y1="{bottom - 19}" y2="{bottom - 3}"{hidden}>'
-            f"<title>{markup(title)}</title></line>"
-        )
-    return parts
+        said = f"D{event.catalog_version} applied at {event.at_us / US_PER_MS:g} ms"
+        at = (event.at_us, event.at_us)
+        marks.append(window.mark("applied", at, said, bottom - 19, bottom - 3))
+    return marks
 
 
-def _ticks(window: Window, bottom: int) -> Iterable[str]:
-    """Some instants along the top, and fine lines down from them."""
+def _ticks(window: Window) -> list[Tick]:
+    """Some instants along the top."""
     step = (window.until_us - window.from_us) / TICKS
-    for at in range(TICKS):
-        at_us = window.from_us + at * step
-        x = window.x(at_us)
-        yield f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="{bottom}"/>'
-        yield f'<text class="time" x="{x + 2:.1f}" y="11">{at_us / US_PER_MS:.1f} ms</text>'
+    instants = [window.from_us + at * step for at in range(TICKS)]
+    return [Tick(window.x(at_us), f"{at_us / US_PER_MS:.1f} ms") for at_us in instants]
 
 
 def _clipped(lane: str) -> str:

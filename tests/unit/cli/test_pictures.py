@@ -18,6 +18,7 @@ from sim.checkers.case import Case
 from sim.cli import page, picture, timeline
 from sim.history import codec
 from tests.unit.cli.command import ddlsim, tiny
+from tests.unit.cli.results import a_violation
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORST = 6.6
@@ -127,7 +128,7 @@ def test_no_words_of_a_cycle_lie_on_others(argument: Argument) -> None:
     boxes = [
         Box(left, top, left + number(rect, "width"), top + number(rect, "height"))
         for rect in root.iter(f"{SVG}rect")
-        if rect.get("class")
+        if rect.get("class") in {"t", "d"}
         for left, top in [(number(rect, "x"), number(rect, "y"))]
     ]
     assert len(boxes) == len(argument.parties)
@@ -204,6 +205,16 @@ def test_a_page_is_whole_and_stands_alone(kept: Path, name: str) -> None:
     assert len(text) < 1_000_000
 
 
+def test_a_page_is_for_phones_for_the_dark_and_for_paper(kept: Path) -> None:
+    text = drawn(kept, "tiny", "--html")
+    assert 'name="viewport" content="width=device-width' in text
+    used = set(re.findall(r"var\((--[a-z]+)\)", text))
+    light, dark = re.findall(r":root \{(.*?)\}", text, re.DOTALL)
+    assert set(re.findall(r"(--[a-z]+):", light)) == used == set(re.findall(r"(--[a-z]+):", dark))
+    assert "@media screen and (prefers-color-scheme: dark)" in text  # paper stays white
+    assert "@media print" in text
+
+
 def test_a_page_shows_the_argument_and_who_takes_part(kept: Path) -> None:
     text = drawn(kept, "cycle", "--html")
     assert "No serial order holds D2, T2 and T1." in text
@@ -211,6 +222,7 @@ def test_a_page_shows_the_argument_and_who_takes_part(kept: Path) -> None:
     reader.feed(text)
     looks = [attributes.get("class") for _, attributes in reader.tags]
     assert looks.count("dark") == 3
+    assert looks.count("bar dark") == 1  # the key
     assert looks.count("active named") == 1
     assert looks.count("applied") == 3
 
@@ -247,7 +259,9 @@ def test_no_words_of_a_timeline_lie_on_others(kept: Path, parties: int) -> None:
     case = Case(codec.load(history(kept, "busy")))
     names = list(case.transactions)[:parties]
     argument = Argument("", tuple(party_of(case, name) for name in names), (), ())
-    root = ElementTree.fromstring(timeline.timeline(case, argument).svg)
+    text = page.html(case, "", [page.Told(a_violation(), argument)], "")
+    [svg] = re.findall(r'<svg[^>]* id="timeline".*?</svg>', text, re.DOTALL)
+    root = ElementTree.fromstring(svg)
     texts = [text for text in root.iter(f"{SVG}text") if text.get("visibility") != "hidden"]
     assert {text.text for text in texts} >= set(names)
     boxes = [box_of(text) for text in texts]
