@@ -8,7 +8,6 @@ import os
 import shlex
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from types import SimpleNamespace
 from typing import Any, Final
 
 import click
@@ -17,6 +16,7 @@ from click.core import ParameterSource
 
 from sim import __version__
 from sim.cli import complete, exit_codes, values
+from sim.cli.options import Options
 from sim.cli.problems import InputError, near, note
 from sim.cli.values import Known
 from sim.columns.models import MODELS
@@ -64,10 +64,6 @@ exit codes:
 `ddlsim VERB --help` tells a verb's flags. Each has an environment variable:
 DDLSIM_SEED stands for --seed, and so on. DDLSIM_DEBUG=1 shows tracebacks.
 """
-
-
-class Options(SimpleNamespace):
-    """The values of a verb's arguments and flags, by their names."""
 
 
 def parse(words: Sequence[str]) -> tuple[str, Options]:

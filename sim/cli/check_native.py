@@ -10,9 +10,9 @@ from sim.checkers import names
 from sim.checkers.base import Violation
 from sim.checkers.outcome import Outcome
 from sim.cli import view, words
-from sim.cli.arguments import Options
 from sim.cli.documents import fields
 from sim.cli.junit import TestCase
+from sim.cli.options import Options
 from sim.cli.report import case_of
 from sim.history import codec
 from sim.world import findings

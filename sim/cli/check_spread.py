@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sim.cli.arguments import Options
 from sim.cli.check_foreign import Foreign
+from sim.cli.options import Options
 from sim.cli.problems import InputError, is_bad_input
 from sim.columns.models import DEFAULT
 from sim.foreign import inputs

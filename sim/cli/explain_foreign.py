@@ -9,8 +9,8 @@ from sim.checkers.argument import Argument, Party
 from sim.checkers.base import Step
 from sim.checkers.outcome import Outcome
 from sim.cli import documents, picture
-from sim.cli.arguments import Options
 from sim.cli.check_foreign import Foreign
+from sim.cli.options import Options
 from sim.cli.problems import InputError
 from sim.cli.words import INDENT, command, console, labelled, say
 from sim.columns.models import DEFAULT

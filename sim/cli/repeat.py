@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.cli.arguments import Options
+from sim.cli.options import Options
 from sim.history.history import Header
 from sim.world import swarm
 from sim.world.isolation import Limits

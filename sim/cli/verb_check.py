@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Union
 
 from sim.checkers.outcome import worst
 from sim.cli import check_spread, documents, junit
-from sim.cli.arguments import Options
 from sim.cli.check_foreign import MODEL_OF_OTHERS, Foreign
+from sim.cli.options import Options
 from sim.cli.problems import InputError
 from sim.columns.models import DEFAULT
 from sim.foreign import inputs

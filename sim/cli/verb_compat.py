@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sim import files
 from sim.cli import documents
-from sim.cli.arguments import Options
+from sim.cli.options import Options
 from sim.cli.problems import InputError, note
 from sim.world import abort_share, compat
 from sim.world.compat import Source

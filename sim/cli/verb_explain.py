@@ -21,8 +21,8 @@ from sim.cli import (
     view_checked,
     view_figures,
 )
-from sim.cli.arguments import Options
 from sim.cli.check_foreign import MODEL_OF_OTHERS
+from sim.cli.options import Options
 from sim.cli.problems import InputError
 from sim.cli.words import command, console, labelled, say, verdict
 from sim.files import write_text

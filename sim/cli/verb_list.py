@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sim.cli import documents
-from sim.cli.arguments import Options
+from sim.cli.options import Options
 from sim.escape import escaped
 from sim.model.clauses import CLAUSES, PAUSE_POINTS
 from sim.model.reasons import Reason

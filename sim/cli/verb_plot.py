@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sim.cli.arguments import Options
+from sim.cli.options import Options
 from sim.escape import escaped
 
 

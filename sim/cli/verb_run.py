@@ -9,7 +9,7 @@ from msgspec import structs
 from analysis import aggregate
 from sim.checkers.outcome import Outcome
 from sim.cli import arguments, documents, folder, junit, repeat
-from sim.cli.arguments import Options
+from sim.cli.options import Options
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
 from sim.cli.report import Report, case_of, case_of_expectation

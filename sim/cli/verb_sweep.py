@@ -8,10 +8,11 @@ from typing import Any
 from msgspec import structs
 
 from analysis import store, until
+from analysis import sweep as sweeps
 from analysis.chunks import Tally
-from analysis.sweep import Done, Options, Watcher, carry_out
 from analysis.sweep_file import load_sweep
-from sim.cli import arguments, documents
+from sim.cli import documents
+from sim.cli.options import Options
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
 from sim.history.history import FORMAT
@@ -21,7 +22,7 @@ KEPT = "what is done is kept; the same command with --resume goes on"
 SHOWN = 10
 
 
-class Shown(Watcher):
+class Shown(sweeps.Watcher):
     """A progress bar over everything that is to be run."""
 
     def __init__(self) -> None:
@@ -52,7 +53,7 @@ class Shown(Watcher):
         note(text)
 
 
-def execute(options: arguments.Options) -> int:
+def execute(options: Options) -> int:
     """Run what is missing, write the table, tell what it holds; 0 once it is complete."""
     for file in options.load:
         load_file(file)
@@ -62,7 +63,7 @@ def execute(options: arguments.Options) -> int:
     if options.jobs is not None and options.master not in (None, "none"):
         raise InputError("sweep: --jobs is for processes, --master for Spark; keep one of them")
     targets = [until.read_target(text) for text in options.until]
-    asked = Options(
+    asked = sweeps.Options(
         directory=options.out,
         command=command_of(options),
         master=options.master,
@@ -75,7 +76,7 @@ def execute(options: arguments.Options) -> int:
     )
     with Shown() as shown:
         further = until.further(targets, options.out, shown.note) if targets else None
-        done = carry_out(sweep, asked, shown, further)
+        done = sweeps.carry_out(sweep, asked, shown, further)
     document = document_of(options.out, done)
     if options.output == "json":
         print(documents.text(document))
@@ -84,7 +85,7 @@ def execute(options: arguments.Options) -> int:
     return 0
 
 
-def command_of(options: arguments.Options) -> str:
+def command_of(options: Options) -> str:
     """The command that gives the same rows again; where they go and what runs them is left out."""
     words = ["ddlsim", "sweep", options.file]
     if options.seeds is not None:
@@ -106,7 +107,7 @@ def _setting(text: str) -> tuple[str, str]:
 # --- what it came to ------------------------------------------------------------------------------
 
 
-def document_of(directory: str, done: Done) -> dict[str, Any]:
+def document_of(directory: str, done: sweeps.Done) -> dict[str, Any]:
     """What a sweep came to, as `--output json` prints it."""
     rows = store.read_rows(directory)
     manifest = store.load(directory)

@@ -17,7 +17,7 @@ from analysis.tune.runs import NO_MASTER, Runs
 from analysis.tune.world import World, by_name, world_of
 from sim import files
 from sim.cli import documents
-from sim.cli.arguments import Options
+from sim.cli.options import Options
 from sim.cli.problems import InputError, note
 from sim.cli.progress import Progress
 from sim.files import write_text

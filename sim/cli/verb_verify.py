@@ -4,8 +4,8 @@ from typing import Final
 
 from analysis.verification import Verification, verification
 from sim.cli import document_verify, documents, junit
-from sim.cli.arguments import Options
 from sim.cli.exit_codes import NOT_DECIDED
+from sim.cli.options import Options
 from sim.cli.problems import note
 from sim.cli.progress_suite import SuiteProgress
 from sim.registry import load_file

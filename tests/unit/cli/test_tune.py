@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sim.cli import arguments, main
+from sim.cli.options import Options
 from sim.cli.verb_tune import asked_of, command_of
 from tests.unit.cli.command import ROOT, variables_of
 
@@ -220,7 +221,7 @@ def test_the_answer_holds_its_own_command_and_the_page_shows_it(
     assert f"ddlsim {answered['provenance']['version']}" in page
 
 
-def options_of(words: list[str]) -> arguments.Options:
+def options_of(words: list[str]) -> Options:
     with variables_of({}):
         return arguments.parse(words)[1]
 
