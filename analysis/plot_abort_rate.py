@@ -11,13 +11,30 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis import closed_forms as forms
-from analysis import histogram
-from analysis.by_formula import Forms, remark, worlds
-from analysis.cells import Cell, Cells, CellsError, Estimate, Need
-from analysis.drawing import canvas, form, legend_above, line, logarithmic, note
-from analysis.figure import figure, main
-from sim.units import US_PER_MS
+from ddlsim.analysis.figures.drawing import (
+    canvas,
+    form,
+    legend_above,
+    line,
+    logarithmic,
+    note,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.by_formula import (
+    Forms,
+    remark,
+    worlds,
+)
+from ddlsim.analysis.stats import histogram
+from ddlsim.analysis.sweep.cells import (
+    Cell,
+    Cells,
+    CellsError,
+    Estimate,
+    Need,
+)
+from ddlsim.units import US_PER_MS
 
 X: Final = "gap_ms"
 SHARES: Final = {1.0: "1", 0.5: "1/2", 0.25: "1/4"}

@@ -9,13 +9,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis import closed_forms as forms
-from analysis.by_formula import remark, worlds
-from analysis.cells import Cell, Cells, Estimate, Need
-from analysis.drawing import canvas, form, legend_above, line, logarithmic, note
-from analysis.figure import figure, main
-from analysis.plot_abort_rate import changes_per_ms, length_ms
-from sim.units import US_PER_MS
+from ddlsim.analysis.figures.drawing import (
+    canvas,
+    form,
+    legend_above,
+    line,
+    logarithmic,
+    note,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.by_formula import remark, worlds
+from ddlsim.analysis.plot_abort_rate import changes_per_ms, length_ms
+from ddlsim.analysis.sweep.cells import (
+    Cell,
+    Cells,
+    Estimate,
+    Need,
+)
+from ddlsim.units import US_PER_MS
 
 X: Final = "ddl_clients"
 MS_PER_S: Final = 1_000

@@ -11,10 +11,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.by_formula import Forms, remark, wait_of, worlds
-from analysis.cells import Cell, Cells, Estimate, Need, said
-from analysis.drawing import bracket, canvas, form, legend_above, line, note
-from analysis.figure import figure, main
+from ddlsim.analysis.figures.drawing import (
+    bracket,
+    canvas,
+    form,
+    legend_above,
+    line,
+    note,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.formula.by_formula import (
+    Forms,
+    remark,
+    wait_of,
+    worlds,
+)
+from ddlsim.analysis.sweep.cells import (
+    Cell,
+    Cells,
+    Estimate,
+    Need,
+    said,
+)
 
 X: Final = "delay_duration_ms"
 TAIL: Final = 0.99

@@ -10,13 +10,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis import closed_forms as forms
-from analysis.by_formula import Forms, remark, worlds
-from analysis.cells import Cell, Cells, Estimate, Need
-from analysis.drawing import canvas, form, legend_above, line, note
-from analysis.figure import figure, main
-from analysis.intervals import mean_interval
-from sim.units import US_PER_MS
+from ddlsim.analysis.figures.drawing import (
+    canvas,
+    form,
+    legend_above,
+    line,
+    note,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.by_formula import (
+    Forms,
+    remark,
+    worlds,
+)
+from ddlsim.analysis.stats.intervals import mean_interval
+from ddlsim.analysis.sweep.cells import (
+    Cell,
+    Cells,
+    Estimate,
+    Need,
+)
+from ddlsim.units import US_PER_MS
 
 X: Final = "outage_ms"
 

@@ -10,12 +10,27 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis import closed_forms as forms
-from analysis.by_formula import Forms, remark, worlds
-from analysis.cells import Cell, Cells, Estimate, Need
-from analysis.drawing import canvas, form, legend_above, note, points
-from analysis.figure import figure, main
-from sim.units import physical_ms, timestamp
+from ddlsim.analysis.figures.drawing import (
+    canvas,
+    form,
+    legend_above,
+    note,
+    points,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.by_formula import (
+    Forms,
+    remark,
+    worlds,
+)
+from ddlsim.analysis.sweep.cells import (
+    Cell,
+    Cells,
+    Estimate,
+    Need,
+)
+from ddlsim.units import physical_ms, timestamp
 
 X: Final = "skew_ms"
 APART: Final = 0.018

@@ -9,10 +9,24 @@ a line for each.
 import sys
 from typing import Any, Final
 
-from analysis.cells import SAFETY, SAFETY_SAID, Cells, CellsError, Estimate
-from analysis.drawing import canvas, heading, key_of, logarithmic, make_room, note, point
-from analysis.figure import figure, main
-from analysis.labels import Spot, name_points
+from ddlsim.analysis.figures.drawing import (
+    canvas,
+    heading,
+    key_of,
+    logarithmic,
+    make_room,
+    note,
+    point,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.labels import Spot, name_points
+from ddlsim.analysis.sweep.cells import (
+    SAFETY,
+    SAFETY_SAID,
+    Cells,
+    CellsError,
+    Estimate,
+)
 
 CELLS_MOST: Final = 24
 WIDE: Final = 30

@@ -3,10 +3,16 @@
 import sys
 from typing import Any
 
-from analysis import run_events
-from analysis.drawing import COLOURS, LINES, canvas, legend_above, note
-from analysis.figure import figure, main
-from sim.history.history import History
+from ddlsim.analysis.figures import run_events
+from ddlsim.analysis.figures.drawing import (
+    COLOURS,
+    LINES,
+    canvas,
+    legend_above,
+    note,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.history.history import History
 
 
 @figure("run_clocks", "offsets of the clocks of a run, with the CSmax envelope", of="history")

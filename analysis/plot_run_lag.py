@@ -9,11 +9,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis import run_events
-from analysis.drawing import COLOURS, LINES, canvas, legend_above, note
-from analysis.figure import figure, main
-from analysis.plot_run_latency import bands
-from sim.history.history import History
+from ddlsim.analysis.figures import run_events
+from ddlsim.analysis.figures.drawing import (
+    COLOURS,
+    LINES,
+    canvas,
+    legend_above,
+    note,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.plot_run_latency import bands
+from ddlsim.history.history import History
 
 DD: Final = "delay_duration_ms"
 PAPER: Final = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.5}

@@ -3,10 +3,16 @@
 import sys
 from typing import Any, Final
 
-from analysis import run_events
-from analysis.drawing import COLOURS, canvas, legend_above, logarithmic, note
-from analysis.figure import figure, main
-from sim.history.history import History
+from ddlsim.analysis.figures import run_events
+from ddlsim.analysis.figures.drawing import (
+    COLOURS,
+    canvas,
+    legend_above,
+    logarithmic,
+    note,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.history.history import History
 
 LANES: Final = (
     ("data operations", ("get", "put", "delete", "insert", "replace", "update", "scan"), 0, "o"),

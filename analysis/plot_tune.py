@@ -5,10 +5,17 @@ from typing import Any, Final
 
 from matplotlib.ticker import FuncFormatter
 
-from analysis.cells import Estimate
-from analysis.drawing import bracket, canvas, heading, key_above, note, point
-from analysis.figure import figure, main
-from analysis.labels import Spot, name_points
+from ddlsim.analysis.figures.drawing import (
+    bracket,
+    canvas,
+    heading,
+    key_above,
+    note,
+    point,
+)
+from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.labels import Spot, name_points
+from ddlsim.analysis.sweep.cells import Estimate
 
 SETTING: Final = ("dd_ms", "h_ms", "cs_max_ms")
 BELOW: Final = 0.04

@@ -2,7 +2,7 @@
 
 import sys
 
-from sim.cli import main
+from ddlsim.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sim.escape import escaped
+from ddlsim.escape import escaped
 
 if TYPE_CHECKING:
     from jinja2 import Environment

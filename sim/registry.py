@@ -15,7 +15,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from sim.files import TEXT_MOST, is_special, unfit
+from ddlsim.files import (
+    TEXT_MOST,
+    is_special,
+    unfit,
+)
 
 T = TypeVar("T")
 

@@ -18,15 +18,20 @@ from typing import Final
 
 import numpy as np
 
-from analysis import closed_forms as forms
-from analysis import intervals
-from analysis.rows import Cell
-from analysis.tune.asked import Asked, coarse
-from analysis.tune.cells import Cells, Setting
-from analysis.tune.goals import RATE, Goal, HopelessError, TuneError
-from analysis.tune.judge import Judge, Judged
-from analysis.tune.runs import Figures, Runs
-from analysis.tune.search import border, least
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.stats import intervals
+from ddlsim.analysis.sweep.rows import Cell
+from ddlsim.analysis.tune.asked import Asked, coarse
+from ddlsim.analysis.tune.cells import Cells, Setting
+from ddlsim.analysis.tune.goals import (
+    RATE,
+    Goal,
+    HopelessError,
+    TuneError,
+)
+from ddlsim.analysis.tune.judge import Judge, Judged
+from ddlsim.analysis.tune.runs import Figures, Runs
+from ddlsim.analysis.tune.search import border, least
 
 RESAMPLES: Final = 60
 FACTORS: Final = (1.0, 1.5, 2.0)

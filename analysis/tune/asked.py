@@ -6,14 +6,23 @@ from typing import Final
 
 import numpy as np
 
-from analysis.formula import ddl_delay_ms, slack_ms
-from analysis.tune.cells import CLIENT_MS, Load, Setting
-from analysis.tune.goals import RATE, Goal, TuneError, read_goal
-from analysis.tune.skew import ClockBound, clock_bound
-from analysis.tune.world import World
-from analysis.wait_model import Grid, Wait
-from sim.protocol.strategy import Strategy
-from sim.strategies.base import STRATEGIES
+from ddlsim.analysis.formula.formula import ddl_delay_ms, slack_ms
+from ddlsim.analysis.formula.wait_model import Grid, Wait
+from ddlsim.analysis.tune.cells import (
+    CLIENT_MS,
+    Load,
+    Setting,
+)
+from ddlsim.analysis.tune.goals import (
+    RATE,
+    Goal,
+    TuneError,
+    read_goal,
+)
+from ddlsim.analysis.tune.skew import ClockBound, clock_bound
+from ddlsim.analysis.tune.world import World
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.strategies.base import STRATEGIES
 
 LADDER_MS: Final = (500, 250, 100, 50, 25, 10)
 """Idle intervals to choose from, those above the present one left out."""

@@ -4,13 +4,23 @@ from typing import Final
 
 import numpy as np
 
-from analysis.formula import CLOCK_MS, Line, brackets
-from analysis.tune.asked import Asked
-from analysis.tune.cells import OPERATIONS, STATEMENTS, Setting, breaking, load_ms
-from analysis.tune.goals import RATE, Goal
-from analysis.tune.runs import Figures
-from analysis.wait_model import Ends, Grid
-from sim.units import US_PER_MS
+from ddlsim.analysis.formula.formula import (
+    CLOCK_MS,
+    Line,
+    brackets,
+)
+from ddlsim.analysis.formula.wait_model import Ends, Grid
+from ddlsim.analysis.tune.asked import Asked
+from ddlsim.analysis.tune.cells import (
+    OPERATIONS,
+    STATEMENTS,
+    Setting,
+    breaking,
+    load_ms,
+)
+from ddlsim.analysis.tune.goals import RATE, Goal
+from ddlsim.analysis.tune.runs import Figures
+from ddlsim.units import US_PER_MS
 
 MEAN: Final = Goal("schema_wait_mean", 0.0)
 TAIL: Final = Goal("schema_wait_p99", 0.0)

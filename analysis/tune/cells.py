@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.rows import Cell
-from analysis.tune.world import World
-from sim.world.overrides import EMBEDDED, toml_value
-from sim.world.scenario import read
+from ddlsim.analysis.sweep.rows import Cell
+from ddlsim.analysis.tune.world import World
+from ddlsim.scenario.overrides import EMBEDDED, toml_value
+from ddlsim.scenario.scenario import read
 
 CLIENTS, LOOKS_EACH, PAUSE_MS = 60, 8, 3_000
 WRITERS, OPERATIONS = 8, 5

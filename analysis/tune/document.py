@@ -7,16 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.tune import beside
-from analysis.tune.advise import Advice
-from analysis.tune.asked import coarse
-from analysis.tune.cells import Setting
-from analysis.tune.goals import RATE, Goal
-from analysis.tune.judge import Judged
-from analysis.tune.runs import Figures
-from analysis.tune.search import front, knee
-from analysis.tune.world import by_name
-from analysis.wait_model import Ends
+from ddlsim.analysis.formula.wait_model import Ends
+from ddlsim.analysis.tune import beside
+from ddlsim.analysis.tune.advise import Advice
+from ddlsim.analysis.tune.asked import coarse
+from ddlsim.analysis.tune.cells import Setting
+from ddlsim.analysis.tune.goals import RATE, Goal
+from ddlsim.analysis.tune.judge import Judged
+from ddlsim.analysis.tune.runs import Figures
+from ddlsim.analysis.tune.search import front, knee
+from ddlsim.analysis.tune.world import by_name
 
 FORMAT: Final = 2
 WRITER: Final = "ddlsim tune"

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from sim.model.records import Record
-from sim.world.problems import near
+from ddlsim.model.records import Record
+from ddlsim.scenario.problems import near
 
 WAITS: Final = {
     "dml_wait": "operation_wait_us",
@@ -12,7 +12,7 @@ WAITS: Final = {
     "dml_latency": "dml_latency_us",
     "ddl_latency": "ddl_latency_us",
 }
-"""What a metric is of, and the histogram that holds it (analysis/rows.py)."""
+"""What a metric is of, and the histogram that holds it (analysis/sweep/rows.py)."""
 SHARES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 RATE: Final = "schema_abort_rate"
 METRICS: Final = (*(f"{of}_{how}" for of in WAITS for how in ("mean", *SHARES)), RATE)

@@ -14,14 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from analysis import intervals
-from analysis.formula import CLOCK_MS
-from analysis.tune import beside
-from analysis.tune.asked import LOOK_UPS, Asked
-from analysis.tune.cells import Setting
-from analysis.tune.goals import RATE, Goal
-from analysis.tune.runs import Figures
-from analysis.wait_model import Grid, Wait
+from ddlsim.analysis.formula.formula import CLOCK_MS
+from ddlsim.analysis.formula.wait_model import Grid, Wait
+from ddlsim.analysis.stats import intervals
+from ddlsim.analysis.tune import beside
+from ddlsim.analysis.tune.asked import LOOK_UPS, Asked
+from ddlsim.analysis.tune.cells import Setting
+from ddlsim.analysis.tune.goals import RATE, Goal
+from ddlsim.analysis.tune.runs import Figures
 
 RUNS, FORMULA = "runs", "formula"
 SEEDS_MOST: Final = 100_000

@@ -16,14 +16,28 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import intervals
-from analysis.chunks import Round, Tally, Work
-from analysis.isolation import Limits, rows_of
-from analysis.rows import Cell, Job, Row, run_job
-from analysis.tune.goals import RATE, WAITS, Goal, TuneError
-from sim import sealed
-from sim.units import US_PER_MS
-from sim.world import workers
+from ddlsim import sealed
+from ddlsim.analysis.execute.isolation import Limits, rows_of
+from ddlsim.analysis.stats import intervals
+from ddlsim.analysis.sweep.chunks import (
+    Round,
+    Tally,
+    Work,
+)
+from ddlsim.analysis.sweep.rows import (
+    Cell,
+    Job,
+    Row,
+    run_job,
+)
+from ddlsim.analysis.tune.goals import (
+    RATE,
+    WAITS,
+    Goal,
+    TuneError,
+)
+from ddlsim.units import US_PER_MS
+from ddlsim.verify import workers
 
 Array = NDArray[np.float64]
 Watch = Callable[[int], None]
@@ -96,8 +110,8 @@ class Runs:
     def _on_spark(self, cells: Sequence[Cell]) -> list[Row]:
         """The same as chunks of a sweep; their files are on a file system that all share."""
 
-        from analysis import spark, spark_fanout
-        from analysis.chunks import ChunkId
+        from ddlsim.analysis.execute import spark, spark_fanout
+        from ddlsim.analysis.sweep.chunks import ChunkId
 
         if self._spark is None:
             self._spark = self._stack.enter_context(spark.session(str(self._master)))

@@ -18,8 +18,8 @@ from typing import Final
 import numpy as np
 from scipy import stats  # type: ignore[import-untyped]  # scipy ships no types
 
-from analysis import intervals
-from analysis.tune.world import World
+from ddlsim.analysis.stats import intervals
+from ddlsim.analysis.tune.world import World
 
 INSTANTS: Final = "at equal instants"
 RANGE: Final = "range over the sample"

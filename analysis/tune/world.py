@@ -9,12 +9,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.formula import HEARTBEAT_MS, PARTS, cluster_wait
-from analysis.tune.goals import TuneError
-from analysis.wait_model import Commands, Grid, Wait
-from sim.kernel.rng import Lognormal, quantiles
-from sim.units import US_PER_MS
-from sim.world.measured import Measured
+from ddlsim.analysis.formula.formula import (
+    HEARTBEAT_MS,
+    PARTS,
+    cluster_wait,
+)
+from ddlsim.analysis.formula.wait_model import (
+    Commands,
+    Grid,
+    Wait,
+)
+from ddlsim.analysis.tune.goals import TuneError
+from ddlsim.kernel.rng import Lognormal, quantiles
+from ddlsim.scenario.measured import Measured
+from ddlsim.units import US_PER_MS
 
 Array = NDArray[np.float64]
 ASSUMED_MS: Final = Lognormal(5, 50)

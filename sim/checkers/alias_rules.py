@@ -7,11 +7,15 @@ what it stands for, whenever that is dropped.
 
 from collections.abc import Iterator
 
-from sim.checkers.base import Anomaly
-from sim.checkers.case import Case
-from sim.history.events import UpdateLogged
-from sim.model.schema import Alias
-from sim.units import Timestamp, plus_ms, show
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import UpdateLogged
+from ddlsim.model.schema import Alias
+from ddlsim.units import (
+    Timestamp,
+    plus_ms,
+    show,
+)
 
 
 def alias_rules(case: Case) -> Iterator[Anomaly]:

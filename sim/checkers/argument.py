@@ -7,13 +7,21 @@ order; for anything else whoever its witnesses name.
 from collections.abc import Iterator
 from textwrap import wrap
 
-from sim.checkers.base import Step, Violation
-from sim.checkers.case import Case, Transaction
-from sim.checkers.explain import WIDTH, describe
-from sim.checkers.statements import Answered, answered
-from sim.history.events import AnyEvent, UpdateApplied, UpdateLogged
-from sim.model.records import Record
-from sim.units import US_PER_MS, Timestamp, show
+from ddlsim.checkers.base import Step, Violation
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.statements import Answered, answered
+from ddlsim.checkers.explain import WIDTH, describe
+from ddlsim.history.events import (
+    AnyEvent,
+    UpdateApplied,
+    UpdateLogged,
+)
+from ddlsim.model.records import Record
+from ddlsim.units import (
+    US_PER_MS,
+    Timestamp,
+    show,
+)
 
 MOST_SQL = 120
 """So much of a statement is quoted."""

@@ -10,14 +10,27 @@ their key, so that nobody is taken to have overwritten them.
 
 from typing import Any, Final, NamedTuple
 
-from sim.checkers.backward import Backward
-from sim.checkers.case import Case, Transaction
-from sim.checkers.edges import Node, as_use
-from sim.checkers.graph import ddl_nodes, last_deletion, statement_nodes, wrote_before
-from sim.checkers.sessions import client_of
-from sim.checkers.statements import Name, built, meanings_of
-from sim.checkers.writes import Item, Writes, writes_of
-from sim.columns.history import (
+from ddlsim.checkers.backward import Backward
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.statements import (
+    Name,
+    built,
+    meanings_of,
+)
+from ddlsim.checkers.case.writes import (
+    Item,
+    Writes,
+    writes_of,
+)
+from ddlsim.checkers.edges import Node, as_use
+from ddlsim.checkers.graph import (
+    ddl_nodes,
+    last_deletion,
+    statement_nodes,
+    wrote_before,
+)
+from ddlsim.checkers.sessions import client_of
+from ddlsim.columns.history import (
     ABORTED,
     COMMITTED,
     NONE,
@@ -30,7 +43,11 @@ from sim.columns.history import (
     Names,
     make,
 )
-from sim.history.events import ReadExecuted, RowRead, WriteExecuted
+from ddlsim.history.events import (
+    ReadExecuted,
+    RowRead,
+    WriteExecuted,
+)
 
 TRANSACTIONS: Final = ("process", "begin", "end", "read_ts", "commit_ts", "status", "ddl")
 

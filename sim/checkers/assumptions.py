@@ -22,11 +22,20 @@ schema is exempt, it is there before anything can use it.
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from sim.checkers.case import Case
-from sim.history.events import UpdateApplied
-from sim.history.world_events import ClockSet, LeaseBegan
-from sim.model.design import DELAY_BOUNDED, ELECTIONS_SLOW, LEASES_HOLD, SKEW_BOUNDED
-from sim.units import US_PER_MS, Timestamp, physical_ms
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import UpdateApplied
+from ddlsim.history.world_events import ClockSet, LeaseBegan
+from ddlsim.model.design import (
+    DELAY_BOUNDED,
+    ELECTIONS_SLOW,
+    LEASES_HOLD,
+    SKEW_BOUNDED,
+)
+from ddlsim.units import (
+    US_PER_MS,
+    Timestamp,
+    physical_ms,
+)
 
 PPM: Final = 1_000_000
 

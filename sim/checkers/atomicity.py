@@ -2,11 +2,20 @@
 
 from collections.abc import Iterator
 
-from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
-from sim.checkers.case import Case
-from sim.checkers.schemas import SchemaVersion
-from sim.history.events import SchemaResolved, UpdateApplied, UpdateLogged
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import (
+    CHECKERS,
+    WITNESS,
+    Anomaly,
+    Severity,
+)
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.schemas import SchemaVersion
+from ddlsim.history.events import (
+    SchemaResolved,
+    UpdateApplied,
+    UpdateLogged,
+)
+from ddlsim.units import Timestamp, show
 
 
 class Atomicity:

@@ -8,9 +8,15 @@ later says nothing of its use.
 
 from collections.abc import Sequence
 
-from sim.checkers.case import Case
-from sim.checkers.edges import PROCESS, RT, Edge, Node, UsedThenReplaced
-from sim.units import Timestamp, physical_ms
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.edges import (
+    PROCESS,
+    RT,
+    Edge,
+    Node,
+    UsedThenReplaced,
+)
+from ddlsim.units import Timestamp, physical_ms
 
 
 def back_ms(case: Case, nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[int | None, ...]:

@@ -8,19 +8,23 @@ the versions of different tables have nothing to do with each other.
 
 from typing import NamedTuple
 
-from sim.checkers.case import Case, Transaction
-from sim.checkers.rows import fits
-from sim.checkers.schemas import SchemaVersion
-from sim.checkers.spec import (
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.rows import fits
+from ddlsim.checkers.case.schemas import SchemaVersion
+from ddlsim.checkers.case.writes import Writes
+from ddlsim.checkers.spec.spec import (
     Ruling,
     harmless_to_older,
     judgeable_by_row,
     judged_step,
     leaves_rows_alone,
 )
-from sim.checkers.writes import Writes
-from sim.history.events import MetadataRead, ReadExecuted, RowRead
-from sim.model.schema import Table
+from ddlsim.history.events import (
+    MetadataRead,
+    ReadExecuted,
+    RowRead,
+)
+from ddlsim.model.schema import Table
 
 
 class Hold(NamedTuple):

@@ -11,17 +11,25 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Literal, Protocol
 
-from sim.checkers.assumptions import BROKEN_BY, least_setting
-from sim.checkers.case import Case
-from sim.checkers.findings import LATE, Finding, explained_by
-from sim.checkers.measures import Measures
-from sim.checkers.outcome import Outcome, worst
-from sim.history.events import AnyEvent
-from sim.history.history import History
-from sim.history.world_events import NeverCompleted, StepMissed
-from sim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
-from sim.model.records import Record
-from sim.registry import Registry
+from ddlsim.checkers.assumptions import BROKEN_BY, least_setting
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.measures import Measures
+from ddlsim.checkers.findings import (
+    LATE,
+    Finding,
+    explained_by,
+)
+from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.history.events import AnyEvent
+from ddlsim.history.history import History
+from ddlsim.history.world_events import NeverCompleted, StepMissed
+from ddlsim.model.design import (
+    LEASES_HOLD,
+    SKEW_BOUNDED,
+    Claim,
+)
+from ddlsim.model.records import Record
+from ddlsim.registry import Registry
 
 Severity = Literal["safety", "session", "liveness", "quality"]
 
@@ -76,7 +84,7 @@ class Checker(Protocol):
         """Everything in this history that the invariant forbids, in a repeatable order."""
 
 
-CHECKERS: Final[Registry[Checker]] = Registry("checker", "sim.checkers")
+CHECKERS: Final[Registry[Checker]] = Registry("checker", "ddlsim.checkers")
 """Every checker by its name."""
 
 WITNESS: Final[tuple[str, ...]] = ("witness",)

@@ -27,12 +27,12 @@ it.
 from collections.abc import Iterable
 from functools import cached_property
 
-from sim.checkers.assumptions import Clocks
-from sim.checkers.case import Case
-from sim.checkers.sickness import Sickness
-from sim.history.events import SafeTimeAdvanced, UpdateLogged
-from sim.history.world_events import SettingChanged
-from sim.units import US_PER_MS
+from ddlsim.checkers.assumptions import Clocks
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.sickness import Sickness
+from ddlsim.history.events import SafeTimeAdvanced, UpdateLogged
+from ddlsim.history.world_events import SettingChanged
+from ddlsim.units import US_PER_MS
 
 SETTLING_RESENDS = 3
 """How many resends a node takes to get over a sickness, beside what a completeness wait takes."""

@@ -4,10 +4,10 @@ Not what IEP-110 says, which knows columns by their ids and judges each simple c
 judge tells a breach that comes of the other reading from any other one.
 """
 
-from sim.checkers.schemas import SchemaLog, SchemaVersion
-from sim.checkers.spec import judged
-from sim.model.ddl import ColumnAdded, ColumnAltered
-from sim.model.schema import Column, Table
+from ddlsim.checkers.case.schemas import SchemaLog, SchemaVersion
+from ddlsim.checkers.spec.spec import judged
+from ddlsim.model.ddl import ColumnAdded, ColumnAltered
+from ddlsim.model.schema import Column, Table
 
 
 def is_compatible_by_name(schemas: SchemaLog, step: SchemaVersion) -> bool:

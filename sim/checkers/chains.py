@@ -10,8 +10,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-from sim.checkers.edges import PROCESS, RT, BeforeInRealTime, Edge
-from sim.checkers.graph import Graph
+from ddlsim.checkers.edges import (
+    PROCESS,
+    RT,
+    BeforeInRealTime,
+    Edge,
+)
+from ddlsim.checkers.graph import Graph
 
 LONGER: Final = 1
 ANTI: Final = 10**5

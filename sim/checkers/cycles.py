@@ -17,11 +17,23 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sim.checkers.chains import ANTI, LONGER, PREDICATE, STRICT, TIME, Chains
-from sim.checkers.edges import PROCESS, RT, RW, Edge
-from sim.checkers.graph import Graph
-from sim.checkers.names import is_adjacent, kind_of_cycle
-from sim.checkers.tangles import tangles
+from ddlsim.checkers.chains import (
+    ANTI,
+    LONGER,
+    PREDICATE,
+    STRICT,
+    TIME,
+    Chains,
+)
+from ddlsim.checkers.edges import (
+    PROCESS,
+    RT,
+    RW,
+    Edge,
+)
+from ddlsim.checkers.graph import Graph
+from ddlsim.checkers.names import is_adjacent, kind_of_cycle
+from ddlsim.checkers.tangles import tangles
 
 SEARCH_BUDGET: Final = 3_000_000
 """Edges looked at in one component, over all searches; a larger tangle is searched in part."""

@@ -2,13 +2,26 @@
 
 from collections.abc import Iterator
 
-from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
-from sim.checkers.case import Case, Transaction
-from sim.checkers.final_state import final_state
-from sim.checkers.mandatory import rows_without_values
-from sim.checkers.rows import is_legal
-from sim.checkers.writes import Item, Version, Write, Writes, differing, the_row, writes_of
-from sim.history.events import (
+from ddlsim.checkers.base import (
+    BOTH_VOICES,
+    CHECKERS,
+    Anomaly,
+    Severity,
+)
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.rows import is_legal
+from ddlsim.checkers.case.writes import (
+    Item,
+    Version,
+    Write,
+    Writes,
+    differing,
+    the_row,
+    writes_of,
+)
+from ddlsim.checkers.final_state import final_state
+from ddlsim.checkers.mandatory import rows_without_values
+from ddlsim.history.events import (
     AnyEvent,
     Failed,
     Ok,
@@ -16,7 +29,7 @@ from sim.history.events import (
     RowRead,
     WriteExecuted,
 )
-from sim.units import Timestamp, show
+from ddlsim.units import Timestamp, show
 
 
 class DataMatchesSchema:

@@ -10,13 +10,19 @@ they never are, its update has been taken back.
 
 from collections.abc import Iterator
 
-from sim.checkers.base import Anomaly
-from sim.checkers.case import Case
-from sim.checkers.doings import Operation
-from sim.checkers.idle_statements import changes_nothing
-from sim.history.events import AnyEvent, DdlDecided, Failed, Ok, UpdateLogged
-from sim.model.pending import ColumnConfirmed, ColumnPending
-from sim.model.schema import SchemaObject
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.doings import Operation
+from ddlsim.checkers.idle_statements import changes_nothing
+from ddlsim.history.events import (
+    AnyEvent,
+    DdlDecided,
+    Failed,
+    Ok,
+    UpdateLogged,
+)
+from ddlsim.model.pending import ColumnConfirmed, ColumnPending
+from ddlsim.model.schema import SchemaObject
 
 CLAUSES = ("98.flow.1", "98.def.3")
 

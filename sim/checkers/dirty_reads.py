@@ -8,11 +8,19 @@ write, and without one of its own it finds the same version each time.
 
 from collections.abc import Iterator
 
-from sim.checkers.base import Anomaly
-from sim.checkers.case import Case, Transaction
-from sim.checkers.rows import differences
-from sim.checkers.writes import Item, Write, Writes
-from sim.history.events import AnyEvent, ReadExecuted, RowRead
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.rows import differences
+from ddlsim.checkers.case.writes import (
+    Item,
+    Write,
+    Writes,
+)
+from ddlsim.history.events import (
+    AnyEvent,
+    ReadExecuted,
+    RowRead,
+)
 
 
 def dirty_reads(case: Case, writes: Writes) -> Iterator[Anomaly]:

@@ -5,13 +5,17 @@ An edge holds references only; its sentence is made when a cycle is printed.
 
 from typing import Final, NamedTuple
 
-from sim.checkers.backward import Hold
-from sim.checkers.case import Case, Transaction, Use
-from sim.checkers.schemas import SchemaVersion
-from sim.checkers.spec import Ruling
-from sim.checkers.statements import Answered, Name
-from sim.checkers.writes import Item, Write
-from sim.history.events import (
+from ddlsim.checkers.backward import Hold
+from ddlsim.checkers.case.case import (
+    Case,
+    Transaction,
+    Use,
+)
+from ddlsim.checkers.case.schemas import SchemaVersion
+from ddlsim.checkers.case.statements import Answered, Name
+from ddlsim.checkers.case.writes import Item, Write
+from ddlsim.checkers.spec.spec import Ruling
+from ddlsim.history.events import (
     AnyEvent,
     Enlisted,
     MetadataRead,
@@ -20,8 +24,8 @@ from sim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from sim.model.ddl import SimpleChange
-from sim.units import Timestamp, show
+from ddlsim.model.ddl import SimpleChange
+from ddlsim.units import Timestamp, show
 
 WW: Final = "ww"
 WR: Final = "wr"

@@ -3,12 +3,20 @@
 from collections.abc import Iterator
 from textwrap import wrap
 
-from sim.checkers.base import Step, Verdict, Violation
-from sim.checkers.case import Case
-from sim.checkers.stuck import waiting
-from sim.history.events import AnyEvent, SchemaResolved, UpdateLogged
-from sim.history.history import Header, History
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import (
+    Step,
+    Verdict,
+    Violation,
+)
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.stuck import waiting
+from ddlsim.history.events import (
+    AnyEvent,
+    SchemaResolved,
+    UpdateLogged,
+)
+from ddlsim.history.history import Header, History
+from ddlsim.units import Timestamp, show
 
 WIDTH = 80
 STATUS_WORDS = {

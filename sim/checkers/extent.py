@@ -7,10 +7,10 @@ this history. A checker of a plug-in that is not listed here tells no numbers.
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sim.checkers.base import Bench, in_order
-from sim.checkers.case import Case
-from sim.checkers.grounds import undecided
-from sim.history.events import (
+from ddlsim.checkers.base import Bench, in_order
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.needless.grounds import undecided
+from ddlsim.history.events import (
     DdlDecided,
     Failed,
     Invoked,
@@ -22,8 +22,13 @@ from sim.history.events import (
     Unknown,
     UpdateApplied,
 )
-from sim.history.world_events import CommandLogged, LeaderElected, LeaseBegan, NodeCrashed
-from sim.model.records import Record
+from ddlsim.history.world_events import (
+    CommandLogged,
+    LeaderElected,
+    LeaseBegan,
+    NodeCrashed,
+)
+from ddlsim.model.records import Record
 
 Amounts = dict[str, int]
 

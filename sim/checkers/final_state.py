@@ -7,13 +7,23 @@ not, it must hold the same.
 
 from collections.abc import Iterator
 
-from sim.checkers.base import Anomaly
-from sim.checkers.case import Case
-from sim.checkers.rows import is_legal, upgraded
-from sim.checkers.writes import Item, Version, Writes, differing, the_row
-from sim.history.events import AnyEvent, RowFinal
-from sim.history.world_events import LeaseBegan, NeverCompleted, PartitionSafeTime
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.rows import is_legal, upgraded
+from ddlsim.checkers.case.writes import (
+    Item,
+    Version,
+    Writes,
+    differing,
+    the_row,
+)
+from ddlsim.history.events import AnyEvent, RowFinal
+from ddlsim.history.world_events import (
+    LeaseBegan,
+    NeverCompleted,
+    PartitionSafeTime,
+)
+from ddlsim.units import Timestamp, show
 
 Place = tuple[int, int]
 """A partition: (table id, number)."""

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import field
 
-from sim.model.design import DesignHeader
-from sim.model.records import Record
+from ddlsim.model.design import DesignHeader
+from ddlsim.model.records import Record
 
 if TYPE_CHECKING:
-    from sim.checkers.base import Anomaly
+    from ddlsim.checkers.base import Anomaly
 
 Signature = tuple[str, ...]
 Pair = tuple[str, str]

@@ -2,12 +2,17 @@
 
 from collections.abc import Iterator
 
-from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
-from sim.checkers.case import Case, Transaction
-from sim.checkers.schemas import SchemaVersion
-from sim.checkers.spec import Ruling, judged_step
-from sim.history.events import AnyEvent, UpdateLogged
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import (
+    CHECKERS,
+    WITNESS,
+    Anomaly,
+    Severity,
+)
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.schemas import SchemaVersion
+from ddlsim.checkers.spec.spec import Ruling, judged_step
+from ddlsim.history.events import AnyEvent, UpdateLogged
+from ddlsim.units import Timestamp, show
 
 
 class ForwardCompatible:

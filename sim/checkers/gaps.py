@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sim.checkers.case import Transaction
-from sim.checkers.edges import (
+from ddlsim.checkers.case.case import Transaction
+from ddlsim.checkers.edges import (
     Edge,
     NamedThenChanged,
     Node,
@@ -12,8 +12,8 @@ from sim.checkers.edges import (
     SchemaUse,
     UsedThenReplaced,
 )
-from sim.history.events import ReadExecuted, WriteExecuted
-from sim.units import Timestamp, physical_ms
+from ddlsim.history.events import ReadExecuted, WriteExecuted
+from ddlsim.units import Timestamp, physical_ms
 
 ANTI: Final = UsedThenReplaced | ReadThenOverwritten | NamedThenChanged
 """The reasons of anti-dependencies."""

@@ -22,9 +22,22 @@ lost: T then precedes the next DDL on that table that it may *not* be taken to h
 from bisect import bisect_right
 from functools import cached_property
 
-from sim.checkers.backward import Backward, Hold
-from sim.checkers.case import Case, Transaction
-from sim.checkers.edges import (
+from ddlsim.checkers.backward import Backward, Hold
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.schemas import SchemaVersion
+from ddlsim.checkers.case.statements import (
+    Name,
+    answered,
+    built,
+    meanings_of,
+)
+from ddlsim.checkers.case.writes import (
+    Item,
+    Version,
+    Writes,
+    writes_of,
+)
+from ddlsim.checkers.edges import (
     RW,
     WR,
     WW,
@@ -42,12 +55,9 @@ from sim.checkers.edges import (
     as_use,
     kind_of,
 )
-from sim.checkers.late import lateness
-from sim.checkers.schemas import SchemaVersion
-from sim.checkers.sessions import client_of, session_edges
-from sim.checkers.statements import Name, answered, built, meanings_of
-from sim.checkers.writes import Item, Version, Writes, writes_of
-from sim.history.events import ReadExecuted, RowRead
+from ddlsim.checkers.late import lateness
+from ddlsim.checkers.sessions import client_of, session_edges
+from ddlsim.history.events import ReadExecuted, RowRead
 
 
 class Graph:

@@ -8,8 +8,8 @@ statement of several actions each of them has nothing to do.
 from collections.abc import Iterable
 from typing import Final
 
-from sim.checkers.types import read
-from sim.model.ddl import (
+from ddlsim.checkers.spec.types import read
+from ddlsim.model.ddl import (
     Action,
     AddColumn,
     AlterColumn,
@@ -30,7 +30,14 @@ from sim.model.ddl import (
     RenameZone,
     Statement,
 )
-from sim.model.schema import Alias, Column, SchemaObject, Table, View, Zone
+from ddlsim.model.schema import (
+    Alias,
+    Column,
+    SchemaObject,
+    Table,
+    View,
+    Zone,
+)
 
 BORN: Final = "default"
 """The zone that exists without being created."""

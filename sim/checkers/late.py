@@ -7,10 +7,10 @@ happened is another one than where a transaction had done all it did to the tabl
 from collections.abc import Iterator
 from typing import Final
 
-from sim.checkers.case import Transaction
-from sim.checkers.edges import SchemaUse
-from sim.checkers.schemas import SchemaVersion
-from sim.checkers.writes import Item, Writes
+from ddlsim.checkers.case.case import Transaction
+from ddlsim.checkers.case.schemas import SchemaVersion
+from ddlsim.checkers.case.writes import Item, Writes
+from ddlsim.checkers.edges import SchemaUse
 
 NOT_LATE: Final = ""
 LATE: Final = "late"

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from sim.checkers.base import Anomaly
-from sim.checkers.case import Case, Transaction
-from sim.history.events import WriteExecuted
-from sim.history.world_events import LeaseBegan
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.history.events import WriteExecuted
+from ddlsim.history.world_events import LeaseBegan
+from ddlsim.units import Timestamp, show
 
 
 class Lease(NamedTuple):

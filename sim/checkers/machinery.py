@@ -8,12 +8,17 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sim.checkers.alias_rules import alias_rules
-from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
-from sim.checkers.case import Case
-from sim.checkers.ddl_answers import ddl_answers
-from sim.checkers.lease_rules import lease_rules
-from sim.history.events import (
+from ddlsim.checkers.alias_rules import alias_rules
+from ddlsim.checkers.base import (
+    CHECKERS,
+    WITNESS,
+    Anomaly,
+    Severity,
+)
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.ddl_answers import ddl_answers
+from ddlsim.checkers.lease_rules import lease_rules
+from ddlsim.history.events import (
     AnyEvent,
     ReadExecuted,
     SafeTimeAdvanced,
@@ -22,7 +27,7 @@ from sim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from sim.history.world_events import (
+from ddlsim.history.world_events import (
     CommandLogged,
     EntryLost,
     FaultBegan,
@@ -31,7 +36,11 @@ from sim.history.world_events import (
     NodeCrashed,
     PartitionSafeTime,
 )
-from sim.units import MIN_TIMESTAMP, Timestamp, show
+from ddlsim.units import (
+    MIN_TIMESTAMP,
+    Timestamp,
+    show,
+)
 
 
 class Machinery:

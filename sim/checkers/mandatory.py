@@ -7,14 +7,18 @@ row that broke the promise is still there when all has come to rest does not mat
 
 from collections.abc import Iterator
 
-from sim.checkers.base import Anomaly
-from sim.checkers.case import Case
-from sim.checkers.schemas import SchemaVersion
-from sim.checkers.writes import Version, Writes, the_row
-from sim.model.ddl import ColumnAdded, SimpleChange
-from sim.model.pending import ColumnConfirmed
-from sim.model.schema import Column
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.schemas import SchemaVersion
+from ddlsim.checkers.case.writes import (
+    Version,
+    Writes,
+    the_row,
+)
+from ddlsim.model.ddl import ColumnAdded, SimpleChange
+from ddlsim.model.pending import ColumnConfirmed
+from ddlsim.model.schema import Column
+from ddlsim.units import Timestamp, show
 
 
 def rows_without_values(case: Case, writes: Writes) -> Iterator[Anomaly]:

@@ -14,7 +14,8 @@ the cycle to close; `schema-` that a DDL lies on it.
 from collections.abc import Sequence
 from typing import Final
 
-from sim.checkers.edges import (
+from ddlsim.checkers.case.writes import Item
+from ddlsim.checkers.edges import (
     PROCESS,
     RT,
     RW,
@@ -26,7 +27,6 @@ from sim.checkers.edges import (
     ReadFrom,
     ReadThenOverwritten,
 )
-from sim.checkers.writes import Item
 
 PAST_A_DDL: Final = "schema-"
 FORMS: Final = {RT: "-realtime", PROCESS: "-process"}

@@ -7,11 +7,25 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
-from sim.checkers.case import Case, Ddl, Operation
-from sim.checkers.statements import Name, answered, built, meanings_of
-from sim.history.events import AnyEvent, SchemaResolved
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import (
+    BOTH_VOICES,
+    CHECKERS,
+    Anomaly,
+    Severity,
+)
+from ddlsim.checkers.case.case import (
+    Case,
+    Ddl,
+    Operation,
+)
+from ddlsim.checkers.case.statements import (
+    Name,
+    answered,
+    built,
+    meanings_of,
+)
+from ddlsim.history.events import AnyEvent, SchemaResolved
+from ddlsim.units import Timestamp, show
 
 AT_THE_PRIMARY = ("arrival", "after-locks")
 

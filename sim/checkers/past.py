@@ -7,13 +7,18 @@ token a client's reads of the past lie after whatever it was told of before.
 
 from collections.abc import Iterator
 
-from sim.checkers.base import Anomaly
-from sim.checkers.case import Case, Transaction
-from sim.checkers.own_ddl import Promise, promise_of
-from sim.checkers.writes import Item, Version, Writes, the_row
-from sim.history.events import AnyEvent, ReadExecuted
-from sim.model.design import SKEW_BOUNDED
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.writes import (
+    Item,
+    Version,
+    Writes,
+    the_row,
+)
+from ddlsim.checkers.own_ddl import Promise, promise_of
+from ddlsim.history.events import AnyEvent, ReadExecuted
+from ddlsim.model.design import SKEW_BOUNDED
+from ddlsim.units import Timestamp, show
 
 
 def past_reads(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:

@@ -10,20 +10,34 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from sim.checkers.assumptions import Clocks
-from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
-from sim.checkers.case import Case, Transaction
-from sim.checkers.ddl_grounds import refused_statements
-from sim.checkers.forward_compatible import first_incompatible
-from sim.checkers.grounds import GROUNDS, Grounds
-from sim.checkers.needless import Needless
-from sim.checkers.needless_stays import needless_stays
-from sim.checkers.needless_waits import needless_waits
-from sim.checkers.row_grounds import bad_rows
-from sim.checkers.spec import harmless_to_older, leaves_rows_alone
-from sim.history.events import Failed, SchemaResolved, TxAborted, TxBegan
-from sim.model.reasons import Reason
-from sim.units import Timestamp, physical_ms, show
+from ddlsim.checkers.assumptions import Clocks
+from ddlsim.checkers.base import (
+    CHECKERS,
+    WITNESS,
+    Anomaly,
+    Severity,
+)
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.forward_compatible import first_incompatible
+from ddlsim.checkers.needless.ddl_grounds import refused_statements
+from ddlsim.checkers.needless.grounds import GROUNDS, Grounds
+from ddlsim.checkers.needless.needless import Needless
+from ddlsim.checkers.needless.row_grounds import bad_rows
+from ddlsim.checkers.needless.stays import needless_stays
+from ddlsim.checkers.needless.waits import needless_waits
+from ddlsim.checkers.spec.spec import harmless_to_older, leaves_rows_alone
+from ddlsim.history.events import (
+    Failed,
+    SchemaResolved,
+    TxAborted,
+    TxBegan,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.units import (
+    Timestamp,
+    physical_ms,
+    show,
+)
 
 QUIRK: Final = "quirk"
 AT_THE_PRIMARY: Final = ("arrival", "after-locks")

@@ -2,18 +2,27 @@
 
 from collections.abc import Iterator
 
-from sim.checkers.back import back_ms
-from sim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
-from sim.checkers.case import Case
-from sim.checkers.cycles import Cycle, find
-from sim.checkers.dirty_reads import dirty_reads
-from sim.checkers.edges import PROCESS, RT, witnesses
-from sim.checkers.findings import Signature, signature
-from sim.checkers.graph import Graph, graph_of
-from sim.checkers.steps import steps_of
-from sim.checkers.writes import writes_of
-from sim.history.events import AnyEvent
-from sim.model.design import SKEW_BOUNDED
+from ddlsim.checkers.back import back_ms
+from ddlsim.checkers.base import (
+    BOTH_VOICES,
+    CHECKERS,
+    Anomaly,
+    Severity,
+)
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.writes import writes_of
+from ddlsim.checkers.cycles import Cycle, find
+from ddlsim.checkers.dirty_reads import dirty_reads
+from ddlsim.checkers.edges import (
+    PROCESS,
+    RT,
+    witnesses,
+)
+from ddlsim.checkers.findings import Signature, signature
+from ddlsim.checkers.graph import Graph, graph_of
+from ddlsim.checkers.steps import steps_of
+from ddlsim.history.events import AnyEvent
+from ddlsim.model.design import SKEW_BOUNDED
 
 
 class Serializability:

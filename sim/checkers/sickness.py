@@ -8,8 +8,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from sim.checkers.case import Case, Placed
-from sim.history.world_events import (
+from ddlsim.checkers.case.case import Case, Placed
+from ddlsim.history.world_events import (
     FaultBegan,
     FaultHealed,
     LeaderElected,

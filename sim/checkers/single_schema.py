@@ -5,10 +5,19 @@
 
 from collections.abc import Iterator
 
-from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
-from sim.checkers.case import Case, Transaction
-from sim.history.events import AnyEvent, MetadataRead, ReadExecuted
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import (
+    CHECKERS,
+    WITNESS,
+    Anomaly,
+    Severity,
+)
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.history.events import (
+    AnyEvent,
+    MetadataRead,
+    ReadExecuted,
+)
+from ddlsim.units import Timestamp, show
 
 
 class SingleSchema:

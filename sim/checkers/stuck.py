@@ -1,10 +1,14 @@
 """What an operation that never completed waits for, as far as the history tells."""
 
-from sim.checkers.case import Case
-from sim.history.event import Event
-from sim.history.events import DdlDecided, LockWaited, SafeTimeAdvanced
-from sim.history.world_events import NeverCompleted
-from sim.units import Timestamp, show
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.event import Event
+from ddlsim.history.events import (
+    DdlDecided,
+    LockWaited,
+    SafeTimeAdvanced,
+)
+from ddlsim.history.world_events import NeverCompleted
+from ddlsim.units import Timestamp, show
 
 
 def waiting(case: Case, event: NeverCompleted) -> str:

@@ -2,12 +2,22 @@
 
 from collections.abc import Iterator
 
-from sim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
-from sim.checkers.by_name import is_compatible_by_name
-from sim.checkers.case import Case, Transaction
-from sim.checkers.forward_compatible import first_incompatible
-from sim.history.events import ReadExecuted, RowFinal, TxCommitted, WriteExecuted
-from sim.units import Timestamp, show
+from ddlsim.checkers.base import (
+    CHECKERS,
+    WITNESS,
+    Anomaly,
+    Severity,
+)
+from ddlsim.checkers.by_name import is_compatible_by_name
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.forward_compatible import first_incompatible
+from ddlsim.history.events import (
+    ReadExecuted,
+    RowFinal,
+    TxCommitted,
+    WriteExecuted,
+)
+from ddlsim.units import Timestamp, show
 
 
 class UniformCommit:

@@ -3,11 +3,20 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sim.checkers.case import Case, Placed, Transaction
-from sim.checkers.edges import PROCESS, RT, Edge, Node
-from sim.checkers.graph import Graph
-from sim.history.events import ReadExecuted
-from sim.history.world_events import LeaseBegan, NodeCrashed
+from ddlsim.checkers.case.case import (
+    Case,
+    Placed,
+    Transaction,
+)
+from ddlsim.checkers.edges import (
+    PROCESS,
+    RT,
+    Edge,
+    Node,
+)
+from ddlsim.checkers.graph import Graph
+from ddlsim.history.events import ReadExecuted
+from ddlsim.history.world_events import LeaseBegan, NodeCrashed
 
 
 class View(NamedTuple):

@@ -15,11 +15,15 @@ had a sick participant.
 from collections.abc import Iterator
 from functools import cached_property
 
-from sim.checkers.base import Anomaly
-from sim.checkers.bounds import Bounds
-from sim.checkers.case import Case, Operation, Transaction
-from sim.checkers.sickness import Leaders, Spell
-from sim.history.events import (
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.bounds import Bounds
+from ddlsim.checkers.case.case import (
+    Case,
+    Operation,
+    Transaction,
+)
+from ddlsim.checkers.sickness import Leaders, Spell
+from ddlsim.history.events import (
     AnyEvent,
     Failed,
     Invoked,
@@ -30,7 +34,7 @@ from sim.history.events import (
     Unknown,
     WriteExecuted,
 )
-from sim.history.world_events import LeaseBegan, PartitionSafeTime
+from ddlsim.history.world_events import LeaseBegan, PartitionSafeTime
 
 JUDGED = ("get", "put", "delete", "insert", "replace", "update", "commit", "ddl")
 """A scan asks partitions that no event may ever name; beginning and rolling back wait for none."""

@@ -1,5 +1,5 @@
 """The roof: arguments in, exit code out; the only place that prints. Nothing imports it."""
 
-from sim.cli.main import main
+from ddlsim.cli.main import main
 
 __all__ = ["main"]

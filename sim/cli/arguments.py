@@ -14,13 +14,21 @@ import click
 from click import Argument, Option
 from click.core import ParameterSource
 
-from sim import __version__
-from sim.cli import complete, exit_codes, values
-from sim.cli.options import Options
-from sim.cli.problems import InputError, near, note
-from sim.cli.values import Known
-from sim.columns.models import MODELS
-from sim.foreign.inputs import INPUTS
+from ddlsim import __version__
+from ddlsim.cli import (
+    complete,
+    exit_codes,
+    values,
+)
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import (
+    InputError,
+    near,
+    note,
+)
+from ddlsim.cli.values import Known
+from ddlsim.columns.models import MODELS
+from ddlsim.foreign.inputs import INPUTS
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sim.checkers.outcome import Outcome
-from sim.cli.junit import FAILURES, TestCase
-from sim.foreign.inputs import Report
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli.junit import FAILURES, TestCase
+from ddlsim.foreign.inputs import Report
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +46,13 @@ class Foreign(NamedTuple):
         """The verdict, what was found, and what remained open."""
         from rich.text import Text
 
-        from sim.cli.words import COLOURS, INDENT, block, say, verdict
+        from ddlsim.cli.words import (
+            COLOURS,
+            INDENT,
+            block,
+            say,
+            verdict,
+        )
 
         report = self.report
         verdict(self.outcome, self.file, to)

@@ -5,19 +5,19 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from analysis import aggregate
-from sim.checkers import names
-from sim.checkers.base import Violation
-from sim.checkers.outcome import Outcome
-from sim.cli import view, words
-from sim.cli.documents import fields
-from sim.cli.junit import TestCase
-from sim.cli.options import Options
-from sim.cli.report import case_of
-from sim.history import codec
-from sim.world import findings
-from sim.world.campaign import RunRow, row_of
-from sim.world.expectation import sum_of
+from ddlsim.analysis.sweep import aggregate
+from ddlsim.checkers import names
+from ddlsim.checkers.base import Violation
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import view, words
+from ddlsim.cli.documents import fields
+from ddlsim.cli.junit import TestCase
+from ddlsim.cli.options import Options
+from ddlsim.cli.report import case_of
+from ddlsim.history import codec
+from ddlsim.scenario import findings
+from ddlsim.verify.campaign import RunRow, row_of
+from ddlsim.verify.expectation import sum_of
 
 VALID = {Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
 """Any other outcome leaves a history valid."""

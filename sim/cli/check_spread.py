@@ -5,13 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sim.cli.check_foreign import Foreign
-from sim.cli.options import Options
-from sim.cli.problems import InputError, is_bad_input
-from sim.columns.models import DEFAULT
-from sim.foreign import inputs
-from sim.history import parquet
-from sim.registry import load_file
+from ddlsim.cli.check_foreign import Foreign
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError, is_bad_input
+from ddlsim.columns.models import DEFAULT
+from ddlsim.foreign import inputs
+from ddlsim.history import parquet
+from ddlsim.registry import load_file
 
 HISTORIES: Final = (".jsonl", ".edn", ".columns.parquet", parquet.SUFFIX)
 """How histories in a directory end."""
@@ -39,8 +39,8 @@ def judged(judge: Judge, options: Options) -> list[Any]:
     files = files_of(options.files)
     if options.master in (None, "none"):
         return [judge(options, file) for file in files]
-    from analysis import spark
-    from analysis.spread import spread
+    from ddlsim.analysis.execute import spark
+    from ddlsim.analysis.execute.spread import spread
 
     with spark.session(options.master) as session:
         large = {file: _large(session, options, file) for file in files if _is_large(options, file)}
@@ -62,10 +62,10 @@ def _is_large(options: Options, file: str) -> bool:
 
 def _large(session: Any, options: Options, file: str) -> Any:
     """What Spark says of one history, partitioned by key."""
-    from analysis import large_history
-    from sim.columns import store
-    from sim.columns.history import HistoryError
-    from sim.foreign import columns_report
+    from ddlsim.analysis.large import history as large_history
+    from ddlsim.columns import store
+    from ddlsim.columns.history import HistoryError
+    from ddlsim.foreign import columns_report
 
     try:
         store.verify(Path(file))

@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-import sim
-from sim.cli import junit
-from sim.escape import escaped
-from sim.model.clauses import CLAUSES
+import ddlsim
+from ddlsim.cli import junit
+from ddlsim.escape import escaped
+from ddlsim.model.clauses import CLAUSES
 
 SARIF_VERSION: Final = "2.1.0"
 SQL_MOST: Final = 300
@@ -87,7 +87,7 @@ def sarif_text(report: dict[str, Any]) -> str:
         {"id": rule, "shortDescription": {"text": meaning[rule]}}
         for rule in sorted({one.rule for one in found})
     ]
-    driver = {"name": "ddlsim", "version": sim.__version__, "rules": rules}
+    driver = {"name": "ddlsim", "version": ddlsim.__version__, "rules": rules}
     run = {"tool": {"driver": driver}, "results": [_result(one) for one in found]}
     document = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",

@@ -25,7 +25,7 @@ def names(kind: str, *, or_files: bool = False) -> Completer:
     """
 
     def complete(context: Context, param: Parameter, begun: str) -> list[CompletionItem]:
-        from sim.cli.verb_list import LISTS
+        from ddlsim.cli.verb_list import LISTS
 
         known = [entry["name"] for entry in LISTS[kind]()]
         found = files(context, param, begun) if or_files else []

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.claims import ClaimRow
-from analysis.kills import MutantRow, Survivor
-from analysis.verification import ScenarioRow, Verification
-from sim.cli.junit import TestCase
-from sim.cli.repeat import also, of_scenario
-from sim.history.history import FORMAT
+from ddlsim.cli.junit import TestCase
+from ddlsim.cli.repeat import also, of_scenario
+from ddlsim.history.history import FORMAT
+from ddlsim.verify.claims import ClaimRow
+from ddlsim.verify.kills import MutantRow, Survivor
+from ddlsim.verify.verification import ScenarioRow, Verification
 
 
 def document(result: Verification) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sim.checkers.outcome import Outcome
+from ddlsim.checkers.outcome import Outcome
 
 
 def text(document: Any) -> str:

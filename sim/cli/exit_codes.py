@@ -2,9 +2,13 @@
 
 from typing import Final, NamedTuple
 
-from sim.checkers.outcome import Outcome
-from sim.cli.problems import BAD_INPUT, INTERRUPTED, PIPE_CLOSED
-from sim.cli.signals import SIGNALLED
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli.problems import (
+    BAD_INPUT,
+    INTERRUPTED,
+    PIPE_CLOSED,
+)
+from ddlsim.cli.signals import SIGNALLED
 
 SIGHUP, SIGTERM = 1, 15
 """The numbers of the signals, as POSIX has them."""

@@ -5,18 +5,24 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from sim.checkers.argument import Argument, Party
-from sim.checkers.base import Step
-from sim.checkers.outcome import Outcome
-from sim.cli import documents, picture
-from sim.cli.check_foreign import Foreign
-from sim.cli.options import Options
-from sim.cli.problems import InputError
-from sim.cli.words import INDENT, command, console, labelled, say
-from sim.columns.models import DEFAULT
-from sim.files import write_text
-from sim.foreign.inputs import INPUTS
-from sim.history.history import FORMAT
+from ddlsim.checkers.argument import Argument, Party
+from ddlsim.checkers.base import Step
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import documents, picture
+from ddlsim.cli.check_foreign import Foreign
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError
+from ddlsim.cli.words import (
+    INDENT,
+    command,
+    console,
+    labelled,
+    say,
+)
+from ddlsim.columns.models import DEFAULT
+from ddlsim.files import write_text
+from ddlsim.foreign.inputs import INPUTS
+from ddlsim.history.history import FORMAT
 
 PICTURES = ("html", "trace_out")
 

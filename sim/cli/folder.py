@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from sim import files
-from sim.cli.documents import text
-from sim.cli.problems import InputError
-from sim.files import write_text
+from ddlsim import files
+from ddlsim.cli.documents import text
+from ddlsim.cli.problems import InputError
+from ddlsim.files import write_text
 
 SUMMARY: Final = "summary.json"
 WRITER: Final = "ddlsim"

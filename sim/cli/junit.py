@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from sim.checkers.outcome import Outcome
-from sim.escape import escaped
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.escape import escaped
 
 FAILURES = (Outcome.VIOLATED, Outcome.STUCK)
 

@@ -9,8 +9,12 @@ from importlib import import_module
 import click
 from click.shell_completion import shell_complete
 
-from sim.cli import arguments, signals, streams
-from sim.cli.problems import (
+from ddlsim.cli import (
+    arguments,
+    signals,
+    streams,
+)
+from ddlsim.cli.problems import (
     BAD_INPUT,
     CRASHED,
     INTERRUPTED,
@@ -19,7 +23,7 @@ from sim.cli.problems import (
     is_bad_input,
     note,
 )
-from sim.files import FREE, is_full
+from ddlsim.files import FREE, is_full
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,7 +64,7 @@ def _run(words: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     arguments.note_unused_variables()
-    code: int = import_module(f"sim.cli.verb_{verb}").execute(options)
+    code: int = import_module(f"ddlsim.cli.verb_{verb}").execute(options)
     return code
 
 

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from sim import pages
-from sim.checkers.argument import Argument, Moment
-from sim.checkers.base import Violation
-from sim.checkers.case import Case
-from sim.cli import picture
-from sim.cli.timeline import timeline
+from ddlsim import pages
+from ddlsim.checkers.argument import Argument, Moment
+from ddlsim.checkers.base import Violation
+from ddlsim.checkers.case.case import Case
+from ddlsim.cli import picture
+from ddlsim.cli.timeline import timeline
 
 MOST_ARGUMENTS: Final = 10
 MOST_MOMENTS: Final = 60
@@ -43,7 +43,7 @@ def html(case: Case, title: str, told: Sequence[Told], command: str) -> str:
     """The page; the first argument is the one that the timeline opens on."""
     first = told[0].argument if told else Argument("", (), (), ())
     return (
-        pages.environment("sim.cli")
+        pages.environment("ddlsim.cli")
         .get_template("explain.html.j2")
         .render(
             title=title,

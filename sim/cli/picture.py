@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Final
 
-from sim.checkers.argument import Argument, Party
-from sim.checkers.base import Step
-from sim.escape import markup
+from ddlsim.checkers.argument import Argument, Party
+from ddlsim.checkers.base import Step
+from ddlsim.escape import markup
 
 WIDTH: Final = 780
 LEFT: Final = 200

@@ -4,8 +4,8 @@ import sys
 from difflib import get_close_matches
 from typing import Final
 
-from sim.cli import streams
-from sim.escape import one_line
+from ddlsim.cli import streams
+from ddlsim.escape import one_line
 
 BAD_INPUT: Final = 2
 CRASHED: Final = 4
@@ -30,12 +30,12 @@ def is_bad_input(error: Exception) -> bool:
         return True
     if _is_of_the_pipeline(error):
         return True
-    from sim.files import WriteError
-    from sim.foreign.problems import ForeignError
-    from sim.history.codec import BadHistory
-    from sim.registry import BadPluginError, UnknownPluginError
-    from sim.world.designs import BadDesignError
-    from sim.world.problems import ScenarioError
+    from ddlsim.cluster.designs import BadDesignError
+    from ddlsim.files import WriteError
+    from ddlsim.foreign.readers.problems import ForeignError
+    from ddlsim.history.codec import BadHistory
+    from ddlsim.registry import BadPluginError, UnknownPluginError
+    from ddlsim.scenario.problems import ScenarioError
 
     bad_files = (ScenarioError, BadHistory, ForeignError, WriteError)
     return isinstance(error, (*bad_files, BadDesignError, BadPluginError, UnknownPluginError))
@@ -44,14 +44,14 @@ def is_bad_input(error: Exception) -> bool:
 def _is_of_the_pipeline(error: Exception) -> bool:
     """The same of a sweep; asked only where its modules are there, as they are if one raised."""
     kinds = {
-        "analysis.store": "DirectoryError",
-        "analysis.cells": "CellsError",
-        "analysis.chunks": "DamagedPartError",
-        "analysis.java": "NoJavaError",
-        "analysis.spark": "BadMasterError",
-        "analysis.spark_fanout": "NotSharedError",
-        "analysis.pool": "WorkersDieError",
-        "analysis.until": "BadTargetError",
+        "ddlsim.analysis.sweep.store": "DirectoryError",
+        "ddlsim.analysis.sweep.cells": "CellsError",
+        "ddlsim.analysis.sweep.chunks": "DamagedPartError",
+        "ddlsim.analysis.execute.java": "NoJavaError",
+        "ddlsim.analysis.execute.spark": "BadMasterError",
+        "ddlsim.analysis.execute.spark_fanout": "NotSharedError",
+        "ddlsim.analysis.execute.pool": "WorkersDieError",
+        "ddlsim.analysis.sweep.until": "BadTargetError",
     }
     loaded = [getattr(sys.modules[m], k) for m, k in kinds.items() if m in sys.modules]
     return isinstance(error, tuple(loaded))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
-from sim.checkers.outcome import Outcome
-from sim.cli.problems import note
-from sim.world.campaign import RunRow
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli.problems import note
+from ddlsim.verify.campaign import RunRow
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -54,7 +54,7 @@ class Progress:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
-        from sim.cli.words import Piped
+        from ddlsim.cli.words import Piped
 
         self._bar = Bar(
             BarColumn(),

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from sim.cli.problems import note
-from sim.cli.progress import EVERY_S
-from sim.cli.words import counted
-from sim.world.suite import Case, Schedule, Trial, convicts
+from ddlsim.cli.problems import note
+from ddlsim.cli.progress import EVERY_S
+from ddlsim.cli.words import counted
+from ddlsim.verify.suite import (
+    Case,
+    Schedule,
+    Trial,
+    convicts,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -31,7 +36,7 @@ class SuiteProgress:
             from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
 
-            from sim.cli.words import Piped
+            from ddlsim.cli.words import Piped
 
             self._bar = Bar(
                 BarColumn(),

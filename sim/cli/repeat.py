@@ -4,12 +4,16 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.cli.options import Options
-from sim.history.history import Header
-from sim.world import swarm
-from sim.world.isolation import Limits
-from sim.world.overrides import EMBEDDED, MIGRATION, repeat_options
-from sim.world.shipped import shipped
+from ddlsim.cli.options import Options
+from ddlsim.history.history import Header
+from ddlsim.plan import swarm
+from ddlsim.scenario.overrides import (
+    EMBEDDED,
+    MIGRATION,
+    repeat_options,
+)
+from ddlsim.scenario.shipped import shipped
+from ddlsim.verify.isolation import Limits
 
 DESIGN = {"strategy.name": "--strategy", "strategy.mutant": "--mutant"}
 

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from analysis.aggregate import Found
-from sim.checkers.outcome import Outcome
-from sim.cli.documents import fields
-from sim.cli.junit import FAILURES, TestCase
-from sim.history.figures import Figures
-from sim.history.history import FORMAT
-from sim.model.probes import never_reached
-from sim.world.campaign import RunRow
-from sim.world.expectation import Sum
+from ddlsim.analysis.sweep.aggregate import Found
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli.documents import fields
+from ddlsim.cli.junit import FAILURES, TestCase
+from ddlsim.history.figures import Figures
+from ddlsim.history.history import FORMAT
+from ddlsim.model.probes import never_reached
+from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.expectation import Sum
 
 ROW: Final = ("seed", "outcome", "fingerprint", "reached", "violations", "omitted", "missed",
               "unmatched", "stuck", "unjudged", "figures", "crash")  # fmt: skip

@@ -16,7 +16,7 @@ from rich.console import (
 )
 from rich.segment import Segment
 
-from sim.escape import escaped
+from ddlsim.escape import escaped
 
 
 class _Escaped:

@@ -8,11 +8,20 @@ drawn, those nearest to it; how many were left out is said. `templates/timeline.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from sim.checkers.argument import Argument, update_of
-from sim.checkers.case import Case, Transaction
-from sim.history.events import UpdateApplied
-from sim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
-from sim.units import US_PER_MS, Timestamp, physical_ms
+from ddlsim.checkers.argument import Argument, update_of
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.history.events import UpdateApplied
+from ddlsim.history.world_events import (
+    FaultBegan,
+    FaultHealed,
+    NodeCrashed,
+    NodeRestarted,
+)
+from ddlsim.units import (
+    US_PER_MS,
+    Timestamp,
+    physical_ms,
+)
 
 MOST: Final = 2_000
 LEFT: Final = 150

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from sim.checkers.case import Case
-from sim.history.events import UpdateApplied
-from sim.history.world_events import (
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import UpdateApplied
+from ddlsim.history.world_events import (
     FaultBegan,
     FaultHealed,
     MessageDelivered,
@@ -19,7 +19,12 @@ from sim.history.world_events import (
     NodeCrashed,
     NodeRestarted,
 )
-from sim.units import US_PER_MS, Timestamp, physical_ms, show
+from ddlsim.units import (
+    US_PER_MS,
+    Timestamp,
+    physical_ms,
+    show,
+)
 
 CLIENTS: Final = 1
 CLUSTER: Final = 2

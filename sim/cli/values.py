@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from sim.cli.problems import near
+from ddlsim.cli.problems import near
 
 MOST: Final = 2**63 - 1
 """The largest seed."""

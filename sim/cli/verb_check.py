@@ -2,18 +2,22 @@
 
 from typing import TYPE_CHECKING, Union
 
-from sim.checkers.outcome import worst
-from sim.cli import check_spread, documents, junit
-from sim.cli.check_foreign import MODEL_OF_OTHERS, Foreign
-from sim.cli.options import Options
-from sim.cli.problems import InputError
-from sim.columns.models import DEFAULT
-from sim.foreign import inputs
-from sim.history.history import FORMAT
-from sim.registry import load_file
+from ddlsim.checkers.outcome import worst
+from ddlsim.cli import (
+    check_spread,
+    documents,
+    junit,
+)
+from ddlsim.cli.check_foreign import MODEL_OF_OTHERS, Foreign
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError
+from ddlsim.columns.models import DEFAULT
+from ddlsim.foreign import inputs
+from ddlsim.history.history import FORMAT
+from ddlsim.registry import load_file
 
 if TYPE_CHECKING:
-    from sim.cli.check_native import Native
+    from ddlsim.cli.check_native import Native
 
 Judged = Union["Native", Foreign]
 
@@ -40,7 +44,7 @@ def judge(options: Options, file: str) -> Judged:
         return Foreign(file, kind, inputs.INPUTS[kind].judge(file, options.model or DEFAULT))
     if options.model is not None:
         raise InputError(MODEL_OF_OTHERS.format(file))
-    from sim.cli import check_native  # with it comes the simulator
+    from ddlsim.cli import check_native  # with it comes the simulator
 
     return check_native.judge(options, file)
 
@@ -49,7 +53,7 @@ def _together(judged: list[Judged]) -> list[Judged]:
     """The same, but a probe counts as reached when any history of its scenario has reached it."""
     if all(isinstance(one, Foreign) for one in judged):
         return judged
-    from sim.cli import check_native
+    from ddlsim.cli import check_native
 
     natives = iter(check_native.together([o for o in judged if not isinstance(o, Foreign)]))
     return [one if isinstance(one, Foreign) else next(natives) for one in judged]
@@ -57,13 +61,13 @@ def _together(judged: list[Judged]) -> list[Judged]:
 
 def _show(judged: list[Judged]) -> None:
     """A line for each file, then what was found, once for all of them."""
-    from sim.cli.words import console
+    from ddlsim.cli.words import console
 
     to = console()
     for one in judged:
         one.show(to)
     natives = [one for one in judged if not isinstance(one, Foreign)]
     if natives:
-        from sim.cli import check_native
+        from ddlsim.cli import check_native
 
         check_native.show_found(natives, to)

@@ -4,12 +4,13 @@ import re
 import sys
 from pathlib import Path
 
-from sim import files
-from sim.cli import documents
-from sim.cli.options import Options
-from sim.cli.problems import InputError, note
-from sim.world import abort_share, compat
-from sim.world.compat import Source
+from ddlsim import files
+from ddlsim.cli import documents
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError, note
+from ddlsim.compat import compat
+from ddlsim.compat.compat import Source
+from ddlsim.verify import abort_share
 
 STDIN = "-"
 
@@ -42,12 +43,12 @@ def execute(options: Options) -> int:
 
 def _print(report: compat.Report, options: Options) -> None:
     if options.output == "text":
-        from sim.cli import view_compat
-        from sim.cli.words import console
+        from ddlsim.cli import view_compat
+        from ddlsim.cli.words import console
 
         view_compat.show(report, console(), from_scratch=bool(options.from_scratch))
         return
-    from sim.cli import compat_formats
+    from ddlsim.cli import compat_formats
 
     print({"json": documents.text, **compat_formats.FORMATS}[options.output](report))
 

@@ -2,8 +2,8 @@
 
 from click.shell_completion import get_completion_class
 
-from sim.cli.arguments import COMMAND, COMPLETE
-from sim.cli.options import Options
+from ddlsim.cli.arguments import COMMAND, COMPLETE
+from ddlsim.cli.options import Options
 
 
 def execute(options: Options) -> int:

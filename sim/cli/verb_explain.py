@@ -5,12 +5,16 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from analysis import aggregate
-from analysis.aggregate import Found
-from sim.checkers.argument import Argument, argue, prose
-from sim.checkers.case import Case
-from sim.checkers.extent import Extent, extents
-from sim.cli import (
+from ddlsim.analysis.sweep import aggregate
+from ddlsim.analysis.sweep.aggregate import Found
+from ddlsim.checkers.argument import (
+    Argument,
+    argue,
+    prose,
+)
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.extent import Extent, extents
+from ddlsim.cli import (
     documents,
     explain_foreign,
     page,
@@ -21,17 +25,23 @@ from sim.cli import (
     view_checked,
     view_figures,
 )
-from sim.cli.check_foreign import MODEL_OF_OTHERS
-from sim.cli.options import Options
-from sim.cli.problems import InputError
-from sim.cli.words import command, console, labelled, say, verdict
-from sim.files import write_text
-from sim.foreign import inputs
-from sim.history import codec
-from sim.history.history import FORMAT, History
-from sim.registry import load_file
-from sim.world import findings
-from sim.world.campaign import RunRow, row_of
+from ddlsim.cli.check_foreign import MODEL_OF_OTHERS
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError
+from ddlsim.cli.words import (
+    command,
+    console,
+    labelled,
+    say,
+    verdict,
+)
+from ddlsim.files import write_text
+from ddlsim.foreign import inputs
+from ddlsim.history import codec
+from ddlsim.history.history import FORMAT, History
+from ddlsim.registry import load_file
+from ddlsim.scenario import findings
+from ddlsim.verify.campaign import RunRow, row_of
 
 PERFETTO: Final = "perfetto:"
 

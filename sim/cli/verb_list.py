@@ -7,12 +7,12 @@ import tomllib
 from collections.abc import Callable
 from typing import Any, Final
 
-from sim.cli import documents
-from sim.cli.options import Options
-from sim.escape import escaped
-from sim.model.clauses import CLAUSES, PAUSE_POINTS
-from sim.model.reasons import Reason
-from sim.registry import load_file
+from ddlsim.cli import documents
+from ddlsim.cli.options import Options
+from ddlsim.escape import escaped
+from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
+from ddlsim.model.reasons import Reason
+from ddlsim.registry import load_file
 
 Entry = dict[str, Any]
 WIDTH_AWAY: Final = 80
@@ -63,7 +63,7 @@ def lines(entries: list[Entry], columns: int) -> list[str]:
 
 def scenarios() -> list[Entry]:
     """Every shipped scenario; whether it can be run is for `run` to say."""
-    from sim.world.shipped import shipped
+    from ddlsim.scenario.shipped import shipped
 
     entries = []
     for name, path in shipped().items():
@@ -85,7 +85,7 @@ def scenarios() -> list[Entry]:
 
 def strategies() -> list[Entry]:
     """Every design."""
-    from sim.strategies.base import STRATEGIES
+    from ddlsim.strategies.base import STRATEGIES
 
     entries = []
     for name, item in STRATEGIES.items():
@@ -98,7 +98,7 @@ def strategies() -> list[Entry]:
 
 def mutants() -> list[Entry]:
     """Every broken rule, and the checker that must convict it."""
-    from sim.mutants.base import MUTANTS
+    from ddlsim.mutants.base import MUTANTS
 
     return [
         {
@@ -116,14 +116,14 @@ def mutants() -> list[Entry]:
 
 def faults() -> list[Entry]:
     """Every kind of fault."""
-    from sim.nemesis.base import FAULTS
+    from ddlsim.nemesis.base import FAULTS
 
     return [_plain(name, item) for name, item in FAULTS.items()]
 
 
 def workloads() -> list[Entry]:
     """Every kind of workload."""
-    from sim.workload.base import WORKLOADS
+    from ddlsim.workload.base import WORKLOADS
 
     return [_plain(name, item) for name, item in WORKLOADS.items()]
 
@@ -134,7 +134,7 @@ def _plain(name: str, item: Any) -> Entry:
 
 def checkers() -> list[Entry]:
     """Every judge, with the invariant that it judges."""
-    from sim.checkers.base import CHECKERS
+    from ddlsim.checkers.base import CHECKERS
 
     return [
         {
@@ -193,14 +193,18 @@ def reasons() -> list[Entry]:
 
 def probes() -> list[Entry]:
     """Every branch that counts how often it was reached, for `reaches` of a scenario."""
-    from sim.model.probes import known
+    from ddlsim.model.probes import known
 
     return [{"name": probe.name, "summary": probe.sentence, "source": OURS} for probe in known()]
 
 
 def rules() -> list[Entry]:
     """Every rule of every field that `[strategy]` of a scenario may set, field by field."""
-    from sim.world.rules import fields_of_designs, is_number, rules_of
+    from ddlsim.scenario.rules import (
+        fields_of_designs,
+        is_number,
+        rules_of,
+    )
 
     entries: list[Entry] = []
     for field in fields_of_designs():
@@ -224,7 +228,7 @@ def rules() -> list[Entry]:
 
 def figures() -> list[Entry]:
     """Every figure, and what its sweep must vary."""
-    from analysis.figure import plots
+    from ddlsim.analysis.figures.figure import plots
 
     sources = {"history": "a run", "sweep": "a sweep", "tune": "what tune found"}
     return [

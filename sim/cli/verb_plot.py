@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from sim.cli.options import Options
-from sim.escape import escaped
+from ddlsim.cli.options import Options
+from ddlsim.escape import escaped
 
 
 def execute(options: Options) -> int:
     """Draw it, and tell where it is."""
-    from analysis import figure
+    from ddlsim.analysis.figures import figure
 
     source = Path(options.source)
     folder = source if source.is_dir() else source.parent

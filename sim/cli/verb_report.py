@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from sim.cli.options import Options
-from sim.escape import escaped
+from ddlsim.cli.options import Options
+from ddlsim.escape import escaped
 
 
 def execute(options: Options) -> int:
     """Write the page, and tell where it is."""
-    from analysis import report
+    from ddlsim.analysis.figures import report
 
     source = Path(options.source)
     target = Path(options.out) if options.out else source / "report.html"

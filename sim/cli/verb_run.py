@@ -6,24 +6,35 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from analysis import aggregate
-from sim.checkers.outcome import Outcome
-from sim.cli import arguments, documents, folder, junit, repeat
-from sim.cli.options import Options
-from sim.cli.problems import InputError, note
-from sim.cli.progress import Progress
-from sim.cli.report import Report, case_of, case_of_expectation
-from sim.registry import load_file
-from sim.world import bounds, swarm
-from sim.world.campaign import Job, RunRow
-from sim.world.designs import design
-from sim.world.expectation import Sum, sum_of
-from sim.world.isolation import CAN_FORK, Limits
-from sim.world.overrides import read_setting
-from sim.world.parallel import run_seeds
-from sim.world.plan import plan
-from sim.world.scenario import Scenario, with_migration
-from sim.world.shipped import load
+from ddlsim.analysis.sweep import aggregate
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import (
+    arguments,
+    documents,
+    folder,
+    junit,
+    repeat,
+)
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError, note
+from ddlsim.cli.progress import Progress
+from ddlsim.cli.report import (
+    Report,
+    case_of,
+    case_of_expectation,
+)
+from ddlsim.cluster.designs import design
+from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
+from ddlsim.registry import load_file
+from ddlsim.scenario import bounds
+from ddlsim.scenario.overrides import read_setting
+from ddlsim.scenario.scenario import Scenario, with_migration
+from ddlsim.scenario.shipped import load
+from ddlsim.verify.campaign import Job, RunRow
+from ddlsim.verify.expectation import Sum, sum_of
+from ddlsim.verify.isolation import CAN_FORK, Limits
+from ddlsim.verify.parallel import run_seeds
 
 FIRST_SEED = 0
 AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
@@ -181,7 +192,7 @@ def show(options: Options, result: Report) -> None:
     elif options.output == "junit":
         print(junit_of(options, result))
     else:
-        from sim.cli import view, words
+        from ddlsim.cli import view, words
 
         view.show(result, words.console())
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from msgspec import structs
 
-from analysis import store, until
-from analysis import sweep as sweeps
-from analysis.chunks import Tally
-from analysis.sweep_file import load_sweep
-from sim.cli import documents
-from sim.cli.options import Options
-from sim.cli.problems import InputError, note
-from sim.cli.progress import Progress
-from sim.history.history import FORMAT
-from sim.registry import load_file
+from ddlsim.analysis.sweep import store, until
+from ddlsim.analysis.sweep import sweep as sweeps
+from ddlsim.analysis.sweep.chunks import Tally
+from ddlsim.analysis.sweep.sweep_file import load_sweep
+from ddlsim.cli import documents
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError, note
+from ddlsim.cli.progress import Progress
+from ddlsim.history.history import FORMAT
+from ddlsim.registry import load_file
 
 KEPT = "what is done is kept; the same command with --resume goes on"
 SHOWN = 10
@@ -165,7 +165,7 @@ def _errors(rows: Any) -> list[dict[str, Any]]:
 
 def show(document: dict[str, Any]) -> None:
     """The same for people."""
-    from sim.cli import words
+    from ddlsim.cli import words
 
     to = words.console()
     outcomes = document["outcomes"]

@@ -7,25 +7,45 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis import provenance, tuned
-from analysis.tune.advise import Advice, Advisor
-from analysis.tune.asked import LEASES_PER_MS, Asked, Chosen, Wish, coarse
-from analysis.tune.cells import DELAYS, OFFSETS, Load, Setting
-from analysis.tune.document import WRITER, document
-from analysis.tune.goals import TuneError, read_goals
-from analysis.tune.runs import NO_MASTER, Runs
-from analysis.tune.world import World, by_name, world_of
-from sim import files
-from sim.cli import documents
-from sim.cli.options import Options
-from sim.cli.problems import InputError, note
-from sim.cli.progress import Progress
-from sim.files import write_text
-from sim.registry import load_file
-from sim.world import bounds
-from sim.world.files import reason
-from sim.world.isolation import Limits
-from sim.world.measured import Measured, parse, text_of
+from ddlsim import files
+from ddlsim.analysis.sweep import provenance
+from ddlsim.analysis.tune import tuned
+from ddlsim.analysis.tune.advise import Advice, Advisor
+from ddlsim.analysis.tune.asked import (
+    LEASES_PER_MS,
+    Asked,
+    Chosen,
+    Wish,
+    coarse,
+)
+from ddlsim.analysis.tune.cells import (
+    DELAYS,
+    OFFSETS,
+    Load,
+    Setting,
+)
+from ddlsim.analysis.tune.document import WRITER, document
+from ddlsim.analysis.tune.goals import TuneError, read_goals
+from ddlsim.analysis.tune.runs import NO_MASTER, Runs
+from ddlsim.analysis.tune.world import (
+    World,
+    by_name,
+    world_of,
+)
+from ddlsim.cli import documents
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError, note
+from ddlsim.cli.progress import Progress
+from ddlsim.files import write_text
+from ddlsim.registry import load_file
+from ddlsim.scenario import bounds
+from ddlsim.scenario.files import reason
+from ddlsim.scenario.measured import (
+    Measured,
+    parse,
+    text_of,
+)
+from ddlsim.verify.isolation import Limits
 
 OURS = ("tune.json", "rows.parquet", "cells.parquet")
 EXPECTED_CELLS = 30
@@ -64,8 +84,8 @@ def show(options: Options, found: dict[str, Any], kept: str | None) -> None:
     if options.output == "json":
         print(documents.text(found))
     else:
-        from sim.cli import view_tune
-        from sim.cli.words import console
+        from ddlsim.cli import view_tune
+        from ddlsim.cli.words import console
 
         view_tune.show(found, console(), kept)
 
@@ -225,8 +245,8 @@ def _is_ours(file: Path) -> bool:
 
 def save(directory: str, found: dict[str, Any], advice: Advice, runs: Runs) -> None:
     """The answer, and the rows and cells that it is made from, each file whole or not there."""
-    from analysis import rows, store
-    from analysis.chunks import write_table
+    from ddlsim.analysis.sweep import rows, store
+    from ddlsim.analysis.sweep.chunks import write_table
 
     origin = provenance.metadata({**found["provenance"], "command": found["command"]})
     write_table(rows.table(runs.rows, origin), Path(directory, OURS[1]))

@@ -2,16 +2,20 @@
 
 from typing import Final
 
-from analysis.verification import Verification, verification
-from sim.cli import document_verify, documents, junit
-from sim.cli.exit_codes import NOT_DECIDED
-from sim.cli.options import Options
-from sim.cli.problems import note
-from sim.cli.progress_suite import SuiteProgress
-from sim.registry import load_file
-from sim.world import bounds
-from sim.world.suite import cases_of, names_of
-from sim.world.suite_parallel import run_suite
+from ddlsim.cli import (
+    document_verify,
+    documents,
+    junit,
+)
+from ddlsim.cli.exit_codes import NOT_DECIDED
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import note
+from ddlsim.cli.progress_suite import SuiteProgress
+from ddlsim.registry import load_file
+from ddlsim.scenario import bounds
+from ddlsim.verify.suite import cases_of, names_of
+from ddlsim.verify.suite_parallel import run_suite
+from ddlsim.verify.verification import Verification, verification
 
 SEEDS: Final = range(10)
 UNTIL_TIME_IS_UP: Final = range(2**31)
@@ -62,6 +66,6 @@ def show(options: Options, result: Verification) -> None:
     elif options.output == "junit":
         print(junit.text("ddlsim verify", "verify", document_verify.tests(result)))
     else:
-        from sim.cli import view_verify, words
+        from ddlsim.cli import view_verify, words
 
         view_verify.show(result, words.console())

@@ -7,12 +7,19 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from analysis.aggregate import Found, times_of
-from sim.cli import view_figures, view_swarm
-from sim.cli.report import Report
-from sim.cli.words import COLOURS, INDENT, command, labelled, say, verdict
-from sim.world import findings as findings_known
-from sim.world.campaign import RunRow
+from ddlsim.analysis.sweep.aggregate import Found, times_of
+from ddlsim.cli import view_figures, view_swarm
+from ddlsim.cli.report import Report
+from ddlsim.cli.words import (
+    COLOURS,
+    INDENT,
+    command,
+    labelled,
+    say,
+    verdict,
+)
+from ddlsim.scenario import findings as findings_known
+from ddlsim.verify.campaign import RunRow
 
 STATUS: Final = {
     "violation": "VIOLATION",

@@ -7,10 +7,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from sim.checkers.extent import Extent
-from sim.cli.words import INDENT, say
-from sim.model.probes import never_reached
-from sim.world.campaign import RunRow
+from ddlsim.checkers.extent import Extent
+from ddlsim.cli.words import INDENT, say
+from ddlsim.model.probes import never_reached
+from ddlsim.verify.campaign import RunRow
 
 
 def show(extents: Sequence[Extent], row: RunRow, to: Console) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from sim.cli.words import block, say
+from ddlsim.cli.words import block, say
 
 GOOD, BAD, REFUSED = "green", "bold red", "bold yellow"
 VERDICTS = {True: ("may commit", GOOD), False: ("ABORT", BAD), None: ("REFUSED", REFUSED)}

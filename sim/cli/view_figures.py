@@ -6,8 +6,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from sim.cli.words import labelled
-from sim.history.figures import Durations, Figures
+from ddlsim.cli.words import labelled
+from ddlsim.history.figures import Durations, Figures
 
 
 def show(taken: Figures, to: Console) -> None:

@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from sim.cli.report import Report
-from sim.cli.words import labelled, say
-from sim.world.swarm_faults import KINDS
-from sim.world.swarm_knobs import OFF
+from ddlsim.cli.report import Report
+from ddlsim.cli.words import labelled, say
+from ddlsim.plan.swarm_faults import KINDS
+from ddlsim.plan.swarm_knobs import OFF
 
 HEAD: Final = "drawn"
 NEMESIS: Final = "nemesis"

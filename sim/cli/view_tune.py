@@ -4,8 +4,12 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from analysis.tune.words import number, told
-from sim.cli.words import command, labelled, say
+from ddlsim.analysis.tune.words import number, told
+from ddlsim.cli.words import (
+    command,
+    labelled,
+    say,
+)
 
 Part = dict[str, Any]
 SHOWN: Final = 6

@@ -5,13 +5,24 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from analysis.claims import ClaimRow
-from analysis.kills import MutantRow
-from analysis.verification import NOT_RUN, ScenarioRow, Verification
-from sim.cli.document_verify import command as repeat
-from sim.cli.view import some
-from sim.cli.words import INDENT, block, command, counted, labelled, say
-from sim.world.suite import BLOCKS
+from ddlsim.cli.document_verify import command as repeat
+from ddlsim.cli.view import some
+from ddlsim.cli.words import (
+    INDENT,
+    block,
+    command,
+    counted,
+    labelled,
+    say,
+)
+from ddlsim.verify.claims import ClaimRow
+from ddlsim.verify.kills import MutantRow
+from ddlsim.verify.suite import BLOCKS
+from ddlsim.verify.verification import (
+    NOT_RUN,
+    ScenarioRow,
+    Verification,
+)
 
 MUTANT_WIDTH = 31
 CLAUSE_WIDTH = 19

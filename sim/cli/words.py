@@ -9,9 +9,9 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from sim.checkers.outcome import Outcome
-from sim.cli.shown import guarded
-from sim.escape import escaped
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli.shown import guarded
+from ddlsim.escape import escaped
 
 COLOURS: Final = {
     Outcome.OK: "bold green",

@@ -15,9 +15,14 @@ from typing import Final
 
 import numpy as np
 
-from sim.columns.edges import RW, Edges
-from sim.columns.history import NONE, UNKNOWN, Array, ColumnHistory
-from sim.columns.versions import Versions
+from ddlsim.columns.edges import RW, Edges
+from ddlsim.columns.history import (
+    NONE,
+    UNKNOWN,
+    Array,
+    ColumnHistory,
+)
+from ddlsim.columns.versions import Versions
 
 FOREVER = np.iinfo(np.int64).max
 LOWEST: Final = np.iinfo(np.int64).min

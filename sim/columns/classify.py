@@ -7,8 +7,15 @@ wrote was seen, part not) and a long fork (two readers saw two writes in opposit
 
 from collections.abc import Callable, Sequence
 
-from sim.columns.edges import DDL, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR
-from sim.columns.search import Link
+from ddlsim.columns.edges import (
+    DDL,
+    PREDICATE_EDGE,
+    PROCESS,
+    REALTIME,
+    RW,
+    WR,
+)
+from ddlsim.columns.search import Link
 
 
 def type_of(links: Sequence[Link]) -> str:

@@ -12,13 +12,34 @@ from typing import Final
 
 import numpy as np
 
-from sim.columns.certificate import FOREVER, Order
-from sim.columns.classify import turned, type_of
-from sim.columns.edges import DATA, DDL, PROCESS, RW, WR, WW, Edges, compact, joined
-from sim.columns.history import NONE, Array
-from sim.columns.models import DEFAULT, Model, model_of
-from sim.columns.residue import Span, tangles
-from sim.columns.search import LEVELS, RULES, Component, Link, Rule, Spent
+from ddlsim.columns.certificate import FOREVER, Order
+from ddlsim.columns.classify import turned, type_of
+from ddlsim.columns.edges import (
+    DATA,
+    DDL,
+    PROCESS,
+    RW,
+    WR,
+    WW,
+    Edges,
+    compact,
+    joined,
+)
+from ddlsim.columns.history import NONE, Array
+from ddlsim.columns.models import (
+    DEFAULT,
+    Model,
+    model_of,
+)
+from ddlsim.columns.residue import Span, tangles
+from ddlsim.columns.search import (
+    LEVELS,
+    RULES,
+    Component,
+    Link,
+    Rule,
+    Spent,
+)
 
 BUDGET: Final = 50_000
 """Edges looked at in one component, over all searches for its shortest cycles."""

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from sim.columns.history import (
+from ddlsim.columns.history import (
     NONE,
     PRECEDES,
     PREDICATE,
@@ -22,7 +22,7 @@ from sim.columns.history import (
     Array,
     ColumnHistory,
 )
-from sim.columns.versions import Versions
+from ddlsim.columns.versions import Versions
 
 WW: Final = 1
 WR: Final = 2

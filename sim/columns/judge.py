@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from sim.columns.certificate import (
+from ddlsim.columns.certificate import (
     Order,
     in_real_time,
     rank_of,
@@ -19,16 +19,47 @@ from sim.columns.certificate import (
     snapshots_hold,
     spans_of,
 )
-from sim.columns.classify import other_names
-from sim.columns.cycles import Cycle, Search, find_cycles
-from sim.columns.edges import Edges, compact, data_edges, process_edges
-from sim.columns.history import APPEND, COMMITTED, Array, ColumnHistory, check, is_write
-from sim.columns.models import DEFAULT, Model, model_of, ruled_out
-from sim.columns.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of
-from sim.columns.residue import Span
-from sim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Verdict
-from sim.columns.versions import Versions, versions_of
-from sim.columns.words import Words
+from ddlsim.columns.classify import other_names
+from ddlsim.columns.cycles import (
+    Cycle,
+    Search,
+    find_cycles,
+)
+from ddlsim.columns.edges import (
+    Edges,
+    compact,
+    data_edges,
+    process_edges,
+)
+from ddlsim.columns.history import (
+    APPEND,
+    COMMITTED,
+    Array,
+    ColumnHistory,
+    check,
+    is_write,
+)
+from ddlsim.columns.models import (
+    DEFAULT,
+    Model,
+    model_of,
+    ruled_out,
+)
+from ddlsim.columns.reads import (
+    Finding,
+    dirty,
+    fractured_reads,
+    lost_updates,
+    pairs_of,
+)
+from ddlsim.columns.residue import Span
+from ddlsim.columns.verdict import (
+    KEPT_OF_A_KIND,
+    Anomaly,
+    Verdict,
+)
+from ddlsim.columns.versions import Versions, versions_of
+from ddlsim.columns.words import Words
 
 Found = TypeVar("Found", Finding, Cycle)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.columns.history import NONE, Array
+from ddlsim.columns.history import NONE, Array
 
 
 class Lists(NamedTuple):

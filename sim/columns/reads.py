@@ -12,8 +12,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sim.columns.fractured import Seen, Written, fractures
-from sim.columns.history import (
+from ddlsim.columns.fractured import (
+    Seen,
+    Written,
+    fractures,
+)
+from ddlsim.columns.history import (
     ABORTED,
     COMMITTED,
     LIST_READ,
@@ -24,7 +28,7 @@ from sim.columns.history import (
     ColumnHistory,
     is_write,
 )
-from sim.columns.versions import Versions
+from ddlsim.columns.versions import Versions
 
 SHORT: Final = 12
 """Operations up to which neighbours are compared one distance at a time, without sorting."""

@@ -13,9 +13,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from sim.columns.certificate import FOREVER, Order, back_in_time
-from sim.columns.edges import RW, Edges
-from sim.columns.history import NONE, Array
+from ddlsim.columns.certificate import (
+    FOREVER,
+    Order,
+    back_in_time,
+)
+from ddlsim.columns.edges import RW, Edges
+from ddlsim.columns.history import NONE, Array
 
 WORTH_CUTTING: Final = 0.5
 """The share of nodes within stretches above which nothing is cut away."""

@@ -12,10 +12,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sim.columns.certificate import Order, in_real_time
-from sim.columns.edges import PROCESS, REALTIME, RW, WR, WW, Edges
-from sim.columns.history import NONE, Array
-from sim.columns.residue import Span
+from ddlsim.columns.certificate import Order, in_real_time
+from ddlsim.columns.edges import (
+    PROCESS,
+    REALTIME,
+    RW,
+    WR,
+    WW,
+    Edges,
+)
+from ddlsim.columns.history import NONE, Array
+from ddlsim.columns.residue import Span
 
 
 class Link(NamedTuple):

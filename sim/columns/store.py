@@ -3,8 +3,8 @@
 A row is a transaction with its operations as lists, so that a row group is a stretch of history
 that makes sense by itself and a reader needs no join. What belongs to the whole (its format, names
 of keys and transactions if they have any) stands in the file's metadata. Pages have checksums and
-the footer a digest of all of it (`sim.sealed`); a file that shows damage is no history. Files are
-written under another name and renamed when they are whole.
+the footer a digest of all of it (`ddlsim.sealed`); a file that shows damage is no history. Files
+are written under another name and renamed when they are whole.
 """
 
 import json
@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from sim import sealed
-from sim.columns.history import (
+from ddlsim import sealed
+from ddlsim.columns.history import (
     DTYPES,
     OF_OPERATIONS,
     OF_TRANSACTIONS,
@@ -26,7 +26,7 @@ from sim.columns.history import (
     Names,
     check,
 )
-from sim.files import beside
+from ddlsim.files import beside
 
 KIND: Final = "ddlsim-columns-"
 FORMAT: Final = f"{KIND}2"

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from sim.columns.history import (
+from ddlsim.columns.history import (
     ABORTED,
     COMMITTED,
     DTYPES,

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from sim.columns.history import (
+from ddlsim.columns.history import (
     ABORTED,
     COMMITTED,
     Array,

@@ -2,12 +2,29 @@
 
 from collections.abc import Sequence
 
-from sim.columns.cycles import Cycle
-from sim.columns.edges import NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR, WW
-from sim.columns.history import KINDS, PREDICATE, SCHEMA, ColumnHistory
-from sim.columns.reads import Finding
-from sim.columns.search import Link
-from sim.columns.verdict import Anomaly, Namer, Step
+from ddlsim.columns.cycles import Cycle
+from ddlsim.columns.edges import (
+    NAMES,
+    PREDICATE_EDGE,
+    PROCESS,
+    REALTIME,
+    RW,
+    WR,
+    WW,
+)
+from ddlsim.columns.history import (
+    KINDS,
+    PREDICATE,
+    SCHEMA,
+    ColumnHistory,
+)
+from ddlsim.columns.reads import Finding
+from ddlsim.columns.search import Link
+from ddlsim.columns.verdict import (
+    Anomaly,
+    Namer,
+    Step,
+)
 
 DATA_SHOWN = WW | WR | RW | PROCESS | REALTIME
 

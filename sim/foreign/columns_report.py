@@ -2,14 +2,18 @@
 
 from pathlib import Path
 
-from sim import files
-from sim.columns import judge as in_memory
-from sim.columns import store
-from sim.columns.history import HistoryError
-from sim.columns.verdict import Verdict
-from sim.foreign.inputs import OUTCOMES, Report, looked_for
-from sim.foreign.problems import ForeignError
-from sim.history import parquet
+from ddlsim import files
+from ddlsim.columns import judge as in_memory
+from ddlsim.columns import store
+from ddlsim.columns.history import HistoryError
+from ddlsim.columns.verdict import Verdict
+from ddlsim.foreign.inputs import (
+    OUTCOMES,
+    Report,
+    looked_for,
+)
+from ddlsim.foreign.readers.problems import ForeignError
+from ddlsim.history import parquet
 
 
 def recognises(head: bytes) -> bool:

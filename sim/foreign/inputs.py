@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sim.checkers.outcome import Outcome
-from sim.columns.models import model_of
-from sim.columns.verdict import Answer
-from sim.files import HISTORY_MOST, unfit
-from sim.history import parquet
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.columns.models import model_of
+from ddlsim.columns.verdict import Answer
+from ddlsim.files import HISTORY_MOST, unfit
+from ddlsim.history import parquet
 
 HEAD: Final = 4096
 """How much of a file tells what it is, in bytes."""
@@ -62,37 +62,37 @@ def looked_for(model: str) -> tuple[tuple[str, str], ...]:
 
 
 def _is_jepsen(head: bytes) -> bool:
-    from sim.foreign import jepsen
+    from ddlsim.foreign import jepsen
 
     return jepsen.recognises(head)
 
 
 def _jepsen(path: str, model: str) -> Report:
-    from sim.foreign import jepsen_report
+    from ddlsim.foreign import jepsen_report
 
     return jepsen_report.judge(path, model)
 
 
 def _is_witness(head: bytes) -> bool:
-    from sim.foreign import witness_records
+    from ddlsim.foreign.witness import records as witness_records
 
     return witness_records.recognises(head)
 
 
 def _witness(path: str, model: str) -> Report:
-    from sim.foreign import witness_report
+    from ddlsim.foreign.witness import report as witness_report
 
     return witness_report.judge(path, model)
 
 
 def _is_columns(head: bytes) -> bool:
-    from sim.foreign import columns_report
+    from ddlsim.foreign import columns_report
 
     return columns_report.recognises(head)
 
 
 def _columns(path: str, model: str) -> Report:
-    from sim.foreign import columns_report
+    from ddlsim.foreign import columns_report
 
     return columns_report.judge(path, model)
 

@@ -1,7 +1,7 @@
 """Jepsen's histories judged: read, inferred by their workload, searched for cycles, named.
 
-Graph, search and the models' names are those of `sim.columns`; here is only what a history without
-timestamps and version orders needs more: what may be inferred, and when the answer is "unknown".
+Graph, search and the models' names are those of `ddlsim.columns`; here is only what a history
+without timestamps and version orders needs more: what may be inferred, and when the answer is "unknown".
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,31 +11,55 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from sim import files
-from sim.columns.classify import other_names
-from sim.columns.cycles import BUDGET, Cycle, Search, find_cycles
-from sim.columns.edges import Edges
-from sim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
-from sim.columns.models import DEFAULT, MODELS, Model, model_of, split
-from sim.columns.verdict import KEPT_OF_A_KIND, Answer, Verdict
-from sim.foreign import (
+from ddlsim import files
+from ddlsim.columns.classify import other_names
+from ddlsim.columns.cycles import (
+    BUDGET,
+    Cycle,
+    Search,
+    find_cycles,
+)
+from ddlsim.columns.edges import Edges
+from ddlsim.columns.history import (
+    ABORTED,
+    COMMITTED,
+    NONE,
+    UNKNOWN,
+    Array,
+)
+from ddlsim.columns.models import (
+    DEFAULT,
+    MODELS,
+    Model,
+    model_of,
+    split,
+)
+from ddlsim.columns.verdict import (
+    KEPT_OF_A_KIND,
+    Answer,
+    Verdict,
+)
+from ddlsim.foreign.inference import (
     atomic,
     completion,
-    edn,
-    json_lines,
     list_findings,
     lists,
     open_orders,
     registers,
     serial,
 )
-from sim.foreign.entries import LARGEST
-from sim.foreign.inference import Finding, Inferred, session_edges
-from sim.foreign.problems import ForeignError, told
-from sim.foreign.reasons import Reasons
-from sim.foreign.transactions import Transactions, transactions_of
-from sim.foreign.words import Words
-from sim.foreign.workloads import LIST, workload_of
+from ddlsim.foreign.inference.inference import (
+    Finding,
+    Inferred,
+    session_edges,
+)
+from ddlsim.foreign.inference.reasons import Reasons
+from ddlsim.foreign.readers import edn, json_lines
+from ddlsim.foreign.readers.entries import LARGEST
+from ddlsim.foreign.readers.problems import ForeignError, told
+from ddlsim.foreign.readers.transactions import Transactions, transactions_of
+from ddlsim.foreign.readers.workloads import LIST, workload_of
+from ddlsim.foreign.words import Words
 
 HEAD: Final = 4096
 STRICT: Final = MODELS[DEFAULT]

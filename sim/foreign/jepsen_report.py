@@ -2,8 +2,12 @@
 
 import gc
 
-from sim.foreign import jepsen
-from sim.foreign.inputs import OUTCOMES, Report, looked_for
+from ddlsim.foreign import jepsen
+from ddlsim.foreign.inputs import (
+    OUTCOMES,
+    Report,
+    looked_for,
+)
 
 
 def judge(path: str, model: str) -> Report:

@@ -6,7 +6,12 @@ Transactions of a plant are concurrent unless it says when they began and ended.
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sim.foreign.synthetic import APPENDS, REGISTERS, Entry, Operation
+from ddlsim.foreign.synthetic import (
+    APPENDS,
+    REGISTERS,
+    Entry,
+    Operation,
+)
 
 
 class Planted(NamedTuple):

@@ -3,17 +3,24 @@
 Lists are told by their end (`...[n elements], 7, 8`): histories have lists of a million elements.
 """
 
-from sim.columns.cycles import Cycle
-from sim.columns.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
-from sim.columns.search import Link
-from sim.columns.verdict import Anomaly, Step
-from sim.columns.words import contradiction
-from sim.foreign.brief import edn
-from sim.foreign.entries import LARGEST
-from sim.foreign.inference import Finding
-from sim.foreign.reasons import Reasons
-from sim.foreign.transactions import READ, Transactions
-from sim.foreign.workloads import LIST
+from ddlsim.columns.cycles import Cycle
+from ddlsim.columns.edges import (
+    NAMES,
+    PROCESS,
+    REALTIME,
+    RW,
+    WR,
+    WW,
+)
+from ddlsim.columns.search import Link
+from ddlsim.columns.verdict import Anomaly, Step
+from ddlsim.columns.words import contradiction
+from ddlsim.foreign.inference.inference import Finding
+from ddlsim.foreign.inference.reasons import Reasons
+from ddlsim.foreign.readers.brief import edn
+from ddlsim.foreign.readers.entries import LARGEST
+from ddlsim.foreign.readers.transactions import READ, Transactions
+from ddlsim.foreign.readers.workloads import LIST
 
 
 class Words:

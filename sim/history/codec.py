@@ -1,6 +1,6 @@
 """History ⇄ a file: the header, every event, and an end record that shows truncation.
 
-A file is JSON lines, or Parquet with such a line in each row (`sim.history.parquet`).
+A file is JSON lines, or Parquet with such a line in each row (`ddlsim.history.parquet`).
 
 One line is one record. The first is the `Header`, the last the `End`, which repeats the run's
 fingerprint over the events between them and holds a digest over every byte of header, events and
@@ -16,10 +16,14 @@ from typing import Any, Final
 
 import msgspec
 
-from sim import files
-from sim.files import beside, make_folder, unfit
-from sim.history import parquet
-from sim.history.events import (
+from ddlsim import files
+from ddlsim.files import (
+    beside,
+    make_folder,
+    unfit,
+)
+from ddlsim.history import parquet
+from ddlsim.history.events import (
     AnyEvent,
     Invoked,
     LockWaited,
@@ -28,8 +32,13 @@ from sim.history.events import (
     RowRead,
     WriteExecuted,
 )
-from sim.history.history import FINGERPRINT_DIGITS, HISTORY_FORMAT, Header, History
-from sim.model.records import Record
+from ddlsim.history.history import (
+    FINGERPRINT_DIGITS,
+    HISTORY_FORMAT,
+    Header,
+    History,
+)
+from ddlsim.model.records import Record
 
 _KEYED: Final = (Invoked, WriteExecuted, LockWaited, RowFinal)
 """Events with one `key`: where it has several columns, JSON gives back a list for the tuple."""

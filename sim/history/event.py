@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sim.model.schema import Value
+from ddlsim.model.schema import Value
 
 Cells = tuple[tuple[int, Value], ...]
 """A row: (column id, value) pairs in the order of the schema's columns."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from sim.history.event import Cells, Event
-from sim.history.world_events import (
+from ddlsim.history.event import Cells, Event
+from ddlsim.history.world_events import (
     ClockSet,
     CommandLogged,
     EntryLost,
@@ -36,7 +36,7 @@ from sim.history.world_events import (
     StepMissed,
     TxRecovered,
 )
-from sim.model.ddl import ObjectChange, Statement
+from ddlsim.model.ddl import ObjectChange, Statement
 
 # --- the client's voice --------------------------------------------------------------------------
 

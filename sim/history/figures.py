@@ -13,7 +13,7 @@ schema version; *ddl_noop_latency_ms*: the same of those that changed nothing.
 *dml_latency_ms*: from the invocation of a data operation or commit to its success.
 *schema_wait_ms*: how long a node waited for its schema to be complete, per look-up [98.past.3].
 *after_heal_ms*, *blocked_behind*, *needless_aborts*: what the judges of I9 and I11 measured
-(sim/checkers/measures.py); of several runs the longest, and the sums.
+(sim/checkers/case/measures.py); of several runs the longest, and the sums.
 *simulated_ms*, *events*: how long the run was, and how many events the kernel executed for it.
 """
 
@@ -23,11 +23,19 @@ from typing import Final
 
 from msgspec import field
 
-from sim.history.events import DdlDecided, Failed, Invoked, Ok, SchemaResolved, TxAborted, Unknown
-from sim.history.history import History
-from sim.model.reasons import Reason
-from sim.model.records import Record
-from sim.units import US_PER_MS
+from ddlsim.history.events import (
+    DdlDecided,
+    Failed,
+    Invoked,
+    Ok,
+    SchemaResolved,
+    TxAborted,
+    Unknown,
+)
+from ddlsim.history.history import History
+from ddlsim.model.reasons import Reason
+from ddlsim.model.records import Record
+from ddlsim.units import US_PER_MS
 
 DATA: Final = ("get", "put", "delete", "insert", "replace", "update", "scan")
 """The kinds of operation that read or write rows."""

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from sim.history.events import AnyEvent
-from sim.model.design import DesignHeader
-from sim.model.records import Record
+from ddlsim.history.events import AnyEvent
+from ddlsim.model.design import DesignHeader
+from ddlsim.model.records import Record
 
 FORMAT: Final = 1
 """The format number of all JSON output."""
@@ -25,7 +25,7 @@ class Header(Record, frozen=True, tag_field="event", tag="Header"):
     a history can be run again without the file. `settings` are the resolved numbers per node name
     (and `""` for the cluster), in milliseconds: `max_clock_skew_ms`, `delay_duration_ms`, …; of
     the cluster also how many nodes are `voters`, whether it is `calm`, and more (`promises` of
-    sim/world/run.py).
+    sim/cluster/run.py).
     `reaches` are the probes that the scenario says must be reached, `never_reaches` those that must
     not be; `strict` judges by the strict
     graph, in which every use of a schema version counts; `all_claims` by every invariant, whatever

@@ -3,16 +3,16 @@
 `record` is the line itself, header and end record included, so that nothing is lost and a file that
 was cut off or changed is refused as any other (`codec`). `event`, `at_us`, `node`, `tx` and `op`
 are copied from it, null where a record has none: queries over many histories need not parse lines.
-Pages have checksums, and the footer a digest of all of it (`sim.sealed`).
+Pages have checksums, and the footer a digest of all of it (`ddlsim.sealed`).
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sim import sealed
+from ddlsim import sealed
 
 if TYPE_CHECKING:
-    from sim.history.history import History
+    from ddlsim.history.history import History
 
 KIND: Final = "ddlsim-events-"
 FORMAT: Final = f"{KIND}2"

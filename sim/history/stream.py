@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from sim.files import beside, make_folder
-from sim.history import codec
-from sim.history.events import AnyEvent
-from sim.history.history import Header, History
+from ddlsim.files import beside, make_folder
+from ddlsim.history import codec
+from ddlsim.history.events import AnyEvent
+from ddlsim.history.history import Header, History
 
 
 class Stream:

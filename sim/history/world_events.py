@@ -1,6 +1,6 @@
 """The witness's voice on replication, leases, and the world: leaders, deaths, clocks, faults."""
 
-from sim.history.event import Event
+from ddlsim.history.event import Event
 
 
 class LeaderElected(Event, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from sim.kernel.engine import Loop
+from ddlsim.kernel.engine import Loop
 
 MILLION: Final = 1_000_000
 

@@ -35,7 +35,7 @@ from typing import Any, ClassVar, Final, Generic, NoReturn, Protocol, TypeVar, c
 import msgspec
 import simpy
 
-from sim.units import Micros
+from ddlsim.units import Micros
 
 T = TypeVar("T")
 

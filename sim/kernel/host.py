@@ -15,9 +15,9 @@ from collections.abc import Callable, Coroutine
 from types import CoroutineType
 from typing import Any, Final, TypeVar
 
-from sim.kernel.clock import PhysicalClock
-from sim.kernel.deadlines import Deadlines
-from sim.kernel.engine import (
+from ddlsim.kernel.clock import PhysicalClock
+from ddlsim.kernel.deadlines import Deadlines
+from ddlsim.kernel.engine import (
     Future,
     Incarnation,
     Loop,
@@ -27,10 +27,14 @@ from sim.kernel.engine import (
     Timer,
     crash_of,
 )
-from sim.kernel.network import Channel, Envelope, Network
-from sim.kernel.rng import mix, name_id
-from sim.model.ports import NO_REPLY
-from sim.units import Micros
+from ddlsim.kernel.network import (
+    Channel,
+    Envelope,
+    Network,
+)
+from ddlsim.kernel.rng import mix, name_id
+from ddlsim.model.ports import NO_REPLY
+from ddlsim.units import Micros
 
 T = TypeVar("T")
 Handler = Callable[[str, Any], Any]

@@ -19,9 +19,13 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import msgspec
 
-from sim.kernel.deadlines import Asked
-from sim.kernel.engine import MAIL, SLIM, Loop
-from sim.kernel.rng import (
+from ddlsim.kernel.deadlines import Asked
+from ddlsim.kernel.engine import (
+    MAIL,
+    SLIM,
+    Loop,
+)
+from ddlsim.kernel.rng import (
     FIRST,
     GOLDEN,
     MASK,

@@ -1,6 +1,6 @@
-"""A rename that leaves the old name in place for a while, as a simple change of `sim.model.ddl`."""
+"""A rename that keeps the old name for a while, as a simple change of `ddlsim.model.ddl`."""
 
-from sim.model.records import Tagged
+from ddlsim.model.records import Tagged
 
 
 class ObjectAliased(Tagged, frozen=True, tag="object-aliased"):

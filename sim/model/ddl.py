@@ -4,10 +4,17 @@ A *statement* is what the SQL front end reads. The catalog makes one *object cha
 top-level object: its next version, and in order the *simple changes* that compatibility goes by.
 """
 
-from sim.model.aliased import ObjectAliased
-from sim.model.pending import PendingChange
-from sim.model.records import Record, Tagged
-from sim.model.schema import Column, ColumnType, Constraint, Index, SchemaObject, Value
+from ddlsim.model.aliased import ObjectAliased
+from ddlsim.model.pending import PendingChange
+from ddlsim.model.records import Record, Tagged
+from ddlsim.model.schema import (
+    Column,
+    ColumnType,
+    Constraint,
+    Index,
+    SchemaObject,
+    Value,
+)
 
 # --- what a statement asks for -----------------------------------------------------------------
 

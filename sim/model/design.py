@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import field
 
-from sim.model.records import Record
+from ddlsim.model.records import Record
 
 SKEW_BOUNDED: Final = "skew<=CSmax"
 """No physical clock is ever behind what any has shown by then by more than the configured CSmax."""

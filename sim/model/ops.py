@@ -8,8 +8,8 @@ What a kind of data operation has not, its class says, so that nobody need ask f
 
 from typing import ClassVar
 
-from sim.model.records import Tagged
-from sim.model.schema import Value
+from ddlsim.model.records import Tagged
+from ddlsim.model.schema import Value
 
 Key = Value | tuple[Value, ...]
 """A primary key: the value of its one column, or of its columns in order."""

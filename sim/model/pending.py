@@ -4,8 +4,8 @@ While it is *pending*, whoever writes must give it a value, and rows that were t
 have one; *confirmed*, every row has one. A pending column that is not to be is dropped.
 """
 
-from sim.model.records import Tagged
-from sim.model.schema import Column
+from ddlsim.model.records import Tagged
+from ddlsim.model.schema import Column
 
 
 class ColumnPending(Tagged, frozen=True, tag="column-pending"):

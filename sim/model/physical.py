@@ -14,8 +14,12 @@ as the clock does not go back.
 
 from collections.abc import Callable
 
-from sim.model.hlc import HybridClock
-from sim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
+from ddlsim.model.hlc import HybridClock
+from ddlsim.units import (
+    LOGICAL_BITS,
+    MIN_TIMESTAMP,
+    Timestamp,
+)
 
 
 class PhysicalTimestamps(HybridClock):

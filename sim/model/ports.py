@@ -1,8 +1,8 @@
 """The ports: all that a protocol asks of the world.
 
 A protocol is written against `Node`, never against SimPy, a socket or a random number. Whatever
-answers these calls can run it: the simulator (`sim.world.adapters`), a test with fakes, one day a
-real network. Waits are awaitables; *between two awaits nothing else happens in the cluster*.
+answers these calls can run it: the simulator (`ddlsim.cluster.adapters`), a test with fakes, one day
+a real network. Waits are awaitables; *between two awaits nothing else happens in the cluster*.
 
 Every wait belongs to a scope. When the scope ends, the wait returns `Ended(reason)`; when the node
 crashes, its tasks are simply never resumed (so no `finally` of theirs ever runs).
@@ -11,9 +11,13 @@ crashes, its tasks are simply never resumed (so no `finally` of theirs ever runs
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol, TypeVar
 
-from sim.model.hlc import HybridClock
-from sim.model.settings import DERIVED, with_derived
-from sim.units import US_PER_MS, Micros, Timestamp
+from ddlsim.model.hlc import HybridClock
+from ddlsim.model.settings import DERIVED, with_derived
+from ddlsim.units import (
+    US_PER_MS,
+    Micros,
+    Timestamp,
+)
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -42,7 +46,7 @@ class Settings:
     `tx_timeout_ms` how long a transaction may take, and `orphan_check_ms` how long one may be in
     the way before somebody asks whether its coordinator is alive. The others are spans too, one
     for each thing that the protocol waits for; scenarios/README.md says what each of them is, and
-    `sim.model.settings` what it follows from where it is not given.
+    `ddlsim.model.settings` what it follows from where it is not given.
     """
 
     __slots__ = (

@@ -7,8 +7,8 @@ branch that nobody has tried.
 from collections.abc import Container
 from typing import Final, NamedTuple
 
-from sim.model.clauses import PAUSE_POINTS
-from sim.model.reasons import Reason
+from ddlsim.model.clauses import PAUSE_POINTS
+from ddlsim.model.reasons import Reason
 
 
 class Probe(NamedTuple):

@@ -7,9 +7,9 @@ timeline, due at an instant or after another step. Both are plain data without d
 
 from typing import Any
 
-from sim.model.ops import Operation
-from sim.model.records import Record
-from sim.units import Micros
+from ddlsim.model.ops import Operation
+from ddlsim.model.records import Record
+from ddlsim.units import Micros
 
 
 class TransactionItem(Record, frozen=True):

@@ -7,7 +7,7 @@ again under its old name is another column.
 
 from typing import Final
 
-from sim.model.records import Record, Tagged
+from ddlsim.model.records import Record, Tagged
 
 Value = int | float | str | bool | None
 """What a cell can hold. Decimals and date-times travel as their canonical text."""

@@ -3,15 +3,15 @@
 They are put into `b13_alias`. That nobody reserves the old name is a design: `b13_unreserved`.
 """
 
-from sim.model.ddl import ObjectChange
-from sim.model.reasons import Reason
-from sim.model.schema import Alias
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.alias_ends import AliasEnds
-from sim.protocol.catalog import Catalog
-from sim.protocol.schema_rules import each_step_forward_compatible
-from sim.protocol.strategy import Steps
-from sim.units import Timestamp
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Alias
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.design.schema_rules import each_step_forward_compatible
+from ddlsim.protocol.metastorage.alias_ends import AliasEnds
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.strategy import Steps
+from ddlsim.units import Timestamp
 
 
 def end_of_alias_is_compatible(steps: Steps) -> Reason | None:

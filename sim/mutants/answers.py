@@ -2,17 +2,31 @@
 
 from typing import Any
 
-from sim.model.ddl import Statement
-from sim.model.reasons import Reason
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.catalog import Snapshot
-from sim.protocol.ddl import Built, NoOp, Refused, build
-from sim.protocol.ddl_answers import Decision
-from sim.protocol.flows import Logged, acknowledged, replicate_wait_acknowledge
-from sim.protocol.messages import CatalogUpdate, NodeJoined, Submit, Submitted
-from sim.protocol.metastorage import MetaStorage
-from sim.protocol.strategy import SchemaChangePart
-from sim.protocol.waiting import patience
+from ddlsim.model.ddl import Statement
+from ddlsim.model.reasons import Reason
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.design.flows import (
+    Logged,
+    acknowledged,
+    replicate_wait_acknowledge,
+)
+from ddlsim.protocol.messages import (
+    CatalogUpdate,
+    NodeJoined,
+    Submit,
+    Submitted,
+)
+from ddlsim.protocol.metastorage.metastorage import MetaStorage
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    NoOp,
+    Refused,
+    build,
+)
+from ddlsim.protocol.schema.ddl_answers import Decision
+from ddlsim.protocol.strategy import SchemaChangePart
+from ddlsim.protocol.waiting import patience
 
 
 async def acknowledge_whoever_won(

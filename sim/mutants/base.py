@@ -8,9 +8,9 @@ scenario of `scenarios/negative/` under its name shows that.
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sim.protocol.server import Parts
-from sim.protocol.strategy import Strategy
-from sim.registry import Registry
+from ddlsim.protocol.server import Parts
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Mutant:
         return replace(parts, **self.parts)
 
 
-MUTANTS: Final[Registry[Mutant]] = Registry("mutant", "sim.mutants")
+MUTANTS: Final[Registry[Mutant]] = Registry("mutant", "ddlsim.mutants")
 """Every mutant, by name."""
 
 

@@ -5,8 +5,13 @@ in which the rule is broken is a violation. Where one rule closes two findings, 
 one puts the weaker rule of the other in its place.
 """
 
-from sim.mutants.base import Mutant, mutant
-from sim.protocol import as_shipped, closing, commit_check, flows
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.design import (
+    as_shipped,
+    closing,
+    flows,
+)
+from ddlsim.protocol.transaction import commit_check
 
 mutant(
     Mutant(

@@ -1,10 +1,14 @@
 """Groups whose members vote or apply as they should not: two leaders, and what they cost."""
 
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.application import Application
-from sim.protocol.meta_commands import AppliedUpdate
-from sim.protocol.raft import Member, RequestVote, VoteReply
-from sim.protocol.raft.replication import CANDIDATE
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.meta_commands import AppliedUpdate
+from ddlsim.protocol.metastorage.application import Application
+from ddlsim.protocol.raft import (
+    Member,
+    RequestVote,
+    VoteReply,
+)
+from ddlsim.protocol.raft.replication import CANDIDATE
 
 LONGEST = 10**6
 """An index and a term that no log reaches."""

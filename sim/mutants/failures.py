@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from sim.model.schema import SchemaObject
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.commit_check import schema_on_arrival
-from sim.protocol.failure_rules import (
+from ddlsim.model.schema import SchemaObject
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.design.failure_rules import (
     any_token,
     in_the_past,
     new_decision,
@@ -14,13 +13,14 @@ from sim.protocol.failure_rules import (
     recovery_commits,
     whatever_the_lease,
 )
-from sim.protocol.flows import stamp_at_once
-from sim.protocol.meta_commands import AppliedUpdate
-from sim.protocol.raft import Member
-from sim.protocol.replica import Checked, Replica
-from sim.protocol.strategy import CoordinatorPart
-from sim.protocol.transaction import Transaction
-from sim.units import Timestamp
+from ddlsim.protocol.design.flows import stamp_at_once
+from ddlsim.protocol.meta_commands import AppliedUpdate
+from ddlsim.protocol.raft import Member
+from ddlsim.protocol.strategy import CoordinatorPart
+from ddlsim.protocol.transaction.commit_check import schema_on_arrival
+from ddlsim.protocol.transaction.replica import Checked, Replica
+from ddlsim.protocol.transaction_record import Transaction
+from ddlsim.units import Timestamp
 
 
 async def await_answers_only(coordinator: CoordinatorPart, tx: Transaction) -> None:

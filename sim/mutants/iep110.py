@@ -2,15 +2,19 @@
 
 from msgspec.structs import replace
 
-from sim.model.ddl import ColumnAdded, ColumnDropped
-from sim.model.reasons import Reason
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.commit_check import schema_at_commit_ts, validate
-from sim.protocol.enlistment import enlisted
-from sim.protocol.schema_rules import ARRIVAL_ONLY, each_step_forward_compatible
-from sim.protocol.strategy import CoordinatorPart, Steps, Verdict
-from sim.protocol.transaction import Enlistment, Transaction
-from sim.units import Timestamp
+from ddlsim.model.ddl import ColumnAdded, ColumnDropped
+from ddlsim.model.reasons import Reason
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.design.schema_rules import ARRIVAL_ONLY, each_step_forward_compatible
+from ddlsim.protocol.strategy import (
+    CoordinatorPart,
+    Steps,
+    Verdict,
+)
+from ddlsim.protocol.transaction.commit_check import schema_at_commit_ts, validate
+from ddlsim.protocol.transaction.enlistment import enlisted
+from ddlsim.protocol.transaction_record import Enlistment, Transaction
+from ddlsim.units import Timestamp
 
 
 def any_version(client_version: int, enlist_version: int) -> bool:

@@ -1,18 +1,18 @@
 """IEP-98 with one sentence missing each."""
 
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.catalog import Catalog, Snapshot
-from sim.protocol.flows import whatever_is_known
-from sim.protocol.raft import AppendEntries, Member
-from sim.protocol.schema_rules import ON_APPLICATION
-from sim.protocol.time_rules import (
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.design.flows import whatever_is_known
+from ddlsim.protocol.design.schema_rules import ON_APPLICATION
+from ddlsim.protocol.design.time_rules import (
     at_message,
     at_once,
     never_waits,
     own_delay,
     tick_with_current_time,
 )
-from sim.units import Timestamp, plus_ms
+from ddlsim.protocol.raft import AppendEntries, Member
+from ddlsim.protocol.schema.catalog import Catalog, Snapshot
+from ddlsim.units import Timestamp, plus_ms
 
 
 def before_message(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:

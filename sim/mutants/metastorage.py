@@ -2,25 +2,29 @@
 
 from typing import Any
 
-from sim.model.ports import Node
-from sim.model.records import Record
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.catalog import Catalog
-from sim.protocol.failure_rules import (
+from ddlsim.model.ports import Node
+from ddlsim.model.records import Record
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.design.failure_rules import (
     as_planned,
     first_stamp,
     from_the_beginning,
     keep_own_clock,
 )
-from sim.protocol.messages import CatalogUpdate, NodeJoined
-from sim.protocol.meta_commands import Stamped
-from sim.protocol.metastorage import MetaStorage
-from sim.protocol.schema_rules import AFTER_ALL_LISTENERS
-from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.strategy import Strategy
-from sim.protocol.ticker import Ticker
-from sim.protocol.time_rules import activation_plus_skew, clock_of_this_life, whatever_delay
-from sim.units import Micros, Timestamp
+from ddlsim.protocol.design.schema_rules import AFTER_ALL_LISTENERS
+from ddlsim.protocol.design.time_rules import (
+    activation_plus_skew,
+    clock_of_this_life,
+    whatever_delay,
+)
+from ddlsim.protocol.messages import CatalogUpdate, NodeJoined
+from ddlsim.protocol.meta_commands import Stamped
+from ddlsim.protocol.metastorage.metastorage import MetaStorage
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.metastorage.ticker import Ticker
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.units import Micros, Timestamp
 
 ENCODING_US = Micros(1_000)
 """How long a stamped command lies about before it is appended."""

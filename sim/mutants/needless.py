@@ -2,15 +2,19 @@
 
 from typing import Any, Final
 
-from sim.model.ports import Future
-from sim.model.reasons import Reason
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.ids import TxId
-from sim.protocol.locks import LockTable, Resource
-from sim.protocol.messages import Operate, Operated
-from sim.protocol.replica import Replica
-from sim.protocol.time_rules import at_operation
-from sim.units import Timestamp, plus_ms, round_up
+from ddlsim.model.ports import Future
+from ddlsim.model.reasons import Reason
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.design.time_rules import at_operation
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import Operate, Operated
+from ddlsim.protocol.transaction.locks import LockTable, Resource
+from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.units import (
+    Timestamp,
+    plus_ms,
+    round_up,
+)
 
 A_LONG_TIME_MS: Final = 60_000
 """Longer than a lease lasts."""

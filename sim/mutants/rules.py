@@ -8,14 +8,18 @@ aborts sees.
 
 from collections.abc import Callable, Iterable
 
-from sim.model.reasons import Reason
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.commit_check import schema_at_commit_ts
-from sim.protocol.compatibility import RuleVerdict, judge, judge_step
-from sim.protocol.coordinator import Coordinator
-from sim.protocol.strategy import Steps
-from sim.protocol.transaction import Transaction
-from sim.units import Timestamp
+from ddlsim.model.reasons import Reason
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.schema.compatibility import (
+    RuleVerdict,
+    judge,
+    judge_step,
+)
+from ddlsim.protocol.strategy import Steps
+from ddlsim.protocol.transaction.commit_check import schema_at_commit_ts
+from ddlsim.protocol.transaction.coordinator import Coordinator
+from ddlsim.protocol.transaction_record import Transaction
+from ddlsim.units import Timestamp
 
 Check = Callable[[Steps], Reason | None]
 

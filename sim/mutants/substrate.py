@@ -1,12 +1,16 @@
 """The transaction substrate with one rule missing each."""
 
-from sim.model.ports import Future
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.commands import CleanUp
-from sim.protocol.ids import TxId
-from sim.protocol.locks import LockTable, Resource, S
-from sim.protocol.partition import Partition
-from sim.units import Timestamp
+from ddlsim.model.ports import Future
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.commands import CleanUp
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.transaction.locks import (
+    LockTable,
+    Resource,
+    S,
+)
+from ddlsim.units import Timestamp
 
 
 class ReadersPass(LockTable):

@@ -2,21 +2,30 @@
 
 from typing import ClassVar, Final
 
-from sim.model.ddl import AlterTable, CreateTable, Statement
-from sim.model.reasons import Reason
-from sim.mutants.base import Mutant, mutant
-from sim.protocol.catalog import Snapshot
-from sim.protocol.ddl import Built, NoOp, Refused, build
-from sim.protocol.ddl_answers import Decision
-from sim.protocol.flows import replicate_wait_acknowledge
-from sim.protocol.hosted import Hosted
-from sim.protocol.ids import TxId
-from sim.protocol.participant import Participant
-from sim.protocol.readers import Readers
-from sim.protocol.replica import Replica
-from sim.protocol.replica_messages import Read
-from sim.protocol.strategy import SchemaChangePart
-from sim.units import US_PER_MS, Micros
+from ddlsim.model.ddl import (
+    AlterTable,
+    CreateTable,
+    Statement,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.protocol.design.flows import replicate_wait_acknowledge
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.replica_messages import Read
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    NoOp,
+    Refused,
+    build,
+)
+from ddlsim.protocol.schema.ddl_answers import Decision
+from ddlsim.protocol.strategy import SchemaChangePart
+from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.protocol.transaction.readers import Readers
+from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.units import US_PER_MS, Micros
 
 TARDY_US: Final = Micros(60 * US_PER_MS)
 """Longer than any message takes; shorter than what else there is to wait for."""

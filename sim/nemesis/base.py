@@ -9,9 +9,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar
 
-from sim.nemesis.levers import Levers
-from sim.nemesis.roles import ANY, ANY_FOLLOWER, ANY_VOTER
-from sim.registry import Registry
+from ddlsim.nemesis.levers import Levers
+from ddlsim.nemesis.roles import (
+    ANY,
+    ANY_FOLLOWER,
+    ANY_VOTER,
+)
+from ddlsim.registry import Registry
 
 
 class Dice(Protocol):
@@ -137,7 +141,7 @@ def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it read
         raise ValueError(f"{field}: {what}")
 
 
-FAULTS: Final[Registry[type[Fault]]] = Registry("fault", "sim.nemesis")
+FAULTS: Final[Registry[type[Fault]]] = Registry("fault", "ddlsim.nemesis")
 F = TypeVar("F", bound=type[Fault])
 
 

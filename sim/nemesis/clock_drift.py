@@ -3,8 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sim.nemesis.base import Claim, Fault, check, fault
-from sim.nemesis.levers import Levers
+from ddlsim.nemesis.base import (
+    Claim,
+    Fault,
+    check,
+    fault,
+)
+from ddlsim.nemesis.levers import Levers
 
 MILLION = 1_000_000
 

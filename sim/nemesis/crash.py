@@ -3,8 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sim.nemesis.base import LIFE, Claim, Fault, check, fault
-from sim.nemesis.levers import Levers
+from ddlsim.nemesis.base import (
+    LIFE,
+    Claim,
+    Fault,
+    check,
+    fault,
+)
+from ddlsim.nemesis.levers import Levers
 
 
 @fault

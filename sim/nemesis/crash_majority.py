@@ -3,8 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from sim.nemesis.base import LIFE, Claim, Dice, Fault, FaultWorld, check, fault
-from sim.nemesis.levers import Levers
+from ddlsim.nemesis.base import (
+    LIFE,
+    Claim,
+    Dice,
+    Fault,
+    FaultWorld,
+    check,
+    fault,
+)
+from ddlsim.nemesis.levers import Levers
 
 
 @fault

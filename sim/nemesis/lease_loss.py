@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sim.nemesis.base import Fault, fault
-from sim.nemesis.levers import Levers
+from ddlsim.nemesis.base import Fault, fault
+from ddlsim.nemesis.levers import Levers
 
 
 @fault

@@ -8,7 +8,7 @@ here; `resolve` turns roles into them. What is done through levers is remembered
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from sim.units import Micros
+from ddlsim.units import Micros
 
 
 class Levers(Protocol):

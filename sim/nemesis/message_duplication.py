@@ -4,8 +4,12 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import ClassVar
 
-from sim.nemesis.base import Fault, check, fault
-from sim.nemesis.levers import Levers
+from ddlsim.nemesis.base import (
+    Fault,
+    check,
+    fault,
+)
+from ddlsim.nemesis.levers import Levers
 
 
 @fault

@@ -4,8 +4,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar, Literal, Self
 
-from sim.nemesis.base import Dice, Fault, FaultWorld, check, fault
-from sim.nemesis.levers import Levers
+from ddlsim.nemesis.base import (
+    Dice,
+    Fault,
+    FaultWorld,
+    check,
+    fault,
+)
+from ddlsim.nemesis.levers import Levers
 
 
 @fault

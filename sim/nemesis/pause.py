@@ -3,8 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sim.nemesis.base import LIFE, Claim, Fault, fault
-from sim.nemesis.levers import Levers
+from ddlsim.nemesis.base import (
+    LIFE,
+    Claim,
+    Fault,
+    fault,
+)
+from ddlsim.nemesis.levers import Levers
 
 
 @fault

@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sim.nemesis.base import Fault, check, fault
-from sim.nemesis.levers import Levers
-from sim.units import ms
+from ddlsim.nemesis.base import (
+    Fault,
+    check,
+    fault,
+)
+from ddlsim.nemesis.levers import Levers
+from ddlsim.units import ms
 
 
 @fault

@@ -5,9 +5,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
 
-from sim.nemesis.base import Dice, Fault, FaultWorld, check, decided_role, drawn_order, fault
-from sim.nemesis.levers import Levers
-from sim.units import Micros, ms
+from ddlsim.nemesis.base import (
+    Dice,
+    Fault,
+    FaultWorld,
+    check,
+    decided_role,
+    drawn_order,
+    fault,
+)
+from ddlsim.nemesis.levers import Levers
+from ddlsim.units import Micros, ms
 
 
 @fault

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
-    from sim.world.expectation import Sum
-    from sim.world.scenario import Scenario
+    from ddlsim.scenario.scenario import Scenario
+    from ddlsim.verify.expectation import Sum
 
 DEFAULT_SEEDS: Final = 10
 
@@ -93,8 +93,8 @@ def is_scenario(path: Path) -> bool:
         warnings.simplefilter("ignore")
         from msgspec.structs import fields
 
-        from sim.files import TEXT_MOST, unfit
-        from sim.world.tables import ScenarioTable
+        from ddlsim.files import TEXT_MOST, unfit
+        from ddlsim.scenario.tables import ScenarioTable
     try:
         if unfit(path, TEXT_MOST) is not None:
             return True  # its reader tells why
@@ -126,8 +126,8 @@ class ScenarioFile(pytest.File):
         """The scenario under each other design of which it says what comes of it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from sim.world.checks import label_of
-            from sim.world.suite import designs_named, under
+            from ddlsim.scenario.checks import label_of
+            from ddlsim.verify.suite import designs_named, under
 
             for strategy, mutant in designs_named(scenario):
                 yield label_of(strategy, mutant), under(scenario, strategy, mutant)
@@ -135,12 +135,12 @@ class ScenarioFile(pytest.File):
     def _scenario(self) -> "Scenario":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from sim.registry import BadPluginError, load_file
-            from sim.world import bounds
-            from sim.world.campaign import BAD_INPUT
-            from sim.world.designs import design
-            from sim.world.plan import plan
-            from sim.world.shipped import load
+            from ddlsim.cluster.designs import design
+            from ddlsim.plan.plan import plan
+            from ddlsim.registry import BadPluginError, load_file
+            from ddlsim.scenario import bounds
+            from ddlsim.scenario.shipped import load
+            from ddlsim.verify.campaign import BAD_INPUT
 
             bad: tuple[type[Exception], ...] = (*BAD_INPUT, BadPluginError)
             try:
@@ -177,8 +177,8 @@ class SeedsItem(pytest.Item):
         """Run every seed, then compare."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from sim.world.campaign import Job, Runner
-            from sim.world.expectation import sum_of
+            from ddlsim.verify.campaign import Job, Runner
+            from ddlsim.verify.expectation import sum_of
 
             scenario = self._scenario
             runner = Runner(Job(scenario.name, scenario.text, scenario.overrides))
@@ -201,7 +201,7 @@ class SeedsItem(pytest.Item):
 
 def told(scenario: "Scenario", total: "Sum", loads: list[str]) -> str:
     """What is not as expected, the judge's words on the first run that failed, how to repeat it."""
-    from sim.cli.repeat import also, of_scenario
+    from ddlsim.cli.repeat import also, of_scenario
 
     first = total.first_failed or total.runs[0]
     lines = [f"not as the scenario expects: {line}" for line in total.unexpected]

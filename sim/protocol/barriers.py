@@ -15,10 +15,14 @@ A node that does not answer is asked again, for ever or until a limit.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from sim.model.ports import NO_REPLY, Future, Node
-from sim.model.records import Record
-from sim.protocol.waiting import begun, patience
-from sim.units import Micros, Timestamp
+from ddlsim.model.ports import (
+    NO_REPLY,
+    Future,
+    Node,
+)
+from ddlsim.model.records import Record
+from ddlsim.protocol.waiting import begun, patience
+from ddlsim.units import Micros, Timestamp
 
 
 class Prepare(Record, frozen=True):

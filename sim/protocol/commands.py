@@ -9,13 +9,17 @@ the row otherwise.
 
 from typing import Any, Generic, TypeVar
 
-from sim.model.ops import Key
-from sim.model.reasons import Reason
-from sim.model.records import Record
-from sim.protocol.ids import Place, Tuple, TxId
-from sim.protocol.partition_state import Outcome
-from sim.protocol.state_machine import BusyType
-from sim.units import MAX_TIMESTAMP, Timestamp
+from ddlsim.model.ops import Key
+from ddlsim.model.reasons import Reason
+from ddlsim.model.records import Record
+from ddlsim.protocol.ids import (
+    Place,
+    Tuple,
+    TxId,
+)
+from ddlsim.protocol.partition_state import Outcome
+from ddlsim.protocol.replication.state_machine import BusyType
+from ddlsim.units import MAX_TIMESTAMP, Timestamp
 
 R_co = TypeVar("R_co", covariant=True)
 

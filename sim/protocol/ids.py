@@ -1,8 +1,8 @@
 """What transactions and partitions are called, and a row on the wire."""
 
-from sim.model.records import Record
-from sim.model.schema import Value
-from sim.units import Timestamp
+from ddlsim.model.records import Record
+from ddlsim.model.schema import Value
+from ddlsim.units import Timestamp
 
 Tuple = tuple[Value, ...]
 """A row as bytes on the wire: values in the column order of the version it was encoded with."""

@@ -12,11 +12,15 @@ much ahead.
 from collections.abc import Callable
 from typing import Any
 
-from sim.history.world_events import LeaseBegan
-from sim.model.ports import Future, Node
-from sim.model.records import Record
-from sim.protocol.ids import Place
-from sim.units import MIN_TIMESTAMP, Timestamp, plus_ms
+from ddlsim.history.world_events import LeaseBegan
+from ddlsim.model.ports import Future, Node
+from ddlsim.model.records import Record
+from ddlsim.protocol.ids import Place
+from ddlsim.units import (
+    MIN_TIMESTAMP,
+    Timestamp,
+    plus_ms,
+)
 
 
 class Lease(Record, frozen=True):

@@ -5,14 +5,18 @@ happens after a message is also later on the reference timeline. Clients send no
 session carries a causal token. Raft's appends carry none either.
 """
 
-from sim.history.event import Cells
-from sim.model.ddl import ObjectChange, Statement
-from sim.model.ops import Key
-from sim.model.reasons import Reason
-from sim.model.records import Record
-from sim.model.schema import Table
-from sim.protocol.ids import Place, Tuple, TxId
-from sim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.history.event import Cells
+from ddlsim.model.ddl import ObjectChange, Statement
+from ddlsim.model.ops import Key
+from ddlsim.model.reasons import Reason
+from ddlsim.model.records import Record
+from ddlsim.model.schema import Table
+from ddlsim.protocol.ids import (
+    Place,
+    Tuple,
+    TxId,
+)
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 # --- client to coordinator ------------------------------------------------------------------------
 

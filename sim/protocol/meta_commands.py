@@ -1,9 +1,14 @@
 """What stands in the meta storage's log, and the state that it makes."""
 
-from sim.model.records import Record
-from sim.protocol.leases import Lease
-from sim.protocol.messages import CatalogUpdate, NodeJoined, SafeTimeCommand, Submitted
-from sim.units import Timestamp
+from ddlsim.model.records import Record
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.messages import (
+    CatalogUpdate,
+    NodeJoined,
+    SafeTimeCommand,
+    Submitted,
+)
+from ddlsim.units import Timestamp
 
 
 class LeaseUpdate(Record, frozen=True):

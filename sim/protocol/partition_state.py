@@ -1,10 +1,14 @@
 """What a partition holds: versions of rows, intents, outcomes, and all of it as a snapshot."""
 
-from sim.model.ops import Key
-from sim.model.reasons import Reason
-from sim.model.records import Record
-from sim.protocol.ids import Place, Tuple, TxId
-from sim.units import Timestamp
+from ddlsim.model.ops import Key
+from ddlsim.model.reasons import Reason
+from ddlsim.model.records import Record
+from ddlsim.protocol.ids import (
+    Place,
+    Tuple,
+    TxId,
+)
+from ddlsim.units import Timestamp
 
 
 class RowVersion(Record, frozen=True):

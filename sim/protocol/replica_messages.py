@@ -3,11 +3,11 @@
 from enum import Enum
 from typing import Any
 
-from sim.model.ops import Key
-from sim.model.reasons import Reason
-from sim.model.records import Record
-from sim.protocol.ids import Place, TxId
-from sim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.model.ops import Key
+from ddlsim.model.reasons import Reason
+from ddlsim.model.records import Record
+from ddlsim.protocol.ids import Place, TxId
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 
 class Replicated(Record, frozen=True):

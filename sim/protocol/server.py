@@ -11,34 +11,34 @@ its earlier life are not prolonged.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sim.model.ddl import ObjectChange
-from sim.model.ports import Node
-from sim.protocol.alias_ends import AliasEnds
-from sim.protocol.application import Application
-from sim.protocol.barriers import Barriers
-from sim.protocol.catalog import Catalog
-from sim.protocol.coordinator import Coordinator
-from sim.protocol.group import Group
-from sim.protocol.hosting import Hosting
-from sim.protocol.ids import Place
-from sim.protocol.leases import Lease, Leases
-from sim.protocol.locks import LockTable
-from sim.protocol.messages import NodeJoined
-from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
-from sim.protocol.partition import Partition
-from sim.protocol.placement import Placement
-from sim.protocol.placement_driver import PlacementDriver
-from sim.protocol.raft import Member
-from sim.protocol.readers import Readers
-from sim.protocol.replica import Replica
-from sim.protocol.schema_change import SchemaChange
-from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.stages import Delays
-from sim.protocol.state_machine import disk_name
-from sim.protocol.strategy import Strategy
-from sim.protocol.table_looks import TableLooks
-from sim.protocol.ticker import Ticker
-from sim.units import Timestamp, plus_ms
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.ports import Node
+from ddlsim.protocol.barriers import Barriers
+from ddlsim.protocol.ids import Place
+from ddlsim.protocol.leases import Lease, Leases
+from ddlsim.protocol.messages import NodeJoined
+from ddlsim.protocol.metastorage.alias_ends import AliasEnds
+from ddlsim.protocol.metastorage.application import Application
+from ddlsim.protocol.metastorage.metastorage import MetaStorage, MetaStorageConfig
+from ddlsim.protocol.metastorage.placement import Placement
+from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.metastorage.stages import Delays
+from ddlsim.protocol.metastorage.ticker import Ticker
+from ddlsim.protocol.partition.hosting import Hosting
+from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.raft import Member
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.replication.state_machine import disk_name
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema_change.schema_change import SchemaChange
+from ddlsim.protocol.schema_change.table_looks import TableLooks
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction.coordinator import Coordinator
+from ddlsim.protocol.transaction.locks import LockTable
+from ddlsim.protocol.transaction.readers import Readers
+from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.units import Timestamp, plus_ms
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The joints of the protocol: every choice that the IEPs make, one named function each.
 
 A `Strategy` is a frozen record. Its header says what the design is and claims; each other field
-holds a function, and `sim.strategies.iep` fills all of them with the documents' own formulas.
+holds a function, and `ddlsim.strategies.iep` fills all of them with the documents' own formulas.
 Another design is `replace(IEP, …)` with a few fields, a mutant the same with exactly one; nothing
 in the protocol ever asks which strategy it runs. What differs per node or in time (DD, CSmax, H) is
 no field: it is a setting of the node.
@@ -16,22 +16,30 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, cast
 
-from sim.history.event import Cells
-from sim.model.ddl import ObjectChange, SimpleChange, Statement
-from sim.model.design import DesignHeader
-from sim.model.hlc import HybridClock
-from sim.model.ports import Node
-from sim.model.reasons import Reason
-from sim.model.schema import SchemaObject
-from sim.protocol.barriers import Barriers
-from sim.protocol.catalog import Catalog, Snapshot
-from sim.protocol.commands import FullWrite
-from sim.protocol.ddl import Built, NoOp, Refused
-from sim.protocol.ddl_answers import Decision
-from sim.protocol.messages import Finish, Operated
-from sim.protocol.meta_commands import AppliedUpdate
-from sim.protocol.transaction import Enlistment, Transaction
-from sim.units import Micros, Timestamp
+from ddlsim.history.event import Cells
+from ddlsim.model.ddl import (
+    ObjectChange,
+    SimpleChange,
+    Statement,
+)
+from ddlsim.model.design import DesignHeader
+from ddlsim.model.hlc import HybridClock
+from ddlsim.model.ports import Node
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import SchemaObject
+from ddlsim.protocol.barriers import Barriers
+from ddlsim.protocol.commands import FullWrite
+from ddlsim.protocol.messages import Finish, Operated
+from ddlsim.protocol.meta_commands import AppliedUpdate
+from ddlsim.protocol.schema.catalog import Catalog, Snapshot
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    NoOp,
+    Refused,
+)
+from ddlsim.protocol.schema.ddl_answers import Decision
+from ddlsim.protocol.transaction_record import Enlistment, Transaction
+from ddlsim.units import Micros, Timestamp
 
 T = TypeVar("T")
 Wait = Coroutine[None, None, T]

@@ -3,8 +3,12 @@
 from collections.abc import Coroutine
 from typing import TypeVar
 
-from sim.model.ports import Future, Node, Settings
-from sim.units import Micros
+from ddlsim.model.ports import (
+    Future,
+    Node,
+    Settings,
+)
+from ddlsim.units import Micros
 
 R = TypeVar("R")
 

@@ -26,11 +26,15 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from sim.sql.comments import Request, requests
-from sim.sql.dialect import Ignite, tokenize
-from sim.sql.dml import Operations, RowWrite
-from sim.sql.errors import SqlError, Unread
-from sim.sql.grammar import Grammar, Parsed, PassedOver
+from ddlsim.sql.comments import Request, requests
+from ddlsim.sql.dialect import Ignite, tokenize
+from ddlsim.sql.dml import Operations, RowWrite
+from ddlsim.sql.errors import SqlError, Unread
+from ddlsim.sql.grammar import (
+    Grammar,
+    Parsed,
+    PassedOver,
+)
 
 __all__ = [
     "Parsed",

@@ -5,15 +5,15 @@ from typing import Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sim.model.ddl import ColumnSpec, ConstraintSpec
-from sim.model.schema import (
+from ddlsim.model.ddl import ColumnSpec, ConstraintSpec
+from ddlsim.model.schema import (
     DEFAULT_DECIMAL_PRECISION,
     DEFAULT_LENGTH,
     DEFAULT_TIME_PRECISION,
     ColumnType,
     Value,
 )
-from sim.sql.reader import Reader
+from ddlsim.sql.reader import Reader
 
 _TYPES: Final = {
     **{word: word for word in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE")},

@@ -13,8 +13,8 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sim.sql.errors import Unread
-from sim.sql.grammar import Grammar
+from ddlsim.sql.errors import Unread
+from ddlsim.sql.grammar import Grammar
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings are errors here
 

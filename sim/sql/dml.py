@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from sqlglot.tokenizer_core import TokenType
 
-from sim.model.schema import Value
-from sim.sql.grammar import Grammar
+from ddlsim.model.schema import Value
+from ddlsim.sql.grammar import Grammar
 
 
 class RowWrite(NamedTuple):

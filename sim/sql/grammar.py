@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sim.model.ddl import (
+from ddlsim.model.ddl import (
     AlterZone,
     CreateIndex,
     CreateView,
@@ -26,10 +26,10 @@ from sim.model.ddl import (
     RenameZone,
     Statement,
 )
-from sim.model.ops import Get, Scan
-from sim.model.schema import Value
-from sim.sql.errors import Unread
-from sim.sql.tables import Tables
+from ddlsim.model.ops import Get, Scan
+from ddlsim.model.schema import Value
+from ddlsim.sql.errors import Unread
+from ddlsim.sql.tables import Tables
 
 _MAX_PARTITIONS: Final = 65000
 _CHANGES: Final = ("CREATE", "ALTER", "DROP")

@@ -8,7 +8,7 @@ from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.base import BaseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sim.sql.errors import Unread
+from ddlsim.sql.errors import Unread
 
 T = TypeVar("T")
 

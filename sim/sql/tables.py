@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sim.model.ddl import (
+from ddlsim.model.ddl import (
     Action,
     AddColumn,
     AddConstraint,
@@ -19,7 +19,7 @@ from sim.model.ddl import (
     RenameColumn,
     RenameTable,
 )
-from sim.sql.columns import Columns
+from ddlsim.sql.columns import Columns
 
 
 class Tables(Columns):

@@ -7,11 +7,11 @@ on their way. It claims nothing and is the negative baseline.
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol.flows import what_is_known, whatever_is_known
-from sim.protocol.time_rules import at_message, at_once
-from sim.strategies.base import strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design.flows import what_is_known, whatever_is_known
+from ddlsim.protocol.design.time_rules import at_message, at_once
+from ddlsim.strategies.base import strategy
+from ddlsim.strategies.iep import IEP
 
 A0_ON_RECEIPT = strategy(
     replace(

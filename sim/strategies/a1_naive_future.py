@@ -8,10 +8,14 @@ Costs no wait at all.
 
 from dataclasses import replace
 
-from sim.model.design import DELAY_BOUNDED, Claim, DesignHeader
-from sim.protocol.time_rules import never_waits
-from sim.strategies.base import FULL_CLAIMS, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import (
+    DELAY_BOUNDED,
+    Claim,
+    DesignHeader,
+)
+from ddlsim.protocol.design.time_rules import never_waits
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.iep import IEP
 
 A1_NAIVE_FUTURE = strategy(
     replace(

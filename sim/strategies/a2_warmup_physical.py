@@ -16,10 +16,15 @@ new leader's can be behind the old one's. Hence hybrid clocks.
 from dataclasses import replace
 from typing import Final
 
-from sim.model.design import DELAY_BOUNDED, SKEW_BOUNDED, Claim, DesignHeader
-from sim.protocol.time_rules import never_waits, physical_clock
-from sim.strategies.base import FULL_CLAIMS, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import (
+    DELAY_BOUNDED,
+    SKEW_BOUNDED,
+    Claim,
+    DesignHeader,
+)
+from ddlsim.protocol.design.time_rules import never_waits, physical_clock
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.iep import IEP
 
 BY_COMMIT_TS: Final = ("I3", "I7", "I10")
 """What needs commit timestamps that follow from what a transaction has met."""

@@ -8,12 +8,12 @@ no node resolves any schema, of whichever table, and open transactions on the ta
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import agreed_installs
-from sim.protocol.flows import whatever_is_known
-from sim.protocol.time_rules import at_message, at_once
-from sim.strategies.base import all_but, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import agreed_installs
+from ddlsim.protocol.design.flows import whatever_is_known
+from ddlsim.protocol.design.time_rules import at_message, at_once
+from ddlsim.strategies.base import all_but, strategy
+from ddlsim.strategies.iep import IEP
 
 CLAIMS = all_but("I9", "I11")
 """Neither that only the laggard waits, nor that nobody is aborted without need."""

@@ -7,12 +7,12 @@ message; `a4_on_receipt` believes that being known everywhere is enough, and it 
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import agreed_installs
-from sim.protocol.flows import what_is_known, whatever_is_known
-from sim.protocol.time_rules import at_message, at_once
-from sim.strategies.base import FULL_CLAIMS, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import agreed_installs
+from ddlsim.protocol.design.flows import what_is_known, whatever_is_known
+from ddlsim.protocol.design.time_rules import at_message, at_once
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.iep import IEP
 
 
 def _header(name: str, summary: str) -> DesignHeader:

@@ -6,10 +6,10 @@ every operation; in exchange a DDL is acknowledged DD earlier.
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol.time_rules import at_message, at_operation
-from sim.strategies.base import all_less, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design.time_rules import at_message, at_operation
+from ddlsim.strategies.base import all_less, strategy
+from ddlsim.strategies.iep import IEP
 
 A5_SAFETIME = strategy(
     replace(

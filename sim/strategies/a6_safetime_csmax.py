@@ -7,10 +7,10 @@ operation of every node but the leader.
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol.time_rules import at_message, operation_plus_skew
-from sim.strategies.base import all_less, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design.time_rules import at_message, operation_plus_skew
+from ddlsim.strategies.base import all_less, strategy
+from ddlsim.strategies.iep import IEP
 
 A6_SAFETIME_CSMAX = strategy(
     replace(

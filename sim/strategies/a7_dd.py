@@ -7,11 +7,15 @@ without the wait.
 
 from dataclasses import replace
 
-from sim.model.design import Claim, DesignHeader
-from sim.protocol.failure_rules import keep_own_clock
-from sim.protocol.time_rules import operation_less_delay_plus_skew
-from sim.strategies.base import FULL_CLAIMS, all_less, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import Claim, DesignHeader
+from ddlsim.protocol.design.failure_rules import keep_own_clock
+from ddlsim.protocol.design.time_rules import operation_less_delay_plus_skew
+from ddlsim.strategies.base import (
+    FULL_CLAIMS,
+    all_less,
+    strategy,
+)
+from ddlsim.strategies.iep import IEP
 
 
 def _header(name: str, summary: str, claims: tuple[Claim, ...] = FULL_CLAIMS) -> DesignHeader:

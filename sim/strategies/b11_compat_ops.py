@@ -11,10 +11,10 @@ of them, commit across no change of such a table (`schema_at_commit_ts_exact_if_
 from dataclasses import replace
 from typing import Final
 
-from sim.model.design import DesignHeader
-from sim.protocol import border_rules
-from sim.strategies.base import all_less, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import border_rules
+from ddlsim.strategies.base import all_less, strategy
+from ddlsim.strategies.iep import IEP
 
 LOOKED: Final = ("rw-schema[metadata, late]", "rw-schema[metadata, late, nothing found]")
 CLAIMS = all_less("I3", *LOOKED, of=all_less("I4", "ddl-not-seen"))

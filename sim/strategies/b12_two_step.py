@@ -7,10 +7,10 @@ do is to refuse the statement.
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import mandatory_columns
-from sim.strategies.base import FULL_CLAIMS, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import mandatory_columns
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.iep import IEP
 
 
 def _header(name: str, summary: str) -> DesignHeader:

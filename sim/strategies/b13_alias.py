@@ -6,10 +6,10 @@ a rename that it crosses [110.later.3]. A is `alias_ms`; `strategy.alias_ms` set
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import renaming
-from sim.strategies.base import FULL_CLAIMS, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.schema import renaming
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.iep import IEP
 
 
 def _header(name: str, summary: str) -> DesignHeader:

@@ -6,10 +6,10 @@ weird any longer.
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import border_rules
-from sim.strategies.base import all_but, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import border_rules
+from ddlsim.strategies.base import all_but, strategy
+from ddlsim.strategies.iep import IEP
 
 CLAIMS = all_but("I11")
 """It aborts what IEP-110 would let pass."""

@@ -5,10 +5,10 @@ IEP-110 wants neither side to block [110.req.0]; here one idle transaction holds
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import border_rules
-from sim.strategies.base import FULL_CLAIMS, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import border_rules
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.iep import IEP
 
 
 def _header(name: str, summary: str) -> DesignHeader:

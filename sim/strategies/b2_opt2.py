@@ -6,10 +6,10 @@ is before and after it. `b2_opt2_downgrading` reads such rows, too.
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import border_rules
-from sim.strategies.base import FULL_CLAIMS, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import border_rules
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.iep import IEP
 
 
 def _header(name: str, summary: str, backward: str = "forbid_all") -> DesignHeader:

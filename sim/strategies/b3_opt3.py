@@ -5,11 +5,11 @@
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import border_rules
-from sim.protocol.flows import leave_unmarked
-from sim.strategies.base import FULL_CLAIMS, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import border_rules
+from ddlsim.protocol.design.flows import leave_unmarked
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.iep import IEP
 
 
 def _header(name: str, summary: str) -> DesignHeader:

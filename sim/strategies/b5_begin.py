@@ -7,10 +7,14 @@ cannot be used at all [110.req.2].
 
 from dataclasses import replace
 
-from sim.model.design import Claim, DesignHeader
-from sim.protocol import as_shipped, border_rules
-from sim.strategies.base import FULL_CLAIMS, all_less, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import Claim, DesignHeader
+from ddlsim.protocol.design import as_shipped, border_rules
+from ddlsim.strategies.base import (
+    FULL_CLAIMS,
+    all_less,
+    strategy,
+)
+from ddlsim.strategies.iep import IEP
 
 CLAIMS = all_less("I4", "resolved-too-early")
 """To look up at the begin, whatever was acknowledged since, is what it is for; an operation on a

@@ -8,11 +8,11 @@ lets such rows be met at all.
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import border_rules
-from sim.protocol.schema_rules import ARRIVAL_ONLY
-from sim.strategies.base import FULL_CLAIMS, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import border_rules
+from ddlsim.protocol.design.schema_rules import ARRIVAL_ONLY
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.iep import IEP
 
 
 def _header(name: str, summary: str, backward: str = "forbid_all") -> DesignHeader:

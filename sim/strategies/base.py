@@ -1,15 +1,19 @@
 """The honest designs: a registry, and how one is written down.
 
-A strategy is a `Strategy` record of `sim.protocol`; a file of this package adds one or several.
+A strategy is a `Strategy` record of `ddlsim.protocol`; a file of this package adds one or several.
 """
 
 from typing import Final
 
-from sim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
-from sim.protocol.strategy import Strategy
-from sim.registry import Registry
+from ddlsim.model.design import (
+    LEASES_HOLD,
+    SKEW_BOUNDED,
+    Claim,
+)
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.registry import Registry
 
-STRATEGIES: Final[Registry[Strategy]] = Registry("strategy", "sim.strategies")
+STRATEGIES: Final[Registry[Strategy]] = Registry("strategy", "ddlsim.strategies")
 """Every design that can be run, by name."""
 
 FULL_CLAIMS: Final = (

@@ -11,10 +11,17 @@ command means nothing where every such command counts [98.x.6].
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol import commit_check, failure_rules, flows, renaming, schema_rules, time_rules
-from sim.protocol.strategy import Strategy
-from sim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import (
+    failure_rules,
+    flows,
+    schema_rules,
+    time_rules,
+)
+from ddlsim.protocol.schema import renaming
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction import commit_check
+from ddlsim.strategies.base import FULL_CLAIMS, strategy
 
 IEP = strategy(
     Strategy(

@@ -7,10 +7,10 @@ It does not claim I11: to abort what the documents' own rules would let pass is 
 from dataclasses import replace
 from typing import Final
 
-from sim.model.design import DesignHeader
-from sim.protocol import closing
-from sim.strategies.base import all_but, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design import closing
+from ddlsim.strategies.base import all_but, strategy
+from ddlsim.strategies.iep import IEP
 
 CLOSING: Final[dict[str, dict[str, object]]] = {
     "F-1": {"commit_schema": closing.schema_at_commit_ts_exact_if_shown},

@@ -27,11 +27,16 @@ column that one statement drops and adds again, and F-13, a reader who misses a 
 from dataclasses import replace
 from typing import Final
 
-from sim.model.design import ELECTIONS_SLOW, SKEW_BOUNDED, Claim, DesignHeader
-from sim.protocol import as_shipped, flows
-from sim.protocol.failure_rules import keep_own_clock
-from sim.strategies.base import all_but, strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import (
+    ELECTIONS_SLOW,
+    SKEW_BOUNDED,
+    Claim,
+    DesignHeader,
+)
+from ddlsim.protocol.design import as_shipped, flows
+from ddlsim.protocol.design.failure_rules import keep_own_clock
+from ddlsim.strategies.base import all_but, strategy
+from ddlsim.strategies.iep import IEP
 
 ORDERED: Final = (SKEW_BOUNDED, ELECTIONS_SLOW)
 """What keeps the stamps of the meta storage in the order of its log."""

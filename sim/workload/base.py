@@ -12,10 +12,10 @@ from typing import ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 
-from sim.model.ddl import CreateTable, Statement
-from sim.model.programs import Program, Step
-from sim.registry import Registry
-from sim.units import Micros, ms
+from ddlsim.model.ddl import CreateTable, Statement
+from ddlsim.model.programs import Program, Step
+from ddlsim.registry import Registry
+from ddlsim.units import Micros, ms
 
 T = TypeVar("T")
 
@@ -192,7 +192,7 @@ def check_shares(shares: dict[str, float]) -> None:
         check(0 <= share <= 1, field, f"must lie between 0 and 1, not {share:g}")
 
 
-WORKLOADS: Final[Registry[type[Workload]]] = Registry("workload", "sim.workload")
+WORKLOADS: Final[Registry[type[Workload]]] = Registry("workload", "ddlsim.workload")
 W = TypeVar("W", bound=type[Workload])
 
 

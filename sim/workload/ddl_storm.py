@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import ClassVar, Final
 
-from sim.model.programs import DdlItem, Program
-from sim.workload.base import (
+from ddlsim.model.programs import DdlItem, Program
+from ddlsim.workload.base import (
     Dice,
     Die,
     Span,
@@ -17,7 +17,7 @@ from sim.workload.base import (
     quoted,
     workload,
 )
-from sim.workload.keys import weighted
+from ddlsim.workload.keys import weighted
 
 TYPES: Final = ("INT", "VARCHAR(10)", "REAL", "DECIMAL(5, 2)", "TIMESTAMP(3)")
 """What new columns are, each with a wider type to go to."""

@@ -4,10 +4,14 @@ from datetime import date, timedelta
 from itertools import accumulate
 from typing import Final
 
-from sim.model.ddl import ColumnSpec, CreateTable
-from sim.model.ops import Key
-from sim.model.schema import FLOAT_TYPES, INTEGER_TYPES, Value
-from sim.workload.base import Die
+from ddlsim.model.ddl import ColumnSpec, CreateTable
+from ddlsim.model.ops import Key
+from ddlsim.model.schema import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    Value,
+)
+from ddlsim.workload.base import Die
 
 SCALE: Final = 1 << 32
 _FIRST_DAY: Final = date(2000, 1, 1)

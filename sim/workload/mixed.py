@@ -4,10 +4,17 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar
 
-from sim.model.ddl import CreateTable
-from sim.model.ops import Delete, Get, Operation, Put, Rollback, Scan
-from sim.model.programs import Program, TransactionItem
-from sim.workload.base import (
+from ddlsim.model.ddl import CreateTable
+from ddlsim.model.ops import (
+    Delete,
+    Get,
+    Operation,
+    Put,
+    Rollback,
+    Scan,
+)
+from ddlsim.model.programs import Program, TransactionItem
+from ddlsim.workload.base import (
     Dice,
     Die,
     Span,
@@ -18,7 +25,11 @@ from sim.workload.base import (
     check_span,
     workload,
 )
-from sim.workload.keys import KeyChooser, key_of, weighted
+from ddlsim.workload.keys import (
+    KeyChooser,
+    key_of,
+    weighted,
+)
 
 
 @workload

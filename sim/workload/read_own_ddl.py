@@ -3,11 +3,17 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from sim.model.ddl import CreateTable
-from sim.model.ops import Ddl, Get, Operation, Put, Scan
-from sim.model.programs import Step
-from sim.units import Micros
-from sim.workload.base import (
+from ddlsim.model.ddl import CreateTable
+from ddlsim.model.ops import (
+    Ddl,
+    Get,
+    Operation,
+    Put,
+    Scan,
+)
+from ddlsim.model.programs import Step
+from ddlsim.units import Micros
+from ddlsim.workload.base import (
     Dice,
     Die,
     Span,
@@ -19,7 +25,7 @@ from sim.workload.base import (
     quoted,
     workload,
 )
-from sim.workload.keys import key_of
+from ddlsim.workload.keys import key_of
 
 
 @dataclass

@@ -3,10 +3,18 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sim.model.ddl import CreateTable
-from sim.model.ops import Get, Operation, Put
-from sim.model.programs import DdlItem, Program, TransactionItem
-from sim.workload.base import (
+from ddlsim.model.ddl import CreateTable
+from ddlsim.model.ops import (
+    Get,
+    Operation,
+    Put,
+)
+from ddlsim.model.programs import (
+    DdlItem,
+    Program,
+    TransactionItem,
+)
+from ddlsim.workload.base import (
     Dice,
     Die,
     Span,
@@ -19,7 +27,7 @@ from sim.workload.base import (
     quoted,
     workload,
 )
-from sim.workload.keys import key_of
+from ddlsim.workload.keys import key_of
 
 
 @workload

@@ -4,10 +4,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
-from sim.model.ops import Commit, Get, Operation, Put
-from sim.model.programs import Step
-from sim.units import Micros, ms
-from sim.workload.base import (
+from ddlsim.model.ops import (
+    Commit,
+    Get,
+    Operation,
+    Put,
+)
+from ddlsim.model.programs import Step
+from ddlsim.units import Micros, ms
+from ddlsim.workload.base import (
     Dice,
     Die,
     Span,
@@ -19,7 +24,7 @@ from sim.workload.base import (
     check_span,
     workload,
 )
-from sim.workload.keys import key_of
+from ddlsim.workload.keys import key_of
 
 
 @workload

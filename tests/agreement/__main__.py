@@ -4,7 +4,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from sim.files import write_text
+from ddlsim.files import write_text
 from tests.agreement import aborts, aliases, freeze, own_ddl, waits
 from tests.agreement.base import Line
 

@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import closed_forms as forms
-from analysis import intervals
-from analysis.formula import CLOCK_MS
-from analysis.wait_model import Ends
-from sim.history.events import (
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.formula import CLOCK_MS
+from ddlsim.analysis.formula.wait_model import Ends
+from ddlsim.analysis.stats import intervals
+from ddlsim.history.events import (
     Enlisted,
     ReadExecuted,
     TxBegan,
@@ -25,10 +25,10 @@ from sim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from sim.history.figures import figures
-from sim.history.history import History
-from sim.model.reasons import Reason
-from sim.units import Timestamp, physical_ms
+from ddlsim.history.figures import figures
+from ddlsim.history.history import History
+from ddlsim.model.reasons import Reason
+from ddlsim.units import Timestamp, physical_ms
 from tests.agreement import catalogue
 from tests.agreement.base import Line, Setup, measured
 

@@ -11,11 +11,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis import intervals
-from analysis.formula import CLOCK_MS
-from analysis.wait_model import Ends
-from sim.history.events import TxAborted, TxCommitted, UpdateLogged
-from sim.history.history import History
+from ddlsim.analysis.formula.formula import CLOCK_MS
+from ddlsim.analysis.formula.wait_model import Ends
+from ddlsim.analysis.stats import intervals
+from ddlsim.history.events import (
+    TxAborted,
+    TxCommitted,
+    UpdateLogged,
+)
+from ddlsim.history.history import History
 from tests.agreement import catalogue
 from tests.agreement.base import Line, Setup, measured
 

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis import formula
-from sim.history.history import History
-from sim.world.overrides import EMBEDDED
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.scenario import read
-from sim.world.workers import cores, pool
+from ddlsim.analysis.formula import formula
+from ddlsim.cluster.run import run
+from ddlsim.history.history import History
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.overrides import EMBEDDED
+from ddlsim.scenario.scenario import read
+from ddlsim.verify.workers import cores, pool
 
 Measure = Callable[[History], Any]
 

@@ -1,12 +1,12 @@
 """Formulas of the catalogue of designs that only tests and experiments need; the others, and the
-symbols, are those of `analysis/closed_forms.py`.
+symbols, are those of `analysis/formula/closed_forms.py`.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from analysis import closed_forms as forms
+from ddlsim.analysis.formula import closed_forms as forms
 
 Array = NDArray[np.float64]
 

@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from analysis import closed_forms as forms
-from analysis import intervals
-from analysis.formula import CLOCK_MS
-from analysis.wait_model import Ends
-from sim.history.events import SchemaResolved
-from sim.history.history import History
-from sim.units import US_PER_MS
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.formula import CLOCK_MS
+from ddlsim.analysis.formula.wait_model import Ends
+from ddlsim.analysis.stats import intervals
+from ddlsim.history.events import SchemaResolved
+from ddlsim.history.history import History
+from ddlsim.units import US_PER_MS
 from tests.agreement import catalogue
 from tests.agreement.base import Line, Setup, measured
 

@@ -13,14 +13,27 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import closed_forms as forms
-from analysis import intervals, measures
-from analysis.formula import CLOCK_MS, HEARTBEAT_MS, brackets, cluster_wait
-from analysis.wait_model import Commands, Ends, Grid, Link, Wait, commit_of, ordered
-from sim.history.events import Invoked, Ok
-from sim.history.history import History
-from sim.kernel.rng import Lognormal, quantiles
-from sim.units import US_PER_MS
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.formula import (
+    CLOCK_MS,
+    HEARTBEAT_MS,
+    brackets,
+    cluster_wait,
+)
+from ddlsim.analysis.formula.wait_model import (
+    Commands,
+    Ends,
+    Grid,
+    Link,
+    Wait,
+    commit_of,
+    ordered,
+)
+from ddlsim.analysis.stats import intervals, measures
+from ddlsim.history.events import Invoked, Ok
+from ddlsim.history.history import History
+from ddlsim.kernel.rng import Lognormal, quantiles
+from ddlsim.units import US_PER_MS
 from tests.agreement.base import Line, Setup, measured
 
 Array = NDArray[np.float64]

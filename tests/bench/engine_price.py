@@ -4,8 +4,12 @@ from typing import Any
 
 from simpy import Environment
 
-from sim.kernel.engine import CANCELLED, Fireable, Loop
-from sim.units import Micros
+from ddlsim.kernel.engine import (
+    CANCELLED,
+    Fireable,
+    Loop,
+)
+from ddlsim.units import Micros
 
 
 class PublicLoop(Loop):

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sim.history.events import TxCommitted
-from sim.kernel.engine import Timer
-from sim.kernel.network import Channel, Network
-from sim.model.ops import Get, Put
-from sim.model.programs import Program, TransactionItem
-from sim.units import Micros
-from sim.world.plan import plan
-from sim.world.plan_records import Plan
-from sim.world.run import run
-from sim.world.scenario import read
+from ddlsim.cluster.run import run
+from ddlsim.history.events import TxCommitted
+from ddlsim.kernel.engine import Timer
+from ddlsim.kernel.network import Channel, Network
+from ddlsim.model.ops import Get, Put
+from ddlsim.model.programs import Program, TransactionItem
+from ddlsim.plan.plan import plan
+from ddlsim.plan.records import Plan
+from ddlsim.scenario.scenario import read
+from ddlsim.units import Micros
 from tests.bench.figures import show
 
 pytestmark = pytest.mark.bench

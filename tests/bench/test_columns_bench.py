@@ -15,15 +15,26 @@ import networkx as nx
 import numpy as np
 import pytest
 
-import sim.columns.judge
-from sim.columns.certificate import Order, in_real_time, rank_of, spans_of
-from sim.columns.edges import Edges, compact, data_edges, joined, process_edges
-from sim.columns.history import READ, ColumnHistory
-from sim.columns.judge import judge
-from sim.columns.residue import Span, chain_of
-from sim.columns.store import read, write
-from sim.columns.synthetic import Shape, history
-from sim.columns.versions import versions_of
+import ddlsim.columns.judge
+from ddlsim.columns.certificate import (
+    Order,
+    in_real_time,
+    rank_of,
+    spans_of,
+)
+from ddlsim.columns.edges import (
+    Edges,
+    compact,
+    data_edges,
+    joined,
+    process_edges,
+)
+from ddlsim.columns.history import READ, ColumnHistory
+from ddlsim.columns.judge import judge
+from ddlsim.columns.residue import Span, chain_of
+from ddlsim.columns.store import read, write
+from ddlsim.columns.synthetic import Shape, history
+from ddlsim.columns.versions import versions_of
 from tests.bench.figures import show
 
 pytestmark = pytest.mark.bench
@@ -105,7 +116,7 @@ def test_an_invalid_history_with_one_large_component_costs_no_more_than_thrice(
     wrong = replace(found, version=version)
     quick, invalid = seconds(lambda: judge(found)), seconds(lambda: judge(wrong))
     verdict = judge(wrong)
-    monkeypatch.setattr(sim.columns.judge, "settles", lambda *_: False)
+    monkeypatch.setattr(ddlsim.columns.judge, "settles", lambda *_: False)
     valid = seconds(lambda: judge(found))
     print(
         f"\none component of many: {invalid / valid:.1f} times "

@@ -11,10 +11,11 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from sim.columns.models import DEFAULT
-from sim.foreign import edn, jepsen, synthetic
-from sim.foreign.plants import stretched
-from sim.foreign.synthetic import Shape, history
+from ddlsim.columns.models import DEFAULT
+from ddlsim.foreign import jepsen, synthetic
+from ddlsim.foreign.plants import stretched
+from ddlsim.foreign.readers import edn
+from ddlsim.foreign.synthetic import Shape, history
 from tests.bench.figures import show
 
 pytestmark = pytest.mark.bench

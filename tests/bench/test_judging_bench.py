@@ -11,11 +11,11 @@ from statistics import median
 
 import pytest
 
-from sim.checkers.base import judge
-from sim.world import findings
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.shipped import load
+from ddlsim.checkers.base import judge
+from ddlsim.cluster.run import run
+from ddlsim.plan.plan import plan
+from ddlsim.scenario import findings
+from ddlsim.scenario.shipped import load
 from tests.bench.figures import show
 from tests.scenarios.runs import names
 

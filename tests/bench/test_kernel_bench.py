@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 import simpy
 
-from sim.kernel.clock import PhysicalClock
-from sim.kernel.engine import Loop
-from sim.kernel.host import Host
-from sim.kernel.network import LinkProfile, Network
-from sim.kernel.rng import Lognormal, quantiles
+from ddlsim.kernel.clock import PhysicalClock
+from ddlsim.kernel.engine import Loop
+from ddlsim.kernel.host import Host
+from ddlsim.kernel.network import LinkProfile, Network
+from ddlsim.kernel.rng import Lognormal, quantiles
 from tests.bench.engine_price import PublicLoop
 from tests.bench.figures import show
 from tests.bench.test_transaction_bench import transaction_us
@@ -170,6 +170,6 @@ def test_price_of_simpys_public_interface_in_a_transaction(monkeypatch: pytest.M
     for _ in range(ROUNDS):
         private.append(transaction_us(recording=True))
         with monkeypatch.context() as patched:
-            patched.setattr("sim.world.cluster.Loop", PublicLoop)
+            patched.setattr("ddlsim.cluster.cluster.Loop", PublicLoop)
             public.append(transaction_us(recording=True))
     show("a transaction by SimPy's public interface", min(public) / min(private), least=1)

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from sim.checkers.case import Case
-from sim.checkers.cycles import find
-from sim.checkers.graph import Graph
-from sim.checkers.writes import Writes
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.writes import Writes
+from ddlsim.checkers.cycles import find
+from ddlsim.checkers.graph import Graph
 from tests.bench.figures import show
 from tests.unit.checkers.test_cycles import large
 
@@ -30,7 +30,7 @@ def wall_s(*words: str) -> float:
 def test_help_beside_an_empty_python() -> None:
     show(
         "ddlsim --help / python -c pass",
-        wall_s("-m", "sim", "--help") / wall_s("-c", "pass"),
+        wall_s("-m", "ddlsim", "--help") / wall_s("-c", "pass"),
         most=10,
     )
 

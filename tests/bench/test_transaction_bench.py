@@ -14,18 +14,18 @@ import pytest
 import simpy
 from msgspec.structs import replace
 
-from sim.history.events import TxCommitted
-from sim.model.ops import Get, Put
-from sim.model.programs import Program, TransactionItem
-from sim.protocol.server import Parts
-from sim.strategies.base import STRATEGIES
-from sim.units import Micros
-from sim.world.adapters import Recorder
-from sim.world.cluster import Cluster
-from sim.world.plan import plan
-from sim.world.plan_records import Plan
-from sim.world.run import run
-from sim.world.scenario import read
+from ddlsim.cluster.adapters import Recorder
+from ddlsim.cluster.cluster import Cluster
+from ddlsim.cluster.run import run
+from ddlsim.history.events import TxCommitted
+from ddlsim.model.ops import Get, Put
+from ddlsim.model.programs import Program, TransactionItem
+from ddlsim.plan.plan import plan
+from ddlsim.plan.records import Plan
+from ddlsim.protocol.server import Parts
+from ddlsim.scenario.scenario import read
+from ddlsim.strategies.base import STRATEGIES
+from ddlsim.units import Micros
 from tests.bench.figures import show
 
 pytestmark = pytest.mark.bench

@@ -20,14 +20,14 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from sim.checkers.base import judge
-from sim.history.events import Failed, Ok
-from sim.history.history import History
-from sim.units import US_PER_MS
-from sim.world import designs
-from sim.world import run as world_run
-from sim.world.plan import plan
-from sim.world.scenario import read
+from ddlsim.checkers.base import judge
+from ddlsim.cluster import designs
+from ddlsim.cluster import run as world_run
+from ddlsim.history.events import Failed, Ok
+from ddlsim.history.history import History
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
+from ddlsim.units import US_PER_MS
 
 SETTINGS = '[protocol]\npreset = "ignite3_tests"\n'
 CLUSTER = "[cluster]\nnodes = 3\nvoters = 1\n"

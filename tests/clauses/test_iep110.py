@@ -9,11 +9,18 @@ Each world is told a second time with the clause broken, and then comes out othe
 
 from typing import Any
 
-from sim.history.events import Encoded, Enlisted, ReadExecuted, TxBegan, TxCommitted, WriteExecuted
-from sim.model.ops import Put
-from sim.model.reasons import Reason
-from sim.protocol.flows import replicate_wait_acknowledge
-from sim.units import Micros
+from ddlsim.history.events import (
+    Encoded,
+    Enlisted,
+    ReadExecuted,
+    TxBegan,
+    TxCommitted,
+    WriteExecuted,
+)
+from ddlsim.model.ops import Put
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.design.flows import replicate_wait_acknowledge
+from ddlsim.units import Micros
 from tests.clauses.story import (
     HERE,
     SPLIT,
@@ -27,7 +34,12 @@ from tests.clauses.story import (
     offset,
     told_at,
 )
-from tests.unit.world.worlds import program, ran, statement, transaction
+from tests.unit.scenario.worlds import (
+    program,
+    ran,
+    statement,
+    transaction,
+)
 
 
 def at_begin(now: int, begin_ts: int, created_ts: int) -> int:

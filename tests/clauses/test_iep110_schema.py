@@ -8,11 +8,17 @@ the catalog keeps them, and in `test_iep98` as a cluster does.
 
 import pytest
 
-from sim.model.ddl import ColumnAdded, ObjectChange
-from sim.model.reasons import Reason
-from sim.model.schema import Column, ColumnType, Table, Value
-from sim.protocol.catalog import Catalog
-from sim.protocol.compatibility import (
+from ddlsim.compat.compat import lint
+from ddlsim.model.ddl import ColumnAdded, ObjectChange
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import (
+    Column,
+    ColumnType,
+    Table,
+    Value,
+)
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema.compatibility import (
     IEP,
     first_incompatible,
     forward_compatible,
@@ -20,10 +26,18 @@ from sim.protocol.compatibility import (
     judge,
     judge_step,
 )
-from sim.protocol.rows import by_name, decode, upgrade
-from sim.units import Timestamp, timestamp
-from sim.world.compat import lint
-from tests.schemas import change_of, install, refusal_of, table_of
+from ddlsim.protocol.schema.rows import (
+    by_name,
+    decode,
+    upgrade,
+)
+from ddlsim.units import Timestamp, timestamp
+from tests.support.schemas import (
+    change_of,
+    install,
+    refusal_of,
+    table_of,
+)
 
 T = """CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, s VARCHAR(5) NOT NULL,
 CONSTRAINT positive CHECK (v > 0));"""

@@ -9,11 +9,16 @@ Each world is told a second time with the clause broken, and then comes out othe
 
 from typing import Any
 
-from sim.history.events import SchemaResolved, TxAborted, TxCommitted, WriteExecuted
-from sim.model.reasons import Reason
-from sim.mutants.iep110 import any_row
-from sim.protocol import flows
-from sim.protocol.strategy import Steps
+from ddlsim.history.events import (
+    SchemaResolved,
+    TxAborted,
+    TxCommitted,
+    WriteExecuted,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.mutants.iep110 import any_row
+from ddlsim.protocol.design import flows
+from ddlsim.protocol.strategy import Steps
 from tests.clauses.story import (
     HERE,
     TWO_PARTITIONS,

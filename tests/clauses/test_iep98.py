@@ -12,9 +12,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sim.history.events import RowFinal, UpdateApplied, UpdateLogged
-from sim.protocol import time_rules
-from sim.protocol.flows import replicate_wait_acknowledge
+from ddlsim.history.events import (
+    RowFinal,
+    UpdateApplied,
+    UpdateLogged,
+)
+from ddlsim.protocol.design import time_rules
+from ddlsim.protocol.design.flows import replicate_wait_acknowledge
 from tests.clauses.story import (
     HERE,
     SLOW_CATALOG,

@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import SafeTimeAdvanced, SchemaResolved, UpdateLogged
-from sim.protocol import time_rules
-from sim.protocol.messages import Submitted
-from sim.units import plus_ms, timestamp
+from ddlsim.history.events import (
+    SafeTimeAdvanced,
+    SchemaResolved,
+    UpdateLogged,
+)
+from ddlsim.protocol.design import time_rules
+from ddlsim.protocol.messages import Submitted
+from ddlsim.units import plus_ms, timestamp
 from tests.clauses.story import (
     HERE,
     SLOW_CATALOG,

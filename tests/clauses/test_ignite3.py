@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from sim.model.reasons import Reason
-from sim.protocol import as_shipped, flows
-from sim.protocol.schema_rules import (
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.design import as_shipped, flows
+from ddlsim.protocol.design.schema_rules import (
     ARRIVAL_AND_AFTER_LOCKS,
     each_step_forward_compatible,
     must_be_same_schema,
 )
-from sim.protocol.strategy import Steps
+from ddlsim.protocol.strategy import Steps
 from tests.clauses.story import HERE, Story, Told, answers, differs, held
 
 T_AND_U = "CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE TABLE u (id INT PRIMARY KEY, v INT)"

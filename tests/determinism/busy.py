@@ -9,11 +9,11 @@ from typing import Any
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from sim.history.history import History
-from sim.world.plan import plan
-from sim.world.plan_records import Plan
-from sim.world.run import run
-from sim.world.scenario import read
+from ddlsim.cluster.run import run
+from ddlsim.history.history import History
+from ddlsim.plan.plan import plan
+from ddlsim.plan.records import Plan
+from ddlsim.scenario.scenario import read
 
 BUSY = '''
 title = "Everything at once"

@@ -3,9 +3,9 @@
 import sys
 from collections import Counter
 
-from sim.world import swarm
-from sim.world.plan import plan
-from sim.world.run import run
+from ddlsim.cluster.run import run
+from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
 
 WHOLE = swarm.source_of(None, {})
 """A swarm around nothing."""

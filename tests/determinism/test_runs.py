@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import (
+from ddlsim.cluster.run import run
+from ddlsim.history.events import (
     Encoded,
     Failed,
     Invoked,
@@ -20,14 +21,17 @@ from sim.history.events import (
     Unknown,
     UpdateApplied,
 )
-from sim.history.history import History
-from sim.history.world_events import MessageDelivered, MessageSent, NeverCompleted
-from sim.kernel.rng import Lognormal
-from sim.model.ops import Get, Put
-from sim.model.programs import Program, TransactionItem
-from sim.units import ms
-from sim.world.plan_records import LinkPlan, Plan
-from sim.world.run import run
+from ddlsim.history.history import History
+from ddlsim.history.world_events import (
+    MessageDelivered,
+    MessageSent,
+    NeverCompleted,
+)
+from ddlsim.kernel.rng import Lognormal
+from ddlsim.model.ops import Get, Put
+from ddlsim.model.programs import Program, TransactionItem
+from ddlsim.plan.records import LinkPlan, Plan
+from ddlsim.units import ms
 from tests.determinism.busy import busy, lines_of
 from tests.determinism.test_kernel import first_difference
 

@@ -15,18 +15,22 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from analysis import tuned
-from analysis.rows import SCHEMA
-from sim import sealed
-from sim.cli import main
-from sim.columns import store
-from sim.columns.history import columns_of
-from sim.columns.synthetic import Shape, history, plant
-from sim.history import codec
-from sim.history.history import History
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.scenario import read
+from ddlsim import sealed
+from ddlsim.analysis.sweep.rows import SCHEMA
+from ddlsim.analysis.tune import tuned
+from ddlsim.cli import main
+from ddlsim.cluster.run import run
+from ddlsim.columns import store
+from ddlsim.columns.history import columns_of
+from ddlsim.columns.synthetic import (
+    Shape,
+    history,
+    plant,
+)
+from ddlsim.history import codec
+from ddlsim.history.history import History
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
 from tests.fuzz import mutators, resealed, strict
 from tests.fuzz.mutators import Mutator
 from tests.unit.analysis.advice import ADVICE
@@ -127,7 +131,11 @@ def _measurements(folder: Path) -> tuple[bytes, bytes]:
 
 def _rows(folder: Path) -> bytes:
     """A sweep's table of rows."""
-    from analysis.rows import Job, run_job, table
+    from ddlsim.analysis.sweep.rows import (
+        Job,
+        run_job,
+        table,
+    )
     from tests.unit.analysis.cells import cell
 
     rows = [run_job(Job(cell(dd, protocol__delay_duration_ms=20 * dd), 1)) for dd in range(2)]

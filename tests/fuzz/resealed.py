@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from sim import sealed
-from sim.columns.history import DTYPES
-from sim.history.events import AnyEvent
+from ddlsim import sealed
+from ddlsim.columns.history import DTYPES
+from ddlsim.history.events import AnyEvent
 from tests.fuzz import mutators
 
 IN_A_LINE: Final = (mutators.number, mutators.word, mutators.text)

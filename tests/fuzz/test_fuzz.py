@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sim.history import codec
+from ddlsim.history import codec
 from tests.fuzz import strict
 from tests.fuzz import trial as trials
 from tests.fuzz.formats import Format, formats

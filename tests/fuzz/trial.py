@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Final, NamedTuple
 from unittest.mock import patch
 
-from sim.cli import main
+from ddlsim.cli import main
 from tests.fuzz.formats import Format
 from tests.fuzz.mutators import damaged
 

@@ -6,8 +6,8 @@ python -m tests.golden.bad_scenarios --write     renews the lines; review the di
 import sys
 from pathlib import Path
 
-from sim.world.problems import ScenarioError
-from sim.world.scenario import read
+from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.scenario import read
 
 FOLDER = Path(__file__).parent / "bad_scenarios"
 EXPECTED = FOLDER / "expected.txt"

@@ -10,20 +10,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.verification import verification
-from sim.checkers.outcome import Outcome
-from sim.cli import documents, junit, view, view_compat, view_verify
-from sim.cli.check_foreign import Foreign
-from sim.cli.report import Report, case_of
-from sim.cli.words import console
-from sim.foreign.witness import judge_log
-from sim.foreign.witness_records import Log, load, parse
-from sim.foreign.witness_report import report
-from sim.world import abort_share, compat
-from sim.world.compat import Source
-from sim.world.suite import Trial
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import (
+    documents,
+    junit,
+    view,
+    view_compat,
+    view_verify,
+)
+from ddlsim.cli.check_foreign import Foreign
+from ddlsim.cli.report import Report, case_of
+from ddlsim.cli.words import console
+from ddlsim.compat import compat
+from ddlsim.compat.compat import Source
+from ddlsim.foreign.witness.records import (
+    Log,
+    load,
+    parse,
+)
+from ddlsim.foreign.witness.report import report
+from ddlsim.foreign.witness.witness import judge_log
+from ddlsim.verify import abort_share
+from ddlsim.verify.suite import Trial
+from ddlsim.verify.verification import verification
 from tests.unit.cli.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
-from tests.unit.world.test_suite import a_case, a_mutant_case
+from tests.unit.verify.test_suite import a_case, a_mutant_case
 
 FOLDER = Path(__file__).parent / "cli"
 WITNESS = Path(__file__).parents[2] / "scenarios" / "witness"

@@ -12,7 +12,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from sim.world.compat import exit_code, lint, lint_from_scratch
+from ddlsim.compat.compat import (
+    exit_code,
+    lint,
+    lint_from_scratch,
+)
 
 FOLDER = Path(__file__).parent / "compat"
 

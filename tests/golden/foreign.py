@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from sim.cli import main
+from ddlsim.cli import main
 
 FOLDER = Path(__file__).parent / "foreign"
 TEXTS = (

@@ -15,8 +15,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sim.protocol.raft import AppendEntries, InstallSnapshot, Member
-from tests.raft_world import Machine, World
+from ddlsim.protocol.raft import (
+    AppendEntries,
+    InstallSnapshot,
+    Member,
+)
+from tests.support.raft_world import Machine, World
 
 FOLDER = Path(__file__).parent / "raft"
 

@@ -10,30 +10,38 @@ from tests.house.tree import ROOT, parsed, plant
 TREES = ("sim", "analysis")
 KNOWN: frozenset[frozenset[str]] = frozenset(
     {
-        frozenset({"sim.foreign.register_findings", "sim.foreign.registers"}),
-        frozenset({"sim.foreign.groups", "sim.foreign.list_findings", "sim.foreign.lists"}),
+        frozenset(
+            {"ddlsim.foreign.inference.register_findings", "ddlsim.foreign.inference.registers"}
+        ),
         frozenset(
             {
-                "sim.foreign.columns_report",
-                "sim.foreign.inputs",
-                "sim.foreign.jepsen_report",
-                "sim.foreign.witness_report",
+                "ddlsim.foreign.inference.groups",
+                "ddlsim.foreign.inference.list_findings",
+                "ddlsim.foreign.inference.lists",
             }
         ),
-        frozenset({"sim.checkers.base", "sim.checkers.findings"}),
-        frozenset({"sim.world.cluster", "sim.world.failures"}),
         frozenset(
             {
-                "sim.world.checks",
-                "sim.world.faults",
-                "sim.world.findings",
-                "sim.world.migrations",
-                "sim.world.scenario",
-                "sim.world.scripted",
-                "sim.world.shipped",
-                "sim.world.step_expect",
-                "sim.world.steps",
-                "sim.world.worlds",
+                "ddlsim.foreign.columns_report",
+                "ddlsim.foreign.inputs",
+                "ddlsim.foreign.jepsen_report",
+                "ddlsim.foreign.witness.report",
+            }
+        ),
+        frozenset({"ddlsim.checkers.base", "ddlsim.checkers.findings"}),
+        frozenset({"ddlsim.cluster.cluster", "ddlsim.cluster.failures"}),
+        frozenset(
+            {
+                "ddlsim.scenario.checks",
+                "ddlsim.scenario.faults",
+                "ddlsim.scenario.findings",
+                "ddlsim.scenario.migrations",
+                "ddlsim.scenario.scenario",
+                "ddlsim.scenario.scripted",
+                "ddlsim.scenario.shipped",
+                "ddlsim.scenario.step_expect",
+                "ddlsim.scenario.steps",
+                "ddlsim.scenario.worlds",
             }
         ),
     }
@@ -86,20 +94,20 @@ def test_circles_finds_imports_for_types_within_functions_and_relative_ones(
     tmp_path: Path,
 ) -> None:
     files = {
-        "sim/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sim.b import B",
-        "sim/b.py": "def late():\n    import sim.c",
+        "sim/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ddlsim.b import B",
+        "sim/b.py": "def late():\n    import ddlsim.c",
         "sim/c.py": "from sim import a",
-        "sim/straight.py": "import sim.a\nfrom sim.b import B",
+        "sim/straight.py": "import ddlsim.a\nfrom ddlsim.b import B",
         "analysis/room/__init__.py": "from .one import x",
         "analysis/room/one.py": "from . import two",
-        "analysis/room/two.py": "from analysis.room import x",
+        "analysis/room/two.py": "from ddlsim.analysis.room import x",
     }
     assert circles(plant(tmp_path, files)) == {
-        frozenset({"sim.a", "sim.b", "sim.c"}),
-        frozenset({"analysis.room", "analysis.room.one", "analysis.room.two"}),
+        frozenset({"ddlsim.a", "ddlsim.b", "ddlsim.c"}),
+        frozenset({"ddlsim.analysis.room", "ddlsim.analysis.room.one", "ddlsim.analysis.room.two"}),
     }
 
 
 def test_circles_is_empty_where_imports_only_go_down(tmp_path: Path) -> None:
-    files = {"sim/a.py": "import sim.b", "sim/b.py": "import sim.c", "sim/c.py": "import ast"}
+    files = {"sim/a.py": "import ddlsim.b", "sim/b.py": "import ddlsim.c", "sim/c.py": "import ast"}
     assert circles(plant(tmp_path, files)) == frozenset()

@@ -17,7 +17,7 @@ def help_of(program: str, verb: str) -> str | None:
     """What `ddlsim VERB --help` or the usage of dev.py says."""
     if program == "dev.py":
         return dev.__doc__ if verb in dev.VERBS else None
-    command = [sys.executable, "-c", "import sim.cli as c; raise SystemExit(c.main())"]
+    command = [sys.executable, "-c", "import ddlsim.cli as c; raise SystemExit(c.main())"]
     done = subprocess.run(
         [*command, verb, "--help"], cwd=ROOT, capture_output=True, text=True, check=False
     )

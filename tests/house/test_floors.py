@@ -11,7 +11,7 @@ import pytest
 import dev
 from tests.house.tree import ROOT, plant
 
-ROOF = {"sim.__init__", "sim.__main__"}  # they may import anything, and nothing imports them
+ROOF = {"ddlsim.__init__", "ddlsim.__main__"}  # they may import anything, and nothing imports them
 
 
 def contracts(root: Path) -> list[dict[str, object]]:
@@ -59,7 +59,7 @@ def test_every_part_stands_on_a_floor() -> None:
 def test_a_part_without_a_floor_is_named(skeleton: Path) -> None:
     assert homeless(skeleton) == []
     plant(skeleton, {"sim/shed.py": "", "sim/attic/__init__.py": ""})
-    assert homeless(skeleton) == ["sim.attic", "sim.shed"]
+    assert homeless(skeleton) == ["ddlsim.attic", "ddlsim.shed"]
 
 
 def test_an_empty_house_breaks_no_contract(skeleton: Path) -> None:
@@ -71,13 +71,13 @@ def test_every_contract_can_be_broken(skeleton: Path) -> None:
     plant(
         skeleton,
         {
-            "sim/protocol/floors.py": "import sim.world",
-            "sim/strategies/strangers.py": "import sim.mutants",
+            "sim/protocol/floors.py": "import ddlsim.world",
+            "sim/strategies/strangers.py": "import ddlsim.mutants",
             "sim/protocol/pure.py": "import numpy",
             "sim/model/timeless.py": "def late():\n    import time",
-            "sim/checkers/judges.py": "import sim.protocol",
-            "sim/columns/columns.py": "import sim.history",
-            "sim/foreign/foreign.py": "import sim.kernel",
+            "sim/checkers/judges.py": "import ddlsim.protocol",
+            "sim/columns/columns.py": "import ddlsim.history",
+            "sim/foreign/foreign.py": "import ddlsim.kernel",
             "sim/world/kernel.py": "import simpy",
             "sim/cli/sql.py": "from sqlglot import parse",
             "sim/kernel/graphs.py": "import networkx as nx",

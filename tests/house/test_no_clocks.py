@@ -11,7 +11,7 @@ import pytest
 from tests.house.tree import ROOT, parsed
 
 CLOCKS = frozenset({"time", "timeit", "datetime", "resource", "pytest_benchmark"})
-WAITING = "tests/helpers_waiting.py"
+WAITING = "tests/support/waiting.py"
 """The one file that may look at a clock, to end a test that would never end."""
 
 

@@ -1,7 +1,7 @@
 """No span of time is hidden in the protocol: each is a setting that a scenario can name.
 
 Neither a share of another setting (`resend_us // 4`) nor a literal (`Micros(500 * US_PER_MS)`).
-What follows from another setting says so in `sim.model.settings`, under a name of its own.
+What follows from another setting says so in `ddlsim.model.settings`, under a name of its own.
 """
 
 import ast
@@ -48,7 +48,7 @@ def test_no_span_of_the_protocol_is_hidden() -> None:
         for path in python_files(ROOT, "sim/protocol")
         for line in hidden(parsed(path))
     ]
-    assert found == [], "name it in sim/model/settings.py or world/config.py"
+    assert found == [], "name it in sim/model/settings.py or scenario/config.py"
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ READERS = frozenset({"read_text", "read_bytes"})
 LOOKS = frozenset({"unfit"})
 ALLOWED = {
     "sim/history/stream.py": "a file that this process writes",
-    "sim/world/findings.py": "scenarios that travel with the program",
-    "sim/world/isolation.py": "what the kernel tells of this process",
-    "sim/world/measured.py": "`text_of` looks, and calls what reads",
+    "sim/scenario/findings.py": "scenarios that travel with the program",
+    "sim/verify/isolation.py": "what the kernel tells of this process",
+    "sim/scenario/measured.py": "`text_of` looks, and calls what reads",
     "sim/cli/verb_list.py": "scenarios that travel with the program",
     "sim/files.py": "a file that was just written",
-    "analysis/spark.py": "the program's own modules",
-    "analysis/java.py": "the release of a Java, and a script of ours",
-    "analysis/spark_fanout.py": "a beacon that this program writes",
+    "analysis/execute/spark.py": "the program's own modules",
+    "analysis/execute/java.py": "the release of a Java, and a script of ours",
+    "analysis/execute/spark_fanout.py": "a beacon that this program writes",
 }
 
 

@@ -14,12 +14,12 @@ ALLOWED = {
     "sim/files.py": "the place",
     "sim/sealed.py": "the place for Parquet",
     "sim/history/codec.py": "within `beside`",
-    "sim/world/measured.py": "reads what others measured",
-    "analysis/java.py": "a start script, renamed when it is whole",
-    "analysis/spark.py": "the log's settings, in a folder of the session",
+    "sim/scenario/measured.py": "reads what others measured",
+    "analysis/execute/java.py": "a start script, renamed when it is whole",
+    "analysis/execute/spark.py": "the log's settings, in a folder of the session",
     "sim/history/stream.py": "a history while its run goes on, as `beside` has it",
-    "analysis/spark_fanout.py": "a beacon that tells whether a folder is shared",
-    "analysis/store.py": "the lock of a folder, which holds nothing",
+    "analysis/execute/spark_fanout.py": "a beacon that tells whether a folder is shared",
+    "analysis/sweep/store.py": "the lock of a folder, which holds nothing",
 }
 
 

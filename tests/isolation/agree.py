@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from typing import Any, NamedTuple
 
-from sim.foreign import jepsen
-from sim.foreign.problems import ForeignError
+from ddlsim.foreign import jepsen
+from ddlsim.foreign.readers.problems import ForeignError
 from tests.isolation import made, oracle
 from tests.isolation.oracle import MODELS, Transaction
 

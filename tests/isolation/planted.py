@@ -14,21 +14,27 @@ from unittest.mock import patch
 
 import numpy as np
 
-from sim.columns import models
-from sim.columns.cycles import Search
-from sim.columns.edges import PROCESS, RW, WR, Edges, joined
-from sim.foreign import (
+from ddlsim.columns import models
+from ddlsim.columns.cycles import Search
+from ddlsim.columns.edges import (
+    PROCESS,
+    RW,
+    WR,
+    Edges,
+    joined,
+)
+from ddlsim.foreign import jepsen
+from ddlsim.foreign.inference import (
     atomic,
-    entries,
-    jepsen,
     list_findings,
     lists,
     open_orders,
     register_findings,
     registers,
 )
-from sim.foreign.solver import Answer
-from sim.foreign.transactions import READ
+from ddlsim.foreign.inference.solver import Answer
+from ddlsim.foreign.readers import entries
+from ddlsim.foreign.readers.transactions import READ
 from tests.isolation import agree
 
 SAMPLE: Final = (*range(110), 194, 237, 274)

@@ -14,12 +14,16 @@ from itertools import chain
 import pytest
 from msgspec import structs
 
-from sim.checkers.findings import Finding
-from sim.model.design import DesignHeader
-from sim.strategies.base import STRATEGIES
-from sim.world import findings
-from sim.world.campaign import Job, Runner, RunRow
-from sim.world.designs import rules_of
+from ddlsim.checkers.findings import Finding
+from ddlsim.cluster.designs import rules_of
+from ddlsim.model.design import DesignHeader
+from ddlsim.scenario import findings
+from ddlsim.strategies.base import STRATEGIES
+from ddlsim.verify.campaign import (
+    Job,
+    Runner,
+    RunRow,
+)
 from tests.ledger.cycles import cycles
 from tests.ledger.known import explanation, possible, reaches_beyond, structure, ways_back
 from tests.ledger.rules import CLOSED, SKEW, Cycle, Ddl, Rules, Tx

@@ -5,18 +5,22 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.checkers.schemas import SchemaLog
-from sim.checkers.spec import judged_step
-from sim.history.events import UpdateLogged
-from sim.model.ddl import ObjectChange
-from sim.model.schema import Alias, View
-from sim.protocol.catalog import Catalog, Snapshot
-from sim.protocol.compatibility import forward_compatible
-from sim.protocol.ddl import Built
-from sim.protocol.ddl_answers import dropped
-from sim.protocol.renaming import alias
-from sim.units import Timestamp, plus_ms, timestamp
-from tests.schemas import statement
+from ddlsim.checkers.case.schemas import SchemaLog
+from ddlsim.checkers.spec.spec import judged_step
+from ddlsim.history.events import UpdateLogged
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.schema import Alias, View
+from ddlsim.protocol.schema.catalog import Catalog, Snapshot
+from ddlsim.protocol.schema.compatibility import forward_compatible
+from ddlsim.protocol.schema.ddl import Built
+from ddlsim.protocol.schema.ddl_answers import dropped
+from ddlsim.protocol.schema.renaming import alias
+from ddlsim.units import (
+    Timestamp,
+    plus_ms,
+    timestamp,
+)
+from tests.support.schemas import statement
 
 NAMES = st.sampled_from("abcd")
 STATEMENTS = st.one_of(

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.ddl import (
+from ddlsim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
     ColumnDropped,
@@ -20,11 +20,11 @@ from sim.model.ddl import (
     ObjectRenamed,
     SimpleChange,
 )
-from sim.model.schema import Table
-from sim.protocol.catalog import Catalog
-from sim.protocol.ddl import Built
-from sim.units import Timestamp
-from tests.ddl_strategies import migrations
+from ddlsim.model.schema import Table
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema.ddl import Built
+from ddlsim.units import Timestamp
+from tests.support.ddl_strategies import migrations
 
 ACTIVATIONS = st.lists(st.integers(0, 40), min_size=15, max_size=15)
 

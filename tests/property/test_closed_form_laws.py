@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis import closed_forms as forms
+from ddlsim.analysis.formula import closed_forms as forms
 from tests.agreement import catalogue
 
 N = 40_000

@@ -11,17 +11,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.columns.certificate import Order, in_real_time, rank_of, settles, spans_of
-from sim.columns.classify import type_of
-from sim.columns.cycles import find_cycles
-from sim.columns.edges import NAMES, PROCESS, REALTIME, RW, WR, WW, data_edges, process_edges
-from sim.columns.history import ColumnHistory, HistoryError
-from sim.columns.judge import judge
-from sim.columns.models import MODELS
-from sim.columns.search import Link
-from sim.columns.synthetic import PLANTS, Shape, history, plant
-from sim.columns.versions import versions_of
-from tests.columns_reference import (
+from ddlsim.columns.certificate import (
+    Order,
+    in_real_time,
+    rank_of,
+    settles,
+    spans_of,
+)
+from ddlsim.columns.classify import type_of
+from ddlsim.columns.cycles import find_cycles
+from ddlsim.columns.edges import (
+    NAMES,
+    PROCESS,
+    REALTIME,
+    RW,
+    WR,
+    WW,
+    data_edges,
+    process_edges,
+)
+from ddlsim.columns.history import ColumnHistory, HistoryError
+from ddlsim.columns.judge import judge
+from ddlsim.columns.models import MODELS
+from ddlsim.columns.search import Link
+from ddlsim.columns.synthetic import (
+    PLANTS,
+    Shape,
+    history,
+    plant,
+)
+from ddlsim.columns.versions import versions_of
+from tests.support.columns_reference import (
     DATA,
     Reference,
     components,
@@ -130,7 +150,11 @@ def test_the_numbering_of_transactions_does_not_matter(seed: int) -> None:
 
 def renumbered(found: ColumnHistory, number: "np.typing.NDArray[np.int64]") -> ColumnHistory:
     """The same history with other numbers for its transactions."""
-    from sim.columns.history import OF_OPERATIONS, OF_TRANSACTIONS, make
+    from ddlsim.columns.history import (
+        OF_OPERATIONS,
+        OF_TRANSACTIONS,
+        make,
+    )
 
     old = np.argsort(number)
     order = np.argsort(number[found.tx], kind="stable")

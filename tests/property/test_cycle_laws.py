@@ -15,11 +15,25 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sim.checkers import cycles, tangles
-from sim.checkers.chains import ANTI, DDL_TIME, LONGER, STRICT, TIME
-from sim.checkers.cycles import Cycle, find
-from sim.checkers.edges import PROCESS, RT, RW, WR, WW, Edge, Node
-from sim.checkers.graph import Graph
+from ddlsim.checkers import cycles, tangles
+from ddlsim.checkers.chains import (
+    ANTI,
+    DDL_TIME,
+    LONGER,
+    STRICT,
+    TIME,
+)
+from ddlsim.checkers.cycles import Cycle, find
+from ddlsim.checkers.edges import (
+    PROCESS,
+    RT,
+    RW,
+    WR,
+    WW,
+    Edge,
+    Node,
+)
+from ddlsim.checkers.graph import Graph
 
 SEEDS = st.integers(0, 2**40)
 

@@ -3,10 +3,15 @@
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from sim.columns.models import MODELS
-from sim.foreign import jepsen, synthetic
-from sim.foreign.plants import PLANTS, plant
-from sim.foreign.synthetic import APPENDS, REGISTERS, Shape, history
+from ddlsim.columns.models import MODELS
+from ddlsim.foreign import jepsen, synthetic
+from ddlsim.foreign.plants import PLANTS, plant
+from ddlsim.foreign.synthetic import (
+    APPENDS,
+    REGISTERS,
+    Shape,
+    history,
+)
 
 shapes = st.builds(
     Shape,

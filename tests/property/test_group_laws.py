@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.protocol.group import Pending
+from ddlsim.protocol.replication.group import Pending
 from tests.unit.protocol.replicas import ELECTION_MS, Replicas
 
 NAMES = "abc"

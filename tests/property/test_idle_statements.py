@@ -6,11 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sim.checkers.idle_statements import changes_nothing
-from sim.model.ddl import AlterTable, DropColumn, DropConstraint, DropTable, DropView, Statement
-from sim.protocol.catalog import Snapshot
-from sim.protocol.ddl import NoOp, build
-from tests.ddl_strategies import migrations, statements
+from ddlsim.checkers.idle_statements import changes_nothing
+from ddlsim.model.ddl import (
+    AlterTable,
+    DropColumn,
+    DropConstraint,
+    DropTable,
+    DropView,
+    Statement,
+)
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import NoOp, build
+from tests.support.ddl_strategies import migrations, statements
 
 MISSING = st.sampled_from(["t", "v", "w", "x"])
 

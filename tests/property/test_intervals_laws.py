@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.intervals import (
+from ddlsim.analysis.stats.intervals import (
     bootstrap_pooled_quantile,
     level_of_look,
     mean_interval,

@@ -3,10 +3,15 @@
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sim.protocol.leases import Lease, Leases
-from sim.strategies.iep import IEP
-from sim.units import timestamp
-from tests.helpers_protocol import FakeNode, Loop, Wire, run_until
+from ddlsim.protocol.leases import Lease, Leases
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import timestamp
+from tests.support.protocol import (
+    FakeNode,
+    Loop,
+    Wire,
+    run_until,
+)
 from tests.unit.protocol.test_placement_driver import Driven
 
 PLACE = (1, 0)

@@ -12,10 +12,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from sim.kernel.engine import Future
-from sim.protocol.ids import TxId
-from sim.protocol.locks import IX, LockTable, Resource, S, X
-from sim.units import Timestamp
+from ddlsim.kernel.engine import Future
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.transaction.locks import (
+    IX,
+    LockTable,
+    Resource,
+    S,
+    X,
+)
+from ddlsim.units import Timestamp
 
 TXS = [
     TxId(Timestamp(begin), ordinal, f"{begin}.{ordinal}")

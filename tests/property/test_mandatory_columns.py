@@ -3,21 +3,25 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.checkers.spec import judged_step
-from sim.model.pending import ColumnConfirmed, ColumnPending
-from sim.model.schema import Table
-from sim.protocol.catalog import Snapshot
-from sim.protocol.compatibility import is_forward_compatible
-from sim.protocol.ddl import Built, Refused
-from sim.protocol.ddl_answers import refuse
-from sim.protocol.mandatory_columns import (
+from ddlsim.checkers.spec.spec import judged_step
+from ddlsim.model.pending import ColumnConfirmed, ColumnPending
+from ddlsim.model.schema import Table
+from ddlsim.protocol.design.mandatory_columns import (
     _ended,
     _with_columns,
     _with_pending,
     adds_mandatory_columns,
 )
-from sim.units import Timestamp
-from tests.schemas import grown, snapshot_of, statement
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.compatibility import is_forward_compatible
+from ddlsim.protocol.schema.ddl import Built, Refused
+from ddlsim.protocol.schema.ddl_answers import refuse
+from ddlsim.units import Timestamp
+from tests.support.schemas import (
+    grown,
+    snapshot_of,
+    statement,
+)
 
 SCHEMA = "CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE INDEX i ON t (v)"
 ROWS = refuse("it has rows")

@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.kernel.network import Hold, LinkProfile, Slow
-from sim.kernel.rng import (
+from ddlsim.kernel.network import (
+    Hold,
+    LinkProfile,
+    Slow,
+)
+from ddlsim.kernel.rng import (
     TABLE_SIZE,
     Distribution,
     Exponential,

@@ -6,15 +6,36 @@ from typing import Any
 
 import pytest
 
-from sim.checkers import spec, spec_oracle, spec_tuples, types
-from sim.checkers.spec_oracle import breach, detected, operations
-from sim.checkers.spec_tuples import Access, State, executed
-from sim.model.ddl import SimpleChange
-from sim.model.schema import Column, ColumnType
-from sim.protocol import column_types, compatibility
-from sim.protocol.column_types import longest_text, precision_of
-from sim.protocol.compatibility import IEP, Rule, RuleVerdict
-from tests.oracle_world import differences, small_changes
+from ddlsim.checkers.spec import (
+    oracle as spec_oracle,
+)
+from ddlsim.checkers.spec import (
+    spec,
+    types,
+)
+from ddlsim.checkers.spec import (
+    tuples as spec_tuples,
+)
+from ddlsim.checkers.spec.oracle import (
+    breach,
+    detected,
+    operations,
+)
+from ddlsim.checkers.spec.tuples import (
+    Access,
+    State,
+    executed,
+)
+from ddlsim.model.ddl import SimpleChange
+from ddlsim.model.schema import Column, ColumnType
+from ddlsim.protocol.schema import column_types, compatibility
+from ddlsim.protocol.schema.column_types import longest_text, precision_of
+from ddlsim.protocol.schema.compatibility import (
+    IEP,
+    Rule,
+    RuleVerdict,
+)
+from tests.support.oracle_world import differences, small_changes
 
 SMALL = list(small_changes())
 CLAUSES = sorted({one.clause for change, kind in SMALL for one in spec.rulings(change, kind)})

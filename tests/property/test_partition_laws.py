@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.reasons import Reason
-from sim.protocol.commands import (
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import (
     Cleaned,
     CleanUp,
     FinishTx,
@@ -16,11 +16,15 @@ from sim.protocol.commands import (
     StampedCommand,
     WriteIntent,
 )
-from sim.protocol.ids import TxId
-from sim.protocol.partition import Partition
-from sim.strategies.iep import IEP
-from sim.units import Timestamp
-from tests.helpers_protocol import FakeNode, Loop, Wire
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.partition.partition import Partition
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import Timestamp
+from tests.support.protocol import (
+    FakeNode,
+    Loop,
+    Wire,
+)
 
 PLACE, OTHER = (1, 0), (2, 0)
 TXS = st.integers(0, 3).map(lambda number: TxId(Timestamp(number), 0, f"t{number}"))

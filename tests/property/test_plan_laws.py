@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.world.plan import plan
-from sim.world.plan_records import Plan
-from sim.world.scenario import read
+from ddlsim.plan.plan import plan
+from ddlsim.plan.records import Plan
+from ddlsim.scenario.scenario import read
 
 BUSY = """
 [protocol]
@@ -137,8 +137,8 @@ def _work(made: Plan) -> dict[str, Any]:
 
 SHOW = """
 import sys, msgspec
-from sim.world.plan import plan
-from sim.world.scenario import read
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
 made = plan(read(sys.argv[1], "busy"), int(sys.argv[2]))
 sys.stdout.buffer.write(msgspec.json.encode(made))
 """

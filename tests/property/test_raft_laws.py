@@ -12,8 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.protocol.raft import AppendEntries, Member, RequestVote, VoteReply
-from tests.raft_world import BrokenLawError, World
+from ddlsim.protocol.raft import (
+    AppendEntries,
+    Member,
+    RequestVote,
+    VoteReply,
+)
+from tests.support.raft_world import BrokenLawError, World
 
 SEEDS = st.integers(0, 10**9)
 

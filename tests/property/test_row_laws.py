@@ -5,13 +5,23 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.history.event import Cells
-from sim.model.schema import INTEGER_TYPES, Column, Table, Value
-from sim.protocol.column_types import text_of
-from sim.protocol.compatibility import is_forward_compatible
-from sim.protocol.ddl import Built
-from sim.protocol.rows import BadRow, decode, encode, upgrade
-from tests.ddl_strategies import migrations
+from ddlsim.history.event import Cells
+from ddlsim.model.schema import (
+    INTEGER_TYPES,
+    Column,
+    Table,
+    Value,
+)
+from ddlsim.protocol.schema.column_types import text_of
+from ddlsim.protocol.schema.compatibility import is_forward_compatible
+from ddlsim.protocol.schema.ddl import Built
+from ddlsim.protocol.schema.rows import (
+    BadRow,
+    decode,
+    encode,
+    upgrade,
+)
+from tests.support.ddl_strategies import migrations
 
 SEEDS = st.integers(0, 1_000)
 

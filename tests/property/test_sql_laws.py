@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sql import SqlError, parse
+from ddlsim.sql import SqlError, parse
 
 STATEMENTS = [
     "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY, v VARCHAR(5) DEFAULT 'a' NOT NULL) ZONE z",

@@ -9,15 +9,19 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.history.events import ReadExecuted, TxCommitted, WriteExecuted
-from sim.protocol.messages import (
+from ddlsim.history.events import (
+    ReadExecuted,
+    TxCommitted,
+    WriteExecuted,
+)
+from ddlsim.protocol.messages import (
     Answer,
     ClientCommit,
     ClientOperation,
     ClientRollback,
     Refusal,
 )
-from tests.helpers_protocol import Sent, Stage
+from tests.support.protocol import Sent, Stage
 
 KEYS = st.integers(0, 3)
 NODES = ("n1", "n2", "n3")

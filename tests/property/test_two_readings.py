@@ -8,11 +8,17 @@ from itertools import product
 
 from hypothesis import given, settings
 
-from sim.checkers.spec import forward_compatible
-from sim.model.ddl import ColumnAltered, SimpleChange
-from sim.model.schema import FLOAT_TYPES, INTEGER_TYPES, TEMPORAL_TYPES, Column, ColumnType
-from sim.protocol.compatibility import judge
-from tests.ddl_strategies import simple_changes
+from ddlsim.checkers.spec.spec import forward_compatible
+from ddlsim.model.ddl import ColumnAltered, SimpleChange
+from ddlsim.model.schema import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    TEMPORAL_TYPES,
+    Column,
+    ColumnType,
+)
+from ddlsim.protocol.schema.compatibility import judge
+from tests.support.ddl_strategies import simple_changes
 
 TYPES = [
     *(ColumnType(name) for name in (*INTEGER_TYPES, *FLOAT_TYPES, "BOOLEAN", "DATE", "UUID")),

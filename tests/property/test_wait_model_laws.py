@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis import closed_forms as forms
-from analysis.wait_model import (
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.wait_model import (
     Commands,
     Commit,
     Ends,

@@ -5,13 +5,21 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.kernel.clock import Piece
-from sim.kernel.engine import Loop
-from sim.protocol.schema_sync import SchemaSync
-from sim.strategies.iep import IEP
-from sim.units import MIN_TIMESTAMP, Timestamp, timestamp
-from tests.helpers_protocol import FakeNode, Wire, two_versions
-from tests.unit.world.test_adapters import Machine
+from ddlsim.kernel.clock import Piece
+from ddlsim.kernel.engine import Loop
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import (
+    MIN_TIMESTAMP,
+    Timestamp,
+    timestamp,
+)
+from tests.support.protocol import (
+    FakeNode,
+    Wire,
+    two_versions,
+)
+from tests.unit.cluster.test_adapters import Machine
 
 STAMPS = st.builds(timestamp, st.integers(0, 12), st.integers(0, 2))
 

@@ -4,10 +4,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sim.world.campaign import Job, Runner, RunRow
-from sim.world.expectation import Sum, sum_of
-from sim.world.scenario import Scenario
-from sim.world.shipped import load, shipped
+from ddlsim.scenario.scenario import Scenario
+from ddlsim.scenario.shipped import load, shipped
+from ddlsim.verify.campaign import (
+    Job,
+    Runner,
+    RunRow,
+)
+from ddlsim.verify.expectation import Sum, sum_of
 
 NEGATIVE = "negative/"
 SEEDS = (0, 1, 2)

@@ -14,9 +14,9 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from sim.checkers.outcome import Outcome
-from sim.world.expectation import Sum
-from sim.world.shipped import load, shipped
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.scenario.shipped import load, shipped
+from ddlsim.verify.expectation import Sum
 from tests.scenarios.runs import NEGATIVE, compared, result
 from tests.scenarios.test_mutants import first_conviction
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from sim.history.events import ReadExecuted, WriteExecuted
-from sim.units import physical_ms
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.shipped import load, shipped
+from ddlsim.cluster.run import run
+from ddlsim.history.events import ReadExecuted, WriteExecuted
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.shipped import load, shipped
+from ddlsim.units import physical_ms
 from tests.scenarios.catalogue import FOLDER, statuses
 from tests.scenarios.runs import runner_of
 

@@ -7,7 +7,7 @@ newer schemas that may be read (B7) [110.later.4].
 
 import pytest
 
-from sim.world.shipped import load, shipped
+from ddlsim.scenario.shipped import load, shipped
 from tests.scenarios.catalogue import FOLDER, statuses
 from tests.scenarios.runs import runner_of
 

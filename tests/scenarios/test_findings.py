@@ -3,17 +3,17 @@
 import pytest
 from msgspec import structs
 
-from sim.model.design import DesignHeader
-from sim.mutants.base import MUTANTS
-from sim.protocol.strategy import Strategy
-from sim.strategies.base import STRATEGIES
-from sim.strategies.iep_closed import CLOSING
-from sim.world import findings
-from sim.world.campaign import RunRow
-from sim.world.designs import rules_of, with_fields
-from sim.world.rules import rules_of as rules_of_field
-from sim.world.scenario import Scenario
-from sim.world.shipped import load
+from ddlsim.cluster.designs import rules_of, with_fields
+from ddlsim.model.design import DesignHeader
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.scenario import findings
+from ddlsim.scenario.rules import rules_of as rules_of_field
+from ddlsim.scenario.scenario import Scenario
+from ddlsim.scenario.shipped import load
+from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.iep_closed import CLOSING
+from ddlsim.verify.campaign import RunRow
 from tests.scenarios.runs import compared, runner_of
 
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from sim.protocol import mandatory_columns
-from sim.protocol.ddl import Refused
-from sim.protocol.table_looks import TableLooks
-from sim.units import plus_ms
-from sim.world.campaign import RunRow
-from sim.world.scenario import read
-from sim.world.shipped import load
+from ddlsim.protocol.design import mandatory_columns
+from ddlsim.protocol.schema.ddl import Refused
+from ddlsim.protocol.schema_change.table_looks import TableLooks
+from ddlsim.scenario.scenario import read
+from ddlsim.scenario.shipped import load
+from ddlsim.units import plus_ms
+from ddlsim.verify.campaign import RunRow
 from tests.scenarios.runs import compared, runner_of
 
 GENERATED = "generated/empty_tables"

@@ -6,11 +6,11 @@ from functools import cache
 import pytest
 from msgspec import structs
 
-from sim.checkers.base import CHECKERS
-from sim.model.clauses import CLAUSES
-from sim.mutants.base import MUTANTS
-from sim.world.campaign import RunRow
-from sim.world.shipped import load, shipped
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.model.clauses import CLAUSES
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.scenario.shipped import load, shipped
+from ddlsim.verify.campaign import RunRow
 from tests.scenarios.runs import NEGATIVE, compared, convicted_by, runner_of, under_mutant
 from tests.scenarios.test_scenarios import BY_MUTANT
 

@@ -7,18 +7,28 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from sim.checkers.base import judge
-from sim.checkers.outcome import Outcome
-from sim.model.clauses import CLAUSES
-from sim.model.reasons import Reason
-from sim.mutants.base import MUTANTS
-from sim.protocol import commit_check, failure_rules, flows, renaming, time_rules
-from sim.protocol.compatibility import IGNITE3, forward_compatible
-from sim.protocol.ddl import NoOp, Refused, build
-from sim.protocol.strategy import Steps
-from sim.world import designs, run
-from sim.world.plan import plan
-from sim.world.shipped import load
+from ddlsim.checkers.base import judge
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cluster import designs, run
+from ddlsim.model.clauses import CLAUSES
+from ddlsim.model.reasons import Reason
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.plan.plan import plan
+from ddlsim.protocol.design import (
+    failure_rules,
+    flows,
+    time_rules,
+)
+from ddlsim.protocol.schema import renaming
+from ddlsim.protocol.schema.compatibility import IGNITE3, forward_compatible
+from ddlsim.protocol.schema.ddl import (
+    NoOp,
+    Refused,
+    build,
+)
+from ddlsim.protocol.strategy import Steps
+from ddlsim.protocol.transaction import commit_check
+from ddlsim.scenario.shipped import load
 from tests.scenarios.runs import (
     SEEDS,
     names,

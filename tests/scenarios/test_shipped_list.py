@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.world.shipped import shipped
+from ddlsim.scenario.shipped import shipped
 from tests.scenarios.shipped import listed, now
 
 

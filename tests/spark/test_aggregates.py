@@ -7,10 +7,23 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from analysis import aggregates, grid, histogram, intervals, provenance, store, until
-from analysis.chunks import Round, write_table
-from analysis.rows import Job, Row, failed_row, run_job, table
-from analysis.sweep_file import load_sweep
+from ddlsim.analysis.stats import histogram, intervals
+from ddlsim.analysis.sweep import (
+    aggregates,
+    grid,
+    provenance,
+    store,
+    until,
+)
+from ddlsim.analysis.sweep.chunks import Round, write_table
+from ddlsim.analysis.sweep.rows import (
+    Job,
+    Row,
+    failed_row,
+    run_job,
+    table,
+)
+from ddlsim.analysis.sweep.sweep_file import load_sweep
 from tests.unit.analysis.sweeps import sweep_file
 
 SEEDS = 5

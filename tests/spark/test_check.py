@@ -6,10 +6,14 @@ from unittest.mock import patch
 
 import pytest
 
-from analysis import large_history
-from analysis import spark as sessions
-from sim.columns import store
-from sim.columns.synthetic import Shape, history, plant
+from ddlsim.analysis.execute import spark as sessions
+from ddlsim.analysis.large import history as large_history
+from ddlsim.columns import store
+from ddlsim.columns.synthetic import (
+    Shape,
+    history,
+    plant,
+)
 from tests.unit.cli.command import ddlsim, tiny
 
 

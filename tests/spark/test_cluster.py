@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis import java
-from tests.helpers_waiting import PATIENCE_S, until
+from ddlsim.analysis.execute import java
+from tests.support.waiting import PATIENCE_S, until
 from tests.unit.analysis.sweeps import children, command_of, kill, rows_bytes, sweep_file
 from tests.unit.cli.command import ROOT, ddlsim
 
@@ -103,7 +103,7 @@ def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
 
     def begun(*more: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "sim", "sweep", *words, *more],
+            [sys.executable, "-m", "ddlsim", "sweep", *words, *more],
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -6,11 +6,26 @@ from typing import Any
 
 import pytest
 
-from analysis import grid, provenance, spark_fanout, store
-from analysis.chunks import ChunkId, Round, Tally, Work, parts
-from analysis.spark_fanout import NotSharedError, partitions, run_on_spark
-from analysis.sweep_file import load_sweep
-from tests.helpers_waiting import until
+from ddlsim.analysis.execute import spark_fanout
+from ddlsim.analysis.execute.spark_fanout import (
+    NotSharedError,
+    partitions,
+    run_on_spark,
+)
+from ddlsim.analysis.sweep import (
+    grid,
+    provenance,
+    store,
+)
+from ddlsim.analysis.sweep.chunks import (
+    ChunkId,
+    Round,
+    Tally,
+    Work,
+    parts,
+)
+from ddlsim.analysis.sweep.sweep_file import load_sweep
+from tests.support.waiting import until
 from tests.unit.analysis.sweeps import children, command_of, kill, rows_bytes, sweep_file
 
 METADATA = provenance.metadata({"program": "ddlsim"})

@@ -5,9 +5,13 @@ from signal import SIGKILL, SIGTERM
 
 import pytest
 
-from analysis.chunks import PARTS
-from tests.helpers_killing import LINUX, Ended, struck
-from tests.helpers_waiting import until
+from ddlsim.analysis.sweep.chunks import PARTS
+from tests.support.killing import (
+    LINUX,
+    Ended,
+    struck,
+)
+from tests.support.waiting import until
 from tests.unit.analysis.sweeps import rows_bytes, sweep_file
 from tests.unit.cli.command import ddlsim, tiny
 from tests.unit.cli.test_tune import small_delays

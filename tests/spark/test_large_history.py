@@ -9,12 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis import large_history
-from sim.columns import judge as in_memory
-from sim.columns import store
-from sim.columns.history import ColumnHistory, HistoryError
-from sim.columns.synthetic import PLANTS, Shape, history, plant
-from sim.columns.verdict import Verdict
+from ddlsim.analysis.large import history as large_history
+from ddlsim.columns import judge as in_memory
+from ddlsim.columns import store
+from ddlsim.columns.history import ColumnHistory, HistoryError
+from ddlsim.columns.synthetic import (
+    PLANTS,
+    Shape,
+    history,
+    plant,
+)
+from ddlsim.columns.verdict import Verdict
 
 SHAPE = Shape(400, sessions=10, keys=40, skew=30)
 

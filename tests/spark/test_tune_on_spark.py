@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
-from analysis.tune.cells import Cells, Load, Setting
-from analysis.tune.runs import Runs
-from analysis.tune.world import world_of
+from ddlsim.analysis.tune.cells import (
+    Cells,
+    Load,
+    Setting,
+)
+from ddlsim.analysis.tune.runs import Runs
+from ddlsim.analysis.tune.world import world_of
 
 
 @pytest.mark.slow

@@ -7,9 +7,13 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from sim.cli import documents, junit
-from sim.cli.shown import guarded
-from sim.escape import escaped, markup, one_line
+from ddlsim.cli import documents, junit
+from ddlsim.cli.shown import guarded
+from ddlsim.escape import (
+    escaped,
+    markup,
+    one_line,
+)
 
 EVIL = "a\x1b[31mb\u202ec\rd\x00e\x9bf\u2028g\udcffh\u200bi"
 SAFE = r"a\x1b[31mb\u202ec\rd\x00e\x9bf\u2028g\udcffh\u200bi"

@@ -8,16 +8,17 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from analysis import aggregates, large_history
-from analysis.cells import CellsError, read
-from analysis.chunks import PARTS, DamagedPartError
-from sim import sealed
-from sim.columns import store
-from sim.columns.history import HistoryError
-from sim.files import MIB
-from sim.history import codec
-from sim.world.measured import text_of
-from sim.world.problems import ScenarioError
+from ddlsim import sealed
+from ddlsim.analysis.large import history as large_history
+from ddlsim.analysis.sweep import aggregates
+from ddlsim.analysis.sweep.cells import CellsError, read
+from ddlsim.analysis.sweep.chunks import PARTS, DamagedPartError
+from ddlsim.columns import store
+from ddlsim.columns.history import HistoryError
+from ddlsim.files import MIB
+from ddlsim.history import codec
+from ddlsim.scenario.measured import text_of
+from ddlsim.scenario.problems import ScenarioError
 
 TOLD = "bytes once it is unpacked, more than"
 LEAST = MIB // 4

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.units import (
+from ddlsim.units import (
     LOGICAL_MASK,
     MAX_TIMESTAMP,
     MIN_TIMESTAMP,

@@ -1,8 +1,8 @@
 """Raft (Ongaro and Ousterhout, 2014) as a step machine: messages, log and member."""
 
-from sim.protocol.raft.log import RaftLog
-from sim.protocol.raft.member import Member
-from sim.protocol.raft.messages import (
+from ddlsim.protocol.raft.log import RaftLog
+from ddlsim.protocol.raft.member import Member
+from ddlsim.protocol.raft.messages import (
     RAFT_MESSAGES,
     AppendEntries,
     AppendReply,

@@ -9,7 +9,7 @@ The log may be compacted: entries up to `base_index` are dropped once a snapshot
 
 from typing import Any
 
-from sim.protocol.raft.messages import Entry
+from ddlsim.protocol.raft.messages import Entry
 
 
 class Mark:

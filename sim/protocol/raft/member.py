@@ -15,8 +15,8 @@ depose a leader that everybody else hears. Learners never vote. `replication` ha
 
 from typing import Any
 
-from sim.protocol.raft.log import Mark, RaftLog
-from sim.protocol.raft.messages import (
+from ddlsim.protocol.raft.log import Mark, RaftLog
+from ddlsim.protocol.raft.messages import (
     AppendEntries,
     AppendReply,
     Entry,
@@ -26,7 +26,7 @@ from sim.protocol.raft.messages import (
     TimeoutNow,
     VoteReply,
 )
-from sim.protocol.raft.replication import (
+from ddlsim.protocol.raft.replication import (
     CANDIDATE,
     FOLLOWER,
     LEADER,

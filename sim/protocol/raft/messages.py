@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from sim.model.records import Record
+from ddlsim.model.records import Record
 
 
 class Entry(Record, frozen=True):

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from sim.protocol.raft.log import RaftLog
-from sim.protocol.raft.messages import (
+from ddlsim.protocol.raft.log import RaftLog
+from ddlsim.protocol.raft.messages import (
     AppendEntries,
     AppendReply,
     Entry,

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from analysis.rows import Cell
-from sim.history.history import History
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.scenario import read
-from sim.world.shipped import load
+from ddlsim.analysis.sweep.rows import Cell
+from ddlsim.cluster.run import run
+from ddlsim.history.history import History
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
+from ddlsim.scenario.shipped import load
 
 TINY = """\
 title = "Two clients write while a column is added"

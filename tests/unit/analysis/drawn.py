@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sim.cli import main
+from ddlsim.cli import main
 
 SCENARIO = """\
 title = "Two clients write while columns are added, and a learner lags"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.helpers_waiting import until
+from tests.support.waiting import until
 from tests.unit.analysis.cells import TINY
 from tests.unit.cli.command import ROOT
 
@@ -37,7 +37,7 @@ def rows_bytes(directory: Path) -> bytes:
 def begin(*words: str) -> subprocess.Popen[bytes]:
     """The command as a process of its own, in a session of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "sim", "sweep", *words],
+        [sys.executable, "-m", "ddlsim", "sweep", *words],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -1,7 +1,11 @@
 """Many runs taken together: totals, pooled durations, and what was found, told once."""
 
-from analysis.aggregate import found, times_of, total
-from sim.history.figures import durations
+from ddlsim.analysis.sweep.aggregate import (
+    found,
+    times_of,
+    total,
+)
+from ddlsim.history.figures import durations
 from tests.unit.cli.results import (
     WAITS_US,
     a_crash,

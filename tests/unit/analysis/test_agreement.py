@@ -5,8 +5,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from analysis import formula
-from analysis.wait_model import Commit, Ends, Grid
+from ddlsim.analysis.formula import formula
+from ddlsim.analysis.formula.wait_model import (
+    Commit,
+    Ends,
+    Grid,
+)
 from tests.agreement import aborts, aliases, catalogue, freeze, own_ddl, waits
 from tests.agreement.base import Line, measured
 

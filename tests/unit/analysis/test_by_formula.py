@@ -2,9 +2,9 @@
 
 import pytest
 
-from analysis.by_formula import Forms
-from sim.world.scenario import Scenario, override
-from sim.world.shipped import load
+from ddlsim.analysis.formula.by_formula import Forms
+from ddlsim.scenario.scenario import Scenario, override
+from ddlsim.scenario.shipped import load
 
 MU = 1 / 3_000
 """Leases are prolonged every three seconds."""

@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from analysis import histogram
-from analysis.cells import CLAIMED, Cell, Cells, CellsError, Need, read, said
+from ddlsim.analysis.stats import histogram
+from ddlsim.analysis.sweep.cells import (
+    CLAIMED,
+    Cell,
+    Cells,
+    CellsError,
+    Need,
+    read,
+    said,
+)
 
 
 def a_row(seed: int, **more: Any) -> dict[str, Any]:

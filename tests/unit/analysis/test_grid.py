@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis import grid
-from analysis.rows import Cell
-from analysis.sweep_file import read_sweep
-from sim.world.plan import plan
-from sim.world.problems import ScenarioError
-from sim.world.scenario import read
+from ddlsim.analysis.sweep import grid
+from ddlsim.analysis.sweep.rows import Cell
+from ddlsim.analysis.sweep.sweep_file import read_sweep
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.scenario import read
 from tests.unit.analysis.test_sweep_file import GOOD
 
 SAMPLED = """\

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis import histogram
+from ddlsim.analysis.stats import histogram
 
 DURATIONS = st.lists(st.integers(0, 2**45), max_size=60)
 SHARES = st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0])

@@ -7,10 +7,14 @@ import signal
 
 import pytest
 
-from analysis import isolation
-from analysis.isolation import Limits, rows_of
-from analysis.rows import Job, Row, run_job
-from sim.world import isolation as world_isolation
+from ddlsim.analysis.execute import isolation
+from ddlsim.analysis.execute.isolation import Limits, rows_of
+from ddlsim.analysis.sweep.rows import (
+    Job,
+    Row,
+    run_job,
+)
+from ddlsim.verify import isolation as world_isolation
 from tests.unit.analysis.cells import cell
 
 JOBS = [Job(cell(), seed) for seed in range(6)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis import java
+from ddlsim.analysis.execute import java
 
 
 def home(folder: Path, version: str) -> Path:

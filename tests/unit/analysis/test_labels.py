@@ -8,9 +8,13 @@ import pytest
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from analysis.cells import Estimate
-from analysis.drawing import canvas, styled
-from analysis.labels import MARK_PX, Spot, name_points
+from ddlsim.analysis.figures.drawing import canvas, styled
+from ddlsim.analysis.figures.labels import (
+    MARK_PX,
+    Spot,
+    name_points,
+)
+from ddlsim.analysis.sweep.cells import Estimate
 
 
 def at(value: float, reach: float = 0.0) -> Estimate:

@@ -11,11 +11,24 @@ from typing import Any
 import pytest
 from matplotlib.text import Text
 
-from analysis import figure, plot_designs
-from analysis.by_formula import worlds
-from analysis.cells import SAFETY, Cell, Cells, CellsError, read
-from analysis.drawing import FORM, MARKERS, canvas, logarithmic, styled
-from sim.history import codec
+from ddlsim.analysis import plot_designs
+from ddlsim.analysis.figures import figure
+from ddlsim.analysis.figures.drawing import (
+    FORM,
+    MARKERS,
+    canvas,
+    logarithmic,
+    styled,
+)
+from ddlsim.analysis.formula.by_formula import worlds
+from ddlsim.analysis.sweep.cells import (
+    SAFETY,
+    Cell,
+    Cells,
+    CellsError,
+    read,
+)
+from ddlsim.history import codec
 from tests.unit.analysis.cells import TINY
 from tests.unit.analysis.drawn import EVERYTHING, SCENARIO
 from tests.unit.analysis.test_cells import a_finding, a_row

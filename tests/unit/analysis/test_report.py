@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis import figure, tuned
+from ddlsim.analysis.figures import figure
+from ddlsim.analysis.tune import tuned
 from tests.unit.analysis.advice import ADVICE
 from tests.unit.analysis.drawn import SCENARIO
 from tests.unit.cli.command import ddlsim
@@ -142,10 +143,10 @@ PLUGIN = '''\
 
 from dataclasses import replace
 
-from sim.model.design import DesignHeader
-from sim.protocol.flows import what_is_known
-from sim.strategies.base import strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.protocol.design.flows import what_is_known
+from ddlsim.strategies.base import strategy
+from ddlsim.strategies.iep import IEP
 
 HEADER = DesignHeader(name="ours_NAME", summary="s", source="s", plane="ignite", claims=())
 strategy(replace(IEP, header=HEADER, resolve_schema=what_is_known))
@@ -211,5 +212,5 @@ def test_every_command_on_the_page_runs_as_it_stands(
 
 def in_a_process(*words: str) -> subprocess.CompletedProcess[str]:
     """A command as a process of its own: what one loads no other knows."""
-    asked = [sys.executable, "-m", "sim", *words]
+    asked = [sys.executable, "-m", "ddlsim", *words]
     return subprocess.run(asked, capture_output=True, text=True, check=False)

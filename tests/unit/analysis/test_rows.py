@@ -5,10 +5,17 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from analysis import histogram, measures
-from analysis.rows import SCHEMA, Job, history_file, is_sampled, run_job, table
-from sim.history import codec
-from sim.world import campaign
+from ddlsim.analysis.stats import histogram, measures
+from ddlsim.analysis.sweep.rows import (
+    SCHEMA,
+    Job,
+    history_file,
+    is_sampled,
+    run_job,
+    table,
+)
+from ddlsim.history import codec
+from ddlsim.verify import campaign
 from tests.unit.analysis.cells import cell, guilty, history_of
 
 

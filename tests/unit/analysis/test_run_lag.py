@@ -6,16 +6,16 @@ from collections import Counter
 
 import numpy as np
 
-from analysis import run_events
-from analysis.drawing import styled
-from analysis.plot_run_lag import draw
-from sim.history.events import SchemaResolved
-from sim.history.history import History
-from sim.units import US_PER_MS
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.scenario import read
-from sim.world.shipped import load
+from ddlsim.analysis.figures import run_events
+from ddlsim.analysis.figures.drawing import styled
+from ddlsim.analysis.plot_run_lag import draw
+from ddlsim.cluster.run import run
+from ddlsim.history.events import SchemaResolved
+from ddlsim.history.history import History
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
+from ddlsim.scenario.shipped import load
+from ddlsim.units import US_PER_MS
 
 CLOCK_MS = 1
 """Timestamps show whole milliseconds."""

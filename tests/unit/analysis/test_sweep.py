@@ -13,11 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
 
-from analysis import provenance, store
-from analysis.chunks import DamagedPartError, Round
-from analysis.rows import SCHEMA, Job, run_job, table
-from sim import sealed
-from tests.helpers_waiting import PATIENCE_S, until
+from ddlsim import sealed
+from ddlsim.analysis.sweep import provenance, store
+from ddlsim.analysis.sweep.chunks import DamagedPartError, Round
+from ddlsim.analysis.sweep.rows import (
+    SCHEMA,
+    Job,
+    run_job,
+    table,
+)
+from tests.support.waiting import PATIENCE_S, until
 from tests.unit.analysis.sweeps import (
     begin,
     children,
@@ -47,8 +52,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 
 
 def test_the_rows_are_those_of_the_runs(whole: tuple[str, Path]) -> None:
-    from analysis import grid
-    from analysis.sweep_file import load_sweep
+    from ddlsim.analysis.sweep import grid
+    from ddlsim.analysis.sweep.sweep_file import load_sweep
 
     rows = store.read_rows(str(whole[1]))
     assert rows.num_rows == 120

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.axes import Interval, read_range
-from analysis.sweep_file import read_sweep
-from sim.world.problems import ScenarioError
+from ddlsim.analysis.stats.axes import Interval, read_range
+from ddlsim.analysis.sweep.sweep_file import read_sweep
+from ddlsim.scenario.problems import ScenarioError
 
 GOOD = """\
 title = "DD against H"

@@ -2,7 +2,12 @@
 
 import pytest
 
-from analysis.tune.goals import DEFAULT, TuneError, read_goal, read_goals
+from ddlsim.analysis.tune.goals import (
+    DEFAULT,
+    TuneError,
+    read_goal,
+    read_goals,
+)
 
 
 @pytest.mark.parametrize(

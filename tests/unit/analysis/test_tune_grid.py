@@ -7,15 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.tune import cells
-from analysis.tune.advise import Advisor
-from analysis.tune.asked import Asked, coarse
-from analysis.tune.cells import Cells, Load, Setting
-from analysis.tune.goals import read_goals
-from analysis.tune.judge import Judge
-from analysis.tune.runs import Runs
-from analysis.tune.world import world_of
-from sim.world.measured import parse
+from ddlsim.analysis.tune import cells
+from ddlsim.analysis.tune.advise import Advisor
+from ddlsim.analysis.tune.asked import Asked, coarse
+from ddlsim.analysis.tune.cells import (
+    Cells,
+    Load,
+    Setting,
+)
+from ddlsim.analysis.tune.goals import read_goals
+from ddlsim.analysis.tune.judge import Judge
+from ddlsim.analysis.tune.runs import Runs
+from ddlsim.analysis.tune.world import world_of
+from ddlsim.scenario.measured import parse
 
 SAMPLE = Path(__file__).resolve().parents[3] / "scenarios" / "measurements"
 MOST_MS = 500

@@ -7,16 +7,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis import intervals
-from analysis.rows import Cell
-from analysis.tune.asked import Asked
-from analysis.tune.cells import Load, Setting
-from analysis.tune.goals import read_goal, read_goals
-from analysis.tune.judge import FORMULA, RUNS, Judge
-from analysis.tune.runs import Figures
-from analysis.tune.words import told
-from analysis.tune.world import world_of
-from sim.world.measured import parse
+from ddlsim.analysis.stats import intervals
+from ddlsim.analysis.sweep.rows import Cell
+from ddlsim.analysis.tune.asked import Asked
+from ddlsim.analysis.tune.cells import Load, Setting
+from ddlsim.analysis.tune.goals import read_goal, read_goals
+from ddlsim.analysis.tune.judge import (
+    FORMULA,
+    RUNS,
+    Judge,
+)
+from ddlsim.analysis.tune.runs import Figures
+from ddlsim.analysis.tune.words import told
+from ddlsim.analysis.tune.world import world_of
+from ddlsim.scenario.measured import parse
 
 SETTING = Setting(100, 50, 5)
 CELL = Cell(number=0, name="c", text="", overrides={}, strategy="iep", mutant=None, parameters={})

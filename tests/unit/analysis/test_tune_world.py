@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.formula import ddl_delay_ms, slack_ms
-from analysis.tune.asked import coarse
-from analysis.tune.goals import TuneError
-from analysis.tune.skew import INSTANTS, RANGE, clock_bound
-from analysis.tune.world import world_of
-from sim.strategies.base import STRATEGIES
-from sim.world.measured import Measured, parse
+from ddlsim.analysis.formula.formula import ddl_delay_ms, slack_ms
+from ddlsim.analysis.tune.asked import coarse
+from ddlsim.analysis.tune.goals import TuneError
+from ddlsim.analysis.tune.skew import (
+    INSTANTS,
+    RANGE,
+    clock_bound,
+)
+from ddlsim.analysis.tune.world import world_of
+from ddlsim.scenario.measured import Measured, parse
+from ddlsim.strategies.base import STRATEGIES
 
 
 def delays(text: str) -> Measured:

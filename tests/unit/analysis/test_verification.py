@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from analysis import claims
-from analysis.verification import Verification, verification
-from sim.checkers.base import CHECKERS
-from sim.checkers.outcome import Outcome
-from sim.mutants.base import MUTANTS
-from sim.world.campaign import RunRow
-from sim.world.suite import Case, Trial
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.verify import claims
+from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.suite import Case, Trial
+from ddlsim.verify.verification import Verification, verification
 from tests.unit.cli.results import a_crash, a_cycle, a_row, a_violation
-from tests.unit.world.test_suite import a_case, a_mutant_case
+from tests.unit.verify.test_suite import a_case, a_mutant_case
 
 CONVICTED = {"violated": ["atomicity"]}
 VACUOUS = {"outcome": Outcome.VACUOUS, "reached": {"leader-changed": 0}}

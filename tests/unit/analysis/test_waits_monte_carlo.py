@@ -1,7 +1,7 @@
 """The waits of `tune`, by runs and by formula, beside a Monte Carlo written from the documents.
 
-`tests/wait_monte_carlo.py` shares no code with either. A figure agrees where it meets the interval
-over seeds, and the bracket of the closed form, each wider by the millisecond in which timestamps
+`tests/support/wait_monte_carlo.py` shares no code with either. A figure agrees where it meets the
+interval over seeds, and the bracket of the closed form, each wider by the millisecond in which timestamps
 are told and by three standard errors of the Monte Carlo's own.
 """
 
@@ -12,16 +12,22 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from analysis.tune.asked import LEASES_PER_MS
-from analysis.tune.cells import DELAYS, OFFSETS, Cells, Load, Setting
-from analysis.tune.goals import SHARES as OF
-from analysis.tune.goals import Goal
-from analysis.tune.runs import Runs
-from analysis.tune.world import World, world_of
-from analysis.wait_model import Grid, Wait
-from sim.world.measured import parse
-from tests import wait_monte_carlo as oracle
-from tests.wait_monte_carlo import Model
+from ddlsim.analysis.formula.wait_model import Grid, Wait
+from ddlsim.analysis.tune.asked import LEASES_PER_MS
+from ddlsim.analysis.tune.cells import (
+    DELAYS,
+    OFFSETS,
+    Cells,
+    Load,
+    Setting,
+)
+from ddlsim.analysis.tune.goals import SHARES as OF
+from ddlsim.analysis.tune.goals import Goal
+from ddlsim.analysis.tune.runs import Runs
+from ddlsim.analysis.tune.world import World, world_of
+from ddlsim.scenario.measured import parse
+from tests.support import wait_monte_carlo as oracle
+from tests.support.wait_monte_carlo import Model
 
 NODES = ("n1", "n2", "n3", "n4", "n5")
 COUNT = 200

@@ -1,8 +1,8 @@
 """What the tests of the judges ask of them."""
 
-from sim.checkers.base import CHECKERS, Anomaly
-from sim.checkers.case import Case
-from tests.helpers_history import Story
+from ddlsim.checkers.base import CHECKERS, Anomaly
+from ddlsim.checkers.case.case import Case
+from tests.support.history import Story
 
 
 def anomalies(checker: str, story: Story) -> list[Anomaly]:

@@ -4,12 +4,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sim.checkers.case import Case
-from sim.checkers.graph import Graph
-from sim.checkers.writes import Writes
-from sim.model import ddl
-from sim.model.schema import Column
-from tests.helpers_history import INT, Story, add_column
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.writes import Writes
+from ddlsim.checkers.graph import Graph
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+)
 
 Action = tuple[str, int]
 ACTIONS = st.tuples(st.sampled_from(["get", "put", "delete", "scan"]), st.integers(0, 3))

@@ -3,14 +3,19 @@
 import pytest
 from msgspec.structs import replace
 
-from sim.checkers.argument import party_of
-from sim.checkers.case import Case
-from sim.checkers.graph import graph_of
-from sim.history.events import Enlisted, UpdateLogged
-from sim.model.aliased import ObjectAliased
-from sim.model.ddl import ObjectChange, ObjectCreated, ObjectDropped, SimpleChange
-from sim.model.schema import Alias, SchemaObject
-from tests.helpers_history import Story, ts
+from ddlsim.checkers.argument import party_of
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.graph import graph_of
+from ddlsim.history.events import Enlisted, UpdateLogged
+from ddlsim.model.aliased import ObjectAliased
+from ddlsim.model.ddl import (
+    ObjectChange,
+    ObjectCreated,
+    ObjectDropped,
+    SimpleChange,
+)
+from ddlsim.model.schema import Alias, SchemaObject
+from tests.support.history import Story, ts
 from tests.unit.checkers.judging import anomalies
 
 T, OLD, OTHER = 1, 2, 3

@@ -6,21 +6,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.checkers.as_columns import as_columns
-from sim.checkers.case import Case
-from sim.checkers.cycles import find
-from sim.checkers.dirty_reads import dirty_reads
-from sim.checkers.graph import graph_of
-from sim.checkers.writes import writes_of
-from sim.columns.history import PRECEDES, PREDICATE, SCHEMA, ColumnHistory
-from sim.columns.judge import judge
-from sim.model import ddl
-from sim.model.schema import Column
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.scenario import read
-from tests.helpers_history import INT, Story, add_column
+from ddlsim.checkers.as_columns import as_columns
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.writes import writes_of
+from ddlsim.checkers.cycles import find
+from ddlsim.checkers.dirty_reads import dirty_reads
+from ddlsim.checkers.graph import graph_of
+from ddlsim.cluster.run import run
+from ddlsim.columns.history import (
+    PRECEDES,
+    PREDICATE,
+    SCHEMA,
+    ColumnHistory,
+)
+from ddlsim.columns.judge import judge
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
 from tests.house.tree import ROOT
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+)
 from tests.unit.checkers.random_histories import CHAOS, STEPS, chaos, serial
 
 SINGLE = {"internal", "G1a", "G1b", "garbage-read"}

@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.checkers.assumptions import Clocks, delay_beyond_bound, skew_beyond_bound
-from sim.checkers.case import Case
-from tests.helpers_history import Story, add_column
+from ddlsim.checkers.assumptions import (
+    Clocks,
+    delay_beyond_bound,
+    skew_beyond_bound,
+)
+from ddlsim.checkers.case.case import Case
+from tests.support.history import Story, add_column
 
 
 def skew_us(story: Story, end_ms: int = 100) -> int:

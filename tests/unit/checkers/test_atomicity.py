@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.model import ddl
-from tests.helpers_history import Story, add_column
+from ddlsim.model import ddl
+from tests.support.history import Story, add_column
 from tests.unit.checkers.judging import anomalies
 
 

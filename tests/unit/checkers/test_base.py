@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.base import (
+from ddlsim.checkers.base import (
     KEPT_OF_A_KIND,
     Anomaly,
     Step,
@@ -14,13 +14,22 @@ from sim.checkers.base import (
     judge,
     overall,
 )
-from sim.checkers.findings import Finding, signature
-from sim.checkers.outcome import Outcome
-from sim.history.world_events import NeverCompleted
-from sim.model import ddl
-from sim.model.design import DELAY_BOUNDED, SKEW_BOUNDED, Claim
-from sim.model.schema import Column
-from tests.helpers_history import INT, Story, add_column, ts
+from ddlsim.checkers.findings import Finding, signature
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.history.world_events import NeverCompleted
+from ddlsim.model import ddl
+from ddlsim.model.design import (
+    DELAY_BOUNDED,
+    SKEW_BOUNDED,
+    Claim,
+)
+from ddlsim.model.schema import Column
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+    ts,
+)
 from tests.unit.checkers.judging import anomalies
 
 INCOMPATIBLE = ddl.ColumnDropped(Column(1, "v", INT))

@@ -9,15 +9,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sim.checkers import cycles
-from sim.checkers.base import CHECKERS
-from sim.checkers.case import Case
-from sim.checkers.cycles import Cycle, find
-from sim.checkers.edges import PROCESS, RT, RW, Edge
-from sim.checkers.graph import Graph
-from sim.checkers.names import PAST_A_DDL
-from sim.checkers.writes import Writes
-from tests.helpers_history import Story, add_column
+from ddlsim.checkers import cycles
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.writes import Writes
+from ddlsim.checkers.cycles import Cycle, find
+from ddlsim.checkers.edges import (
+    PROCESS,
+    RT,
+    RW,
+    Edge,
+)
+from ddlsim.checkers.graph import Graph
+from ddlsim.checkers.names import PAST_A_DDL
+from tests.support.history import Story, add_column
 from tests.unit.checkers.random_histories import CHAOS, STEPS, chaos, graph_of, serial
 
 DDLS = st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=2)

@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.base import CHECKERS
-from sim.checkers.case import Case
-from sim.history.events import Failed, RowRead
-from sim.history.world_events import NeverCompleted
-from sim.model import ddl
-from sim.model.schema import Column
-from tests.helpers_history import INT, Story, add_column
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import Failed, RowRead
+from ddlsim.history.world_events import NeverCompleted
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+)
 from tests.unit.checkers.judging import anomalies
 
 V = Column(1, "v", INT)
@@ -76,7 +80,7 @@ def test_a_row_encoded_under_a_newer_version_loses_what_the_older_one_lacks() ->
 
 def test_a_row_encoded_for_another_table() -> None:
     """Both tables have a version 1: the name was dropped and created again."""
-    from sim.history.events import Encoded
+    from ddlsim.history.events import Encoded
 
     story = Story()
     t, u = story.table(), story.table("u")
@@ -93,7 +97,7 @@ def test_a_row_encoded_for_another_table() -> None:
 
 def test_only_the_last_encoding_counts() -> None:
     """B0-T3: bounced once for its old version, the client encodes anew."""
-    from sim.history.events import Encoded
+    from ddlsim.history.events import Encoded
 
     story = Story()
     t = story.table()

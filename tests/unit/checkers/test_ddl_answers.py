@@ -4,12 +4,22 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.idle_statements import changes_nothing
-from sim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
-from sim.model.ddl import ColumnDropped
-from sim.model.pending import ColumnConfirmed, ColumnPending
-from tests.helpers_history import Story, add_column, ts
-from tests.schemas import snapshot_of, statement
+from ddlsim.checkers.idle_statements import changes_nothing
+from ddlsim.history.events import (
+    DdlDecided,
+    Failed,
+    Invoked,
+    Ok,
+    Unknown,
+)
+from ddlsim.model.ddl import ColumnDropped
+from ddlsim.model.pending import ColumnConfirmed, ColumnPending
+from tests.support.history import (
+    Story,
+    add_column,
+    ts,
+)
+from tests.support.schemas import snapshot_of, statement
 from tests.unit.checkers.judging import anomalies
 
 REASON = ("DDL_CONFLICT",)

@@ -4,8 +4,13 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import DdlDecided, Failed, Invoked, UpdateLogged
-from sim.model.ddl import (
+from ddlsim.history.events import (
+    DdlDecided,
+    Failed,
+    Invoked,
+    UpdateLogged,
+)
+from ddlsim.model.ddl import (
     AddColumn,
     AlterColumn,
     AlterTable,
@@ -18,7 +23,11 @@ from sim.model.ddl import (
     RenameTable,
     Statement,
 )
-from tests.helpers_history import INT, Story, ts
+from tests.support.history import (
+    INT,
+    Story,
+    ts,
+)
 from tests.unit.checkers.judging import anomalies
 
 W = ColumnSpec("w", INT)

@@ -1,6 +1,6 @@
 """Reads that no order explains: aborted, intermediate, internal, unrepeatable, garbage."""
 
-from tests.helpers_history import Story
+from tests.support.history import Story
 from tests.unit.checkers.judging import kinds
 
 

@@ -1,9 +1,9 @@
 """The argument in words, as a person reads it."""
 
-from sim.checkers.base import judge
-from sim.checkers.explain import describe, explain
-from sim.history.world_events import NeverCompleted
-from tests.helpers_history import Story, add_column
+from ddlsim.checkers.base import judge
+from ddlsim.checkers.explain import describe, explain
+from ddlsim.history.world_events import NeverCompleted
+from tests.support.history import Story, add_column
 from tests.unit.checkers.test_serializability import b2_t2
 
 CYCLE = """\

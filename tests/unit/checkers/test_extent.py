@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.base import CHECKERS
-from sim.checkers.case import Case
-from sim.checkers.extent import AMOUNTS, Extent, extents
-from sim.history import codec
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.shipped import load
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.extent import (
+    AMOUNTS,
+    Extent,
+    extents,
+)
+from ddlsim.cluster.run import run
+from ddlsim.history import codec
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.shipped import load
 
 NAMES = ("smoke", "iep98/own_ddl", "iep110/validated_at_commit", "transactions/read_only")
 
@@ -23,7 +27,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 
 def test_every_shipped_checker_tells_its_amounts() -> None:
-    shipped = [name for name in CHECKERS if CHECKERS.get(name).__module__.startswith("sim.")]
+    shipped = [name for name in CHECKERS if CHECKERS.get(name).__module__.startswith("ddlsim.")]
     assert sorted(shipped) == sorted(AMOUNTS)
 
 

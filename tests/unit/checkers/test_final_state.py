@@ -2,9 +2,13 @@
 
 from typing import Any
 
-from sim.history.events import RowFinal
-from sim.history.world_events import LeaseBegan, NodeCrashed, PartitionSafeTime
-from tests.helpers_history import Story, ts
+from ddlsim.history.events import RowFinal
+from ddlsim.history.world_events import (
+    LeaseBegan,
+    NodeCrashed,
+    PartitionSafeTime,
+)
+from tests.support.history import Story, ts
 from tests.unit.checkers.judging import anomalies
 
 

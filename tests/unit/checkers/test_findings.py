@@ -2,9 +2,13 @@
 
 from msgspec.structs import replace
 
-from sim.checkers.base import Anomaly, Step
-from sim.checkers.findings import Finding, explained_by, signature
-from sim.model.design import DesignHeader
+from ddlsim.checkers.base import Anomaly, Step
+from ddlsim.checkers.findings import (
+    Finding,
+    explained_by,
+    signature,
+)
+from ddlsim.model.design import DesignHeader
 
 
 def cycle(*pairs: tuple[str, str]) -> Anomaly:

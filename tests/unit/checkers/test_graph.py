@@ -4,10 +4,14 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import Failed, Unknown
-from sim.model import ddl
-from sim.model.schema import Column
-from tests.helpers_history import INT, Story, add_column
+from ddlsim.history.events import Failed, Unknown
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+)
 from tests.unit.checkers.judging import cycles, found, kinds, write_skew
 
 V = Column(1, "v", INT)

@@ -4,9 +4,21 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import Failed, Invoked, LockWaited, Ok, SafeTimeAdvanced, Unknown
-from sim.history.world_events import FaultBegan, LeaseBegan, NodeCrashed, TxRecovered
-from tests.helpers_history import Story, ts
+from ddlsim.history.events import (
+    Failed,
+    Invoked,
+    LockWaited,
+    Ok,
+    SafeTimeAdvanced,
+    Unknown,
+)
+from ddlsim.history.world_events import (
+    FaultBegan,
+    LeaseBegan,
+    NodeCrashed,
+    TxRecovered,
+)
+from tests.support.history import Story, ts
 from tests.unit.checkers.judging import anomalies
 
 LIMITS = {

@@ -4,10 +4,16 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.base import judge
-from sim.checkers.outcome import Outcome
-from sim.history.events import Invoked, LockWaited, Ok, SafeTimeAdvanced, TxBegan
-from sim.history.world_events import (
+from ddlsim.checkers.base import judge
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.history.events import (
+    Invoked,
+    LockWaited,
+    Ok,
+    SafeTimeAdvanced,
+    TxBegan,
+)
+from ddlsim.history.world_events import (
     FaultBegan,
     FaultHealed,
     LeftOpen,
@@ -16,7 +22,7 @@ from sim.history.world_events import (
     NodeRestarted,
     TxRecovered,
 )
-from tests.helpers_history import Story, ts
+from tests.support.history import Story, ts
 from tests.unit.checkers.judging import anomalies
 
 

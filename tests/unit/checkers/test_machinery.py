@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from sim.checkers.base import judge
-from sim.history.events import SafeTimeAdvanced, TxBegan, TxCommitted, UpdateApplied
-from sim.history.world_events import (
+from ddlsim.checkers.base import judge
+from ddlsim.history.events import (
+    SafeTimeAdvanced,
+    TxBegan,
+    TxCommitted,
+    UpdateApplied,
+)
+from ddlsim.history.world_events import (
     CommandLogged,
     EntryLost,
     FaultBegan,
@@ -18,9 +23,17 @@ from sim.history.world_events import (
     NodeRestarted,
     PartitionSafeTime,
 )
-from sim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
-from sim.strategies.base import STRATEGIES
-from tests.helpers_history import Story, add_column, ts
+from ddlsim.model.design import (
+    LEASES_HOLD,
+    SKEW_BOUNDED,
+    Claim,
+)
+from ddlsim.strategies.base import STRATEGIES
+from tests.support.history import (
+    Story,
+    add_column,
+    ts,
+)
 from tests.unit.checkers.judging import anomalies
 
 

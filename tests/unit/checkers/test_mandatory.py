@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from sim.model.ddl import ColumnDropped
-from sim.model.pending import ColumnConfirmed, ColumnPending
-from tests.helpers_history import Story, add_column
+from ddlsim.model.ddl import ColumnDropped
+from ddlsim.model.pending import ColumnConfirmed, ColumnPending
+from tests.support.history import Story, add_column
 from tests.unit.checkers.judging import anomalies
 
 W = add_column(2, "w", nullable=False).column

@@ -5,13 +5,23 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from sim.checkers import cycles, names
-from sim.checkers.base import Step
-from sim.checkers.edges import PROCESS, RT, RW, Edge, Node
-from sim.checkers.findings import signature
-from sim.model import ddl
-from sim.model.schema import Column
-from tests.helpers_history import INT, Story, add_column
+from ddlsim.checkers import cycles, names
+from ddlsim.checkers.base import Step
+from ddlsim.checkers.edges import (
+    PROCESS,
+    RT,
+    RW,
+    Edge,
+    Node,
+)
+from ddlsim.checkers.findings import signature
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+)
 from tests.unit.checkers.judging import circle_of_reads, found, kinds, two_ways, write_skew
 
 DROPPED = ddl.ColumnDropped(Column(1, "v", INT))

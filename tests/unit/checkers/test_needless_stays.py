@@ -2,14 +2,19 @@
 
 import pytest
 
-from sim.history.events import Invoked, LockWaited, ReadExecuted, SchemaResolved
-from sim.history.world_events import (
+from ddlsim.history.events import (
+    Invoked,
+    LockWaited,
+    ReadExecuted,
+    SchemaResolved,
+)
+from ddlsim.history.world_events import (
     FaultBegan,
     LeaderSteppedDown,
     LeaseBegan,
     PartitionSafeTime,
 )
-from tests.helpers_history import Story, ts
+from tests.support.history import Story, ts
 from tests.unit.checkers.judging import anomalies
 
 NODE = {"lock_retry_ms": 5, "partition_idle_ms": 50, "max_clock_skew_ms": 7, "retry_ms": 1}

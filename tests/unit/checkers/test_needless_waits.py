@@ -4,12 +4,23 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.assumptions import Clocks
-from sim.checkers.case import Case
-from sim.history.events import DdlDecided, Invoked, Ok, SafeTimeAdvanced, TxBegan, UpdateLogged
-from sim.history.world_events import NodeCrashed, SettingChanged
-from sim.units import US_PER_MS
-from tests.helpers_history import Story, add_column, ts
+from ddlsim.checkers.assumptions import Clocks
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import (
+    DdlDecided,
+    Invoked,
+    Ok,
+    SafeTimeAdvanced,
+    TxBegan,
+    UpdateLogged,
+)
+from ddlsim.history.world_events import NodeCrashed, SettingChanged
+from ddlsim.units import US_PER_MS
+from tests.support.history import (
+    Story,
+    add_column,
+    ts,
+)
 from tests.unit.checkers.judging import anomalies
 
 NODE = {"delay_duration_ms": 100, "max_clock_skew_ms": 7, "partition_idle_ms": 50}

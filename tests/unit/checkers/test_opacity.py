@@ -5,12 +5,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sim.checkers.base import judge
-from sim.history.world_events import LeaseBegan, NodeCrashed
-from sim.model import ddl
-from sim.model.design import Claim
-from sim.model.schema import Column
-from tests.helpers_history import INT, Story, add_column, ts
+from ddlsim.checkers.base import judge
+from ddlsim.history.world_events import LeaseBegan, NodeCrashed
+from ddlsim.model import ddl
+from ddlsim.model.design import Claim
+from ddlsim.model.schema import Column
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+    ts,
+)
 from tests.unit.checkers.judging import anomalies, cycles
 
 DROPPED = ddl.ColumnDropped(Column(1, "v", INT))

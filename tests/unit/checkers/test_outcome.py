@@ -1,6 +1,6 @@
 """The order of outcomes and their exit codes."""
 
-from sim.checkers.outcome import Outcome, worst
+from ddlsim.checkers.outcome import Outcome, worst
 
 
 def test_the_worst_outcome_wins() -> None:

@@ -2,10 +2,24 @@
 
 import pytest
 
-from sim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
-from sim.model.ddl import AlterTable, DropTable, Statement
-from sim.model.pending import ColumnConfirmed, ColumnPending
-from tests.helpers_history import Story, add_column, ts
+from ddlsim.history.events import (
+    DdlDecided,
+    Failed,
+    Invoked,
+    Ok,
+    Unknown,
+)
+from ddlsim.model.ddl import (
+    AlterTable,
+    DropTable,
+    Statement,
+)
+from ddlsim.model.pending import ColumnConfirmed, ColumnPending
+from tests.support.history import (
+    Story,
+    add_column,
+    ts,
+)
 from tests.unit.checkers.judging import anomalies
 
 

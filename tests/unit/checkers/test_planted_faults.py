@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
-from sim.checkers import chains, cycles, data_matches_schema, names, own_ddl, rows, schemas, spec
-from sim.checkers import graph as graphs
-from sim.checkers.backward import Backward, Hold
-from sim.checkers.edges import InstalledThenUsed
-from sim.checkers.graph import Graph
-from sim.model import ddl
-from tests.helpers_history import Story, add_column
+from ddlsim.checkers import (
+    chains,
+    cycles,
+    data_matches_schema,
+    names,
+    own_ddl,
+)
+from ddlsim.checkers import graph as graphs
+from ddlsim.checkers.backward import Backward, Hold
+from ddlsim.checkers.case import rows, schemas
+from ddlsim.checkers.edges import InstalledThenUsed
+from ddlsim.checkers.graph import Graph
+from ddlsim.checkers.spec import spec
+from ddlsim.model import ddl
+from tests.support.history import Story, add_column
 from tests.unit.checkers import (
     test_atomicity,
     test_data_matches_schema,
@@ -75,9 +83,9 @@ def old_default(row: Any, source: Any, target: Any) -> Any:
 
 def changed_default() -> Story:
     """Rows from before ADD COLUMN show its first default, whatever it is changed to later."""
-    from sim.history.events import RowRead
-    from sim.model.schema import Column
-    from tests.helpers_history import INT
+    from ddlsim.history.events import RowRead
+    from ddlsim.model.schema import Column
+    from tests.support.history import INT
 
     story = Story()
     t = story.table()

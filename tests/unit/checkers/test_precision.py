@@ -2,11 +2,16 @@
 
 import pytest
 
-from sim.checkers.base import judge
-from sim.history.events import Failed, TxBegan
-from sim.model import ddl
-from sim.model.schema import Column, Index
-from tests.helpers_history import INT, Story, add_column, ts
+from ddlsim.checkers.base import judge
+from ddlsim.history.events import Failed, TxBegan
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column, Index
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+    ts,
+)
 from tests.unit.checkers.judging import anomalies
 
 DROPPED = ddl.ColumnDropped(Column(1, "v", INT))

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.base import judge
-from sim.checkers.case import Case
-from sim.checkers.extent import extents
-from sim.history.events import (
+from ddlsim.checkers.base import judge
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.extent import extents
+from ddlsim.history.events import (
     Enlisted,
     Failed,
     Invoked,
@@ -17,10 +17,15 @@ from sim.history.events import (
     RowRead,
     UpdateLogged,
 )
-from sim.history.world_events import LeaseBegan
-from sim.model import ddl
-from sim.model.schema import Column, View
-from tests.helpers_history import INT, Story, add_column, ts
+from ddlsim.history.world_events import LeaseBegan
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column, View
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+    ts,
+)
 from tests.unit.checkers.judging import anomalies
 
 COLUMNS = (

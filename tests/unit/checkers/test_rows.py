@@ -4,9 +4,24 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.rows import differences, fits, is_identical, is_legal, is_same_value, upgraded
-from sim.model.schema import Column, ColumnType, Table
-from tests.helpers_history import BIGINT, INT, text
+from ddlsim.checkers.case.rows import (
+    differences,
+    fits,
+    is_identical,
+    is_legal,
+    is_same_value,
+    upgraded,
+)
+from ddlsim.model.schema import (
+    Column,
+    ColumnType,
+    Table,
+)
+from tests.support.history import (
+    BIGINT,
+    INT,
+    text,
+)
 
 KEY = Column(0, "id", INT, nullable=False)
 

@@ -1,9 +1,13 @@
 """The complete log: versions by number, by time and by name."""
 
-from sim.checkers.case import Case
-from sim.checkers.schemas import SchemaLog
-from sim.model import ddl
-from tests.helpers_history import Story, add_column, ts
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.schemas import SchemaLog
+from ddlsim.model import ddl
+from tests.support.history import (
+    Story,
+    add_column,
+    ts,
+)
 
 
 def log(story: Story) -> SchemaLog:

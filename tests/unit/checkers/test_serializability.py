@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from sim.model import ddl
-from sim.model.schema import Column, Index
-from tests.helpers_history import BIGINT, INT, Story, add_column, drop_constraint
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column, Index
+from tests.support.history import (
+    BIGINT,
+    INT,
+    Story,
+    add_column,
+    drop_constraint,
+)
 from tests.unit.checkers.judging import cycles, found, kinds
 
 V = Column(1, "v", INT)

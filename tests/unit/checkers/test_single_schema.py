@@ -3,8 +3,12 @@
 [110.req.1]
 """
 
-from sim.model import ddl
-from tests.helpers_history import Story, add_column, drop_constraint
+from ddlsim.model import ddl
+from tests.support.history import (
+    Story,
+    add_column,
+    drop_constraint,
+)
 from tests.unit.checkers.judging import anomalies
 
 

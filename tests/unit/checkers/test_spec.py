@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.spec import (
+from ddlsim.checkers.spec.spec import (
     NoRuleError,
     forward_compatible,
     harmless_to_older,
@@ -13,9 +13,19 @@ from sim.checkers.spec import (
     judged_step,
     rulings,
 )
-from sim.model import ddl
-from sim.model.schema import Column, Constraint, Index
-from tests.helpers_history import BIGINT, INT, add_column, drop_constraint, text
+from ddlsim.model import ddl
+from ddlsim.model.schema import (
+    Column,
+    Constraint,
+    Index,
+)
+from tests.support.history import (
+    BIGINT,
+    INT,
+    add_column,
+    drop_constraint,
+    text,
+)
 
 V = Column(1, "v", INT)
 CHECK = Constraint(1, "c", "check", "v > 0")

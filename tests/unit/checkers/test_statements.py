@@ -2,14 +2,36 @@
 
 import pytest
 
-from sim.checkers.case import Case
-from sim.checkers.statements import Meanings, Name, answered, named_by
-from sim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown, UpdateLogged
-from sim.model import ddl
-from sim.model.ddl import ObjectChange, Statement
-from sim.model.schema import Column, Index, Table, Zone
-from tests.helpers_history import INT, Story, add_column, ts
-from tests.schemas import statement
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.statements import (
+    Meanings,
+    Name,
+    answered,
+    named_by,
+)
+from ddlsim.history.events import (
+    DdlDecided,
+    Failed,
+    Invoked,
+    Ok,
+    Unknown,
+    UpdateLogged,
+)
+from ddlsim.model import ddl
+from ddlsim.model.ddl import ObjectChange, Statement
+from ddlsim.model.schema import (
+    Column,
+    Index,
+    Table,
+    Zone,
+)
+from tests.support.history import (
+    INT,
+    Story,
+    add_column,
+    ts,
+)
+from tests.support.schemas import statement
 from tests.unit.checkers.judging import anomalies
 
 ID = Column(0, "id", INT, nullable=False)

@@ -2,11 +2,23 @@
 
 import pytest
 
-from sim.checkers.spec import forward_compatible
-from sim.checkers.types import Datum, Repeated, domain, holds, read, size, upgraded_datum
-from sim.model.ddl import ColumnAltered
-from sim.model.schema import Column, ColumnType, Value
-from tests.helpers_history import text
+from ddlsim.checkers.spec.spec import forward_compatible
+from ddlsim.checkers.spec.types import (
+    Datum,
+    Repeated,
+    domain,
+    holds,
+    read,
+    size,
+    upgraded_datum,
+)
+from ddlsim.model.ddl import ColumnAltered
+from ddlsim.model.schema import (
+    Column,
+    ColumnType,
+    Value,
+)
+from tests.support.history import text
 
 Written = tuple[str, *tuple[int, ...]]
 

@@ -4,9 +4,14 @@ from typing import Any
 
 import pytest
 
-from sim.model import ddl
-from sim.model.schema import Column
-from tests.helpers_history import BIGINT, INT, Story, add_column
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column
+from tests.support.history import (
+    BIGINT,
+    INT,
+    Story,
+    add_column,
+)
 from tests.unit.checkers.judging import anomalies
 
 INCOMPATIBLE = ddl.ColumnDropped(Column(1, "v", INT))

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sim.checkers.base import judge
-from sim.checkers.bounds import Bounds
-from sim.checkers.case import Case
-from sim.history.events import (
+from ddlsim.checkers.base import judge
+from ddlsim.checkers.bounds import Bounds
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import (
     Invoked,
     LockWaited,
     Ok,
@@ -16,7 +16,7 @@ from sim.history.events import (
     SchemaResolved,
     TxBegan,
 )
-from sim.history.world_events import (
+from ddlsim.history.world_events import (
     FaultBegan,
     FaultHealed,
     LeaderElected,
@@ -27,8 +27,8 @@ from sim.history.world_events import (
     PartitionSafeTime,
     SettingChanged,
 )
-from sim.units import ms
-from tests.helpers_history import Story, ts
+from ddlsim.units import ms
+from tests.support.history import Story, ts
 from tests.unit.checkers.judging import anomalies
 
 NODE = {"max_clock_skew_ms": 10, "safe_time_interval_ms": 50, "resend_ms": 20}

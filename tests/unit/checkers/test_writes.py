@@ -1,8 +1,8 @@
 """Writes by key: in the order of a transaction, and of commit_ts."""
 
-from sim.checkers.case import Case
-from sim.checkers.writes import Writes
-from tests.helpers_history import Story, ts
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.writes import Writes
+from tests.support.history import Story, ts
 
 
 def test_committed_versions_are_last_writes_in_the_order_of_commit_ts() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
-from sim.cli import main
+from ddlsim.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -78,7 +78,7 @@ def process(*words: str, python: tuple[str, ...] = (), **variables: str) -> Done
     """Run a command as a process of its own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DDLSIM_")}
     done = subprocess.run(
-        [sys.executable, *python, "-m", "sim", *words],
+        [sys.executable, *python, "-m", "ddlsim", *words],
         cwd=ROOT,
         env={**kept, **variables},
         capture_output=True,

@@ -2,14 +2,19 @@
 
 from typing import Any
 
-from analysis import aggregate
-from sim.checkers.base import Step, Violation
-from sim.checkers.outcome import Outcome
-from sim.cli.report import Report
-from sim.history.events import SchemaResolved
-from sim.history.figures import Durations, Figures, bucketed, durations
-from sim.world.campaign import RunRow
-from sim.world.expectation import sum_of
+from ddlsim.analysis.sweep import aggregate
+from ddlsim.checkers.base import Step, Violation
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli.report import Report
+from ddlsim.history.events import SchemaResolved
+from ddlsim.history.figures import (
+    Durations,
+    Figures,
+    bucketed,
+    durations,
+)
+from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.expectation import sum_of
 
 WAITS_US = (0, 0, 1_500, 12_000)
 NONE = Durations(0, 0, None, None, None, None)

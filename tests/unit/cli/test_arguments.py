@@ -6,8 +6,13 @@ from typing import Any
 import click
 import pytest
 
-from sim.cli.arguments import COMMAND, LISTS, VERBS, parse
-from sim.cli.values import seed, seeds
+from ddlsim.cli.arguments import (
+    COMMAND,
+    LISTS,
+    VERBS,
+    parse,
+)
+from ddlsim.cli.values import seed, seeds
 from tests.unit.cli.command import ddlsim, variables_of
 
 MISTYPED = [

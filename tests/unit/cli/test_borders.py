@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from sim import sealed
-from sim.cli import folder, verb_tune
-from sim.files import WriteError
-from sim.history import codec
+from ddlsim import sealed
+from ddlsim.cli import folder, verb_tune
+from ddlsim.files import WriteError
+from ddlsim.history import codec
 from tests.unit.cli.command import ROOT, TINY, Done, ddlsim
 from tests.unit.cli.test_tune import small_delays
 
 DEEP = 100_000
 LIMITED = """\
 import resource, sys
-from sim.cli import main
+from ddlsim.cli import main
 room = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 sys.exit(main(sys.argv[2:]))
@@ -282,7 +282,7 @@ def test_an_output_that_is_full(words: tuple[str, ...]) -> None:
 def test_a_place_for_errors_that_is_full_changes_no_code() -> None:
     """Exit 1 would be the code of a violation."""
     with open("/dev/full", "w", encoding="utf-8") as full:
-        words = [sys.executable, "-m", "sim", "run", "no_such_scenario"]
+        words = [sys.executable, "-m", "ddlsim", "run", "no_such_scenario"]
         done = subprocess.run(words, cwd=ROOT, stderr=full, check=False)
     assert done.returncode == 2
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from sim.world import bounds, parallel
-from sim.world.campaign import Job
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.shipped import load, shipped
+from ddlsim.cluster.run import run
+from ddlsim.plan.plan import plan
+from ddlsim.scenario import bounds
+from ddlsim.scenario.shipped import load, shipped
+from ddlsim.verify import parallel
+from ddlsim.verify.campaign import Job
 from tests.unit.analysis.sweeps import SWEEP, sweep_file
 from tests.unit.cli.command import TINY, ddlsim, process, tiny
 from tests.unit.cli.test_tune import small_delays

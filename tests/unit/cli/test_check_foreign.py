@@ -6,9 +6,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sim.foreign import synthetic
-from sim.foreign.plants import plant
-from sim.foreign.synthetic import APPENDS, REGISTERS, Shape, history
+from ddlsim.foreign import synthetic
+from ddlsim.foreign.plants import plant
+from ddlsim.foreign.synthetic import (
+    APPENDS,
+    REGISTERS,
+    Shape,
+    history,
+)
 from tests.unit.cli.command import ddlsim as call
 
 

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sim.cli.arguments import COMPLETE, LISTS, SHELLS, VERBS
+from ddlsim.cli.arguments import (
+    COMPLETE,
+    LISTS,
+    SHELLS,
+    VERBS,
+)
 from tests.unit.cli.command import ROOT, ddlsim, process
 
 BASH = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim import files
+from ddlsim import files
 from tests.unit.analysis.advice import ADVICE
 from tests.unit.analysis.sweeps import SWEEP
 from tests.unit.cli.command import TINY, ddlsim

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sim.checkers.outcome import Outcome
-from sim.cli import problems, verb_verify
-from sim.cli.arguments import EPILOG
-from sim.cli.exit_codes import CODES, table
-from sim.cli.signals import ASKING, SIGNALLED
-from sim.world import compat
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import problems, verb_verify
+from ddlsim.cli.arguments import EPILOG
+from ddlsim.cli.exit_codes import CODES, table
+from ddlsim.cli.signals import ASKING, SIGNALLED
+from ddlsim.compat import compat
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = ("README.md", "scenarios/README.md")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from sim.history import codec
+from ddlsim.history import codec
 from tests.unit.cli.command import ddlsim
 
 NEGATIVE = "negative/reads_newer_rows"

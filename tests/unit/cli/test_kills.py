@@ -5,8 +5,12 @@ from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM
 
 import pytest
 
-from tests.helpers_killing import LINUX, Struck, struck
-from tests.helpers_waiting import until
+from tests.support.killing import (
+    LINUX,
+    Struck,
+    struck,
+)
+from tests.support.waiting import until
 from tests.unit.analysis.sweeps import sweep_file
 from tests.unit.cli.command import tiny
 from tests.unit.cli.test_tune import small_delays
@@ -82,7 +86,7 @@ begun.join()
 """
 FORKS = """\
 import os
-from sim.world import workers
+from ddlsim.world import workers
 from tests.helpers_killing import at_work_elsewhere
 
 lifeline = workers.Lifeline()
@@ -95,7 +99,7 @@ os.wait()
 
 BUSY = """\
 from tests.helpers_killing import Unpacked, at_work
-from sim.world import workers
+from ddlsim.world import workers
 
 if __name__ == "__main__":
     WORK
@@ -138,7 +142,7 @@ esac
 BEGINS_SPARK = """\
 import os, sys
 os.environ["JAVA_HOME"] = sys.argv[1]
-from sim.cli import main
+from ddlsim.cli import main
 sys.exit(main(sys.argv[2:]))
 """
 

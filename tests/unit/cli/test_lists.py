@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from sim.cli.arguments import LISTS
-from sim.cli.verb_list import lines
-from sim.model.clauses import CLAUSES
-from sim.model.reasons import Reason
-from sim.nemesis.base import FAULTS
+from ddlsim.cli.arguments import LISTS
+from ddlsim.cli.verb_list import lines
+from ddlsim.model.clauses import CLAUSES
+from ddlsim.model.reasons import Reason
+from ddlsim.nemesis.base import FAULTS
 from tests.unit.cli.command import ROOT, ddlsim
 
 
@@ -66,7 +66,7 @@ def test_a_plugin_is_listed_with_the_others(
         '"""A fault from outside."""\n'
         "from dataclasses import dataclass\n"
         "from typing import ClassVar\n"
-        "from sim.nemesis.base import Fault, fault\n"
+        "from ddlsim.nemesis.base import Fault, fault\n"
         "@fault\n"
         "@dataclass(frozen=True, kw_only=True)\n"
         "class Listed(Fault):\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.world.shipped import load, shipped
+from ddlsim.scenario.shipped import load, shipped
 from tests.unit.analysis.cells import TINY as GENERATED
 from tests.unit.analysis.sweeps import SWEEP
 from tests.unit.cli.command import TINY, ddlsim

@@ -12,11 +12,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from sim.checkers.argument import Argument, Moment, Party, argue, party_of
-from sim.checkers.base import Step, judge
-from sim.checkers.case import Case
-from sim.cli import page, picture, timeline
-from sim.history import codec
+from ddlsim.checkers.argument import (
+    Argument,
+    Moment,
+    Party,
+    argue,
+    party_of,
+)
+from ddlsim.checkers.base import Step, judge
+from ddlsim.checkers.case.case import Case
+from ddlsim.cli import (
+    page,
+    picture,
+    timeline,
+)
+from ddlsim.history import codec
 from tests.unit.cli.command import ddlsim, tiny
 from tests.unit.cli.results import a_violation
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.cli import arguments, main
+from ddlsim.cli import arguments, main
 from tests.unit.analysis.sweeps import sweep_file
 from tests.unit.cli.command import ROOT, tiny
 from tests.unit.cli.test_tune import SMALL, small_delays
@@ -56,7 +56,7 @@ def unread(*words: str, stderr: bool = False, buffered: bool = True) -> tuple[in
     if not buffered:
         variables["PYTHONUNBUFFERED"] = "1"
     begun = subprocess.Popen(
-        [sys.executable, "-m", "sim", *words],
+        [sys.executable, "-m", "ddlsim", *words],
         cwd=ROOT,
         env=variables,
         stdout=writer,
@@ -82,7 +82,7 @@ def test_a_closed_pipe_is_no_verdict(verb: str, files: dict[str, str]) -> None:
 
 def test_a_reader_that_leaves_after_a_line_is_no_verdict(files: dict[str, str]) -> None:
     """As `head -1` does: the first line is read, what comes after it finds no reader."""
-    words = [sys.executable, "-m", "sim", "check", *[files["history"]] * 600]
+    words = [sys.executable, "-m", "ddlsim", "check", *[files["history"]] * 600]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as begun:
         assert begun.stdout is not None
         assert begun.stderr is not None
@@ -108,7 +108,7 @@ def test_a_stream_that_is_closed_leaves_the_verdict(
     closed: tuple[int, ...], code: int, files: dict[str, str], tmp_path: Path
 ) -> None:
     begun = subprocess.run(
-        [sys.executable, "-m", "sim", "run", files["scenario"], "--out", str(tmp_path / "out")],
+        [sys.executable, "-m", "ddlsim", "run", files["scenario"], "--out", str(tmp_path / "out")],
         cwd=ROOT,
         preexec_fn=lambda: [os.close(number) for number in closed],  # no threads
         check=False,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sim.cli import progress
-from sim.cli.progress import Progress
+from ddlsim.cli import progress
+from ddlsim.cli.progress import Progress
 from tests.unit.cli.results import a_crash, a_row, a_violation
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import STRATEGIES
 from tests.unit.cli.command import ROOT, ddlsim
 
 INLINE = 'sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"'
 PLUGIN = """\
 from dataclasses import replace
 from msgspec.structs import replace as with_name
-from sim.strategies.base import STRATEGIES, strategy
+from ddlsim.strategies.base import STRATEGIES, strategy
 
 iep = STRATEGIES.get("iep")
 strategy(replace(iep, header=with_name(iep.header, name="NAME")))

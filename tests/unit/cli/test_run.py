@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sim.history.figures import Figures
-from sim.strategies.base import STRATEGIES
+from ddlsim.history.figures import Figures
+from ddlsim.strategies.base import STRATEGIES
 from tests.unit.cli.command import ROOT, ddlsim, process, tiny
 
 NEGATIVE = "negative/reads_newer_rows"
@@ -29,9 +29,9 @@ until_ms = 90000
 CRASHING = '''
 """A design whose activation breaks an assertion of the simulator's code."""
 from dataclasses import replace
-from sim.model.design import DesignHeader
-from sim.strategies.base import strategy
-from sim.strategies.iep import IEP
+from ddlsim.model.design import DesignHeader
+from ddlsim.strategies.base import strategy
+from ddlsim.strategies.iep import IEP
 
 def broken(message_ts, delay_duration_ms):
     raise AssertionError(f"{delay_duration_ms} is planted")

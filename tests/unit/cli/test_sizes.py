@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim import files
+from ddlsim import files
 from tests.unit.cli.command import ddlsim
 from tests.unit.cli.test_borders import refused
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sim.model.probes import never_reached
+from ddlsim.model.probes import never_reached
 from tests.unit.cli.command import ddlsim, tiny
 from tests.unit.cli.results import a_report, a_row
 

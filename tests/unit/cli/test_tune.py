@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sim.cli import arguments, main
-from sim.cli.options import Options
-from sim.cli.verb_tune import asked_of, command_of
+from ddlsim.cli import arguments, main
+from ddlsim.cli.options import Options
+from ddlsim.cli.verb_tune import asked_of, command_of
 from tests.unit.cli.command import ROOT, variables_of
 
 DELAYS = "scenarios/measurements/delays_ms.csv"
@@ -132,7 +132,7 @@ def test_a_row_is_what_run_says_of_its_scenario(
     answered: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The cell of a row as a scenario for `ddlsim run`: its aborts, its DDL, its waits."""
-    from analysis.tune.cells import Cells, Setting
+    from ddlsim.analysis.tune.cells import Cells, Setting
 
     folder = answered["out"].parent
     asked = asked_of(options_of(answered["words"]))
@@ -229,8 +229,8 @@ def options_of(words: list[str]) -> Options:
 def test_the_same_command_gives_the_same_answer_as_text(
     answered: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sim.cli.view_tune import show
-    from sim.cli.words import console
+    from ddlsim.cli.view_tune import show
+    from ddlsim.cli.words import console
 
     show(answered, console(), "out")
     text = capsys.readouterr().out

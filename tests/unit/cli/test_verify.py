@@ -13,17 +13,21 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from analysis.kills import MutantRow
-from analysis.verification import verification
-from sim.cli import progress_suite, view_verify, words
-from sim.cli.progress_suite import SuiteProgress
-from sim.mutants.base import MUTANTS
-from sim.world import suite_parallel
-from sim.world.suite import Trial
+from ddlsim.cli import (
+    progress_suite,
+    view_verify,
+    words,
+)
+from ddlsim.cli.progress_suite import SuiteProgress
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.verify import suite_parallel
+from ddlsim.verify.kills import MutantRow
+from ddlsim.verify.suite import Trial
+from ddlsim.verify.verification import verification
 from tests.unit.cli.command import TINY, Done, ddlsim, tiny
 from tests.unit.cli.results import a_row, a_violation
 from tests.unit.cli.test_progress import Terminal
-from tests.unit.world.test_suite import a_mutant_case
+from tests.unit.verify.test_suite import a_mutant_case
 
 QUICK = ("negative/noop_without_wait", "iep98/own_ddl")
 SURVIVOR = """

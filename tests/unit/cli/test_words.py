@@ -5,8 +5,15 @@ import sys
 
 import pytest
 
-from sim.checkers.outcome import Outcome
-from sim.cli.words import block, console, labelled, say, verdict, width
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli.words import (
+    block,
+    console,
+    labelled,
+    say,
+    verdict,
+    width,
+)
 
 
 class Terminal(io.StringIO):

@@ -5,12 +5,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.columns.cycles import Search, find_cycles
-from sim.columns.edges import PROCESS, RW, WR, WW, Edges, edges
-from sim.columns.history import WRITE, ColumnHistory, make
-from sim.columns.judge import judge
-from sim.columns.residue import labels_of, pack
-from sim.columns.words import Words
+from ddlsim.columns.cycles import Search, find_cycles
+from ddlsim.columns.edges import (
+    PROCESS,
+    RW,
+    WR,
+    WW,
+    Edges,
+    edges,
+)
+from ddlsim.columns.history import (
+    WRITE,
+    ColumnHistory,
+    make,
+)
+from ddlsim.columns.judge import judge
+from ddlsim.columns.residue import labels_of, pack
+from ddlsim.columns.words import Words
 
 
 def graph(*links: tuple[int, int, int]) -> Edges:

@@ -6,12 +6,35 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.columns.certificate import Order, in_real_time, rank_of, spans_of
-from sim.columns.history import APPEND, PREDICATE, READ, SCHEMA, WRITE, ColumnHistory, Names, make
-from sim.columns.judge import judge
-from sim.columns.models import MODELS, ruled_out, split
-from sim.columns.synthetic import PLANTS, Shape, history, plant
-from sim.columns.verdict import Verdict
+from ddlsim.columns.certificate import (
+    Order,
+    in_real_time,
+    rank_of,
+    spans_of,
+)
+from ddlsim.columns.history import (
+    APPEND,
+    PREDICATE,
+    READ,
+    SCHEMA,
+    WRITE,
+    ColumnHistory,
+    Names,
+    make,
+)
+from ddlsim.columns.judge import judge
+from ddlsim.columns.models import (
+    MODELS,
+    ruled_out,
+    split,
+)
+from ddlsim.columns.synthetic import (
+    PLANTS,
+    Shape,
+    history,
+    plant,
+)
+from ddlsim.columns.verdict import Verdict
 
 CLEAN = history(7, Shape(300, sessions=10, skew=300))
 BESIDE = {

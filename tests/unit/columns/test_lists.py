@@ -4,7 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.columns.lists import Appends, Lists, Recovered, recover
+from ddlsim.columns.lists import (
+    Appends,
+    Lists,
+    Recovered,
+    recover,
+)
 
 
 def recovered(

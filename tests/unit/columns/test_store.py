@@ -7,10 +7,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sim import sealed
-from sim.columns.history import ColumnHistory, HistoryError, Names, columns_of, make
-from sim.columns.store import read, verify, write, write_batches
-from sim.columns.synthetic import Shape, history, plant
+from ddlsim import sealed
+from ddlsim.columns.history import (
+    ColumnHistory,
+    HistoryError,
+    Names,
+    columns_of,
+    make,
+)
+from ddlsim.columns.store import (
+    read,
+    verify,
+    write,
+    write_batches,
+)
+from ddlsim.columns.synthetic import (
+    Shape,
+    history,
+    plant,
+)
 
 
 def same(one: ColumnHistory, other: ColumnHistory) -> bool:

@@ -1,9 +1,9 @@
 """Small foreign histories, judged."""
 
-from sim.columns.verdict import Verdict
-from sim.foreign import jepsen
-from sim.foreign.plants import plant
-from sim.foreign.synthetic import Entry, edn
+from ddlsim.columns.verdict import Verdict
+from ddlsim.foreign import jepsen
+from ddlsim.foreign.plants import plant
+from ddlsim.foreign.synthetic import Entry, edn
 
 STRICT = "strict-serializable"
 

@@ -5,10 +5,15 @@ from random import Random
 
 import pytest
 
-from sim.foreign import jepsen, synthetic
-from sim.foreign.plants import plant
-from sim.foreign.problems import ForeignError
-from sim.foreign.synthetic import APPENDS, REGISTERS, Shape, history
+from ddlsim.foreign import jepsen, synthetic
+from ddlsim.foreign.plants import plant
+from ddlsim.foreign.readers.problems import ForeignError
+from ddlsim.foreign.synthetic import (
+    APPENDS,
+    REGISTERS,
+    Shape,
+    history,
+)
 from tests.unit.foreign.cases import lines, verdict_of
 
 GOOD = synthetic.edn(history(Shape(60), seed=2))

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sim.columns.models import MODELS
-from sim.foreign import jepsen
+from ddlsim.columns.models import MODELS
+from ddlsim.foreign import jepsen
 
 RU, RC, RA, SI, SER = (
     "read-uncommitted", "read-committed", "read-atomic", "snapshot-isolation", "serializable",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sim.columns.models import MODELS
+from ddlsim.columns.models import MODELS
 from tests.unit.foreign.cases import lines, verdict_of
 
 GOOD = lines(

@@ -2,8 +2,12 @@
 
 import pytest
 
-from sim.foreign import inference, registers
-from sim.foreign.synthetic import REGISTERS, Shape, history
+from ddlsim.foreign.inference import inference, registers
+from ddlsim.foreign.synthetic import (
+    REGISTERS,
+    Shape,
+    history,
+)
 from tests.unit.foreign.cases import lines, verdict_of, verdict_on
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.foreign import jepsen
-from sim.foreign.open_orders import Settled
+from ddlsim.foreign import jepsen
+from ddlsim.foreign.inference.open_orders import Settled
 from tests.unit.foreign.cases import lines, verdict_of
 
 SKEW = lines(

@@ -2,9 +2,18 @@
 
 import pytest
 
-from sim.columns.models import MODELS, model_of
-from sim.foreign.plants import PLANTS, plant, stretched
-from sim.foreign.synthetic import APPENDS, REGISTERS, Shape, history
+from ddlsim.columns.models import MODELS, model_of
+from ddlsim.foreign.plants import (
+    PLANTS,
+    plant,
+    stretched,
+)
+from ddlsim.foreign.synthetic import (
+    APPENDS,
+    REGISTERS,
+    Shape,
+    history,
+)
 from tests.unit.foreign.cases import STRICT, planted, verdict_on
 
 ALL = [(workload, type_) for workload, plants in PLANTS.items() for type_ in plants]

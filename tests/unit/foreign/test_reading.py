@@ -4,9 +4,15 @@ import json
 
 import pytest
 
-from sim.foreign import edn, jepsen, json_lines, synthetic
-from sim.foreign.edn import values_of
-from sim.foreign.synthetic import APPENDS, REGISTERS, Shape, history
+from ddlsim.foreign import jepsen, synthetic
+from ddlsim.foreign.readers import edn, json_lines
+from ddlsim.foreign.readers.edn import values_of
+from ddlsim.foreign.synthetic import (
+    APPENDS,
+    REGISTERS,
+    Shape,
+    history,
+)
 from tests.unit.foreign.cases import lines, verdict_of
 
 MADE = history(Shape(80, failed=0.1, unknown=0.1), seed=5)

@@ -5,9 +5,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from sim.columns.models import MODELS
-from sim.foreign import jepsen, registers, serial
-from sim.foreign.synthetic import REGISTERS, Shape, edn, history
+from ddlsim.columns.models import MODELS
+from ddlsim.foreign import jepsen
+from ddlsim.foreign.inference import registers, serial
+from ddlsim.foreign.synthetic import (
+    REGISTERS,
+    Shape,
+    edn,
+    history,
+)
 from tests.isolation import made
 from tests.unit.foreign.cases import verdict_on
 

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.checkers.base import CHECKERS
-from sim.checkers.case import Case
-from sim.foreign import witness, witness_report
-from sim.foreign.problems import ForeignError
-from sim.foreign.witness_records import hlc
-from sim.world.plan import plan
-from sim.world.run import run
-from sim.world.shipped import load
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.checkers.case.case import Case
+from ddlsim.cluster.run import run
+from ddlsim.foreign.readers.problems import ForeignError
+from ddlsim.foreign.witness import report as witness_report
+from ddlsim.foreign.witness import witness
+from ddlsim.foreign.witness.records import hlc
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.shipped import load
 from tests.unit.foreign.witness_logs import (
     Entry,
     changed,

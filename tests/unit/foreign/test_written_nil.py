@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.columns.models import MODELS
-from sim.foreign import jepsen
+from ddlsim.columns.models import MODELS
+from ddlsim.foreign import jepsen
 
 VALID = {
     "read before its own write": [("[[:r :x nil] [:w :x nil]]", 0)],

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import sim
-from sim.foreign.witness import Judgement, judge_log
-from sim.foreign.witness_records import parse
-from sim.history import events
-from sim.history.history import History
-from sim.model.ddl import Statement
-from sim.world.scenario import Scenario
+import ddlsim
+from ddlsim.foreign.witness.records import parse
+from ddlsim.foreign.witness.witness import Judgement, judge_log
+from ddlsim.history import events
+from ddlsim.history.history import History
+from ddlsim.model.ddl import Statement
+from ddlsim.scenario.scenario import Scenario
 
-FOLDER = Path(sim.__file__).parents[1] / "scenarios" / "witness"
+FOLDER = Path(ddlsim.__file__).parents[1] / "scenarios" / "witness"
 
 Entry = dict[str, Any]
 

@@ -7,12 +7,26 @@ from typing import Any
 
 import pytest
 
-from sim.history.codec import BadHistory, load, parse, save
-from sim.history.events import Invoked, LockWaited, RowRead
-from sim.history.history import History
-from sim.model import ddl
-from sim.model.schema import Column
-from tests.helpers_history import BIGINT, INT, Story, add_column
+from ddlsim.history.codec import (
+    BadHistory,
+    load,
+    parse,
+    save,
+)
+from ddlsim.history.events import (
+    Invoked,
+    LockWaited,
+    RowRead,
+)
+from ddlsim.history.history import History
+from ddlsim.model import ddl
+from ddlsim.model.schema import Column
+from tests.support.history import (
+    BIGINT,
+    INT,
+    Story,
+    add_column,
+)
 
 
 def told() -> History:

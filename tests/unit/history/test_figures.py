@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.history.events import (
+from ddlsim.history.events import (
     AnyEvent,
     DdlDecided,
     Failed,
@@ -14,7 +14,7 @@ from sim.history.events import (
     TxAborted,
     Unknown,
 )
-from sim.history.figures import (
+from ddlsim.history.figures import (
     Durations,
     bucketed,
     durations,
@@ -23,8 +23,12 @@ from sim.history.figures import (
     samples,
     schema_abort_rate,
 )
-from sim.history.history import HISTORY_FORMAT, Header, History
-from sim.model.design import DesignHeader
+from ddlsim.history.history import (
+    HISTORY_FORMAT,
+    Header,
+    History,
+)
+from ddlsim.model.design import DesignHeader
 
 NOTHING = Durations(0, 0, None, None, None, None)
 

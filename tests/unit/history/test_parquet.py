@@ -7,12 +7,16 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pytest
 from pyarrow import parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from sim import sealed
-from sim.columns import store
-from sim.columns.synthetic import Shape, history
-from sim.foreign.inputs import kind_of
-from sim.history.codec import BadHistory, load, save
-from sim.history.parquet import SUFFIX
+from ddlsim import sealed
+from ddlsim.columns import store
+from ddlsim.columns.synthetic import Shape, history
+from ddlsim.foreign.inputs import kind_of
+from ddlsim.history.codec import (
+    BadHistory,
+    load,
+    save,
+)
+from ddlsim.history.parquet import SUFFIX
 from tests.unit.history.test_codec import told
 
 

@@ -2,11 +2,19 @@
 
 from typing import Any, NamedTuple
 
-from sim.kernel.clock import PhysicalClock
-from sim.kernel.engine import Loop
-from sim.kernel.host import Host
-from sim.kernel.network import LinkProfile, Network, Rule
-from sim.kernel.rng import Constant, Distribution, quantiles
+from ddlsim.kernel.clock import PhysicalClock
+from ddlsim.kernel.engine import Loop
+from ddlsim.kernel.host import Host
+from ddlsim.kernel.network import (
+    LinkProfile,
+    Network,
+    Rule,
+)
+from ddlsim.kernel.rng import (
+    Constant,
+    Distribution,
+    quantiles,
+)
 
 
 class Note(NamedTuple):

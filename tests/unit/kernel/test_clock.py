@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.kernel.clock import PhysicalClock, max_pairwise_skew_us
-from sim.kernel.engine import Loop
+from ddlsim.kernel.clock import PhysicalClock, max_pairwise_skew_us
+from ddlsim.kernel.engine import Loop
 
 
 def at(loop: Loop, us: int) -> None:

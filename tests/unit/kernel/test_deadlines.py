@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sim.kernel.deadlines import Asked, Deadlines
-from sim.kernel.engine import Incarnation, Loop
+from ddlsim.kernel.deadlines import Asked, Deadlines
+from ddlsim.kernel.engine import Incarnation, Loop
 
 
 class World:

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from sim.kernel.engine import Ended, Future, Loop, Scope
+from ddlsim.kernel.engine import (
+    Ended,
+    Future,
+    Loop,
+    Scope,
+)
 
 
 async def wait_into(log: list[Any], name: str, future: Future[Any]) -> None:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
-from sim.kernel.engine import Ended, SimulationCrashed
-from sim.kernel.host import Host, kind_of
-from sim.kernel.network import LinkProfile
-from sim.model.ports import NO_REPLY
+from ddlsim.kernel.engine import Ended, SimulationCrashed
+from ddlsim.kernel.host import Host, kind_of
+from ddlsim.kernel.network import LinkProfile
+from ddlsim.model.ports import NO_REPLY
 from tests.unit.kernel.small import Answer, Ask, Note, Small
 
 

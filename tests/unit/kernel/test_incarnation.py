@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sim.kernel.engine import Incarnation, Loop
+from ddlsim.kernel.engine import Incarnation, Loop
 
 
 class World:

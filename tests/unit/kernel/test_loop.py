@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import simpy
 
-from sim.kernel.engine import Loop, SimulationCrashed
+from ddlsim.kernel.engine import Loop, SimulationCrashed
 
 
 def test_equal_times_fire_in_the_order_of_asking() -> None:

@@ -2,10 +2,22 @@
 
 import pytest
 
-from sim.kernel.engine import Loop, SimulationCrashed
-from sim.kernel.host import Host
-from sim.kernel.network import Block, LinkProfile, Network
-from sim.kernel.rng import Constant, Exponential, Uniform, mix, name_id, pick, quantiles
+from ddlsim.kernel.engine import Loop, SimulationCrashed
+from ddlsim.kernel.host import Host
+from ddlsim.kernel.network import (
+    Block,
+    LinkProfile,
+    Network,
+)
+from ddlsim.kernel.rng import (
+    Constant,
+    Exponential,
+    Uniform,
+    mix,
+    name_id,
+    pick,
+    quantiles,
+)
 from tests.unit.kernel.small import Note, Small
 
 LOGNORMALISH = Exponential(0.1, 2)

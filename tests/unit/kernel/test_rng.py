@@ -9,7 +9,7 @@ from zlib import crc32
 
 import pytest
 
-from sim.kernel.rng import (
+from ddlsim.kernel.rng import (
     TABLE_SIZE,
     Constant,
     Distribution,

@@ -2,7 +2,14 @@
 
 import pytest
 
-from sim.kernel.network import Block, Delay, Envelope, Rule, Slow, Verdict
+from ddlsim.kernel.network import (
+    Block,
+    Delay,
+    Envelope,
+    Rule,
+    Slow,
+    Verdict,
+)
 from tests.unit.kernel.small import Ask, Note, Small
 
 

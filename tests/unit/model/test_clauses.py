@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from sim.model.clauses import CLAUSES, PAUSE_POINTS
+from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
 
 ROOT = Path(__file__).resolve().parents[3]
 ID = re.compile(r"(98|110)\.[a-z]+(\.[a-z0-9]+)*")
@@ -25,13 +25,13 @@ def test_a_clause_knows_its_document() -> None:
 
 
 def test_the_rules_cite_clauses_that_exist() -> None:
-    text = (ROOT / "sim/protocol/compatibility.py").read_text("utf-8")
+    text = (ROOT / "sim/protocol/schema/compatibility.py").read_text("utf-8")
     cited = re.findall(r'"((?:98|110)\.[a-z0-9.]+)"', text)
     assert cited
     assert set(cited) <= {clause.id for clause in CLAUSES}
 
 
 def test_the_pause_points_are_those_of_the_protocol() -> None:
-    sources = (path.read_text("utf-8") for path in (ROOT / "sim/protocol").glob("*.py"))
+    sources = (path.read_text("utf-8") for path in (ROOT / "sim/protocol").rglob("*.py"))
     called = {name for text in sources for name in re.findall(r'pause_at\(\s*"([a-z-]+)"', text)}
     assert called == {point.name for point in PAUSE_POINTS}

@@ -1,7 +1,11 @@
 """Hybrid clocks: `now` ticks, `current` looks, `update` merges, and nothing goes back."""
 
-from sim.model.hlc import HybridClock
-from sim.units import LOGICAL_MASK, Timestamp, timestamp
+from ddlsim.model.hlc import HybridClock
+from ddlsim.units import (
+    LOGICAL_MASK,
+    Timestamp,
+    timestamp,
+)
 
 
 class Hand:

@@ -1,9 +1,9 @@
 """Timestamps by a physical clock alone: they follow it ahead and back, and learn from nobody."""
 
-from sim.model.hlc import HybridClock
-from sim.model.physical import PhysicalTimestamps
-from sim.protocol.time_rules import hybrid_clock, physical_clock
-from sim.units import LOGICAL_MASK, timestamp
+from ddlsim.model.hlc import HybridClock
+from ddlsim.model.physical import PhysicalTimestamps
+from ddlsim.protocol.design.time_rules import hybrid_clock, physical_clock
+from ddlsim.units import LOGICAL_MASK, timestamp
 
 
 class Hand:

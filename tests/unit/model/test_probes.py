@@ -3,8 +3,13 @@
 import re
 from pathlib import Path
 
-import sim
-from sim.model.probes import ABORTS, BRANCHES, PROBES, never_reached
+import ddlsim
+from ddlsim.model.probes import (
+    ABORTS,
+    BRANCHES,
+    PROBES,
+    never_reached,
+)
 
 CALL = re.compile(r'\bprobe\(\s*(f?)"([^"]+)"')
 COUNTED = re.compile(r'\bprobes\["([^"]+)"\] \+=')
@@ -16,7 +21,7 @@ def in_code() -> tuple[set[str], list[re.Pattern[str]]]:
     """The names that stand in the code, and patterns of those that it puts together."""
     names: set[str] = set()
     patterns = []
-    for file in sorted(Path(sim.__file__).parent.rglob("*.py")):
+    for file in sorted(Path(ddlsim.__file__).parent.rglob("*.py")):
         text = file.read_text("utf-8")
         for formatted, name in CALL.findall(text):
             if formatted:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sim.nemesis.roles import LEADER
-from sim.units import Micros
+from ddlsim.nemesis.roles import LEADER
+from ddlsim.units import Micros
 
 Pull = tuple[Any, ...]
 

@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
-from sim.nemesis.base import FAULTS, FaultWorld
-from sim.nemesis.roles import ANY, ANY_FOLLOWER, ANY_VOTER, LEADER, place_of, table_of
+from ddlsim.nemesis.base import FAULTS, FaultWorld
+from ddlsim.nemesis.roles import (
+    ANY,
+    ANY_FOLLOWER,
+    ANY_VOTER,
+    LEADER,
+    place_of,
+    table_of,
+)
 from tests.unit.nemesis.small import NotedLevers, Picks, Pull
 
 APPEND = "append-entries"

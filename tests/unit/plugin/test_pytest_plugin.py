@@ -9,17 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from sim.plugin import pytest_plugin
-from sim.plugin.pytest_plugin import told
-from sim.world.campaign import Job, Runner
-from sim.world.expectation import sum_of
-from sim.world.shipped import load
+from ddlsim.plugin import pytest_plugin
+from ddlsim.plugin.pytest_plugin import told
+from ddlsim.scenario.shipped import load
+from ddlsim.verify.campaign import Job, Runner
+from ddlsim.verify.expectation import sum_of
 from tests.unit.cli.command import ROOT, TINY, ddlsim
 
 pytest_plugins = "pytester"
 
-PLUGIN = ("-p", "sim.plugin.pytest_plugin", "-p", "no:cacheprovider")
-HEAVY = ("sim.world", "sim.protocol", "msgspec", "numpy", "networkx", "simpy", "sqlglot", "rich")
+PLUGIN = ("-p", "ddlsim.plugin.pytest_plugin", "-p", "no:cacheprovider")
+HEAVY = (
+    "ddlsim.world",
+    "ddlsim.protocol",
+    "msgspec",
+    "numpy",
+    "networkx",
+    "simpy",
+    "sqlglot",
+    "rich",
+)
 OTHERS = {
     "pyproject": "[project]\nname = 'theirs'\n",
     "Cargo": "[package]\nname = 'theirs'\n",
@@ -156,7 +165,7 @@ def test_plugins_of_the_team_are_loaded(team: pytest.Pytester) -> None:
     team.path.joinpath("ours.py").write_text(
         "from dataclasses import replace\n"
         "from msgspec.structs import replace as with_name\n"
-        "from sim.strategies.base import STRATEGIES, strategy\n"
+        "from ddlsim.strategies.base import STRATEGIES, strategy\n"
         "iep = STRATEGIES.get('iep')\n"
         "strategy(replace(iep, header=with_name(iep.header, name='plugin_ours')))\n",
         "utf-8",

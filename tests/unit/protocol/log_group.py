@@ -2,20 +2,28 @@
 
 from typing import Any
 
-from sim.kernel.engine import Loop
-from sim.model.ddl import ObjectChange
-from sim.protocol.catalog import Catalog
-from sim.protocol.ddl import Built, build
-from sim.protocol.leases import Leases
-from sim.protocol.messages import CatalogUpdate, Submitted
-from sim.protocol.meta_commands import Stamped
-from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
-from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.stages import Delays
-from sim.protocol.strategy import Strategy
-from sim.strategies.iep import IEP
-from tests.helpers_protocol import ADD, LONG_AGO_MS, FakeNode, T, Wire, catalog_of, run_until
-from tests.schemas import statement
+from ddlsim.kernel.engine import Loop
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.messages import CatalogUpdate, Submitted
+from ddlsim.protocol.meta_commands import Stamped
+from ddlsim.protocol.metastorage.metastorage import MetaStorage, MetaStorageConfig
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.metastorage.stages import Delays
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema.ddl import Built, build
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.strategies.iep import IEP
+from tests.support.protocol import (
+    ADD,
+    LONG_AGO_MS,
+    FakeNode,
+    T,
+    Wire,
+    catalog_of,
+    run_until,
+)
+from tests.support.schemas import statement
 
 INITIAL = catalog_of((T, LONG_AGO_MS))
 

@@ -2,14 +2,23 @@
 
 from typing import Any
 
-from sim.kernel.engine import Future
-from sim.model.ops import Key
-from sim.protocol.catalog import Catalog
-from sim.protocol.ids import TxId
-from sim.protocol.messages import Cleaned, Cleanup, Operate, Operated
-from sim.protocol.partition import Partition
-from sim.units import Timestamp
-from tests.helpers_protocol import FIRST_LEASE, Stage, without_wait
+from ddlsim.kernel.engine import Future
+from ddlsim.model.ops import Key
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import (
+    Cleaned,
+    Cleanup,
+    Operate,
+    Operated,
+)
+from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.units import Timestamp
+from tests.support.protocol import (
+    FIRST_LEASE,
+    Stage,
+    without_wait,
+)
 
 
 def tx(begin: int) -> TxId:

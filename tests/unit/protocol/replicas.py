@@ -3,12 +3,20 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from sim.kernel.engine import Loop, Timer
-from sim.model.records import Record
-from sim.protocol.group import Group, Pending, disk_name
-from sim.protocol.raft import RAFT_MESSAGES
-from sim.units import MIN_TIMESTAMP, Timestamp
-from tests.helpers_protocol import FakeNode, Wire, run_until
+from ddlsim.kernel.engine import Loop, Timer
+from ddlsim.model.records import Record
+from ddlsim.protocol.raft import RAFT_MESSAGES
+from ddlsim.protocol.replication.group import (
+    Group,
+    Pending,
+    disk_name,
+)
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
+from tests.support.protocol import (
+    FakeNode,
+    Wire,
+    run_until,
+)
 
 ELECTION_MS = 100
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sim.kernel.engine import Future
-from sim.model.ops import Key
-from sim.model.reasons import Reason
-from sim.model.schema import View
-from sim.protocol.messages import (
+from ddlsim.kernel.engine import Future
+from ddlsim.model.ops import Key
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import View
+from ddlsim.protocol.messages import (
     Answer,
     ClientBegin,
     ClientCommit,
@@ -14,8 +14,8 @@ from sim.protocol.messages import (
     ClientRollback,
     Refusal,
 )
-from sim.units import Timestamp
-from tests.helpers_protocol import Stage
+from ddlsim.units import Timestamp
+from tests.support.protocol import Stage
 
 EVEN, ODD = 2, 1
 """A key that n2 serves, and one that n1 serves, which is the coordinator's own node."""

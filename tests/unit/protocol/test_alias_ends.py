@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import UpdateLogged
-from sim.model.schema import Alias
-from sim.protocol.alias_ends import AliasEnds
-from sim.protocol.ddl import Built
-from sim.protocol.messages import CatalogUpdate, Submit
-from sim.protocol.renaming import alias
-from sim.protocol.time_rules import at_message
-from sim.strategies.b13_alias import B13_ALIAS
-from sim.strategies.iep import IEP
-from sim.units import Timestamp, physical_ms
-from tests.schemas import statement
+from ddlsim.history.events import UpdateLogged
+from ddlsim.model.schema import Alias
+from ddlsim.protocol.design.time_rules import at_message
+from ddlsim.protocol.messages import CatalogUpdate, Submit
+from ddlsim.protocol.metastorage.alias_ends import AliasEnds
+from ddlsim.protocol.schema.ddl import Built
+from ddlsim.protocol.schema.renaming import alias
+from ddlsim.strategies.b13_alias import B13_ALIAS
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import Timestamp, physical_ms
+from tests.support.schemas import statement
 from tests.unit.protocol.log_group import INITIAL, Group
 
 WINDOW_MS = 300

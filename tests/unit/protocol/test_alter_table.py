@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.checkers.spec import rulings
-from sim.model.ddl import (
+from ddlsim.checkers.spec.spec import rulings
+from ddlsim.model.ddl import (
     ColumnAdded,
     ColumnAltered,
     ColumnDropped,
@@ -11,10 +11,15 @@ from sim.model.ddl import (
     ConstraintAdded,
     ConstraintDropped,
 )
-from sim.model.reasons import Reason
-from sim.model.schema import Table
-from sim.protocol.ddl import Built, NoOp, Refused, build
-from tests.schemas import (
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Table
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    NoOp,
+    Refused,
+    build,
+)
+from tests.support.schemas import (
     change_of,
     outcome_of,
     refusal_of,

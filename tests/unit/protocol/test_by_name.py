@@ -2,10 +2,19 @@
 
 import pytest
 
-from sim.model.ddl import ColumnAdded, ColumnAltered, ColumnDropped, ColumnRenamed
-from sim.protocol.by_name import difference
-from sim.protocol.compatibility import IEP, IGNITE3, judge_step
-from tests.schemas import change_of
+from ddlsim.model.ddl import (
+    ColumnAdded,
+    ColumnAltered,
+    ColumnDropped,
+    ColumnRenamed,
+)
+from ddlsim.protocol.schema.by_name import difference
+from ddlsim.protocol.schema.compatibility import (
+    IEP,
+    IGNITE3,
+    judge_step,
+)
+from tests.support.schemas import change_of
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, s VARCHAR(9) NOT NULL)"
 

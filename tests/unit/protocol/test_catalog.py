@@ -1,9 +1,9 @@
 """The catalog gives at every timestamp the schemas that are in force, and knows what led there."""
 
-from sim.model.schema import Table
-from sim.protocol.catalog import Catalog
-from sim.units import Timestamp, timestamp
-from tests.schemas import install, statement
+from ddlsim.model.schema import Table
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.units import Timestamp, timestamp
+from tests.support.schemas import install, statement
 
 CREATE = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
 

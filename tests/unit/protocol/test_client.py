@@ -5,15 +5,24 @@ from zlib import crc32
 
 import pytest
 
-from sim.history.events import Encoded
-from sim.kernel.engine import Loop
-from sim.model.ops import Delete, Get, Key, Put, Scan
-from sim.model.ports import NO_REPLY
-from sim.model.reasons import Reason
-from sim.model.schema import Column, ColumnType, Table, Value
-from sim.protocol.client import REFRESHES, Client, key_values, unique_value
-from sim.protocol.column_types import Misfit, fit
-from sim.protocol.messages import (
+from ddlsim.history.events import Encoded
+from ddlsim.kernel.engine import Loop
+from ddlsim.model.ops import (
+    Delete,
+    Get,
+    Key,
+    Put,
+    Scan,
+)
+from ddlsim.model.ports import NO_REPLY
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import (
+    Column,
+    ColumnType,
+    Table,
+    Value,
+)
+from ddlsim.protocol.messages import (
     Answer,
     ClientCommit,
     ClientOperation,
@@ -21,9 +30,16 @@ from sim.protocol.messages import (
     Mismatch,
     Refusal,
 )
-from sim.units import Micros, Timestamp
-from tests.helpers_protocol import T, result_of
-from tests.schemas import table_of
+from ddlsim.protocol.schema.column_types import Misfit, fit
+from ddlsim.protocol.transaction.client import (
+    REFRESHES,
+    Client,
+    key_values,
+    unique_value,
+)
+from ddlsim.units import Micros, Timestamp
+from tests.support.protocol import T, result_of
+from tests.support.schemas import table_of
 
 V1 = table_of(T)
 V2 = table_of(f"{T}; ALTER TABLE t ADD COLUMN w VARCHAR(8)")

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from sim.model.schema import ColumnType, Value
-from sim.protocol.column_types import (
+from ddlsim.model.schema import ColumnType, Value
+from ddlsim.protocol.schema.column_types import (
     Misfit,
     convertible,
     fit,

@@ -5,12 +5,18 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import TxAborted, TxCommitted
-from sim.model.reasons import Reason
-from sim.protocol.ids import TxId
-from sim.protocol.leases import Lease
-from sim.protocol.messages import Answer, Cleanup, ClientCommit, Finish, Finished
-from sim.protocol.replica_messages import (
+from ddlsim.history.events import TxAborted, TxCommitted
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.messages import (
+    Answer,
+    Cleanup,
+    ClientCommit,
+    Finish,
+    Finished,
+)
+from ddlsim.protocol.replica_messages import (
     AreReplicated,
     Fate,
     PartitionRaft,
@@ -18,9 +24,14 @@ from sim.protocol.replica_messages import (
     Replicated,
     TxStateRequest,
 )
-from sim.strategies.iep import IEP
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import FIRST_LEASE, NEVER, FakeNode, Sent
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import (
+    FIRST_LEASE,
+    NEVER,
+    FakeNode,
+    Sent,
+)
 from tests.unit.protocol.session import EVEN, ODD, Session, reason_of
 
 FIRST, SECOND = (1, 0), (1, 1)

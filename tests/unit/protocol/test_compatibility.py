@@ -2,9 +2,13 @@
 
 import pytest
 
-from sim.model.ddl import ColumnAltered, ObjectChange, SimpleChange
-from sim.model.schema import Column, ColumnType
-from sim.protocol.compatibility import (
+from ddlsim.model.ddl import (
+    ColumnAltered,
+    ObjectChange,
+    SimpleChange,
+)
+from ddlsim.model.schema import Column, ColumnType
+from ddlsim.protocol.schema.compatibility import (
     IEP,
     IGNITE3,
     RULES,
@@ -15,7 +19,7 @@ from sim.protocol.compatibility import (
     judge,
     judge_step,
 )
-from tests.schemas import change_of, simple_change_of
+from tests.support.schemas import change_of, simple_change_of
 
 T = """CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, s VARCHAR(5) NOT NULL,
 at TIMESTAMP(3), CONSTRAINT c CHECK (v > 0)); CREATE INDEX i ON t (s);

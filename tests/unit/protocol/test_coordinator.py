@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.history.events import (
+from ddlsim.history.events import (
     Enlisted,
     MetadataRead,
     SchemaResolved,
@@ -12,13 +12,26 @@ from sim.history.events import (
     TxBegan,
     TxCommitted,
 )
-from sim.model.reasons import Reason
-from sim.protocol.flows import leave_unmarked
-from sim.protocol.ids import TxId
-from sim.protocol.messages import Answer, Cleanup, Finish, Mismatch, Operate
-from sim.strategies.iep import IEP
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import ADD, LONG_AGO_MS, T, catalog_of, table_t, two_versions
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.design.flows import leave_unmarked
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import (
+    Answer,
+    Cleanup,
+    Finish,
+    Mismatch,
+    Operate,
+)
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import (
+    ADD,
+    LONG_AGO_MS,
+    T,
+    catalog_of,
+    table_t,
+    two_versions,
+)
 from tests.unit.protocol.session import EVEN, ODD, Session, reason_of
 
 VIEW = "CREATE VIEW w AS SELECT id FROM t"

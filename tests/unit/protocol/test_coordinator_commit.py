@@ -5,14 +5,20 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import TxAborted, TxCommitted
-from sim.model.reasons import Reason
-from sim.protocol import flows
-from sim.protocol.flows import stamp_at_once
-from sim.protocol.messages import Answer, ClientCommit, Finish, Finished, Operated
-from sim.strategies.iep import IEP
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import ADD, DROP
+from ddlsim.history.events import TxAborted, TxCommitted
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.design import flows
+from ddlsim.protocol.design.flows import stamp_at_once
+from ddlsim.protocol.messages import (
+    Answer,
+    ClientCommit,
+    Finish,
+    Finished,
+    Operated,
+)
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import ADD, DROP
 from tests.unit.protocol.session import EVEN, ODD, Session, reason_of
 
 

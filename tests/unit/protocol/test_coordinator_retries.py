@@ -4,15 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from sim.history.events import TxAborted, TxBegan, TxCommitted
-from sim.model.reasons import Reason
-from sim.protocol.failure_rules import never_in_one_phase
-from sim.protocol.flows import leave_unmarked
-from sim.protocol.messages import Answer, ClientCommit, Mismatch, Operate, Operated
-from sim.protocol.transaction import COMMITTING
-from sim.strategies.iep import IEP
-from sim.units import timestamp
-from tests.helpers_protocol import ADD, DROP, LONG_AGO_MS, two_versions
+from ddlsim.history.events import (
+    TxAborted,
+    TxBegan,
+    TxCommitted,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.design.failure_rules import never_in_one_phase
+from ddlsim.protocol.design.flows import leave_unmarked
+from ddlsim.protocol.messages import (
+    Answer,
+    ClientCommit,
+    Mismatch,
+    Operate,
+    Operated,
+)
+from ddlsim.protocol.transaction_record import COMMITTING
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import timestamp
+from tests.support.protocol import (
+    ADD,
+    DROP,
+    LONG_AGO_MS,
+    two_versions,
+)
 from tests.unit.protocol.session import EVEN, ODD, Session, reason_of
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.ddl import (
+from ddlsim.model.ddl import (
     IndexCreated,
     IndexDropped,
     ObjectCreated,
@@ -10,11 +10,15 @@ from sim.model.ddl import (
     ObjectRenamed,
     ZoneAltered,
 )
-from sim.model.reasons import Reason
-from sim.model.schema import Table, View, Zone
-from sim.protocol.catalog import Snapshot
-from sim.protocol.ddl import NoOp, Refused
-from tests.schemas import (
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import (
+    Table,
+    View,
+    Zone,
+)
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import NoOp, Refused
+from tests.support.schemas import (
     change_of,
     outcome_of,
     refusal_of,

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from sim.model.reasons import Reason
-from sim.protocol.replica_messages import AreReplicated, PartitionRaft
-from sim.strategies.iep import IEP
-from sim.units import Timestamp
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.replica_messages import AreReplicated, PartitionRaft
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import Timestamp
 from tests.unit.protocol.primary import OLD, PLACE, YOUNG
 from tests.unit.protocol.trio import Trio
 

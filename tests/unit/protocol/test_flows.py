@@ -2,16 +2,21 @@
 
 from typing import Any
 
-from sim.history.events import Enlisted, SchemaResolved, TxAborted
-from sim.kernel.engine import Loop
-from sim.model.reasons import Reason
-from sim.protocol import commit_check, flows
-from sim.protocol.messages import ClientOperation
-from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.transaction import Enlistment, Transaction
-from sim.strategies.iep import IEP
-from sim.units import timestamp
-from tests.helpers_protocol import (
+from ddlsim.history.events import (
+    Enlisted,
+    SchemaResolved,
+    TxAborted,
+)
+from ddlsim.kernel.engine import Loop
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.design import flows
+from ddlsim.protocol.messages import ClientOperation
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.transaction import commit_check
+from ddlsim.protocol.transaction_record import Enlistment, Transaction
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import timestamp
+from tests.support.protocol import (
     ADD,
     DROP,
     LONG_AGO_MS,

@@ -2,11 +2,20 @@
 
 import pytest
 
-from sim.history.events import CommandLogged, LeaderElected, LeaderSteppedDown, SnapshotInstalled
-from sim.protocol.group import Pending, disk_name
-from sim.protocol.raft import AppendEntries, InstallSnapshot, TimeoutNow
-from sim.protocol.state_machine import NOT_LEADER, Applied
-from sim.units import timestamp
+from ddlsim.history.events import (
+    CommandLogged,
+    LeaderElected,
+    LeaderSteppedDown,
+    SnapshotInstalled,
+)
+from ddlsim.protocol.raft import (
+    AppendEntries,
+    InstallSnapshot,
+    TimeoutNow,
+)
+from ddlsim.protocol.replication.group import Pending, disk_name
+from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied
+from ddlsim.units import timestamp
 from tests.unit.protocol.replicas import ELECTION_MS, Replicas
 
 LONG = 20 * ELECTION_MS

@@ -3,19 +3,34 @@
 from dataclasses import replace
 from typing import Any
 
-from sim.model.reasons import Reason
-from sim.protocol.commands import CleanUp, FullWrite, PrimaryChange, SafeTimeSync
-from sim.protocol.leases import Lease
-from sim.protocol.replica_messages import (
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import (
+    CleanUp,
+    FullWrite,
+    PrimaryChange,
+    SafeTimeSync,
+)
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.replica_messages import (
     LeaseAccepted,
     LeaseGrant,
     PartitionSubmit,
     PartitionSubmitted,
 )
-from sim.protocol.state_machine import BUSY
-from sim.strategies.iep import IEP
-from sim.units import MIN_TIMESTAMP, Micros, Timestamp, timestamp
-from tests.helpers_protocol import FIRST_LEASE, NEVER, T, change
+from ddlsim.protocol.replication.state_machine import BUSY
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import (
+    MIN_TIMESTAMP,
+    Micros,
+    Timestamp,
+    timestamp,
+)
+from tests.support.protocol import (
+    FIRST_LEASE,
+    NEVER,
+    T,
+    change,
+)
 from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG
 from tests.unit.protocol.trio import NAMES, Trio, intent
 

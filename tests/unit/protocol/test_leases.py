@@ -2,10 +2,15 @@
 
 import pytest
 
-from sim.history.events import LeaseBegan
-from sim.protocol.leases import Lease, Leases
-from sim.units import timestamp
-from tests.helpers_protocol import FakeNode, Loop, Wire, run_until
+from ddlsim.history.events import LeaseBegan
+from ddlsim.protocol.leases import Lease, Leases
+from ddlsim.units import timestamp
+from tests.support.protocol import (
+    FakeNode,
+    Loop,
+    Wire,
+    run_until,
+)
 
 PLACE, OTHER = (1, 0), (1, 1)
 

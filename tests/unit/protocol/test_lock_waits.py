@@ -2,14 +2,25 @@
 
 from typing import Any
 
-from sim.history.events import LockWaited
-from sim.model.reasons import Reason
-from sim.protocol.ids import TxId
-from sim.protocol.lock_waits import LockWaits, locks_of
-from sim.protocol.locks import IX, LockTable, S, X
-from sim.protocol.messages import Operate
-from sim.units import Micros, Timestamp
-from tests.helpers_protocol import FakeNode, Loop, Wire, run_until, without_wait
+from ddlsim.history.events import LockWaited
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import Operate
+from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
+from ddlsim.protocol.transaction.locks import (
+    IX,
+    LockTable,
+    S,
+    X,
+)
+from ddlsim.units import Micros, Timestamp
+from tests.support.protocol import (
+    FakeNode,
+    Loop,
+    Wire,
+    run_until,
+    without_wait,
+)
 from tests.unit.protocol.primary import LAST, OLD, YOUNG
 
 ROW, PARTITION = (1, 0, 7), (1, 0, None)

@@ -5,10 +5,16 @@ from itertools import product
 
 import pytest
 
-from sim.kernel.engine import Future
-from sim.protocol.ids import TxId
-from sim.protocol.locks import IX, LockTable, Resource, S, X
-from sim.units import Timestamp
+from ddlsim.kernel.engine import Future
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.transaction.locks import (
+    IX,
+    LockTable,
+    Resource,
+    S,
+    X,
+)
+from ddlsim.units import Timestamp
 
 ROW: Resource = (1, 0, 7)
 OTHER: Resource = (1, 0, 8)

@@ -5,12 +5,20 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import SafeTimeAdvanced, UpdateApplied, UpdateLogged
-from sim.protocol.messages import CatalogUpdate, Submit, Submitted
-from sim.protocol.raft import AppendEntries
-from sim.protocol.strategy import Strategy
-from sim.strategies.iep import IEP, IEP_LITERAL
-from sim.units import physical_ms, timestamp
+from ddlsim.history.events import (
+    SafeTimeAdvanced,
+    UpdateApplied,
+    UpdateLogged,
+)
+from ddlsim.protocol.messages import (
+    CatalogUpdate,
+    Submit,
+    Submitted,
+)
+from ddlsim.protocol.raft import AppendEntries
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.strategies.iep import IEP, IEP_LITERAL
+from ddlsim.units import physical_ms, timestamp
 from tests.unit.protocol.log_group import Group, update
 
 # --- submitting ----------------------------------------------------------------------------------

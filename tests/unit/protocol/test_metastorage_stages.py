@@ -1,12 +1,12 @@
 """How a committed command comes to a node, stage by stage; and the ticks of an idle log."""
 
-from sim.history.events import SafeTimeAdvanced, UpdateApplied
-from sim.protocol.messages import SafeTimeCommand
-from sim.protocol.meta_commands import Stamped
-from sim.protocol.raft import AppendEntries
-from sim.strategies.iep import IEP, IEP_LITERAL
-from sim.units import physical_ms, timestamp
-from tests.helpers_protocol import Sent
+from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied
+from ddlsim.protocol.messages import SafeTimeCommand
+from ddlsim.protocol.meta_commands import Stamped
+from ddlsim.protocol.raft import AppendEntries
+from ddlsim.strategies.iep import IEP, IEP_LITERAL
+from ddlsim.units import physical_ms, timestamp
+from tests.support.protocol import Sent
 from tests.unit.protocol.log_group import Group, update
 
 # --- stages of application -----------------------------------------------------------------------

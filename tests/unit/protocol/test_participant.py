@@ -2,13 +2,18 @@
 
 from typing import Any
 
-from sim.protocol.commands import FinishTx
-from sim.protocol.ids import TxId
-from sim.protocol.locks import X
-from sim.protocol.messages import Cleaned, Cleanup, Finish, Finished
-from sim.protocol.replica_messages import NotPrimary
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import FIRST_LEASE
+from ddlsim.protocol.commands import FinishTx
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import (
+    Cleaned,
+    Cleanup,
+    Finish,
+    Finished,
+)
+from ddlsim.protocol.replica_messages import NotPrimary
+from ddlsim.protocol.transaction.locks import X
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import FIRST_LEASE
 from tests.unit.protocol.primary import OLD, PLACE, YOUNG
 from tests.unit.protocol.trio import NAMES, Trio
 

@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import PartitionSafeTime, TxCommitted, TxRecovered
-from sim.model.reasons import Reason
-from sim.protocol.commands import (
+from ddlsim.history.events import (
+    PartitionSafeTime,
+    TxCommitted,
+    TxRecovered,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import (
     Cleaned,
     CleanUp,
     FinishTx,
@@ -14,11 +18,16 @@ from sim.protocol.commands import (
     SafeTimeSync,
     StampedCommand,
 )
-from sim.protocol.partition import Partition
-from sim.protocol.partition_state import RowVersion
-from sim.strategies.iep import IEP
-from sim.units import Timestamp
-from tests.helpers_protocol import FIRST_LEASE, FakeNode, Loop, Wire
+from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.partition_state import RowVersion
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import Timestamp
+from tests.support.protocol import (
+    FIRST_LEASE,
+    FakeNode,
+    Loop,
+    Wire,
+)
 from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG
 from tests.unit.protocol.trio import intent
 

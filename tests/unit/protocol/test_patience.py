@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.waiting import patience
-from sim.units import Micros
-from tests.helpers_protocol import settings
+from ddlsim.protocol.waiting import patience
+from ddlsim.units import Micros
+from tests.support.protocol import settings
 
 
 def test_it_doubles_up_to_an_operations_time_limit() -> None:

@@ -2,11 +2,15 @@
 
 import pytest
 
-from sim.model.ops import Key
-from sim.protocol.catalog import Catalog
-from sim.protocol.ids import Place
-from sim.protocol.placement import Placement, partition_of
-from tests.helpers_protocol import LONG_AGO_MS, T, catalog_of
+from ddlsim.model.ops import Key
+from ddlsim.protocol.ids import Place
+from ddlsim.protocol.metastorage.placement import Placement, partition_of
+from ddlsim.protocol.schema.catalog import Catalog
+from tests.support.protocol import (
+    LONG_AGO_MS,
+    T,
+    catalog_of,
+)
 
 NODES = ("n1", "n2", "n3")
 

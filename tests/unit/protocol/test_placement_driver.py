@@ -2,15 +2,20 @@
 
 from typing import Any
 
-from sim.kernel.engine import Loop
-from sim.protocol.leases import Lease
-from sim.protocol.meta_commands import LeaseUpdate
-from sim.protocol.metastorage import MetaStorage
-from sim.protocol.placement_driver import PlacementDriver
-from sim.protocol.replica_messages import LeaseAccepted, LeaseGrant
-from sim.strategies.iep import IEP
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import FakeNode, Sent, Wire, run_until
+from ddlsim.kernel.engine import Loop
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.meta_commands import LeaseUpdate
+from ddlsim.protocol.metastorage.metastorage import MetaStorage
+from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
+from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseGrant
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import (
+    FakeNode,
+    Sent,
+    Wire,
+    run_until,
+)
 from tests.unit.protocol import log_group
 
 PLACE = (1, 0)

@@ -2,8 +2,14 @@
 
 import pytest
 
-from sim.protocol.raft import AppendEntries, AppendReply, Entry, Member, RaftLog
-from tests.helpers_raft import Group
+from ddlsim.protocol.raft import (
+    AppendEntries,
+    AppendReply,
+    Entry,
+    Member,
+    RaftLog,
+)
+from tests.support.raft import Group
 
 
 def commands(member: Member) -> list[object]:

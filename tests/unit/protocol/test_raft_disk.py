@@ -2,9 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from sim.kernel.engine import Loop
-from sim.protocol.group import Group
-from sim.protocol.raft import (
+from ddlsim.kernel.engine import Loop
+from ddlsim.protocol.raft import (
     AppendEntries,
     AppendReply,
     Entry,
@@ -14,8 +13,13 @@ from sim.protocol.raft import (
     TimeoutNow,
     VoteReply,
 )
-from sim.protocol.state_machine import Applied
-from tests.helpers_protocol import FakeNode, Wire, run_until
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.replication.state_machine import Applied
+from tests.support.protocol import (
+    FakeNode,
+    Wire,
+    run_until,
+)
 
 
 def append(*terms: int, after: tuple[int, int] = (0, 0), term: int, commit: int = 0) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.protocol.raft import (
+from ddlsim.protocol.raft import (
     AppendEntries,
     AppendReply,
     Entry,

@@ -4,14 +4,23 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import ReadExecuted
-from sim.model.reasons import Reason
-from sim.protocol.commands import CleanUp, FullWrite, SafeTimeSync
-from sim.protocol.ids import TxId
-from sim.protocol.partition_state import Outcome
-from sim.protocol.replica_messages import Fate, Read, TxState, TxStateRequest
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import ADD, FIRST_LEASE
+from ddlsim.history.events import ReadExecuted
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import (
+    CleanUp,
+    FullWrite,
+    SafeTimeSync,
+)
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.partition_state import Outcome
+from ddlsim.protocol.replica_messages import (
+    Fate,
+    Read,
+    TxState,
+    TxStateRequest,
+)
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import ADD, FIRST_LEASE
 from tests.unit.protocol.primary import OLD, PLACE, YOUNG
 from tests.unit.protocol.trio import Trio, intent
 

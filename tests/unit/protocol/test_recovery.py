@@ -4,16 +4,22 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import TxRecovered
-from sim.model.reasons import Reason
-from sim.protocol.commands import FullWrite
-from sim.protocol.ids import TxId
-from sim.protocol.messages import Finish, Finished
-from sim.protocol.partition_state import Outcome
-from sim.protocol.recovery import PATIENCE
-from sim.protocol.replica_messages import Fate, NotPrimary, RecoverTx, TxState, TxStateRequest
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import FIRST_LEASE, result_of
+from ddlsim.history.events import TxRecovered
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import FullWrite
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import Finish, Finished
+from ddlsim.protocol.partition_state import Outcome
+from ddlsim.protocol.replica_messages import (
+    Fate,
+    NotPrimary,
+    RecoverTx,
+    TxState,
+    TxStateRequest,
+)
+from ddlsim.protocol.transaction.recovery import PATIENCE
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import FIRST_LEASE, result_of
 from tests.unit.protocol.primary import PLACE
 from tests.unit.protocol.trio import NAMES, Trio, intent
 

@@ -2,17 +2,32 @@
 
 import pytest
 
-from sim.model.aliased import ObjectAliased
-from sim.model.ddl import ObjectChange, ObjectCreated, ObjectDropped, ObjectRenamed
-from sim.model.reasons import Reason
-from sim.model.schema import Alias
-from sim.protocol.catalog import Catalog, Snapshot
-from sim.protocol.compatibility import forward_compatible
-from sim.protocol.ddl import Built, NoOp, Refused, build
-from sim.protocol.ddl_answers import dropped
-from sim.protocol.renaming import Answer, alias, alias_unreserved, incompatible
-from sim.units import timestamp
-from tests.schemas import snapshot_of, statement
+from ddlsim.model.aliased import ObjectAliased
+from ddlsim.model.ddl import (
+    ObjectChange,
+    ObjectCreated,
+    ObjectDropped,
+    ObjectRenamed,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Alias
+from ddlsim.protocol.schema.catalog import Catalog, Snapshot
+from ddlsim.protocol.schema.compatibility import forward_compatible
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    NoOp,
+    Refused,
+    build,
+)
+from ddlsim.protocol.schema.ddl_answers import dropped
+from ddlsim.protocol.schema.renaming import (
+    Answer,
+    alias,
+    alias_unreserved,
+    incompatible,
+)
+from ddlsim.units import timestamp
+from tests.support.schemas import snapshot_of, statement
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, v INT);"
 TV = T + "CREATE VIEW w AS SELECT id FROM t;"

@@ -4,12 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from sim.history.events import ReadExecuted, SchemaResolved, WriteExecuted
-from sim.model.reasons import Reason
-from sim.protocol.schema_rules import ARRIVAL_ONLY
-from sim.strategies.iep import IEP
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import ADD, LONG_AGO_MS, T, catalog_of, two_versions
+from ddlsim.history.events import (
+    ReadExecuted,
+    SchemaResolved,
+    WriteExecuted,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.design.schema_rules import ARRIVAL_ONLY
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import (
+    ADD,
+    LONG_AGO_MS,
+    T,
+    catalog_of,
+    two_versions,
+)
 from tests.unit.protocol.primary import OLD, YOUNG, Primary
 
 VIEW = "CREATE VIEW w AS SELECT id FROM t"

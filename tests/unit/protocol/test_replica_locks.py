@@ -4,11 +4,20 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import LockWaited, TxCommitted, WriteExecuted
-from sim.model.reasons import Reason
-from sim.protocol.ids import Place, TxId
-from sim.protocol.messages import Cleanup, Finish, Finished, Operate
-from sim.units import Timestamp, timestamp
+from ddlsim.history.events import (
+    LockWaited,
+    TxCommitted,
+    WriteExecuted,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.messages import (
+    Cleanup,
+    Finish,
+    Finished,
+    Operate,
+)
+from ddlsim.units import Timestamp, timestamp
 from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG, Primary
 
 # --- locks ---------------------------------------------------------------------------------------

@@ -4,14 +4,19 @@ from typing import Any
 
 import pytest
 
-from sim.model.ports import NO_REPLY
-from sim.model.reasons import Reason
-from sim.protocol.leases import Lease
-from sim.protocol.messages import Operate, Operated
-from sim.protocol.replica_messages import Read
-from sim.protocol.transaction import Enlistment, Transaction
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import FIRST_LEASE, NEVER, result_of, table_t
+from ddlsim.model.ports import NO_REPLY
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.messages import Operate, Operated
+from ddlsim.protocol.replica_messages import Read
+from ddlsim.protocol.transaction_record import Enlistment, Transaction
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import (
+    FIRST_LEASE,
+    NEVER,
+    result_of,
+    table_t,
+)
 from tests.unit.protocol.primary import OLD, PLACE
 from tests.unit.protocol.session import Session
 

@@ -4,20 +4,39 @@ from typing import Any
 
 import pytest
 
-from sim.history.events import DdlDecided, UpdateLogged
-from sim.kernel.engine import Loop
-from sim.model.reasons import Reason
-from sim.protocol.leases import Leases
-from sim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal, Submit
-from sim.protocol.metastorage import MetaStorage, MetaStorageConfig
-from sim.protocol.schema_change import SchemaChange
-from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.stages import Delays
-from sim.protocol.strategy import Strategy
-from sim.strategies.iep import IEP, IEP_LITERAL
-from sim.units import Timestamp, logical, physical_ms, timestamp
-from tests.helpers_protocol import ADD, LONG_AGO_MS, FakeNode, T, Wire, catalog_of, run_until
-from tests.schemas import statement
+from ddlsim.history.events import DdlDecided, UpdateLogged
+from ddlsim.kernel.engine import Loop
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.messages import (
+    Answer,
+    CatalogUpdate,
+    ClientDdl,
+    Refusal,
+    Submit,
+)
+from ddlsim.protocol.metastorage.metastorage import MetaStorage, MetaStorageConfig
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.metastorage.stages import Delays
+from ddlsim.protocol.schema_change.schema_change import SchemaChange
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.strategies.iep import IEP, IEP_LITERAL
+from ddlsim.units import (
+    Timestamp,
+    logical,
+    physical_ms,
+    timestamp,
+)
+from tests.support.protocol import (
+    ADD,
+    LONG_AGO_MS,
+    FakeNode,
+    T,
+    Wire,
+    catalog_of,
+    run_until,
+)
+from tests.support.schemas import statement
 
 AGAIN = "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY)"
 TAKEN = "CREATE TABLE t (id INT PRIMARY KEY)"

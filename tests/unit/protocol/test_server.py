@@ -2,20 +2,40 @@
 
 from typing import Any
 
-from sim.kernel.engine import Loop
-from sim.model.ddl import ObjectChange
-from sim.protocol import barriers, messages, replica_messages
-from sim.protocol.catalog import Catalog
-from sim.protocol.locks import LockTable
-from sim.protocol.messages import Answer, ClientOperation, Mismatch
-from sim.protocol.raft import RAFT_MESSAGES, Member
-from sim.protocol.replica import Replica
-from sim.protocol.schema_sync import SchemaSync
-from sim.protocol.server import ClusterConfig, Parts, Server
-from sim.strategies.iep import IEP
-from sim.units import timestamp
-from tests.helpers_protocol import LONG_AGO_MS, FakeNode, T, Wire, awaited, result_of, run_until
-from tests.schemas import outcome_of
+from ddlsim.kernel.engine import Loop
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.protocol import (
+    barriers,
+    messages,
+    replica_messages,
+)
+from ddlsim.protocol.messages import (
+    Answer,
+    ClientOperation,
+    Mismatch,
+)
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.raft import RAFT_MESSAGES, Member
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.server import (
+    ClusterConfig,
+    Parts,
+    Server,
+)
+from ddlsim.protocol.transaction.locks import LockTable
+from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.strategies.iep import IEP
+from ddlsim.units import timestamp
+from tests.support.protocol import (
+    LONG_AGO_MS,
+    FakeNode,
+    T,
+    Wire,
+    awaited,
+    result_of,
+    run_until,
+)
+from tests.support.schemas import outcome_of
 
 BOOT_TS = timestamp(LONG_AGO_MS)
 

@@ -5,15 +5,23 @@ from typing import Any
 
 import pytest
 
-from sim.model.ddl import ObjectChange
-from sim.model.hlc import HybridClock
-from sim.model.reasons import Reason
-from sim.protocol import flows, schema_rules, time_rules
-from sim.protocol.strategy import Strategy
-from sim.strategies.iep import IEP, IEP_LITERAL
-from sim.units import MIN_TIMESTAMP, timestamp
-from tests.helpers_protocol import ADD, DROP, T
-from tests.schemas import change_of
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.hlc import HybridClock
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.design import (
+    flows,
+    schema_rules,
+    time_rules,
+)
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.strategies.iep import IEP, IEP_LITERAL
+from ddlsim.units import MIN_TIMESTAMP, timestamp
+from tests.support.protocol import (
+    ADD,
+    DROP,
+    T,
+)
+from tests.support.schemas import change_of
 
 TS, LOGICAL = timestamp(1000), timestamp(1000, 3)
 

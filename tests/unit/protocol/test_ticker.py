@@ -2,8 +2,13 @@
 
 import pytest
 
-from sim.protocol.ticker import Ticker
-from tests.helpers_protocol import FakeNode, Loop, Wire, run_until
+from ddlsim.protocol.metastorage.ticker import Ticker
+from tests.support.protocol import (
+    FakeNode,
+    Loop,
+    Wire,
+    run_until,
+)
 
 
 class Clockwork:

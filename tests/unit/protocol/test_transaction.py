@@ -2,12 +2,12 @@
 
 import pytest
 
-from sim.kernel.engine import Loop
-from sim.model.reasons import Reason
-from sim.protocol.ids import TxId
-from sim.protocol.leases import Lease
-from sim.protocol.transaction import State, Transaction
-from sim.units import Timestamp
+from ddlsim.kernel.engine import Loop
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.transaction_record import State, Transaction
+from ddlsim.units import Timestamp
 
 ID = TxId(Timestamp(1), 0, "t1")
 

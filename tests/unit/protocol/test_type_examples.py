@@ -11,11 +11,16 @@ from math import isfinite
 
 import pytest
 
-from sim.model.ddl import ColumnAltered
-from sim.model.schema import Column, ColumnType
-from sim.protocol.column_types import convertible, fits_as_text, longest_text, widens
-from sim.protocol.compatibility import IGNITE3, judge
-from sim.protocol.type_examples import longest_value, outside
+from ddlsim.model.ddl import ColumnAltered
+from ddlsim.model.schema import Column, ColumnType
+from ddlsim.protocol.schema.column_types import (
+    convertible,
+    fits_as_text,
+    longest_text,
+    widens,
+)
+from ddlsim.protocol.schema.compatibility import IGNITE3, judge
+from ddlsim.protocol.schema.type_examples import longest_value, outside
 
 
 def decimal(precision: int, scale: int) -> ColumnType:

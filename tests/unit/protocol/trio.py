@@ -2,17 +2,26 @@
 
 from typing import Any
 
-from sim.kernel.engine import Future
-from sim.model.ops import Key
-from sim.model.reasons import Reason
-from sim.protocol.commands import WriteIntent
-from sim.protocol.hosted import Hosted
-from sim.protocol.ids import TxId
-from sim.protocol.leases import Lease
-from sim.protocol.messages import Operate
-from sim.protocol.replica_messages import PartitionRaft, Read, Replicated
-from sim.units import Timestamp, timestamp
-from tests.helpers_protocol import FIRST_LEASE, NEVER, Sent, Stage
+from ddlsim.kernel.engine import Future
+from ddlsim.model.ops import Key
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import WriteIntent
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.messages import Operate
+from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.replica_messages import (
+    PartitionRaft,
+    Read,
+    Replicated,
+)
+from ddlsim.units import Timestamp, timestamp
+from tests.support.protocol import (
+    FIRST_LEASE,
+    NEVER,
+    Sent,
+    Stage,
+)
 from tests.unit.protocol.primary import PLACE
 
 NAMES = ("n1", "n2", "n3")

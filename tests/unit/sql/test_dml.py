@@ -2,8 +2,13 @@
 
 import pytest
 
-from sim.model.ops import Scan
-from sim.sql import RowWrite, SqlError, parse, parse_operations
+from ddlsim.model.ops import Scan
+from ddlsim.sql import (
+    RowWrite,
+    SqlError,
+    parse,
+    parse_operations,
+)
 
 READ = [
     ("INSERT INTO t (id, v) VALUES (1, 5)", RowWrite("insert", "t", {"id": 1, "v": 5}, {})),

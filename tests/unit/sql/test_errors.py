@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from sim.sql import SqlError, parse
-from sim.sql.dialect import Ignite
-from sim.sql.errors import Unread
+from ddlsim.sql import SqlError, parse
+from ddlsim.sql.dialect import Ignite
+from ddlsim.sql.errors import Unread
 
 UNREADABLE = [
     ("FROB x", 1, "CREATE, ALTER, DROP or SELECT"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.ddl import (
+from ddlsim.model.ddl import (
     AddColumn,
     AddConstraint,
     AlterColumn,
@@ -26,9 +26,9 @@ from sim.model.ddl import (
     RenameZone,
     Statement,
 )
-from sim.model.ops import Get, Scan
-from sim.model.schema import ColumnType
-from sim.sql import SqlError, parse
+from ddlsim.model.ops import Get, Scan
+from ddlsim.model.schema import ColumnType
+from ddlsim.sql import SqlError, parse
 
 INT = ColumnType("INTEGER")
 

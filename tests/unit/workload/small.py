@@ -2,13 +2,18 @@
 
 from typing import Any
 
-from sim.kernel.rng import Streams
-from sim.model.ddl import CreateTable
-from sim.model.ops import Get, Scan
-from sim.model.programs import Program, Step
-from sim.sql import parse
-from sim.units import Micros
-from sim.workload.base import WORKLOADS, PlannedDdl, Workload, WorkloadWorld
+from ddlsim.kernel.rng import Streams
+from ddlsim.model.ddl import CreateTable
+from ddlsim.model.ops import Get, Scan
+from ddlsim.model.programs import Program, Step
+from ddlsim.sql import parse
+from ddlsim.units import Micros
+from ddlsim.workload.base import (
+    WORKLOADS,
+    PlannedDdl,
+    Workload,
+    WorkloadWorld,
+)
 
 TABLES = """
 CREATE TABLE t (id INT PRIMARY KEY, v INT);

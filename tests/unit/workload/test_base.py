@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
-from sim.kernel.rng import Streams
-from sim.workload.base import WORKLOADS, Die, quoted
+from ddlsim.kernel.rng import Streams
+from ddlsim.workload.base import (
+    WORKLOADS,
+    Die,
+    quoted,
+)
 from tests.unit.workload.small import world
 
 FIELDS: dict[str, dict[str, Any]] = {

@@ -2,13 +2,17 @@
 
 import re
 
-from sim.model.ops import Get, Scan
-from sim.model.programs import DdlItem
-from sim.protocol.catalog import Catalog
-from sim.protocol.ddl import Built, Refused, build
-from sim.sql import parse
-from sim.units import timestamp
-from sim.workload.ddl_storm import KINDS
+from ddlsim.model.ops import Get, Scan
+from ddlsim.model.programs import DdlItem
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    Refused,
+    build,
+)
+from ddlsim.sql import parse
+from ddlsim.units import timestamp
+from ddlsim.workload.ddl_storm import KINDS
 from tests.unit.workload.small import TABLES, programs, world
 
 

@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from sim.kernel.rng import Streams
-from sim.model.ddl import CreateTable
-from sim.model.ops import Key
-from sim.sql import parse
-from sim.workload.base import Die
-from sim.workload.keys import KeyChooser, key_of
+from ddlsim.kernel.rng import Streams
+from ddlsim.model.ddl import CreateTable
+from ddlsim.model.ops import Key
+from ddlsim.sql import parse
+from ddlsim.workload.base import Die
+from ddlsim.workload.keys import KeyChooser, key_of
 
 
 def table(columns: str) -> CreateTable:

@@ -5,8 +5,14 @@ from typing import Any
 
 import pytest
 
-from sim.model.ops import Delete, Get, Put, Rollback, Scan
-from sim.model.programs import TransactionItem
+from ddlsim.model.ops import (
+    Delete,
+    Get,
+    Put,
+    Rollback,
+    Scan,
+)
+from ddlsim.model.programs import TransactionItem
 from tests.unit.workload.small import NODES, programs, workload
 
 

@@ -1,7 +1,7 @@
 """Others use what a DDL did, on other nodes, without waiting and without a token."""
 
-from sim.model.ops import Ddl
-from sim.sql import parse
+from ddlsim.model.ops import Ddl
+from ddlsim.sql import parse
 from tests.unit.workload.small import steps, world
 
 

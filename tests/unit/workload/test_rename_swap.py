@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.model.ops import Get, Put
-from sim.model.programs import DdlItem, TransactionItem
+from ddlsim.model.ops import Get, Put
+from ddlsim.model.programs import DdlItem, TransactionItem
 from tests.unit.workload.small import TABLES, programs, workload, world
 
 

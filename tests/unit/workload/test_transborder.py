@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.ops import Commit
+from ddlsim.model.ops import Commit
 from tests.unit.workload.small import steps, workload, world
 
 PLANNED = world(ddl={500: "ALTER TABLE t ADD COLUMN a INT", 900: "DROP TABLE u"})

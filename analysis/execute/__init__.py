@@ -1,0 +1,1 @@
+"""Many jobs: here, in processes, on Spark."""

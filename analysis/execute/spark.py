@@ -1,0 +1,217 @@
+"""Spark sessions as this program wants them: quiet, quick to start, the package at every worker.
+
+Settings were measured on two cores with PySpark 4.3: no UI, few shuffle partitions, no adaptive
+plans (our tables are small), Unix sockets between the JVM and Python, and `local[N,4]` instead of
+`local[N]`, so that a lost Python worker costs one task and not the whole job.
+"""
+
+import atexit
+import importlib
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import Popen
+from typing import TYPE_CHECKING, Any, Final
+
+import ddlsim
+import ddlsim.analysis
+from ddlsim.analysis.execute import java
+from ddlsim.verify.workers import kernel_sees_to_it
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ATTEMPTS: Final = 4
+"""How often Spark tries a task on this machine; on a cluster that is its own default."""
+LOG: Final = """\
+rootLogger.level = off
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = off
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c{1}: %m%n%ex
+"""
+"""What goes wrong comes back as an exception; Spark's own words would only tear the bar."""
+SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.driver.memory": "1g",
+    "spark.sql.session.timeZone": "UTC",
+}
+QUICK: Final = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For tests and short work: a JVM that does not warm up."""
+_LOCAL: Final = re.compile(r"local(?:\[(\*|\d+)\])?")
+
+
+class BadMasterError(ValueError):
+    """A master that Spark does not know or cannot reach; the message ends in a remedy."""
+
+
+def is_local(master: str) -> bool:
+    """Whether the workers are on this machine."""
+    return master.startswith("local")
+
+
+@contextmanager
+def session(
+    master: str, *, name: str = "ddlsim", settings: dict[str, str] | None = None
+) -> Iterator["SparkSession"]:
+    """A session that ends with the block; `NoJavaError` or `BadMasterError` if there is none."""
+    spark = begin(master, name=name, settings=settings)
+    try:
+        yield spark
+    except Exception as error:
+        asked = _interrupt_behind(error)
+        if asked is None:
+            raise
+        raise asked from None
+    finally:
+        end(spark)
+
+
+def begin(
+    master: str, *, name: str = "ddlsim", settings: dict[str, str] | None = None
+) -> "SparkSession":
+    """Begin a session; the caller ends it."""
+    if not re.match(r"local(\[[\d*, ]+\])?$|local-cluster\[|spark://|yarn$|k8s://", master):
+        raise BadMasterError(
+            f"--master {master}: expected none, local[*], spark://HOST:PORT, yarn or k8s://…"
+        )
+    chosen = java.find()
+    os.environ["JAVA_HOME"] = chosen.home
+    _environment(master)
+    from pyspark.sql import SparkSession
+
+    number, log = tempfile.mkstemp(prefix="ddlsim-log4j2-", suffix=".properties")
+    with os.fdopen(number, "w", encoding="utf-8") as file:
+        file.write(LOG)
+    wanted = {**SETTINGS, **(settings or {})}
+    options = f"-Dlog4j2.configurationFile=file:{log}"
+    java_options = "spark.driver.extraJavaOptions"
+    wanted[java_options] = f"{options} {wanted.get(java_options, '')}".strip()
+    builder = SparkSession.builder.master(_with_attempts(master)).appName(name)
+    for key, value in wanted.items():
+        builder = builder.config(key, value)
+    try:
+        with _ending_with_us():
+            spark = builder.getOrCreate()
+    except Exception as error:
+        what = str(error).strip().partition("\n")[0][:300]
+        raise BadMasterError(f"--master {master}: no Spark session: {what}") from None
+    finally:
+        os.unlink(log)
+    spark.sparkContext.setLogLevel("OFF")
+    _cancel_first(spark)
+    if not is_local(master):
+        spark.sparkContext.addPyFile(str(package()))
+    return spark
+
+
+@contextmanager
+def _ending_with_us() -> Iterator[None]:
+    """Have the JVM that PySpark begins end with this process from its first moment. By itself it
+    sees that its stdin has ended, but not before it has started, which takes seconds."""
+    gateway: Any = importlib.import_module("pyspark.java_gateway")
+
+    def begun(command: list[str], **options: Any) -> Any:
+        before = options.get("preexec_fn")
+
+        def first() -> None:
+            kernel_sees_to_it(signal.SIGTERM)  # on which a JVM clears up
+            if before is not None:
+                before()
+
+        return Popen(command, **{**options, "preexec_fn": first})
+
+    gateway.Popen = begun
+    try:
+        yield
+    finally:
+        gateway.Popen = Popen
+
+
+def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
+    """The interrupt after which Spark's own clearing up failed too."""
+    behind = error.__context__
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__context__
+    return behind
+
+
+def _cancel_first(spark: Any) -> None:
+    """Have signals that end the command end Spark's jobs first, as PySpark does for SIGINT."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        handler = None if number is None else signal.getsignal(number)
+        if number is None or not callable(handler) or not _in_main_thread():
+            continue
+
+        def cancelling(got: int, frame: Any, of: Callable[[int, Any], Any] = handler) -> None:
+            spark.sparkContext.cancelAllJobs()
+            of(got, frame)
+
+        signal.signal(number, cancelling)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def end(spark: Any) -> None:
+    """End a session."""
+    spark.stop()
+
+
+def _with_attempts(master: str) -> str:
+    match = _LOCAL.fullmatch(master)
+    return f"local[{match.group(1) or 1},{ATTEMPTS}]" if match else master
+
+
+def _environment(master: str) -> None:
+    """What the JVM and Python's workers inherit."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if is_local(master):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        root = str(Path(ddlsim.__file__).parent.parent)
+        known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        if root not in known:
+            os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, known)])
+
+
+def package(folder: str | Path | None = None) -> Path:
+    """The program as one zip file that workers can import: what `--py-files` takes.
+
+    What stands in it depends on the source alone; files keep no times. Without a folder it is in
+    one of its own, which is removed when this process ends.
+    """
+    if folder is None:
+        folder = tempfile.mkdtemp(prefix="ddlsim-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    target = Path(folder, "ddlsim.zip")
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for module in (ddlsim, ddlsim.analysis):
+            root = Path(str(module.__file__)).parent
+            for file in sorted(root.rglob("*.py")):
+                name = file.relative_to(root.parent).as_posix()
+                archive.writestr(zipfile.ZipInfo(name), file.read_bytes())
+    return target

@@ -1,0 +1,237 @@
+"""How figures look: one style for all, legible on screen, in print and in grey.
+
+Measured series are solid, with marks of their own and in colours that differ in lightness too
+(Okabe and Ito's). An interval is a band around a line or a bar through a point. Black and dashed is
+a closed form, and nothing else is.
+Files repeat byte for byte: no dates, no random ids.
+"""
+
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+
+mpl.use("Agg")
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from ddlsim.escape import escaped
+from ddlsim.files import beside
+
+COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#666666")
+FORM: Final[Any] = {"color": "#000000", "linestyle": (0, (3, 2)), "linewidth": 1.1, "zorder": 3}
+"""How a closed form looks: above what was measured, which it may lie on."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+BAND: Final = 0.18
+STYLE: Final[Any] = {
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 110,
+    "savefig.dpi": 110,
+    "svg.hashsalt": "ddlsim",
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+}
+UNSAID: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+"""What an SVG would say of itself: nothing, and least of all when it was made."""
+WIDTH_IN: Final = 7.0
+USUAL_NAME: Final = 22
+CHARACTER_IN: Final = 0.085
+
+
+def canvas(rows: int = 1, columns: int = 1, *, height_in: float = 3.0, **more: Any) -> Any:
+    """A figure of this width with its axes, as `plt.subplots` gives them, but without a window."""
+    figure = Figure(figsize=(WIDTH_IN, height_in * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def make_room(figure: Any, names: Sequence[str]) -> None:
+    """Make a figure wider by what its names are longer than usual; its panels keep their width."""
+    longest = max(map(len, names), default=0)
+    figure.set_figwidth(WIDTH_IN + CHARACTER_IN * max(longest - USUAL_NAME, 0))
+
+
+def styled() -> Any:
+    """The style, for as long as something is drawn or written."""
+    return mpl.rc_context(STYLE)
+
+
+def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, number: int) -> None:
+    """A series with its interval as a band."""
+    colour = COLOURS[number % len(COLOURS)]
+    axes.plot(
+        x,
+        middle,
+        label=label,
+        color=colour,
+        marker=MARKERS[number % len(MARKERS)],
+        markerfacecolor="white",
+    )
+    axes.fill_between(x, ends[0], ends[1], color=colour, alpha=BAND, linewidth=0)
+
+
+def points(axes: Any, x: Any, middle: Any, low: Any, high: Any, label: str, number: int) -> None:
+    """Measured values with their intervals, and no line between them."""
+    colour = COLOURS[number % len(COLOURS)]
+    axes.errorbar(
+        x,
+        middle,
+        yerr=[np.maximum(middle - low, 0), np.maximum(high - middle, 0)],
+        label=label,
+        color=colour,
+        linestyle="none",
+        marker=MARKERS[number % len(MARKERS)],
+        markerfacecolor="white",
+        elinewidth=0.9,
+        capsize=2,
+    )
+
+
+def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: bool) -> None:
+    """One point with intervals both ways; `x` and `y` are (middle, low, high)."""
+    colour = COLOURS[number % len(COLOURS)]
+    axes.errorbar(
+        x[0],
+        y[0],
+        xerr=_bar(x),
+        yerr=_bar(y),
+        fmt=MARKERS[number % len(MARKERS)],
+        color=colour,
+        markerfacecolor="white" if hollow else colour,
+        markersize=7,
+        elinewidth=0.9,
+        capsize=2,
+        label=label,
+    )
+
+
+def _bar(value: Any) -> list[list[float]] | None:
+    """How far an interval reaches to both sides; None where it is a point."""
+    below, above = max(value[0] - value[1], 0), max(value[2] - value[0], 0)
+    return [[below], [above]] if below or above else None
+
+
+def form(axes: Any, x: Any, y: Any, label: str | None) -> None:
+    """A closed form beside what was measured."""
+    axes.plot(x, y, label=label, **FORM)
+
+
+def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None) -> None:
+    """Two closed forms between which the truth lies, hatched."""
+    for edge in (low, high):
+        axes.plot(x, edge, **{**FORM, "linewidth": 0.8})
+    axes.fill_between(
+        x,
+        low,
+        high,
+        label=label,
+        facecolor="none",
+        edgecolor="#000000",
+        hatch="////",
+        linewidth=0,
+        alpha=0.35,
+    )
+
+
+def logarithmic(axis: Any, *, subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
+    """A logarithmic axis with plain numbers, so few that none hides another.
+
+    `subs` are the multiples of a power of ten that have a number. Where nothing is above zero the
+    axis stays as it is, or nothing would be seen.
+    """
+    if not np.isfinite(axis.get_minpos()):
+        return
+    (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def key_above(axes: Any) -> None:
+    """A legend of one column above its panel, where nothing is hidden."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+
+
+def heading(figure: Any, text: str) -> None:
+    """The question that a figure of several panels answers, above all of them."""
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11)
+
+
+def legend_above(figure: Any, axes: Any, columns: int, question: str) -> None:
+    """A legend above everything, under the question that the figure answers; closed forms last."""
+    entries = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=_is_by_formula)
+    figure.legend(
+        [handle for handle, _ in entries],
+        [label for _, label in entries],
+        loc="outside upper left",
+        ncols=columns,
+        title=question,
+        title_fontsize=11,
+        alignment="left",
+        borderpad=0,
+        columnspacing=1.4,
+    )
+
+
+def _is_by_formula(entry: tuple[Any, str]) -> bool:
+    return "formula" in entry[1]
+
+
+def key_of(axes: Any, marks: Sequence[tuple[str, bool]]) -> None:
+    """What hollow and filled marks mean, above a panel."""
+    colour = COLOURS[0]
+    handles = [
+        Line2D([], [], linestyle="none", marker="o", color=colour, label=label,
+               markerfacecolor="white" if hollow else colour)
+        for label, hollow in marks
+    ]  # fmt: skip
+    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
+
+
+def note(figure: Any, text: str) -> None:
+    """A small line below everything: what was run, and how sure the picture is."""
+    figure.supxlabel(text, fontsize=7, color="#555555", x=0.01, ha="left")
+
+
+def save(figure: Any, file: Path) -> None:
+    """Write an SVG or PNG (by the suffix) that is the same for the same data."""
+    metadata = UNSAID if file.suffix == ".svg" else {"Software": None}
+    _escape(figure)
+    with mpl.rc_context(STYLE), beside(file) as partial:
+        figure.savefig(partial, format=file.suffix[1:], metadata=metadata)
+
+
+def _escape(figure: Any) -> None:
+    """Names come out of files: what is not printable is written out."""
+    for text in figure.findobj(Text):
+        text.set_text(escaped(text.get_text()))
+
+
+def svg_text(figure: Any) -> str:
+    """The same SVG as an element of a page."""
+    written = StringIO()
+    _escape(figure)
+    with mpl.rc_context(STYLE):
+        figure.savefig(written, format="svg", metadata=UNSAID)
+    text = written.getvalue()
+    return text[text.index("<svg") :]

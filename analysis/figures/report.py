@@ -1,0 +1,276 @@
+"""One self-contained HTML page about a sweep or a tuning: what was run and what came out.
+
+Everything is in the file: style, figures as SVG, tables. Nothing is fetched from anywhere.
+"""
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup
+
+from ddlsim import pages
+from ddlsim.analysis.figures import figure
+from ddlsim.analysis.figures.drawing import styled, svg_text
+from ddlsim.analysis.formula.by_formula import worlds
+from ddlsim.analysis.stats import intervals
+from ddlsim.analysis.sweep.cells import (
+    CLAIMED,
+    ROWS,
+    Cell,
+    Cells,
+    CellsError,
+    Estimate,
+    read,
+    said,
+)
+from ddlsim.analysis.tune import tuned
+from ddlsim.analysis.tune.words import number as brief
+from ddlsim.analysis.tune.words import told
+from ddlsim.files import write_text
+from ddlsim.scenario.overrides import repeat_options
+
+TEMPLATE: Final = "report.html.j2"
+FINDINGS_MOST: Final = 40
+
+
+Key = tuple[str, str, str, str]
+Member = tuple[Cell, Mapping[str, Any], Mapping[str, Any]]
+"""A finding with its cell and row."""
+
+
+class Line(NamedTuple):
+    """One cell of the sweep as a line of the table."""
+
+    labels: tuple[str, ...]
+    runs: int
+    committed: str
+    aborts: str
+    wait: str
+    dml: str
+    ddl: str
+    verdict: str
+    bad: bool
+
+
+class Drawn(NamedTuple):
+    """A figure on the page."""
+
+    name: str
+    summary: str
+    svg: Markup
+    command: str
+
+
+class Found(NamedTuple):
+    """What judges found, once per kind."""
+
+    status: str
+    invariant: str
+    checker: str
+    kind: str
+    runs: int
+    example: str
+    command: str
+
+
+def write(directory: Path, target: Path) -> None:
+    """The page about a directory of `sweep` or `tune`; `CellsError` where it is neither."""
+    advice = tuned.read(directory) if tuned.there(directory) else None
+    cells = None if advice and not (directory / ROWS).is_file() else read(directory)
+    write_text(target, page_of(cells, directory, advice))
+
+
+def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None = None) -> str:
+    """The page as text: of a sweep, of what tune found, or of both."""
+    environment = pages.environment("analysis")
+    environment.globals |= {"number": _plain, "percent": _percent, "told": told, "brief": brief}
+    about = {} if cells is None else _about(cells, directory)
+    title = "What ddlsim tune recommends" if advice else about["title"]
+    return environment.get_template(TEMPLATE).render(
+        {**about, "title": title, "tuned": advice, "tuned_figure": _tuned_figure(advice)}
+    )
+
+
+def _about(cells: Cells, directory: Path) -> dict[str, Any]:
+    """What the page says of a sweep."""
+    origin = cells.provenance
+    names = [
+        *_parameters(cells),
+        *(name for name in ("scenario", "design") if _varies(cells, name)),
+    ]
+    return {
+        "title": origin.get("title", directory.name),
+        "origin": origin,
+        "packages": origin.get("packages", {}),
+        "command": _sweep_command(origin),
+        "runs": sum(cell.runs for cell in cells.cells),
+        "cells": len(cells.cells),
+        "names": [said(name) for name in names],
+        "lines": [_line(cell, names) for cell in cells.cells],
+        "figures": list(_figures(cells, directory)),
+        "found": _found(cells),
+    }
+
+
+def _tuned_figure(advice: dict[str, Any] | None) -> Markup | None:
+    if advice is None:
+        return None
+    with styled():
+        drawn = figure.plots()["tune"].draw(advice)
+    return Markup(_own_ids(svg_text(drawn), "tune"))
+
+
+def _percent(share: float) -> str:
+    return f"{_plain(100 * share)} %"
+
+
+def _varies(cells: Cells, name: str) -> bool:
+    return len(cells.values(name)) > 1
+
+
+def _parameters(cells: Cells) -> list[str]:
+    return [name for name in cells.cells[0].parameters if _varies(cells, name)]
+
+
+def _sweep_command(origin: Mapping[str, Any]) -> str:
+    """The command of a sweep; nothing of runs that no sweep file asked for."""
+    command = origin.get("command")
+    return f"{command} --out DIR" if command and "sweep" in origin else ""
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def _line(cell: Cell, names: list[str]) -> Line:
+    committed = sum(row["committed"] for row in cell.rows)
+    broken = cell.violating(within=CLAIMED)
+    hits = round(broken.value * len(cell.rows)) if cell.rows else 0
+    crashed = cell.runs - len(cell.rows)
+    if hits or crashed:
+        verdict = ", ".join(
+            [f"violated in {hits}"] * bool(hits) + [f"not finished: {crashed}"] * bool(crashed)
+        )
+    else:
+        most = float(intervals.none_seen(cell.runs))
+        verdict = f"none; rate below {100 * most:.2g} %"
+    return Line(
+        labels=tuple(_shown(cell.value(name)) for name in names),
+        runs=cell.runs,
+        committed=f"{committed:,}",
+        aborts=_interval(cell.schema_aborts, scale=100),
+        wait=_wait(cell),
+        dml=_interval(cell.quantile_ms("dml_latency_us", 0.99)),
+        ddl=_interval(cell.mean_ms("ddl_latency_us")),
+        verdict=verdict,
+        bad=bool(hits or crashed),
+    )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _interval(estimate: Estimate, scale: float = 1.0) -> str:
+    """A value with its interval, three significant digits each."""
+    value, low, high = (scale * one for one in estimate)
+    if math.isnan(value):
+        return "-"
+    return f"{_plain(value)} ({_plain(low)} to {_plain(high)})"
+
+
+def _wait(cell: Cell) -> str:
+    """The 99th percentile of waits; where it is nothing, how many wait at all, or of none so."""
+    estimate = cell.quantile_ms("operation_wait_us", 0.99)
+    if any(estimate):
+        return _interval(estimate)
+    waiting = cell.share_above("operation_wait_us")
+    if not waiting.value:
+        return f"0 (none in {len(cell.rows)} runs)"
+    return f"0 (< {100 * waiting.high:.2g} % wait)"
+
+
+def _plain(value: float) -> str:
+    """Three significant digits, and no exponent."""
+    if not math.isfinite(value):
+        return "∞"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
+    return f"{value:,.{digits}f}"
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def _figures(cells: Cells, directory: Path) -> Iterator[Drawn]:
+    """Every figure that this sweep has the parameters for."""
+    for name, plot in figure.plots().items():
+        if plot.of != "sweep":
+            continue
+        try:
+            with styled():
+                drawn = plot.draw(cells.need(*plot.needs, figure=name))
+        except CellsError:
+            continue
+        command = shlex.join(["ddlsim", "plot", name, str(directory)])
+        yield Drawn(name, plot.summary, Markup(_own_ids(svg_text(drawn), name)), command)
+
+
+def _own_ids(svg: str, name: str) -> str:
+    """Ids are unique on the page: every figure's carry its name."""
+    return (
+        svg.replace('id="', f'id="{name}-')
+        .replace('href="#', f'href="#{name}-')
+        .replace("url(#", f"url(#{name}-")
+    )
+
+
+# --- findings -------------------------------------------------------------------------------------
+
+
+def _found(cells: Cells) -> list[Found]:
+    """What was found, by kind, the most frequent first; each with a run that shows it."""
+    commands = _Commands(cells)
+    groups: dict[Key, list[Member]] = {}
+    for cell in cells.cells:
+        for row in cell.rows:
+            for one in row["violations"]:
+                key = (one["status"], one["invariant"], one["checker"], one["kind"])
+                groups.setdefault(key, []).append((cell, row, one))
+    lines = [_one_found(key, members, commands) for key, members in groups.items()]
+    return sorted(lines, key=lambda line: (line.status != "violation", -line.runs))[:FINDINGS_MOST]
+
+
+def _one_found(key: Key, members: list[Member], commands: "_Commands") -> Found:
+    cell, row, one = members[0]
+    runs = len({(cell.number, row["seed"]) for cell, row, _ in members})
+    return Found(*key, runs, one["summary"], commands.of(cell, row["seed"]))
+
+
+class _Commands:
+    """The commands that repeat single runs of a sweep."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._known = worlds(cells)
+        self._paths = cells.paths
+        self._sweep: str = cells.provenance.get("sweep", "")
+        self._folder = Path(self._sweep).parent
+        self._set: dict[str, Any] = cells.provenance.get("set", {})
+        self._judging: list[str] = cells.provenance.get("judging", [])
+
+    def of(self, cell: Cell, seed: int) -> str:
+        """The command of one run; empty for runs whose scenario no file holds, as those of tune."""
+        if not self._sweep:
+            return ""
+        world = self._known.get(cell.number)
+        words = self._words(cell) if world is None else world.scenario.arguments()
+        return shlex.join(["ddlsim", "run", *words, "--seed", str(seed), *self._judging])
+
+    def _words(self, cell: Cell) -> list[str]:
+        """A scenario that cannot be read here, with everything that the sweep sets over it."""
+        swept = {path: cell.swept[name] for name in cell.swept for path in self._paths[name]}
+        beside = self._folder / cell.scenario
+        words = [str(beside) if beside.is_file() else cell.scenario, "--strategy", cell.strategy]
+        words += ["--mutant", cell.mutant] if cell.mutant else []
+        return words + repeat_options({**self._set, **swept})

@@ -1,0 +1,1 @@
+"""Closed forms, and their comparison with runs."""

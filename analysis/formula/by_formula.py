@@ -1,0 +1,194 @@
+"""What the closed forms say of a cell: its numbers are read off the scenario that it ran.
+
+A scenario is found again through the texts of the sweep and its scenarios in the provenance. Where
+they cannot be read, or have what the formula has not (links of their own, loss, nodes with other
+settings), there is no closed form, and a figure shows the runs alone.
+"""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.formula import (
+    FAR,
+    PARTS,
+    cluster_wait,
+    ddl_delay_ms,
+    slack_ms,
+)
+from ddlsim.analysis.formula.wait_model import (
+    Commands,
+    Grid,
+    Wait,
+)
+from ddlsim.analysis.sweep import grid
+from ddlsim.analysis.sweep.cells import Cell, Cells
+from ddlsim.analysis.sweep.sweep_file import read_sweep
+from ddlsim.cluster.designs import design
+from ddlsim.kernel.rng import quantiles
+from ddlsim.model.settings import with_derived
+from ddlsim.plan.plan import plan
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.samples import latency
+from ddlsim.scenario.scenario import Scenario, read
+from ddlsim.units import US_PER_MS, physical_ms
+
+Array = NDArray[np.float64]
+COARSE: Final = Grid(step=1.0, longest=4_095.0)
+DRAWN: Final = 20_000
+
+
+class Forms:
+    """A cell's scenario in the terms of the closed forms; times in ms."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.strategy: Strategy = design(plan(scenario, 0))[0]
+        self.dd, self.cs_max, self.h = (
+            scenario.numbers[f"{name}_ms"]
+            for name in ("delay_duration", "max_clock_skew", "safe_time_interval")
+        )
+
+    @property
+    def simple(self) -> bool:
+        """Whether the formulas have all that the scenario has."""
+        network = self.scenario.table.network
+        return not (network.links or network.loss or self.scenario.node_protocols)
+
+    @property
+    def ddl_delay(self) -> int:
+        """What a statement waits at least after its stamp: DD + CSmax of A7."""
+        return ddl_delay_ms(self.strategy, self.dd, self.cs_max)
+
+    @property
+    def slack(self) -> int | None:
+        """How much a reader may lag behind Top; None if no operation ever waits."""
+        return slack_ms(self.strategy, self.dd, self.cs_max)
+
+    @property
+    def border(self) -> int | None:
+        """The delay and skew together from which a design that never waits errs; else None."""
+        if self.slack is not None:
+            return None
+        return physical_ms(self.strategy.activation_ts(FAR, self.dd)) - physical_ms(FAR)
+
+    @cached_property
+    def delays(self) -> Array:
+        """The delays of a message between nodes, evenly spread over their distribution."""
+        return self._spread(self.scenario.table.network.latency_ms)
+
+    @cached_property
+    def client_delays(self) -> Array:
+        """The same between a client and a node."""
+        return self._spread(self.scenario.table.network.client_latency_ms)
+
+    def _spread(self, number: Any) -> Array:
+        found = latency(number, self.scenario.samples, ())
+        return np.asarray(quantiles(found), dtype=np.float64) / US_PER_MS
+
+    def _clock(self, node: str) -> Array | None:
+        """A few offsets of a node's clock, each as likely; None where they are not known."""
+        own = self.scenario.node_clocks.get(node)
+        if own is not None and own.offset_ms is not None:
+            return np.array([own.offset_ms], dtype=np.float64)
+        clocks = self.scenario.table.clocks
+        bound = clocks.max_skew_ms
+        if isinstance(bound, int | float):
+            return np.asarray(bound * (np.array(PARTS) - 0.5))
+        if bound is None and isinstance(clocks.offset_ms, int | float | None):
+            return np.array([clocks.offset_ms or 0.0], dtype=np.float64)
+        return None
+
+    def wait(self, mu: float) -> Wait | None:
+        """The wait of a first look-up on any node with `mu` writes per ms, or None."""
+        scenario = self.scenario
+        known = {node: self._clock(node) for node in scenario.nodes}
+        clocks = {node: own.tolist() for node, own in known.items() if own is not None}
+        if not self.simple or len(clocks) < len(known):
+            return None
+        commands = Commands(self.h, mu, float(with_derived(scenario.numbers)["heartbeat_ms"]))
+        way = COARSE.cdf(self.delays)
+        return cluster_wait(
+            COARSE,
+            commands,
+            scenario.leader,
+            scenario.voters,
+            scenario.nodes,
+            lambda sender, to: way,
+            clocks.__getitem__,
+        )
+
+    def ddl_latency(self) -> Array | None:
+        """Section 6.2: latencies of statements that any node is asked for, a sample of them.
+
+        The leader is as far as any other node but for itself; its log's round is over when a
+        majority, itself among it, has the entry.
+        """
+        if not self.simple:
+            return None
+        dice = np.random.default_rng(1)
+        nodes = len(self.scenario.nodes)
+        away = dice.random(DRAWN) < (nodes - 1) / nodes
+        to_leader = np.where(away, dice.choice(self.delays, DRAWN), 0.0)
+        back = np.where(away, dice.choice(self.delays, DRAWN), 0.0)
+        client = dice.choice(self.client_delays, (2, DRAWN)).sum(axis=0)
+        others = max(len(self.scenario.voters) - 1, 1)
+        trips = np.sort(dice.choice(self.delays, (2, others, DRAWN)).sum(axis=0), axis=0)
+        answered = trips[(others + 1) // 2 - 1] if len(self.scenario.voters) > 1 else 0.0
+        own = forms.ddl_latency(self.ddl_delay, 0, to_leader=to_leader, replication=answered + back)
+        return np.asarray(client + own)
+
+
+def worlds(cells: Cells) -> dict[int, Forms]:
+    """The world of every cell by its number; empty where the sweep cannot be read again."""
+    origin = cells.provenance
+    name, text = origin.get("sweep"), origin.get("text")
+    if not name or not text:
+        return {}
+    try:
+        scenarios = tuple(
+            read(one["text"], one["name"], overrides=one["overrides"])
+            for one in origin.get("scenarios", ())
+        )
+        sweep = read_sweep(text, name, directory=Path(name).parent, scenarios=scenarios or None)
+        found = {each.number: each for each in grid.cells(sweep)}
+    except ScenarioError:
+        return {}
+    known: dict[int, Forms] = {}
+    for cell in cells.cells:
+        own = found.get(cell.number)
+        if own is None or own.parameters != cell.swept:
+            return {}
+        known[cell.number] = Forms(read(own.text, own.name, overrides=own.overrides))
+    return known
+
+
+def remark(cells: Cells, known: dict[int, Forms]) -> str:
+    """What a figure's note adds where there are no closed forms, for their scenarios are not known.
+
+    Empty where they are.
+    """
+    if known or not cells.cells:
+        return cells.note
+    sweep = cells.provenance.get("sweep", "the sweep")
+    return f"{cells.note}\nwithout closed forms: the scenarios of {sweep} cannot be read from here"
+
+
+def mu(cell: Cell) -> float:
+    """The measured rate of metadata writes, per ms."""
+    writes = sum(row["meta_writes"] for row in cell.rows)
+    simulated_ms = sum(row["simulated_us"] for row in cell.rows) / US_PER_MS
+    return float(writes / simulated_ms) if simulated_ms else 0.0
+
+
+def wait_of(cell: Cell, world: Forms | None) -> tuple[Wait, int] | None:
+    """The wait of a first look-up of a cell, with its measured mu, and what is subtracted."""
+    if world is None or world.slack is None:
+        return None
+    model = world.wait(mu(cell))
+    return None if model is None else (model, world.slack)

@@ -1,0 +1,1 @@
+"""Histories too large for one machine, judged on Spark."""

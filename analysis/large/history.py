@@ -1,0 +1,294 @@
+"""The judge of a column history too large for one machine; its verdict is the in-memory judge's.
+
+Spark builds the graph by key and holds every edge, and real time, against the order of timestamps.
+Where all point forward there is no cycle. Otherwise every cycle lies within a *window*: a stretch
+of that order which edges that go back span without a gap. Only the windows' transactions and edges
+are collected, and searched and explained by `ddlsim.columns` as if they were all. (For snapshot
+isolation the judge in memory knows one more certificate; there only its name may differ.)
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+
+from ddlsim.analysis.large import frames as large_frames
+from ddlsim.columns import judge as in_memory
+from ddlsim.columns import store
+from ddlsim.columns.certificate import settles, spans_of
+from ddlsim.columns.cycles import Search, find_cycles
+from ddlsim.columns.edges import Edges
+from ddlsim.columns.history import (
+    APPEND,
+    COMMITTED,
+    DTYPES,
+    OF_TRANSACTIONS,
+    Array,
+    ColumnHistory,
+    HistoryError,
+    Names,
+    is_write,
+)
+from ddlsim.columns.models import (
+    DEFAULT,
+    Model,
+    model_of,
+)
+from ddlsim.columns.reads import (
+    Finding,
+    lost_updates,
+    pairs_of,
+)
+from ddlsim.columns.verdict import (
+    KEPT_OF_A_KIND,
+    Anomaly,
+    Step,
+    Verdict,
+)
+from ddlsim.columns.versions import Versions
+from ddlsim.columns.words import Words
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BLOCKS: Final = 4
+
+
+class Windows(NamedTuple):
+    """Stretches of places, apart from each other, in ascending order; both ends are inside."""
+
+    low: Array
+    high: Array
+
+
+class Cut(NamedTuple):
+    """What lies within the windows: its history, numbered anew, the old numbers, and its edges."""
+
+    history: ColumnHistory
+    numbers: Array
+    node: Array
+    place: Array
+    blocks: list[Edges]
+
+
+def judge(
+    spark: "SparkSession", path: str | Path, model: str = DEFAULT, *, strict: bool = False
+) -> Verdict:
+    """What `ddlsim.columns.judge.judge` says of a stored history, without ever holding all of it.
+
+    Raises `HistoryError` for a file that is no history, `ValueError` for an unknown model.
+    """
+    wanted = model_of(model)
+    names = store.names(Path(path))
+    txs = large_frames.transactions(spark, path)
+    ops = large_frames.operations(txs)
+    told = large_frames.versions(ops).persist()
+    try:
+        _refuse_twice(told)
+        open_ = _open(ops)
+        counts, anomalies = _findings(told, wanted, names)
+        edges = large_frames.edges(txs, told, strict=strict, process=wanted.level > 0)
+        windows = _windows(txs, edges, wanted)
+        if not len(windows.low):
+            return in_memory._verdict(wanted, anomalies, counts, "order", (), open_)
+        cut = _cut(txs, edges, windows, names)
+    finally:
+        told.unpersist()
+    if wanted.level > 1 and settles(cut.place, cut.blocks, *spans_of(cut.history, cut.node)):
+        return in_memory._verdict(wanted, anomalies, counts, "order", (), open_)
+    search = _searched(cut, model)
+    words = Words(cut.history)
+    lost = _lost_updates(cut, search, wanted)
+    lost, left_out = in_memory.with_fractured(lost, cut.history, cut.node, wanted)
+    open_ = (*left_out, *open_)
+    cycles = in_memory._with_other_names(cut.history, search)
+    inside = [words.finding(one) for one in in_memory._first(lost)]
+    inside += [words.cycle(one) for one in in_memory._first(cycles)]
+    types = [*(one.type for one in lost), *(one.type for one in cycles)]
+    for type_, count in in_memory._counts(types).items():
+        counts[type_] = counts.get(type_, 0) + count
+    anomalies += [_renumbered(one, cut.numbers) for one in inside]
+    return in_memory._verdict(wanted, anomalies, counts, "components", search.notes, open_)
+
+
+def _refuse_twice(told: "DataFrame") -> None:
+    """Two operations that install the same version make no history."""
+    twice = told.where("write and writers > 1").orderBy("key", "version", "tx", "pos").take(2)
+    if twice:
+        one, other = twice
+        raise HistoryError(
+            f"transactions {one.tx} and {other.tx} both install version {one.version} of key "
+            f"{one.key}"
+        )
+
+
+def _open(ops: "DataFrame") -> tuple[str, ...]:
+    """What is not known of committed reads and writes, in the words of the judge in memory."""
+    said = ops.where(f"version < 0 and kind != {APPEND} and status = {COMMITTED}")
+    found = {row.write: row["count"] for row in said.groupBy("write").count().collect()}
+    return tuple(
+        f"of {found[written]} committed {what}s the version is not known: what they would show "
+        "is open"
+        for what, written in (("read", False), ("write", True))
+        if written in found
+    )
+
+
+# --- reads ----------------------------------------------------------------------------------------
+
+
+def _findings(
+    told: "DataFrame", model: Model, names: Names
+) -> tuple[dict[str, int], list[Anomaly]]:
+    """How many reads of each type no order explains, and the first of each in words."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    found = large_frames.findings(told)
+    found = found.where(F.col("type").isin(sorted(model.forbids)))
+    by_type = Window.partitionBy("type")
+    order = F.row_number().over(by_type.orderBy("first", "second"))
+    found = found.withColumn("place", order).withColumn("count", F.count("*").over(by_type))
+    kept = found.where(F.col("place") <= KEPT_OF_A_KIND).orderBy("number", "place").collect()
+    counts = {row.type: row["count"] for row in kept}
+    empty = {name: np.zeros(0, dtype) for name, dtype in DTYPES.items()}
+    columns = {name: np.array([row[name] for row in kept], int) for name in ("key", "version")}
+    words = Words(ColumnHistory(**{**empty, **columns}, names=names))
+    return counts, [
+        words.finding(Finding(row.type, row.tx, row.other, op)) for op, row in enumerate(kept)
+    ]
+
+
+def _lost_updates(cut: Cut, search: Search, model: Model) -> list[Finding]:
+    """Updates that were lost among transactions on cycles."""
+    if not search.components or "lost-update" not in model.forbids:
+        return []
+    history = cut.history
+    inside = np.zeros(history.transactions, np.bool_)
+    inside[np.concatenate(search.components)] = True
+    pairs = np.stack([history.key, history.version], axis=1)
+    slot = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+    slot = np.where(history.version < 0, -1, slot)
+    none = np.zeros(0, np.int64)
+    write = is_write(history.kind)
+    versions = Versions(none, slot, write, none, none, none, none, cut.node)
+    return lost_updates(history, versions, pairs_of(history), inside)
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def _windows(txs: "DataFrame", edges: "DataFrame", model: Model) -> Windows:
+    """The stretches that edges, or real time, go back over."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    ends = (F.col("target.place").alias("low"), F.col("source.place").alias("high"))
+    back = edges.where("source.place > target.place").select(*ends)
+    if model.level > 1:
+        back = back.unionByName(large_frames.back_in_time(txs))
+    found = back.groupBy("low").agg(F.max("high").alias("high")).toArrow()
+    return merged(*(found[name].to_numpy() for name in ("low", "high")))
+
+
+def merged(low: Array, high: Array) -> Windows:
+    """Intervals that share a place, as one."""
+    if not len(low):
+        return Windows(low, high)
+    order = np.argsort(low, kind="stable")
+    low, reach = low[order], np.maximum.accumulate(high[order])
+    begins = np.append(True, low[1:] > reach[:-1])
+    ends = np.append(begins[1:], True)
+    return Windows(low[begins], reach[ends])
+
+
+def _cut(txs: "DataFrame", edges: "DataFrame", windows: Windows, names: Names) -> Cut:
+    """Collect what lies within the windows, an edge if both of its ends lie in the same one."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    def inside(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            window = number(windows, batch["place"].to_numpy())
+            yield batch.filter(pa.array(window >= 0))
+
+    def together(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            source, target = (
+                number(windows, batch[name].to_numpy()) for name in ("source_place", "target_place")
+            )
+            yield batch.filter(pa.array((source >= 0) & (source == target)))
+
+    chosen = [*OF_TRANSACTIONS, "tx", "node", "place"]
+    lists = [F.expr(f"ops.{name}").alias(name) for name in large_frames.LISTS]
+    kept = txs.select(*chosen, *lists)
+    flat = edges.select(
+        *("block", "first", "second", "kind", "why_tx", "why_pos"),
+        *(
+            F.col(f"{e}.{n}").alias(f"{e}_{n}")
+            for e in ("source", "target")
+            for n in ("tx", "place")
+        ),
+    )
+    rows = kept.mapInArrow(inside, kept.schema).toArrow().sort_by("tx")
+    links = flat.mapInArrow(together, flat.schema).toArrow()
+    order = [(name, "ascending") for name in ("block", "first", "second")]
+    return _numbered(rows, links.sort_by(order), names)
+
+
+def number(windows: Windows, place: Array) -> Array:
+    """The number of the window that each place lies in, -1 for none."""
+    at = np.searchsorted(windows.low, place, side="right") - 1
+    return np.where((at >= 0) & (place <= windows.high[at]), at, -1)
+
+
+def _numbered(rows: Any, links: Any, names: Names) -> Cut:
+    """The same with transactions numbered from 0, and operations from 0."""
+    columns = {name: rows[name].to_numpy().astype(DTYPES[name]) for name in OF_TRANSACTIONS}
+    numbers = rows["tx"].to_numpy()
+    lists = {name: rows[name].combine_chunks() for name in large_frames.LISTS}
+    lengths = np.diff(lists["key"].offsets.to_numpy())
+    for name, column in lists.items():
+        columns[name] = column.flatten().to_numpy(zero_copy_only=False).astype(DTYPES[name])
+    columns["tx"] = np.repeat(np.arange(len(numbers), dtype=np.int32), lengths)
+    called = [names.transaction(int(each)) for each in numbers]
+    history = ColumnHistory(**columns, names=Names(called, names.keys))
+    first_op = np.append(0, np.cumsum(lengths))
+
+    def local(name: str) -> Array:
+        found: Array = np.searchsorted(numbers, links[name].to_numpy()).astype(np.int32)
+        return found
+
+    why = first_op[local("why_tx")] + links["why_pos"].to_numpy()
+    why = np.where(links["why_pos"].to_numpy() < 0, -1, why).astype(np.int32)
+    every = Edges(
+        local("source_tx"), local("target_tx"), links["kind"].to_numpy().astype(np.uint16), why
+    )
+    block = links["block"].to_numpy()
+    blocks = [every.take(block == at) for at in range(BLOCKS)]
+    node = rows["node"].to_numpy(zero_copy_only=False).astype(np.bool_)
+    return Cut(history, numbers, node, rows["place"].to_numpy(), blocks)
+
+
+def _searched(cut: Cut, model: str) -> Search:
+    """The cycles within the windows."""
+    begin, end = spans_of(cut.history, cut.node)
+    return find_cycles(
+        cut.history.transactions,
+        cut.blocks,
+        begin,
+        end,
+        rank=cut.place,
+        ddl=cut.history.ddl,
+        model=model,
+    )
+
+
+def _renumbered(found: Anomaly, numbers: Array) -> Anomaly:
+    """An anomaly with the transactions' own numbers."""
+    steps = tuple(
+        Step(int(numbers[one.source]), int(numbers[one.target]), one.edge, one.because)
+        for one in found.steps
+    )
+    return replace(found, txns=tuple(int(numbers[tx]) for tx in found.txns), steps=steps)

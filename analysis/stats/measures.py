@@ -1,0 +1,97 @@
+"""What the tables need of a history beside its figures: waits per operation, metadata writes.
+
+*operation wait*: how long one operation or commit of a client waited for schemas, all its look-ups
+together: what its client feels. The second look-up of an operation seldom waits again.
+*first wait*: that of a transaction's look-up of a table at its coordinator. Nothing was waited for
+just before, so it comes at any time, as the look-ups of which the closed forms speak.
+*using*, *tail*: of each committed explicit transaction and table, from the enlistment to its last
+operation there, and from that to the commit: what section 6.3 multiplies with the rate of DDL.
+*metadata commands* are all entries of the meta storage's log, *metadata writes* those that are no
+idle safe-time commands: catalog updates, prolonged leases, and updates that found another version
+(every node meets those, so what all met is divided by their number). Their rate is the mu of the
+closed forms.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ddlsim.history.events import (
+    Enlisted,
+    ReadExecuted,
+    SchemaResolved,
+    TxBegan,
+    TxCommitted,
+    UpdateLogged,
+    WriteExecuted,
+)
+from ddlsim.history.history import History
+from ddlsim.history.world_events import CommandLogged, LeaseBegan
+from ddlsim.model.records import Record
+from ddlsim.units import (
+    US_PER_MS,
+    Timestamp,
+    physical_ms,
+)
+
+META: Final = "meta"
+"""The meta storage's group."""
+
+
+class Metadata(Record, frozen=True):
+    """How often the meta storage was written to in a run."""
+
+    commands: int
+    writes: int
+    schema_updates: int
+
+
+def operation_waits(history: History) -> Iterator[int]:
+    """The schema wait of every operation and commit in microseconds, zeros included."""
+    waits: dict[tuple[str, str], int] = {}
+    for event in history.of(SchemaResolved):
+        of = (event.tx, event.purpose if event.op is None else event.op)
+        waits[of] = waits.get(of, 0) + event.waited_us
+    return iter(waits.values())
+
+
+def first_waits(history: History) -> Iterator[int]:
+    """The schema wait of every enlistment in microseconds, zeros included."""
+    looked = history.of(SchemaResolved)
+    return (event.waited_us for event in looked if event.purpose == "enlist")
+
+
+def spans(history: History) -> tuple[list[int], list[int]]:
+    """Using and tail of every committed explicit transaction and table, in us of whole ms."""
+    explicit = {event.tx for event in history.of(TxBegan) if not event.implicit}
+    enlisted: dict[tuple[str, int], int] = {}
+    last: dict[tuple[str, int], int] = {}
+    using: list[int] = []
+    tail: list[int] = []
+    for event in history.of(Enlisted, ReadExecuted, WriteExecuted, TxCommitted):
+        if type(event) is Enlisted:
+            enlisted.setdefault((event.tx, event.object_id), event.enlist_ts)
+        elif type(event) is TxCommitted:
+            for object_id, _, _ in event.tables if event.tx in explicit else ():
+                of = (event.tx, object_id)
+                until = max(last.get(of, 0), enlisted[of])
+                using.append(_us(enlisted[of], until))
+                tail.append(_us(until, event.commit_ts))
+        elif isinstance(event, ReadExecuted | WriteExecuted):
+            of = (event.tx, event.object_id)
+            last[of] = max(last.get(of, 0), event.op_ts)
+    return using, tail
+
+
+def _us(one_ts: int, other_ts: int) -> int:
+    """How far the physical parts of two timestamps are apart; 0 where clocks turn them round."""
+    apart = physical_ms(Timestamp(other_ts)) - physical_ms(Timestamp(one_ts))
+    return max(apart, 0) * US_PER_MS
+
+
+def metadata(history: History) -> Metadata:
+    """Entries of the meta storage's log, by what they are."""
+    indices = {event.index for event in history.of(CommandLogged) if event.group == META}
+    updates = {event.index for event in history.of(UpdateLogged) if event.op is not None}
+    leases = {event.at_us for event in history.of(LeaseBegan) if event.at_us}
+    lost = round(history.probes["catalog-cas-lost"] / max(len(history.header.settings) - 1, 1))
+    return Metadata(len(indices), len(updates) + lost + len(leases), len(updates))

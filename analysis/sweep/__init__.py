@@ -1,0 +1,1 @@
+"""Sweeps: grids of settings, chunks of runs, rows in files."""

@@ -1,0 +1,100 @@
+"""Totals over many runs: their figures taken together, and what they found, counted once each."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ddlsim.checkers.base import Violation
+from ddlsim.history.figures import (
+    Figures,
+    pooled,
+    schema_abort_rate,
+)
+from ddlsim.model.records import Record
+from ddlsim.verify.campaign import (
+    RunRow,
+    Structure,
+    structure,
+)
+
+BY_WEIGHT = ("violation", "stuck", "finding", "out_of_assumption", "accepted")
+"""The kinds of status, the one that counts first."""
+
+
+class Found(Record, frozen=True):
+    """What is the same in several runs but for names and times.
+
+    `example` and `argument` are of the first of the `seeds` that show it. `times` counts what the
+    judges kept; of many of a kind they keep only some.
+    """
+
+    example: Violation
+    argument: str
+    seeds: tuple[int, ...]
+    times: int
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """Status, invariant and kind: what several structures may have in common."""
+        return (self.example.status, self.example.invariant, self.example.kind)
+
+
+def total(rows: Iterable[RunRow]) -> Figures | None:
+    """The figures of all runs as if they were one; None where every run crashed."""
+    finished = [row for row in rows if row.figures is not None]
+    figures = [row.figures for row in finished if row.figures is not None]
+    if not figures:
+        return None
+    aborted: Counter[str] = Counter()
+    needless: Counter[str] = Counter()
+    for each in figures:
+        aborted.update(each.aborted)
+        needless.update(each.needless_aborts)
+    attempts = sum(each.attempts for each in figures)
+    ordered = dict(sorted(aborted.items()))
+    return Figures(
+        committed=sum(each.committed for each in figures),
+        aborted=ordered,
+        unknown=sum(each.unknown for each in figures),
+        attempts=attempts,
+        schema_abort_rate=schema_abort_rate(ordered, attempts),
+        simulated_ms=round(sum(each.simulated_ms for each in figures), 3),
+        events=sum(each.events for each in figures),
+        ddl_latency_ms=pooled(row.pools["ddl_latency_ms"] for row in finished),
+        ddl_noop_latency_ms=pooled(row.pools["ddl_noop_latency_ms"] for row in finished),
+        dml_latency_ms=pooled(row.pools["dml_latency_ms"] for row in finished),
+        schema_wait_ms=pooled(row.pools["schema_wait_ms"] for row in finished),
+        after_heal_ms=max(
+            (each.after_heal_ms for each in figures if each.after_heal_ms is not None),
+            default=None,
+        ),
+        blocked_behind=sum(each.blocked_behind for each in figures),
+        needless_aborts=dict(sorted(needless.items())),
+    )
+
+
+def found(rows: Sequence[RunRow]) -> list[Found]:
+    """What the runs found, once for each structure, the gravest and most frequent first."""
+    groups: dict[Structure, list[tuple[RunRow, int]]] = {}
+    for row in rows:
+        for place, violation in enumerate(row.violations):
+            groups.setdefault(structure(violation), []).append((row, place))
+    result = []
+    for members in groups.values():
+        row, place = members[0]
+        seeds = tuple(dict.fromkeys(member.seed for member, _ in members))
+        example, argument = row.violations[place], row.arguments[place]
+        result.append(Found(example, argument, seeds, len(members)))
+    return sorted(result, key=_order)
+
+
+def times_of(members: Sequence[Found], rows: Iterable[RunRow]) -> int:
+    """How often structures of one kind were seen, with what the judges only counted."""
+    example = members[0].example
+    key = f"{example.checker} {example.kind} {example.status}"
+    return sum(one.times for one in members) + sum(row.omitted.get(key, 0) for row in rows)
+
+
+def _order(one: Found) -> tuple[int, int, int, str, str]:
+    kind = BY_WEIGHT.index(one.example.status.partition(":")[0])
+    invariant = int(one.example.invariant.removeprefix("I"))
+    return (kind, -len(one.seeds), invariant, one.example.kind, one.example.summary)

@@ -1,0 +1,346 @@
+"""The cells of a sweep as figures need them: estimates with intervals over seeds.
+
+A cell is one scenario, design and set of parameters; its runs differ by the seed alone, and the
+seed is the unit of chance. Every estimate is pooled over a cell's runs and carries the interval
+that resampling whole seeds gives (analysis/stats/intervals.py).
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ddlsim import sealed
+from ddlsim.analysis.stats import histogram, intervals
+from ddlsim.analysis.stats.axes import read_axis
+from ddlsim.analysis.sweep import provenance
+from ddlsim.analysis.sweep.rows import SCHEMA
+from ddlsim.scenario.problems import Origin
+from ddlsim.units import US_PER_MS
+
+ROWS: Final = "rows.parquet"
+ROUNDING: Final = 1e-9
+UNFINISHED: Final = ("crashed", "timeout")
+CLAIMED: Final = ("violation",)
+"""Statuses of what breaks a claim that the design makes under its assumptions."""
+BROKEN: Final = ("violation", "out_of_assumption", "accepted", "finding")
+"""Statuses of whatever is broken, claimed or not."""
+SAFETY: Final = ("I1", "I2", "I3", "I5", "I7", "I8")
+"""What figures call safety: whatever no client may ever see, sessions and waits left out."""
+SAFETY_SAID: Final = (
+    "safety: atomicity (I1), one version at commit (I2), serializability (I3), one version in a "
+    "transaction (I5),\ndata of its schema (I7), forward-compatible commits (I8)"
+)
+
+
+class CellsError(ValueError):
+    """A directory or table without what a figure needs; the message is one line with a remedy."""
+
+
+class Estimate(NamedTuple):
+    """A value with the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Need(NamedTuple):
+    """An axis that a figure asks a sweep for: its usual name, and the path of keys that it sets.
+
+    A `*` in the path stands for any number or name.
+    """
+
+    name: str
+    path: str
+
+    def is_set_by(self, path: str) -> bool:
+        """Whether a sweep's path is such a one."""
+        return bool(re.fullmatch(re.escape(self.path).replace(r"\*", r"[^.\[\]]+"), path))
+
+
+class Cell:
+    """One cell: what ran, and its finished runs in the order of their seeds.
+
+    `parameters` are the swept values by the names that figures know them by, `swept` the same by
+    the names that the sweep gives them.
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        first = rows[0]
+        self.number: int = first["cell"]
+        self.scenario: str = first["scenario"]
+        self.strategy: str = first["strategy"]
+        self.mutant: str | None = first["mutant"]
+        self.swept: dict[str, Any] = json.loads(first["parameters"])
+        self.parameters = self.swept
+        self.runs = len(rows)
+        self.rows = [row for row in rows if row["outcome"] not in UNFINISHED]
+
+    @property
+    def design(self) -> str:
+        """The strategy, and the mutant in it."""
+        return f"{self.strategy} + {self.mutant}" if self.mutant else self.strategy
+
+    def named(self, names: Mapping[str, str]) -> "Cell":
+        """The same cell with parameters under other names."""
+        other = copy(self)
+        other.parameters = {names.get(name, name): value for name, value in self.swept.items()}
+        return other
+
+    def value(self, name: str) -> Any:
+        """A parameter, or `scenario`, `strategy`, `design`."""
+        if name in ("scenario", "strategy", "design"):
+            return getattr(self, name)
+        return self.parameters[name]
+
+    def counts(self, of: Callable[[Mapping[str, Any]], float]) -> Any:
+        """A number of every run, seed by seed."""
+        return np.array([of(row) for row in self.rows], dtype=np.float64)
+
+    def ratio(
+        self,
+        above: Callable[[Mapping[str, Any]], float],
+        below: Callable[[Mapping[str, Any]], float],
+    ) -> Estimate:
+        """A rate: all of one thing over all of another."""
+        a, b = self.counts(above), self.counts(below)
+        if not len(a) or not b.sum():
+            return Estimate(np.nan, np.nan, np.nan)
+        low, high = intervals.ratio_interval(a, b)
+        return Estimate(float(a.sum() / b.sum()), float(low), float(high))
+
+    def share_of_runs(self, of: Callable[[Mapping[str, Any]], bool]) -> Estimate:
+        """In which share of the runs something happened; Wilson's interval."""
+        hits, runs = float(self.counts(of).sum()), len(self.rows)
+        low, high = intervals.wilson(hits, runs)
+        return Estimate(hits / runs if runs else np.nan, float(low), float(high))
+
+    @cached_property
+    def _histograms(self) -> dict[str, list[histogram.Histogram]]:
+        return {}
+
+    def durations(self, name: str) -> list[histogram.Histogram]:
+        """A histogram of every run."""
+        known = self._histograms.get(name)
+        if known is None:
+            known = [histogram.of_cell(row[name]) for row in self.rows]
+            self._histograms[name] = known
+        return known
+
+    def mean_ms(self, name: str) -> Estimate:
+        """The mean duration, exact, in milliseconds."""
+        each = self.durations(name)
+        totals = np.array([one.total_us for one in each], dtype=np.float64) / US_PER_MS
+        counts = np.array([histogram.size(one) for one in each], dtype=np.float64)
+        if not counts.sum():
+            return Estimate(np.nan, np.nan, np.nan)
+        low, high = intervals.ratio_interval(totals, counts)
+        return Estimate(float(totals.sum() / counts.sum()), float(low), float(high))
+
+    def quantile_ms(self, name: str, share: float) -> Estimate:
+        """A quantile of all durations together, in milliseconds, to the width of a bucket.
+
+        NaN where there are so few durations that the quantile would be the largest of them: a 99th
+        percentile takes 100.
+        """
+        each = self.durations(name)
+        lowers = sorted({lower for one in each for lower in one.counts})
+        if not lowers:
+            return Estimate(np.nan, np.nan, np.nan)
+        place = {lower: at for at, lower in enumerate(lowers)}
+        counts = np.zeros((len(each), len(lowers)))
+        for row, one in zip(counts, each, strict=True):
+            for lower, count in one.counts.items():
+                row[place[lower]] = count
+        values = np.array(lowers, dtype=np.float64) / US_PER_MS
+        if counts.sum() * (1 - share) < 1 - ROUNDING:
+            return Estimate(np.nan, np.nan, np.nan)
+        middle = intervals.pooled_quantile(counts.sum(axis=0), values, share)
+        low, high = intervals.bootstrap_pooled_quantile(counts, values, share)
+        return Estimate(float(middle), float(low), float(high))
+
+    def share_above(self, name: str, limit_us: int = 0) -> Estimate:
+        """The share of durations above a limit."""
+        each = self.durations(name)
+        over = [sum(n for lower, n in one.counts.items() if lower > limit_us) for one in each]
+        return _pooled(over, [histogram.size(one) for one in each])
+
+    @property
+    def schema_aborts(self) -> Estimate:
+        """The share of attempts that a schema change aborted."""
+        return self.ratio(lambda row: row["schema_aborts"], lambda row: row["attempts"])
+
+    def violating(self, *invariants: str, within: Sequence[str] = BROKEN) -> Estimate:
+        """The share of runs in which one of these invariants (any, if none is named) is broken.
+
+        `within` are the statuses of findings that count; recorded findings count with violations.
+        """
+
+        def broken(row: Mapping[str, Any]) -> bool:
+            return any(
+                found["status"].partition(":")[0] in within
+                and not found["strict_only"]
+                and (not invariants or found["invariant"] in invariants)
+                for found in row["violations"]
+            )
+
+        return self.share_of_runs(broken)
+
+
+def _pooled(above: Sequence[int], below: Sequence[int]) -> Estimate:
+    a, b = np.array(above, dtype=np.float64), np.array(below, dtype=np.float64)
+    if not b.sum():
+        return Estimate(np.nan, np.nan, np.nan)
+    low, high = intervals.ratio_interval(a, b)
+    return Estimate(float(a.sum() / b.sum()), float(low), float(high))
+
+
+class Cells:
+    """All cells of a sweep."""
+
+    def __init__(self, cells: Sequence[Cell], origin: Mapping[str, Any]) -> None:
+        self.cells = tuple(cells)
+        self.provenance = dict(origin)
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """The paths of keys that each swept parameter sets, by its name in the sweep's text."""
+        text, name = self.provenance.get("text"), self.provenance.get("sweep", "")
+        if not text:
+            return {}
+        document = tomllib.loads(text)
+        origin, sampled = Origin(name, text, []), "sample" in document
+        given = document.get("parameters", {}).items()
+        axes = [read_axis(key, value, origin, sampled=sampled) for key, value in given]
+        return {axis.name: axis.paths for axis in axes}
+
+    def need(self, *needs: Need, figure: str) -> "Cells":
+        """The cells with these axes under their usual names, by which the figure asks for them.
+
+        An axis is known by that name, or else by a path that it sets. Raises `CellsError`, telling
+        what to sweep, where there is none, or more than one.
+        """
+        names: dict[str, str] = {}
+        for need in needs:
+            if all(need.name in cell.parameters for cell in self.cells):
+                continue
+            found = [name for name, paths in self.paths.items() if any(map(need.is_set_by, paths))]
+            if len(found) != 1:
+                there = f"{len(found)}: {', '.join(found)}" if found else "none"
+                raise CellsError(
+                    f"the figure {figure!r} needs a sweep over {need.name} ({need.path}), and this "
+                    f"one has {there}; add it to [parameters], or name it so"
+                )
+            names[found[0]] = need.name
+        return Cells([cell.named(names) for cell in self.cells], self.provenance)
+
+    def values(self, name: str) -> list[Any]:
+        """The values of a parameter, in order."""
+        found = {json.dumps(cell.value(name)): cell.value(name) for cell in self.cells}
+        return sorted(found.values(), key=lambda value: (isinstance(value, str), value))
+
+    def where(self, **wanted: Any) -> "Cells":
+        """The cells with these values."""
+        chosen = [
+            cell
+            for cell in self.cells
+            if all(cell.value(name) == value for name, value in wanted.items())
+        ]
+        return Cells(chosen, self.provenance)
+
+    def varying(self, *but: str) -> list[str]:
+        """Parameters and choices of the design that differ between cells, but for these."""
+        names = ["design", "scenario", *(self.cells[0].parameters if self.cells else ())]
+        return [name for name in names if name not in but and len(self.values(name)) > 1]
+
+    def series(self, x: str, *but: str) -> list[tuple[str, "Cells"]]:
+        """The cells as lines over `x`: one for each combination of what else varies."""
+        others = self.varying(x, *but)
+        groups: dict[tuple[str, ...], list[Cell]] = {}
+        for cell in self.cells:
+            groups.setdefault(tuple(json.dumps(cell.value(n)) for n in others), []).append(cell)
+        named = []
+        for cells in groups.values():
+            ordered = sorted(cells, key=lambda cell: cell.value(x))
+            named.append((_label(ordered[0], others), Cells(ordered, self.provenance)))
+        return named
+
+    def each(self, of: Callable[[Cell], Estimate]) -> tuple[Any, Any, Any]:
+        """An estimate of every cell as three columns: values, lower ends, upper ends."""
+        columns = np.array([of(cell) for cell in self.cells], dtype=np.float64).reshape(-1, 3)
+        return columns[:, 0], columns[:, 1], columns[:, 2]
+
+    @property
+    def ran(self) -> str:
+        """One line: how many runs, and of what."""
+        runs = sum(cell.runs for cell in self.cells)
+        seeds = {cell.runs for cell in self.cells}
+        each = f"{min(seeds)}" if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
+        scenarios = ", ".join(str(one).removesuffix(".toml") for one in self.values("scenario"))
+        version = self.provenance.get("version", "")
+        return f"{runs:,} runs of {scenarios}, {each} seeds a cell; ddlsim {version}".rstrip()
+
+    @property
+    def note(self) -> str:
+        """The same with what the bands are."""
+        return f"{self.ran}; bands and bars: 95 % over seeds"
+
+
+UNITS: Final = {"_ms": " ms", "_us": " us", "_ppm": " ppm"}
+
+
+def said(name: str) -> str:
+    """A parameter's name as a label says it: the unit in brackets."""
+    for suffix, unit in UNITS.items():
+        if name.endswith(suffix):
+            return (
+                f"{SYMBOLS.get(name, name.removesuffix(suffix).replace('_', ' '))} ({unit.strip()})"
+            )
+    return name.replace("_", " ")
+
+
+SYMBOLS: Final = {
+    "delay_duration_ms": "DD",
+    "max_clock_skew_ms": "CSmax",
+    "safe_time_interval_ms": "H",
+}
+
+
+def _label(cell: Cell, names: Iterable[str]) -> str:
+    parts = []
+    for name in names:
+        value = cell.value(name)
+        if name in ("scenario", "design"):
+            parts.append(str(value))
+            continue
+        unit = next((u for suffix, u in UNITS.items() if name.endswith(suffix)), "")
+        symbol = SYMBOLS.get(name, name.replace("_ms", "").replace("_", " "))
+        parts.append(f"{symbol} {value:g}{unit}" if not isinstance(value, str) else value)
+    return ", ".join(parts)
+
+
+def read(directory: Path) -> Cells:
+    """The cells of a finished sweep; `CellsError` where there is none."""
+    file = directory / ROWS
+    if not file.is_file():
+        raise CellsError(
+            f"{directory}: no {ROWS} there; name the directory of a finished `ddlsim sweep`"
+        )
+    try:
+        table = sealed.read(file)
+    except sealed.DamagedError as error:
+        raise CellsError(f"{file}: it is damaged ({error}); run the sweep again") from None
+    if not table.schema.equals(SCHEMA):
+        raise CellsError(f"{file}: its columns are not those of rows; run the sweep again")
+    groups: dict[int, list[Mapping[str, Any]]] = {}
+    for row in table.to_pylist():
+        groups.setdefault(row["cell"], []).append(row)
+    found = provenance.read(table.schema.metadata)
+    return Cells([Cell(rows) for _, rows in sorted(groups.items())], found)

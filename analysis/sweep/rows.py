@@ -1,0 +1,308 @@
+"""One row per run: its columns, and how a run becomes one, whatever happens to it.
+
+A row is a function of its cell and seed, bit for bit, in any process: no wall time, no place, maps
+in the order of their keys. A run that cannot be finished is a row too: its outcome is `crashed` or
+`timeout`, `error` says why, and it has neither fingerprint nor figures.
+
+Columns:
+
+* *what ran*: `cell` (its number in the sweep), `scenario`, `strategy`, `mutant`, `seed`,
+  `parameters` (the swept values as JSON, by the axes' names);
+* *how it ended*: `outcome` (ok, violated, stuck, crashed, vacuous, unknown, unmet, timeout),
+  `error`, `fingerprint`, `history` (the file that was kept, relative to the sweep's directory),
+  `violations`, `unjudged`, `reached`;
+* *figures* (sim/history/figures.py; null without any): `committed`, `aborted` by reason,
+  `schema_aborts`, `unknown`, `attempts`, `simulated_us`, `events`, `meta_commands`, `meta_writes`,
+  `schema_updates` (analysis/stats/measures.py), `after_heal_ms`, `blocked_behind`,
+  `needless_aborts`;
+* *histograms* in microseconds (analysis/stats/histogram.py): `dml_latency_us`, `ddl_latency_us`
+  (statements that installed a version), `ddl_noop_latency_us` (those that changed nothing),
+  `schema_wait_us` (per look-up), `operation_wait_us` (per operation or commit), `first_wait_us`
+  (per enlistment), `using_us` and `tail_us` (per committed transaction and table).
+"""
+
+import contextlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+
+from ddlsim.analysis.stats import histogram, measures
+from ddlsim.checkers.base import in_order
+from ddlsim.checkers.findings import Finding
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cluster.run import Run, run
+from ddlsim.files import WriteError
+from ddlsim.history import codec, parquet
+from ddlsim.history.history import History
+from ddlsim.kernel.rng import mix, threshold
+from ddlsim.model.reasons import Reason
+from ddlsim.model.records import Record
+from ddlsim.plan.plan import plan
+from ddlsim.registry import load_file
+from ddlsim.scenario import findings
+from ddlsim.scenario.scenario import Scenario, read
+from ddlsim.units import US_PER_MS
+from ddlsim.verify.campaign import RunRow, row_of
+
+TIMEOUT: Final = "timeout"
+"""The outcome of a run that took longer than its budget."""
+FAILED: Final = ("violated", "stuck", "crashed", "unknown", "unmet", TIMEOUT)
+"""Outcomes that are worth looking at one by one."""
+ERROR_MOST: Final = 2_000
+"""Characters of an error that are kept."""
+
+VIOLATION: Final = pa.struct(
+    [
+        pa.field(name, pa.string(), nullable=False)
+        for name in ("invariant", "checker", "kind", "class", "status", "summary")
+    ]
+    + [pa.field("strict_only", pa.bool_(), nullable=False)]
+)
+COUNTS: Final = pa.map_(pa.string(), pa.int64())
+
+IDENTITY: Final = (
+    pa.field("cell", pa.int32(), nullable=False),
+    pa.field("scenario", pa.string(), nullable=False),
+    pa.field("strategy", pa.string(), nullable=False),
+    pa.field("mutant", pa.string()),
+    pa.field("seed", pa.int64(), nullable=False),
+    pa.field("parameters", pa.string(), nullable=False),
+)
+ENDING: Final = (
+    pa.field("outcome", pa.string(), nullable=False),
+    pa.field("error", pa.string()),
+    pa.field("fingerprint", pa.string()),
+    pa.field("history", pa.string()),
+    pa.field("violations", pa.list_(VIOLATION), nullable=False),
+    pa.field("unjudged", pa.list_(pa.string()), nullable=False),
+    pa.field("reached", COUNTS, nullable=False),
+)
+NUMBERS: Final = (
+    "committed",
+    "schema_aborts",
+    "unknown",
+    "attempts",
+    "simulated_us",
+    "events",
+    "meta_commands",
+    "meta_writes",
+    "schema_updates",
+    "blocked_behind",
+)
+HISTOGRAMS: Final = (
+    "dml_latency_us",
+    "ddl_latency_us",
+    "ddl_noop_latency_us",
+    "schema_wait_us",
+    "operation_wait_us",
+    "first_wait_us",
+    "using_us",
+    "tail_us",
+)
+FIGURES: Final = (
+    *(pa.field(name, pa.int64()) for name in NUMBERS),
+    pa.field("after_heal_ms", pa.float64()),
+    pa.field("aborted", COUNTS),
+    pa.field("needless_aborts", COUNTS),
+    *(pa.field(name, histogram.TYPE) for name in HISTOGRAMS),
+)
+SCHEMA: Final = pa.schema([*IDENTITY, *ENDING, *FIGURES])
+"""The columns of every table of runs."""
+
+
+class Cell(Record, frozen=True):
+    """One point of a sweep: a scenario with everything set over it, whatever the seed.
+
+    `overrides` are those of `ddlsim.scenario.overrides`, the swept values and the design's name
+    among them; `parameters` are the swept values alone, by the names of their axes.
+    """
+
+    number: int
+    name: str
+    text: str
+    overrides: dict[str, Any]
+    strategy: str
+    mutant: str | None
+    parameters: dict[str, Any]
+
+
+class Job(Record, frozen=True):
+    """One run of a sweep, and what is to be kept of it.
+
+    `keep` is the sweep's directory where histories are to be kept, below `histories/`: of failed
+    runs, and of this `share` of the others, chosen by cell and seed. `known` are the findings that
+    may explain an anomaly; None reads those that travel with the program.
+    """
+
+    cell: Cell
+    seed: int
+    loads: tuple[str, ...] = ()
+    strict: bool = False
+    all_claims: bool = False
+    keep: str | None = None
+    share: float = 0.0
+    known: tuple[Finding, ...] | None = None
+
+
+Row = dict[str, Any]
+"""A value for every column of `SCHEMA`."""
+
+
+def run_job(job: Job) -> Row:
+    """Plan, run and judge one run; whatever goes wrong is told in its row.
+
+    Only a history that cannot be written raises, `WriteError`.
+    """
+    try:
+        return _run(job)
+    except WriteError:  # a full disk is no verdict on the run
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return failed_row(job, "crashed", what)
+
+
+def _run(job: Job) -> Row:
+    for file in job.loads:
+        load_file(file)
+    history = run(plan(_scenario(job.cell), job.seed))
+    judged = row_of(history, strict=job.strict, all_claims=job.all_claims, known=findings.known())
+    return row(job, history, judged, _kept(job, history, judged))
+
+
+def prepare(job: Job) -> None:
+    """Do in this process what its children would all do again: modules, tables of quantiles.
+
+    Nothing is run, and nothing that goes wrong matters here: the run will tell.
+    """
+    with contextlib.suppress(Exception):
+        for file in job.loads:
+            load_file(file)
+        Run(plan(_scenario(job.cell), job.seed))
+        in_order()
+
+
+_read: dict[str, tuple[Cell, Scenario]] = {}
+
+
+def _scenario(cell: Cell) -> Scenario:
+    """A cell's scenario; the last one is remembered, since jobs come cell by cell."""
+    last = _read.get("last")
+    if last is None or last[0] != cell:
+        last = _read["last"] = (cell, read(cell.text, cell.name, overrides=cell.overrides))
+    return last[1]
+
+
+def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
+    """The row of a run that was finished."""
+    assert judged.figures is not None, judged
+    figures, meta = judged.figures, measures.metadata(history)
+    schema = [reason.name for reason in Reason if reason.is_schema]
+    waits = histogram.of(measures.operation_waits(history))
+    using, tail = measures.spans(history)
+    return {
+        **_identity(job),
+        "outcome": judged.outcome.word,
+        "error": None,
+        "fingerprint": judged.fingerprint,
+        "history": kept,
+        "violations": [_violation(each) for each in judged.violations],
+        "unjudged": list(judged.unjudged),
+        "reached": sorted(judged.reached.items()),
+        "committed": figures.committed,
+        "schema_aborts": sum(figures.aborted.get(name, 0) for name in schema),
+        "unknown": figures.unknown,
+        "attempts": figures.attempts,
+        "simulated_us": round(figures.simulated_ms * US_PER_MS),
+        "events": figures.events,
+        "meta_commands": meta.commands,
+        "meta_writes": meta.writes,
+        "schema_updates": meta.schema_updates,
+        "blocked_behind": figures.blocked_behind,
+        "after_heal_ms": figures.after_heal_ms,
+        "aborted": sorted(figures.aborted.items()),
+        "needless_aborts": sorted(figures.needless_aborts.items()),
+        "dml_latency_us": histogram.cell(judged.pools["dml_latency_ms"]),
+        "ddl_latency_us": histogram.cell(judged.pools["ddl_latency_ms"]),
+        "ddl_noop_latency_us": histogram.cell(judged.pools["ddl_noop_latency_ms"]),
+        "schema_wait_us": histogram.cell(judged.pools["schema_wait_ms"]),
+        "operation_wait_us": histogram.cell(waits),
+        "using_us": histogram.cell(histogram.of(using)),
+        "tail_us": histogram.cell(histogram.of(tail)),
+        "first_wait_us": histogram.cell(histogram.of(measures.first_waits(history))),
+    }
+
+
+def failed_row(job: Job, outcome: str, error: str) -> Row:
+    """The row of a run that was not finished."""
+    empty: Row = dict.fromkeys(SCHEMA.names)
+    return {
+        **empty,
+        **_identity(job),
+        "outcome": outcome,
+        "error": error[:ERROR_MOST],
+        "violations": [],
+        "unjudged": [],
+        "reached": [],
+    }
+
+
+def _identity(job: Job) -> Row:
+    cell = job.cell
+    return {
+        "cell": cell.number,
+        "scenario": cell.name,
+        "strategy": cell.strategy,
+        "mutant": cell.mutant,
+        "seed": job.seed,
+        "parameters": json.dumps(cell.parameters, sort_keys=True, ensure_ascii=False),
+    }
+
+
+def _violation(found: Any) -> dict[str, Any]:
+    return {
+        "invariant": found.invariant,
+        "checker": found.checker,
+        "kind": found.kind,
+        "class": found.severity,
+        "status": found.status,
+        "summary": found.summary,
+        "strict_only": found.strict_only,
+    }
+
+
+# --- histories that are kept ----------------------------------------------------------------------
+
+
+def history_file(cell: int, seed: int) -> str:
+    """Where the history of a run is kept, below the sweep's directory."""
+    return f"histories/cell-{cell:05d}-seed-{seed}{parquet.SUFFIX}"
+
+
+def is_sampled(cell: int, seed: int, share: float) -> bool:
+    """Whether a run belongs to the sample whose histories are kept, whatever became of it."""
+    return mix(mix(seed, 1), cell) < threshold(share)
+
+
+def _kept(job: Job, history: History, judged: RunRow) -> str | None:
+    if job.keep is None:
+        return None
+    calm = judged.outcome in (Outcome.OK, Outcome.VACUOUS)
+    if calm and not is_sampled(job.cell.number, job.seed, job.share):
+        return None
+    name = history_file(job.cell.number, job.seed)
+    codec.save(history, Path(job.keep, name))
+    return name
+
+
+# --- rows and tables ------------------------------------------------------------------------------
+
+
+def table(rows: Iterable[Row], metadata: Mapping[bytes, bytes] | None = None) -> pa.Table:
+    """Rows as a table, sorted by cell and seed; `metadata` says where it comes from."""
+    ordered = sorted(rows, key=lambda each: (each["cell"], each["seed"]))
+    schema = SCHEMA.with_metadata(dict(metadata)) if metadata is not None else SCHEMA
+    return pa.Table.from_pylist(ordered, schema=schema)

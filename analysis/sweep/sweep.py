@@ -1,0 +1,286 @@
+"""A sweep from its file to its rows: what is left to do, what runs it, and when it is enough.
+
+What runs it: with a master, Spark; otherwise a pool of processes where that is quicker, that is,
+below twenty seconds of work, and Spark on this machine beyond. How long the work will be is
+measured on a few runs that are thrown away.
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec import structs
+
+from ddlsim.analysis.execute import pool
+from ddlsim.analysis.execute.isolation import Limits, rows_of
+from ddlsim.analysis.sweep import (
+    grid,
+    provenance,
+    store,
+)
+from ddlsim.analysis.sweep.chunks import (
+    Round,
+    Tally,
+    Work,
+    sound,
+)
+from ddlsim.analysis.sweep.sweep_file import Sweep
+from ddlsim.model.records import Record
+from ddlsim.scenario import findings
+from ddlsim.verify.workers import cores
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NONE: Final = "none"
+"""The master that is none: processes of this machine, no JVM."""
+HERE: Final = "local[*]"
+SPARK_FROM_S: Final = 20.0
+"""Work on all cores together below which a session would take longer than it saves."""
+PILOT_S: Final = 1.0
+CHUNK_S: Final = 2.0
+CHUNK_MOST: Final = 64
+TEXTS_MOST: Final = 1 << 20
+"""Characters of scenarios that a table keeps."""
+
+
+class Options(Record, frozen=True):
+    """How a sweep is carried out; nothing of it changes a row but `loads`.
+
+    `command` is the command line that asks for these rows again, as their provenance has it.
+    `aggregates` asks for the tables of figures too; where Spark runs anyway they are always made.
+    """
+
+    directory: str
+    command: str
+    master: str | None = None
+    jobs: int | None = None
+    resume: bool = False
+    loads: tuple[str, ...] = ()
+    outside: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
+    aggregates: bool = False
+
+
+class Done(NamedTuple):
+    """What a sweep came to."""
+
+    cells: int
+    runs: int
+    rounds: int
+    by: str
+    tables: tuple[str, ...] = ()
+
+
+class Watcher:
+    """Told of what happens; a progress bar is one."""
+
+    def plan(self, runs: int, done: Tally) -> None:
+        """So many runs in all; some may be done already."""
+
+    def ran(self, tally: Tally) -> None:
+        """Some more are done."""
+
+    def note(self, text: str) -> None:
+        """Something to know."""
+
+
+Next = Callable[[Callable[[], "SparkSession"], Sequence[Round]], Round | None]
+"""The round after those that are done, if more seeds are needed; a session is begun on call."""
+
+
+def carry_out(
+    sweep: Sweep, options: Options, watcher: Watcher, further: Next | None = None
+) -> Done:
+    """Run what is missing of a sweep, then write its table of rows."""
+    cells = tuple(grid.cells(sweep))
+    table = sweep.table
+    asked = {
+        "cells": cells,
+        "seeds": [sweep.seeds.start, len(sweep.seeds)],
+        "histories": table.histories,
+        "budget": table.budget,
+        "judging": [table.strict, table.all_claims],
+        "loads": options.loads,
+    }
+    origin = {**provenance.of_program(), "sweep": sweep.name, "text": sweep.text, "set": table.set}
+    origin |= {"seeds": f"{sweep.seeds.start}..{sweep.seeds.stop - 1}", "title": table.title}
+    origin["command"] = options.command
+    origin["scenarios"] = _texts(sweep)
+    origin["judging"] = [
+        *["--allow-outside"] * options.outside,
+        *(word for load in options.loads for word in ("--load", load)),
+        *["--strict"] * table.strict,
+        *["--all-claims"] * table.all_claims,
+        *Limits(table.budget.time_s, table.budget.memory_mib).words(),
+    ]
+    fresh = store.Manifest(
+        store.WRITER, store.FORMAT, table.title, store.fingerprint(asked), origin
+    )
+    with (
+        store.claimed(options.directory, fresh, resume=options.resume) as manifest,
+        ExitStack() as s,
+    ):
+        work = Work(
+            directory=options.directory,
+            cells=cells,
+            metadata=provenance.metadata({**manifest.provenance, "fingerprint": fresh.fingerprint}),
+            known=findings.known(),
+            loads=options.loads,
+            strict=table.strict,
+            all_claims=table.all_claims,
+            histories=table.histories != "none",
+            share=table.histories if isinstance(table.histories, float) else 0.0,
+            limits=Limits(table.budget.time_s, table.budget.memory_mib),
+        )
+        return _Conductor(work, sweep.seeds, options, watcher, manifest, s).conduct(further)
+
+
+def _texts(sweep: Sweep) -> list[dict[str, Any]]:
+    """The scenarios with all that was read for them, so that figures are the same in any folder.
+
+    Nothing where they are large: then a figure looks for their files.
+    """
+    found = [
+        {"name": one.name, "text": one.text, "overrides": one.overrides} for one in sweep.scenarios
+    ]
+    return found if len(json.dumps(found)) <= TEXTS_MOST else []
+
+
+class _Conductor:
+    """Goes from round to round."""
+
+    def __init__(
+        self,
+        work: Work,
+        seeds: range,
+        options: Options,
+        watcher: Watcher,
+        manifest: store.Manifest,
+        stack: ExitStack,
+    ) -> None:
+        self._work = work
+        self._seeds = seeds
+        self._options = options
+        self._watcher = watcher
+        self._manifest = manifest
+        self._stack = stack
+        self._spark: SparkSession | None = None
+        self._cost_s: float | None = None
+        self._by = "no worker, all was done"
+
+    def conduct(self, further: Next | None) -> Done:
+        """Every round that has begun, then those that follow; at last the table of rows."""
+        directory = self._options.directory
+        store.write_cells(directory, self._work.cells, self._work.metadata)
+        if not self._manifest.rounds:
+            everything = tuple(range(len(self._work.cells)))
+            self._begin(Round(everything, self._seeds.start, len(self._seeds), 0))
+        self._look_over()
+        at = 0
+        while at < len(self._manifest.rounds):
+            self._run(at)
+            at += 1
+            if at == len(self._manifest.rounds) and further is not None:
+                following = further(self._session, self._manifest.rounds)
+                if following is not None:
+                    self._begin(following)
+                    self._watcher.plan(following.runs, Tally(0, 0, 0))
+        rounds = len(self._manifest.rounds)
+        runs = store.collect(directory, self._work.metadata, rounds)
+        tables = self._aggregates()
+        self._save(finished=True)
+        return Done(len(self._work.cells), runs, rounds, self._by, tables)
+
+    def _aggregates(self) -> tuple[str, ...]:
+        """The tables of figures, if they are asked for or a session is there anyway."""
+        if self._spark is None and not self._options.aggregates:
+            return ()
+        from ddlsim.analysis.sweep import aggregates
+
+        return tuple(aggregates.write(self._session(), self._options.directory))
+
+    def _look_over(self) -> None:
+        """Count what is done; a chunk's file that is not what a worker wrote is run again."""
+        rounds = self._manifest.rounds
+        store.check_parts(self._options.directory, rounds)
+        done = Tally(0, 0, 0)
+        for chunk, whole in store.done(self._options.directory, rounds):
+            found = sound(self._work, whole, chunk)
+            if found is None:
+                Path(self._options.directory, chunk.file).unlink()
+                self._watcher.note(f"{chunk.file} is damaged or of another sweep; it is run again")
+            else:
+                done = Tally(*(a + b for a, b in zip(done, found, strict=True)))
+        self._watcher.plan(sum(each.runs for each in rounds), done)
+
+    def _begin(self, whole: Round) -> None:
+        """Write down a round before its first run; its chunks are the same ever after."""
+        if not whole.size:
+            whole = structs.replace(whole, size=self._chunk(whole))
+        self._save(rounds=(*self._manifest.rounds, whole))
+
+    def _save(self, **changes: Any) -> None:
+        self._manifest = structs.replace(self._manifest, **changes)
+        store.save(self._options.directory, self._manifest)
+
+    def _run(self, number: int) -> None:
+        """What is missing of a round."""
+        whole = self._manifest.rounds[number]
+        chunks = store.missing(self._options.directory, number, whole)
+        if not chunks:
+            return
+        work_s = len(chunks) * whole.size * self._cost(whole)
+        if self._is_for_spark(work_s):
+            from ddlsim.analysis.execute import spark_fanout
+
+            spark = self._session()
+            slots = spark.sparkContext.defaultParallelism
+            local = str(spark.sparkContext.master).startswith("local")
+            tasks = spark_fanout.partitions(work_s, slots, local=local)
+            self._by = f"Spark at {spark.sparkContext.master}, {tasks} tasks"
+            spark_fanout.run_on_spark(spark, self._work, whole, chunks, tasks, self._watcher.ran)
+        else:
+            processes = self._options.jobs or cores()
+            self._by = f"{min(processes, len(chunks))} processes"
+            pool.run_on_processes(self._work, whole, chunks, processes, self._watcher.ran)
+
+    def _is_for_spark(self, work_s: float) -> bool:
+        options = self._options
+        if options.master is not None:
+            return options.master != NONE
+        return options.jobs is None and work_s / cores() >= SPARK_FROM_S
+
+    def _session(self) -> "SparkSession":
+        """The session, begun when it is first needed."""
+        if self._spark is None:
+            from ddlsim.analysis.execute import spark
+
+            master = self._options.master
+            master = HERE if master in (None, NONE) else master
+            self._watcher.note(f"starting Spark ({master})")
+            settings = dict(self._options.settings)
+            self._spark = self._stack.enter_context(spark.session(str(master), settings=settings))
+        return self._spark
+
+    def _cost(self, whole: Round) -> float:
+        """Seconds a run, of some runs spread over the cells; they are thrown away."""
+        if self._cost_s is None:
+            quiet = structs.replace(self._work, histories=False)
+            began = time.monotonic()
+            runs = 0
+            while runs < whole.runs and time.monotonic() - began < PILOT_S:
+                place = whole.cells[runs * 7_919 % len(whole.cells)]
+                seed = whole.first_seed + runs % whole.seeds
+                rows_of([quiet.job(place, seed)], quiet.limits)
+                runs += 1
+            self._cost_s = (time.monotonic() - began) / runs
+        return self._cost_s
+
+    def _chunk(self, whole: Round) -> int:
+        """Runs a chunk: two seconds of work, and some chunks for every core."""
+        size = min(CHUNK_S / self._cost(whole), whole.runs / (4 * cores()), CHUNK_MOST)
+        return max(round(size), 1)

@@ -1,0 +1,267 @@
+"""A case: one history with the indexes that the judges share, each built when first needed.
+
+Whoever spoke of a transaction, an operation or a statement is gathered here under its name, with
+the position of each event in the history: the order of positions is the order of real time, also
+within one simulated instant.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+from ddlsim.checkers.case.doings import (
+    Ddl,
+    E,
+    Operation,
+    Placed,
+    Transaction,
+    Use,
+)
+from ddlsim.checkers.case.measures import Measures
+from ddlsim.checkers.case.schemas import SchemaLog
+from ddlsim.history.events import (
+    DdlDecided,
+    Encoded,
+    Enlisted,
+    Failed,
+    Invoked,
+    MetadataRead,
+    Named,
+    Ok,
+    ReadExecuted,
+    SchemaResolved,
+    TxAborted,
+    TxBegan,
+    TxCommitted,
+    Unknown,
+    UpdateLogged,
+    WriteExecuted,
+)
+from ddlsim.history.history import History
+from ddlsim.history.world_events import (
+    FaultBegan,
+    FaultHealed,
+    NodeCrashed,
+    NodeRestarted,
+)
+
+__all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
+
+
+class Case:
+    """A history under judgement; `measures` is what judges measured on their way."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.header = history.header
+        self.measures = Measures()
+        self.shared: dict[str, object] = {}
+        """What several judges need and one of them has built."""
+
+    @cached_property
+    def _grouped(self) -> dict[type, list[tuple[int, Any]]]:
+        grouped: dict[type, list[tuple[int, Any]]] = defaultdict(list)
+        for placed in enumerate(self.history.events):
+            grouped[type(placed[1])].append(placed)
+        return dict(grouped)
+
+    def of(self, kind: type[E]) -> list[Placed[E]]:
+        """The events of one kind with their positions, in order."""
+        return self._grouped.get(kind, [])
+
+    def count(self, name: str) -> int:
+        """How many events there are of a kind by its name."""
+        return sum(len(placed) for kind, placed in self._grouped.items() if kind.__name__ == name)
+
+    @cached_property
+    def schemas(self) -> SchemaLog:
+        """The complete log of schema updates."""
+        return SchemaLog(self.of(UpdateLogged))
+
+    @cached_property
+    def operations(self) -> dict[str, Operation]:
+        """Every operation by its name, in the order of the invocations."""
+        operations: dict[str, Operation] = {}
+        for position, invoked in self.of(Invoked):
+            operation = operations.setdefault(invoked.op, Operation(invoked.op))
+            if operation.invoked is None:
+                operation.invoked, operation.invoked_at = invoked, position
+        for kind in _ENDINGS:
+            for position, ended in self.of(kind):
+                found = operations.get(ended.op)
+                if found is not None and found.ended is None:
+                    found.ended, found.ended_at = ended, position
+        return operations
+
+    @cached_property
+    def transactions(self) -> dict[str, Transaction]:
+        """Every transaction by its name, in the order of their first mention by a node."""
+        found: dict[str, Transaction] = {}
+        for _, began in self.of(TxBegan):
+            tx = _named(found, began.tx)
+            tx.implicit, tx.read_ts = began.implicit, began.read_ts
+        for kind, doings in _DOINGS:
+            for placed in self.of(kind):
+                event = placed[1]
+                tx = found.get(event.tx) or _named(found, event.tx)
+                doings(tx).append(placed)
+                if kind is not Enlisted and event.op is not None:
+                    tx.ops[event.op] = None
+        self._ends(found)
+        self._spans(found)
+        return found
+
+    def _ends(self, found: dict[str, Transaction]) -> None:
+        for position, committed in self.of(TxCommitted):
+            tx = _named(found, committed.tx)
+            if tx.committed is None:
+                tx.committed, tx.committed_at = committed, position
+        for position, aborted in self.of(TxAborted):
+            tx = _named(found, aborted.tx)
+            if tx.aborted is None:
+                tx.aborted, tx.aborted_at = aborted, position
+
+    def _spans(self, found: dict[str, Transaction]) -> None:
+        """When each transaction began and ended for its client.
+
+        An implicit transaction is known to its client only as its one operation, which may have
+        been tried under several names: each of them began with it, and the committed one ended
+        with its answer.
+        """
+        for operation in self.operations.values():
+            invoked = operation.invoked
+            assert invoked is not None, operation.name
+            tx = None if invoked.tx is None else found.get(invoked.tx)
+            if tx is None:
+                continue
+            tx.ops[operation.name] = None
+            if invoked.kind == "commit" and isinstance(operation.ended, Ok):
+                tx.ends_at = operation.ended_at
+        for tx in found.values():
+            for op in tx.ops:
+                one = self.operations.get(op)
+                if one is None or one.invoked_at is None or one.invoked is None:
+                    continue
+                one.txs[tx.name] = None
+                tx.client = tx.client or one.invoked.client
+                tx.session = tx.session or one.invoked.session
+                if tx.begins_at is None or one.invoked_at < tx.begins_at:
+                    tx.begins_at = one.invoked_at
+                alone = tx.implicit or one.invoked.tx is None
+                if alone and tx.committed is not None and isinstance(one.ended, Ok):
+                    tx.ends_at = one.ended_at
+
+    @cached_property
+    def sick(self) -> list[FaultBegan | FaultHealed | NodeCrashed | NodeRestarted]:
+        """Every beginning and end of a fault or a death."""
+        kinds = (FaultBegan, FaultHealed, NodeCrashed, NodeRestarted)
+        return [event for kind in kinds for _, event in self._grouped.get(kind, ())]
+
+    @cached_property
+    def dead(self) -> dict[str, None]:
+        """The nodes that were dead when the run ended."""
+        lives = {event.node: at for at, event in self.of(NodeRestarted)}
+        return {
+            event.node: None for at, event in self.of(NodeCrashed) if lives.get(event.node, -1) < at
+        }
+
+    @cached_property
+    def began(self) -> dict[str, Placed[TxBegan]]:
+        """Where each transaction began."""
+        return {placed[1].tx: placed for placed in self.of(TxBegan)}
+
+    @cached_property
+    def committed(self) -> list[Transaction]:
+        """The committed transactions by where they stand; of equal ones, the first to be stored."""
+        found = [tx for tx in self.transactions.values() if tx.committed is not None]
+        return sorted(found, key=_commit_order)
+
+    @cached_property
+    def ddls(self) -> dict[str, Ddl]:
+        """Every DDL operation that a node decided or the log holds, by its name."""
+        found: dict[str, Ddl] = {}
+        for _, decided in self.of(DdlDecided):
+            ddl = self._ddl(found, decided.op)
+            ddl.decided = ddl.decided or decided
+        for position, logged in self.of(UpdateLogged):
+            if logged.op is not None:
+                ddl = self._ddl(found, logged.op)
+                ddl.logged, ddl.logged_at = logged, position  # of several updates the last
+        return found
+
+    def _ddl(self, found: dict[str, Ddl], op: str) -> Ddl:
+        if op not in found:
+            found[op] = Ddl(self.operations.get(op) or Operation(op))
+        return found[op]
+
+    @cached_property
+    def named(self) -> dict[str, Named]:
+        """What each operation names beside its table and key, of those that name anything."""
+        return {event.op: event for _, event in self.of(Named)}
+
+    @cached_property
+    def encodings(self) -> dict[str, list[Placed[Encoded]]]:
+        """What each operation's client encoded, in order."""
+        found: dict[str, list[Placed[Encoded]]] = {}
+        for placed in self.of(Encoded):
+            found.setdefault(placed[1].op, []).append(placed)
+        return found
+
+    @cached_property
+    def uses_of(self) -> dict[str, list[Use]]:
+        """The uses of schema versions by each operation, in order."""
+        found: dict[str, list[Use]] = {}
+        for tx in self.transactions.values():
+            for use in tx.uses():
+                found.setdefault(use.event.op, []).append(use)
+        return found
+
+    @cached_property
+    def versions_written(self) -> dict[int, list[int]]:
+        """The schema versions under which rows of each table were written."""
+        found: dict[int, dict[int, None]] = {}
+        for _, write in self.of(WriteExecuted):
+            found.setdefault(write.object_id, {})[write.version] = None
+        return {object_id: sorted(versions) for object_id, versions in found.items()}
+
+    def meant(self, write: WriteExecuted, position: int) -> Encoded | None:
+        """What the client meant by a write: what it encoded last for this table before it."""
+        found: Encoded | None = None
+        for at, encoded in self.encodings.get(write.op, ()):
+            if at < position and encoded.object_id == write.object_id:
+                found = encoded
+        return found
+
+    def encoded(self, write: WriteExecuted, position: int) -> Encoded | None:
+        """What the client encoded last before a write, for whatever table."""
+        before = [one for at, one in self.encodings.get(write.op, ()) if at < position]
+        return before[-1] if before else None
+
+    def statement(self, op: str | None) -> str:
+        """The SQL of a DDL operation, as far as it is known."""
+        operation = None if op is None else self.operations.get(op)
+        invoked = None if operation is None else operation.invoked
+        return "" if invoked is None or invoked.sql is None else invoked.sql
+
+
+_ENDINGS: tuple[type[Any], ...] = (Ok, Failed, Unknown)
+_DOINGS: tuple[tuple[type[Any], Callable[[Transaction], list[Any]]], ...] = (
+    (ReadExecuted, attrgetter("reads")),
+    (WriteExecuted, attrgetter("writes")),
+    (MetadataRead, attrgetter("metadata")),
+    (Enlisted, attrgetter("enlisted")),
+    (SchemaResolved, attrgetter("resolved")),
+)
+
+
+def _named(found: dict[str, Transaction], name: str) -> Transaction:
+    tx = found.get(name)
+    if tx is None:
+        tx = found[name] = Transaction(name)
+    return tx
+
+
+def _commit_order(tx: Transaction) -> tuple[int, int]:
+    return (tx.stamp, tx.committed_at)

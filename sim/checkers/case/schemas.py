@@ -1,0 +1,183 @@
+"""The complete log of schema updates, as the judges read it: the truth about every version.
+
+Every object's versions with their activation timestamps, taken from the `UpdateLogged` events
+alone, whatever any node believed. Version v is effective on [Tu, Tu') [98.def.1]: both at Top = Tu
+and at commit_ts = Tu the new version counts already.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from ddlsim.history.events import UpdateLogged
+from ddlsim.model.aliased import ObjectAliased
+from ddlsim.model.ddl import SimpleChange
+from ddlsim.model.pending import ColumnConfirmed, ColumnPending
+from ddlsim.model.schema import SchemaObject
+
+
+class SchemaVersion(NamedTuple):
+    """One version of one top-level object; `definition` is None once it is dropped."""
+
+    object_id: int
+    kind: str
+    name: str
+    version: int
+    activation_ts: int
+    catalog_version: int
+    definition: SchemaObject | None
+    changes: tuple[SimpleChange, ...]
+    op: str | None
+    position: int
+
+
+def _number(one: SchemaVersion) -> int:
+    return one.version
+
+
+class SchemaLog:
+    """Every version of every object, looked up by version, by time and by name."""
+
+    def __init__(self, logged: list[tuple[int, UpdateLogged]]) -> None:
+        self.updates = logged
+        self._versions: dict[int, list[SchemaVersion]] = {}
+        self._by_number: dict[tuple[int, int], SchemaVersion] = {}
+        self._named: dict[str, dict[int, None]] = {}
+        self._catalog: dict[int, UpdateLogged] = {}
+        for position, update in logged:
+            self._catalog.setdefault(update.catalog_version, update)
+            self._add(position, update)
+        for versions in self._versions.values():
+            versions.sort(key=lambda one: one.version)
+        self._timeline = {
+            object_id: sorted(versions, key=lambda one: (one.activation_ts, one.version))
+            for object_id, versions in self._versions.items()
+        }
+        self._starts = {
+            object_id: [one.activation_ts for one in versions]
+            for object_id, versions in self._timeline.items()
+        }
+
+    def _add(self, position: int, update: UpdateLogged) -> None:
+        for change in update.objects:
+            one = SchemaVersion(
+                change.object_id,
+                change.kind,
+                change.name if change.definition is None else change.definition.name,
+                change.version,
+                update.activation_ts,
+                update.catalog_version,
+                change.definition,
+                change.changes,
+                update.op,
+                position,
+            )
+            if self._by_number.setdefault((one.object_id, one.version), one) is one:
+                self._versions.setdefault(one.object_id, []).append(one)
+            self._named.setdefault(one.name, {})[one.object_id] = None
+
+    def effective(self, object_id: int, ts: int) -> SchemaVersion | None:
+        """The version with the largest activation_ts <= ts; of equal ones the later version."""
+        starts = self._starts.get(object_id)
+        if starts is None:
+            return None
+        at = bisect_right(starts, ts)
+        return self._timeline[object_id][at - 1] if at else None
+
+    def existing(self, object_id: int, ts: int) -> SchemaVersion | None:
+        """The same, and None where the object is dropped by then."""
+        found = self.effective(object_id, ts)
+        return None if found is None or found.definition is None else found
+
+    def version(self, object_id: int, version: int) -> SchemaVersion | None:
+        """One version by its number."""
+        return self._by_number.get((object_id, version))
+
+    def definition(self, object_id: int, version: int) -> SchemaObject | None:
+        """What an object was at one of its versions."""
+        found = self._by_number.get((object_id, version))
+        return None if found is None else found.definition
+
+    def after(self, object_id: int, version: int) -> SchemaVersion | None:
+        """The version that ended this one: the next by number, which is the order of the log."""
+        versions = self._versions.get(object_id)
+        if versions is None:
+            return None
+        at = bisect_right(versions, version, key=_number)
+        return versions[at] if at < len(versions) else None
+
+    def steps(self, object_id: int, after: int, upto: int) -> list[SchemaVersion]:
+        """The steps that lead from version `after` to version `upto`, in order."""
+        if after >= upto:
+            return []
+        return [one for one in self._versions.get(object_id, ()) if after < one.version <= upto]
+
+    def all_steps(self) -> Iterator[SchemaVersion]:
+        """Every version of every object, each object's in order."""
+        for versions in self._versions.values():
+            yield from versions
+
+    def pending(self, object_id: int, version: int) -> dict[int, int]:
+        """The columns that nobody has confirmed by a version, and since which they are pending."""
+        found: dict[int, int] = {}
+        for step in self.steps(object_id, 0, version):
+            for change in step.changes:
+                if isinstance(change, ColumnPending):
+                    found[change.column.id] = step.version
+                elif isinstance(change, ColumnConfirmed):
+                    found.pop(change.column.id, None)
+        return found
+
+    def steps_at(self, object_id: int, after: int, ts: int | None) -> list[SchemaVersion]:
+        """The steps that have been taken by a timestamp, or ever, and the ends of names on the way.
+
+        Who knows an object from before a rename knows it by its old name, and is concerned by the
+        end of that name too [110.later.3].
+        """
+        target = self.newest(object_id) if ts is None else self.effective(object_id, ts)
+        taken = [] if target is None else self.steps(object_id, after, target.version)
+        for step in list(taken):
+            for change in step.changes:
+                if isinstance(change, ObjectAliased):
+                    taken += self.steps_at(change.alias_id, 1, ts)
+        return taken
+
+    def is_way(self, object_id: int) -> bool:
+        """Whether an object holds no rows and leads to one that does: a view, an alias."""
+        newest = self.newest(object_id)
+        return newest is not None and newest.kind in ("view", "alias")
+
+    def newest(self, object_id: int) -> SchemaVersion | None:
+        """The last version that was ever logged of an object."""
+        versions = self._versions.get(object_id)
+        return versions[-1] if versions else None
+
+    def relations(self, name: str, ts: int) -> list[SchemaVersion]:
+        """The tables, views and aliases of this name at a timestamp: one, or none."""
+        found = [self.existing(object_id, ts) for object_id in self._named.get(name, ())]
+        return [one for one in found if one is not None and one.name == name and one.kind != "zone"]
+
+    @cached_property
+    def shared_names(self) -> dict[str, None]:
+        """The names that several objects bore at once: from the activation of some version on."""
+        return {
+            name: None
+            for name, objects in self._named.items()
+            if len(objects) > 1
+            and any(
+                len(self.relations(name, ts)) > 1
+                for object_id in objects
+                for ts in self._starts[object_id]
+            )
+        }
+
+    def catalog(self, catalog_version: int) -> UpdateLogged | None:
+        """The update that made a version of the whole catalog."""
+        return self._catalog.get(catalog_version)
+
+    def describe(self, object_id: int, version: int) -> str:
+        """An object at a version, for people: `t (version 2)`."""
+        one = self.version(object_id, version) or self.newest(object_id)
+        name = f"object {object_id}" if one is None else one.name
+        return f"{name} version {version}"

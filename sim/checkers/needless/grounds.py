@@ -1,0 +1,399 @@
+"""What an abort for another reason than the schema must have behind it in the history; part of I11.
+
+A lock is refused because an older transaction may have held it, or an intent is there whose lock
+was lost with its lease; a lease is over because one ended;
+what timed out took as long as its time limit; what was unreachable was so by a fault, a loss, or
+for as long as an operation may take. Where a history cannot tell, nothing is said: in a world that
+holds messages back or loses them (not `calm`), or after a fault, anything may be silent for long.
+
+What a refused row or column must have behind it is in `row_grounds`. A history of a version that
+did not tell yet what operations name leaves some reasons undecided; `undecided` counts them.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from ddlsim.checkers.assumptions import Clocks
+from ddlsim.checkers.bounds import Bounds
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.needless.needless import Needless
+from ddlsim.checkers.needless.row_grounds import (
+    bad_row,
+    column_not_found,
+    key_exists,
+    tells_names,
+)
+from ddlsim.history.events import (
+    Failed,
+    LockWaited,
+    ReadExecuted,
+    SafeTimeAdvanced,
+    SchemaResolved,
+    TxAborted,
+    Unknown,
+    WriteExecuted,
+)
+from ddlsim.history.world_events import (
+    LeaseBegan,
+    SettingChanged,
+    TxRecovered,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.units import (
+    US_PER_MS,
+    Timestamp,
+    physical_ms,
+)
+
+WRITES: Final = ("put", "delete", "insert", "replace", "update")
+"""What locks its row exclusively, whether it then writes or not."""
+AT_THE_PRIMARY: Final = ("arrival", "after-locks")
+
+
+class Touch(NamedTuple):
+    """An operation at a primary that holds locks there, or asks for them: `key` None is a scan."""
+
+    at_us: int
+    tx: str
+    key: Any
+    writes: bool
+
+
+class Grounds:
+    """One history, and what its aborts may rest on."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.clocks = Clocks(case)
+        self._touches: dict[tuple[str, int], list[Touch]] | None = None
+        self._moved: dict[str, dict[int, None]] = defaultdict(dict)
+        self._ends: dict[str, list[int]] = defaultdict(list)
+        for _, lease in case.of(LeaseBegan):
+            self._moved[lease.group][lease.start_ts] = None
+            self._ends[lease.group].append(lease.expiration_ts)
+
+    # --- what the run was like --------------------------------------------------------------------
+
+    def disturbed(self, at_us: int) -> bool:
+        """Whether something may have been silent by then: a fault, a loss, a script."""
+        if not self.case.header.settings.get("", {}).get("calm"):
+            return True
+        return any(event.at_us <= at_us for event in self.case.sick)
+
+    def limit_us(self, key: str) -> int:
+        """The smallest value of a time limit that any node ever had; 0 where it is not known."""
+        values = [of[key] for node, of in self.case.header.settings.items() if node and key in of]
+        changes = [one for _, one in self.case.of(SettingChanged)]
+        values += [one.value for one in changes if one.key == key]
+        return min(values, default=0) * US_PER_MS
+
+    def took_us(self, tx: Transaction, aborted: TxAborted) -> int:
+        """From its begin to its abort."""
+        placed = self.case.began.get(tx.name)
+        return aborted.at_us - (0 if placed is None else placed[1].at_us)
+
+    def shorter_than(self, key: str, tx: Transaction, aborted: TxAborted) -> str | None:
+        """Why a time limit cannot have ended it, if so."""
+        limit_us, took_us = self.limit_us(key), self.took_us(tx, aborted)
+        if took_us >= limit_us:
+            return None
+        return f"it was {_ms(took_us)} ms old, and {key} is {_ms(limit_us)}"
+
+    def groups(self, tx: Transaction) -> list[str]:
+        """The partitions' groups of every table that it had to do with."""
+        tables = {event.object_id: None for _, event in tx.enlisted}
+        tables |= {event.object_id: None for event in tx.accesses}
+        tables |= {event.object_id: None for _, event in tx.resolved}
+        return [group for group in self._moved if int(group.partition("/")[0]) in tables]
+
+    def lease_is_over(self, tx: Transaction, at_us: int) -> bool:
+        """Whether some lease of its tables had ended by then, on any clock, or had moved."""
+        skew_ms = max(
+            (of.get("max_clock_skew_ms", 0) for of in self.case.header.settings.values()), default=0
+        )
+        shown_ms = self.clocks.furthest_ms(at_us) + skew_ms
+        groups = self.groups(tx)
+        if not groups or any(len(self._moved[group]) > 1 for group in groups):
+            return True
+        ends = [physical_ms(Timestamp(end)) for group in groups for end in self._ends[group]]
+        return min(ends) <= shown_ms
+
+    # --- locks ------------------------------------------------------------------------------------
+
+    def touches(self, node: str, object_id: int) -> list[Touch]:
+        """Every operation of a table at a node, in the order in which they were seen."""
+        if self._touches is None:
+            found: dict[tuple[str, int], list[Touch]] = defaultdict(list)
+            for (where, table), touch in self._all_touches():
+                found[where, table].append(touch)
+            self._touches = dict(found)
+        return self._touches.get((node, object_id), [])
+
+    def _all_touches(self) -> Iterator[tuple[tuple[str, int], Touch]]:
+        case = self.case
+        for _, read in case.of(ReadExecuted):
+            if case.transactions[read.tx].read_ts is not None:
+                continue  # it reads the past, without locks
+            writes = self.writes(read.op)
+            for row in read.rows if not read.predicate else ():
+                yield (
+                    (read.node, read.object_id),
+                    Touch(read.at_us, read.tx, _hashable(row.key), writes),
+                )
+            if read.predicate:
+                yield (read.node, read.object_id), Touch(read.at_us, read.tx, None, writes=False)
+        for _, write in case.of(WriteExecuted):
+            touch = Touch(write.at_us, write.tx, _hashable(write.key), writes=True)
+            yield (write.node, write.object_id), touch
+        asks: list[LockWaited | SchemaResolved] = [event for _, event in case.of(LockWaited)]
+        asks += [event for _, event in case.of(SchemaResolved) if event.purpose in AT_THE_PRIMARY]
+        for asked in asks:
+            operation = case.operations.get(asked.op or "")
+            if operation is not None and operation.invoked is not None:
+                invoked = operation.invoked
+                at_us = asked.at_us - asked.waited_us
+                touch = Touch(at_us, asked.tx, _hashable(invoked.key), invoked.kind in WRITES)
+                yield (asked.node, asked.object_id), touch
+
+    def writes(self, op: str) -> bool:
+        """Whether an operation locks its row exclusively; of what is not known, it is assumed."""
+        operation = self.case.operations.get(op)
+        return operation is None or operation.invoked is None or operation.invoked.kind in WRITES
+
+    def in_the_way(self, waited: LockWaited) -> Iterator[Touch]:
+        """What others had done or asked for by then that a lock conflicts with."""
+        writes, key = self.writes(waited.op), _hashable(waited.key)
+        for touch in self.touches(waited.node, waited.object_id):
+            if touch.tx == waited.tx or touch.at_us > waited.at_us:
+                continue
+            if key is not None:
+                conflicts = touch.key == key and (touch.writes or writes)
+            elif writes:  # a partition, for writing: scans are in the way
+                conflicts = touch.key is None and not touch.writes
+            else:
+                conflicts = touch.writes
+            if conflicts:
+                yield touch
+
+    def may_hold(self, refused: LockWaited, tx: Transaction) -> bool:
+        """Whether an older transaction may have held, or awaited, what was refused."""
+        return any(
+            self._is_older(touch.tx, tx.name) and self._lives(touch.tx, refused)
+            for touch in self.in_the_way(refused)
+        )
+
+    def may_meet_intent(self, refused: LockWaited) -> bool:
+        """Whether an intent may be there without its lock: its lease moved, or its node was hurt.
+
+        Then it does not matter which of the two transactions is older.
+        """
+        group = f"{refused.object_id}/"
+        moved = any(
+            len(starts) > 1 for name, starts in self._moved.items() if name.startswith(group)
+        )
+        if not moved and not self.disturbed(refused.at_us):
+            return False
+        key = _hashable(refused.key)
+        return any(
+            write.object_id == refused.object_id
+            and write.tx != refused.tx
+            and write.at_us <= refused.at_us
+            and key in (None, _hashable(write.key))
+            for _, write in self.case.of(WriteExecuted)
+        )
+
+    def _is_older(self, other: str, name: str) -> bool:
+        one, mine = self.case.began.get(other), self.case.began.get(name)
+        return one is None or mine is None or one[1].begin_ts <= mine[1].begin_ts
+
+    def _lives(self, name: str, refused: LockWaited) -> bool:
+        """Whether it may still have had locks when the other began to ask.
+
+        In a calm run it is cleaned up within the time that no operation's bound is below.
+        """
+        if self.disturbed(refused.at_us):
+            return True
+        tx = self.case.transactions[name]
+        ends = [end.at_us for end in (tx.committed, tx.aborted) if end is not None]
+        bounds = self.case.shared.setdefault("bounds", Bounds(self.case))
+        assert isinstance(bounds, Bounds), bounds
+        grace_us = bounds.operation_us((0,))
+        return not ends or min(ends) + grace_us >= refused.at_us - refused.waited_us
+
+
+# --- the reasons ---------------------------------------------------------------------------------
+
+
+def _locked(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """Wait-die refuses a lock that an older transaction holds, or waits for ahead of it."""
+    refused = [
+        event
+        for at, event in grounds.case.of(LockWaited)
+        if event.tx == tx.name and not event.granted and at < tx.aborted_at
+    ]
+    del aborted
+    if not refused:
+        if not tells_names(grounds.case):
+            return None
+        return Needless("no-lock-refused", "no lock was refused to it")
+    if grounds.may_hold(refused[-1], tx) or grounds.may_meet_intent(refused[-1]):
+        return None
+    what = "a partition" if refused[-1].key is None else f"key {refused[-1].key!r}"
+    return Needless(
+        "no-lock-holder",
+        f"no older transaction had anything to do with {what} of table {refused[-1].object_id} on "
+        f"node {refused[-1].node}",
+    )
+
+
+def _lease_ended(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """A primary is none any longer once its lease is over, or it has died."""
+    if grounds.disturbed(aborted.at_us) or grounds.lease_is_over(tx, aborted.at_us):
+        return None
+    return Needless("no-lease-ended", "no lease of any of its tables had ended or moved by then")
+
+
+def _never_answered(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """Nobody answers within an operation's time limit; sooner only where something is broken."""
+    shorter = grounds.shorter_than("operation_timeout_ms", tx, aborted)
+    if shorter is None or grounds.disturbed(aborted.at_us):
+        return None
+    return Needless("no-fault", f"{shorter}, and nothing was broken, lost or held back by then")
+
+
+def _no_primary(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """A coordinator looks for a primary for as long as an operation may take."""
+    shorter = grounds.shorter_than("operation_timeout_ms", tx, aborted)
+    return None if shorter is None else Needless("too-early", shorter)
+
+
+def _timed_out(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    shorter = grounds.shorter_than("tx_timeout_ms", tx, aborted)
+    return None if shorter is None else Needless("too-early", shorter)
+
+
+def _recovered(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
+    """Others aborted it: that is an outcome at its commit partition, and is told."""
+    if any(event.tx == tx.name for _, event in grounds.case.of(TxRecovered)):
+        return None
+    return Needless("not-recovered", "no commit partition had stored that it is aborted")
+
+
+def _metadata_late(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """Some node's safe time was DD behind the clocks at some time while it was open [98.risk.2]."""
+    case = grounds.case
+    placed = case.began.get(tx.name)
+    from_us = 0 if placed is None else placed[1].at_us
+    delays = [of.get("delay_duration_ms", 0) for of in case.header.settings.values()]
+    delays += [one.value for _, one in case.of(SettingChanged) if one.key == "delay_duration_ms"]
+    last: dict[str, int] = dict.fromkeys((node for node in case.header.settings if node), 0)
+    seen: dict[str, int] = {}
+    worst_ms = 0
+    for _, event in case.of(SafeTimeAdvanced):
+        if event.at_us > aborted.at_us:
+            break
+        if event.at_us >= from_us and event.node in seen:
+            behind_ms = grounds.clocks.furthest_ms(event.at_us) - seen[event.node]
+            worst_ms = max(worst_ms, behind_ms)
+        seen[event.node] = physical_ms(Timestamp(event.safe_ts))
+    shown_ms = grounds.clocks.furthest_ms(aborted.at_us)
+    worst_ms = max([worst_ms, *(shown_ms - seen.get(node, 0) for node in last)])
+    least_ms = min((one for one in delays if one), default=0)
+    if worst_ms >= least_ms:
+        return None
+    return Needless(
+        "metadata-complete",
+        f"no node's safe time was more than {worst_ms} ms behind the clocks meanwhile, and DD is "
+        f"{least_ms} ms",
+    )
+
+
+def _read_only(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
+    """It reads at a timestamp, and was asked to write."""
+    asked = [grounds.case.operations.get(op) for op in tx.ops]
+    kinds = [one.invoked.kind for one in asked if one is not None and one.invoked is not None]
+    if tx.read_ts is not None and (not kinds or any(kind in WRITES for kind in kinds)):
+        return None
+    why = "it is not read-only" if tx.read_ts is None else "nobody asked it to write"
+    return Needless("not-written-to", why)
+
+
+def _rolled_back(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
+    """Its client asked for it, or gave up after an operation that had failed or got no answer.
+
+    What it asks for afterwards fails because it is rolled back; that is no cause.
+    """
+    for op in tx.ops:
+        operation = grounds.case.operations.get(op)
+        if operation is None or operation.invoked is None:
+            continue
+        ended = operation.ended
+        if operation.invoked.kind == "rollback" or ended is None:
+            return None
+        if isinstance(ended, Unknown):
+            return None
+        if isinstance(ended, Failed) and ended.reason != Reason.ROLLED_BACK.name:
+            return None
+    return Needless("not-asked-for", "its client neither rolled it back nor gave it up")
+
+
+def _finished(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """A primary knew its end already: it was recovered, or its locks went with their lease."""
+    if grounds.disturbed(aborted.at_us) or _recovered(grounds, tx, aborted) is None:
+        return None
+    if grounds.lease_is_over(tx, aborted.at_us):
+        return None
+    return Needless("not-finished", "nothing had ended it before")
+
+
+def _column(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
+    """The judge of each reason that is a row's or a column's."""
+    return column_not_found(grounds.case, tx)
+
+
+def _row(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
+    return bad_row(grounds.case, tx)
+
+
+def _taken(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
+    return key_exists(grounds.case, tx)
+
+
+def undecided(case: Case) -> int:
+    """How many aborted transactions have a reason that the history does not tell enough of."""
+    if tells_names(case):
+        return 0
+    refused = {event.tx for _, event in case.of(LockWaited) if not event.granted}
+    return sum(
+        tx.aborted.reason in ("COLUMN_NOT_FOUND", "BAD_ROW")
+        or (tx.aborted.reason == "LOCK_CONFLICT" and tx.name not in refused)
+        for tx in case.transactions.values()
+        if tx.aborted is not None
+    )
+
+
+def _hashable(key: Any) -> Any:
+    return tuple(key) if isinstance(key, list) else key
+
+
+def _ms(us: int) -> str:
+    return f"{us / US_PER_MS:g}"
+
+
+GROUNDS: Final[dict[str, Callable[[Grounds, Transaction, TxAborted], Needless | None]]] = {
+    "LOCK_CONFLICT": _locked,
+    "PRIMARY_EXPIRED": _lease_ended,
+    "PRIMARY_MISSING": _no_primary,
+    "NODE_UNREACHABLE": _never_answered,
+    "TX_TIMED_OUT": _timed_out,
+    "TX_RECOVERED": _recovered,
+    "METADATA_LATE": _metadata_late,
+    "READ_ONLY": _read_only,
+    "ROLLED_BACK": _rolled_back,
+    "TX_FINISHED": _finished,
+    "COLUMN_NOT_FOUND": _column,
+    "BAD_ROW": _row,
+    "KEY_EXISTS": _taken,
+}
+"""By the reason of an abort: None where the history has what it rests on."""

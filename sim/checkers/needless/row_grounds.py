@@ -1,0 +1,191 @@
+"""What a refusal because of a row or a column must have behind it in the history; part of I11.
+
+COLUMN_NOT_FOUND: an operation named a column that its table's enlisted version has not. BAD_ROW: a
+row that a client was to write does not fit that version. KEY_EXISTS: an insert found a row of its
+own transaction's, or one that had been committed.
+
+`Named` events record what operations name. A history of an earlier version has none of them, so the
+first two reasons cannot be judged in it and are counted as not judged.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import (
+    Case,
+    Operation,
+    Transaction,
+)
+from ddlsim.checkers.needless.needless import Needless
+from ddlsim.history.events import (
+    Failed,
+    Invoked,
+    RowRead,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import (
+    Column,
+    Table,
+    View,
+)
+
+WHOLE_ROWS = ("put", "insert", "replace")
+
+
+def tells_names(case: Case) -> bool:
+    """Whether the history tells what operations name, and every lock that was refused."""
+    return bool(case.header.settings.get("", {}).get("tells_names"))
+
+
+def column_not_found(case: Case, tx: Transaction) -> Needless | None:
+    """A named column is missing in the enlisted version of the operation's table."""
+    if not tells_names(case):
+        return None
+    asked = [one for op in tx.ops if (one := case.named.get(op)) is not None and one.columns]
+    if not asked:
+        return Needless("no-column-named", "none of its operations had named a column")
+    for named in asked:
+        for table in _tables(case, tx, case.operations.get(named.op)):
+            known = {column.name: None for column in table.columns}
+            if any(name not in known for name in named.columns):
+                return None
+    names = ", ".join(dict.fromkeys(name for named in asked for name in named.columns))
+    return Needless("column-exists", f"the versions that it had enlisted have the columns {names}")
+
+
+def key_exists(case: Case, tx: Transaction) -> Needless | None:
+    """An insert read a row under its key, its own transaction's or a committed one."""
+    inserts = {op for op in tx.ops if _kind(case, op) == "insert"}
+    for position, read in tx.reads:
+        if read.op in inserts and position < tx.aborted_at:
+            for row in read.rows:
+                if row.row is not None and _is_there(case, tx, read.object_id, row, position):
+                    return None
+    return Needless("no-such-row", "no insert of it had found a row, its own or a committed one")
+
+
+def _is_there(case: Case, tx: Transaction, object_id: int, row: RowRead, before: int) -> bool:
+    writer = None if row.writer is None else case.transactions.get(row.writer)
+    if writer is None or not (writer is tx or 0 <= writer.committed_at < before):
+        return False
+    return any(
+        at < before and write.object_id == object_id and write.key == row.key and write.row
+        for at, write in writer.writes
+    )
+
+
+# --- rows that do not fit -------------------------------------------------------------------------
+
+
+def bad_row(case: Case, tx: Transaction) -> Needless | None:
+    """A primary called a row unfit: one of those that the transaction was to write."""
+    if not tells_names(case):
+        return None
+    for op in tx.ops:
+        operation = case.operations.get(op)
+        if operation is not None and _misfits(case, tx, operation):
+            return None
+    return Needless("row-fits", "every row that it was to write fits the version of its table")
+
+
+def bad_rows(case: Case) -> Iterator[tuple[Needless, Anomaly]]:
+    """What clients called unfit themselves: their transactions are rolled back for it."""
+    if not tells_names(case):
+        return
+    for _, failed in case.of(Failed):
+        operation = case.operations.get(failed.op)
+        if failed.reason != Reason.BAD_ROW.name or operation is None or operation.invoked is None:
+            continue
+        names = operation.txs or {operation.invoked.tx or operation.name: None}
+        txs = [case.transactions[name] for name in names if name in case.transactions]
+        if any(tx.aborted is not None and tx.aborted.reason == failed.reason for tx in txs):
+            continue  # a primary's word, which is judged where the transaction is
+        if any(_misfits(case, tx, operation) for tx in txs):
+            continue
+        needless = Needless("row-fits", "the row fits every version that its table had for it")
+        yield (
+            needless,
+            Anomaly(
+                needless.cause,
+                f"{failed.op} failed with BAD_ROW ({Reason.BAD_ROW.sentence}), but {needless.why}",
+                (operation.invoked, failed),
+                clauses=("110.req.0",),
+            ),
+        )
+
+
+def _misfits(case: Case, tx: Transaction, operation: Operation) -> bool:
+    """Whether some version of its table that it had enlisted has no place for its row."""
+    invoked = operation.invoked
+    if invoked is None or invoked.kind not in (*WHOLE_ROWS, "update"):
+        return False
+    named = case.named.get(operation.name)
+    values = None if named is None else named.values
+    check = _update_fits if invoked.kind == "update" else _row_fits
+    return any(not check(table, invoked, values) for table in _tables(case, tx, operation))
+
+
+def _row_fits(table: Table, invoked: Invoked, values: dict[str, Any] | None) -> bool:
+    """Every named column is there, and every column that needs a value has one."""
+    given = tuple(invoked.key) if isinstance(invoked.key, list | tuple) else (invoked.key,)
+    keyed = dict(zip(table.key, given, strict=False))
+    names = {column.name: column for column in table.columns}
+    if values is not None and any(name not in names for name in values):
+        return False
+    return all(
+        column.nullable or _value(column, table, keyed, values) is not None
+        for column in table.columns
+    )
+
+
+def _value(
+    column: Column, table: Table, keyed: dict[int, Any], values: dict[str, Any] | None
+) -> Any:
+    """What a row holds in a column; a client that names none fills all but the key."""
+    if column.id in keyed:
+        return keyed[column.id]
+    if values is None:
+        return column.default if column.id in table.key else "filled"
+    return values.get(column.name, column.default)
+
+
+def _update_fits(table: Table, invoked: Invoked, values: dict[str, Any] | None) -> bool:
+    """Every column that is set is there, is not of the key, and gets a value if it needs one."""
+    del invoked
+    columns = {column.name: column for column in table.columns}
+    for name, value in (values or {}).items():
+        column = columns.get(name)
+        if column is None or column.id in table.key or (value is None and not column.nullable):
+            return False
+    return True
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _kind(case: Case, op: str) -> str | None:
+    operation = case.operations.get(op)
+    return None if operation is None or operation.invoked is None else operation.invoked.kind
+
+
+def _tables(case: Case, tx: Transaction, operation: Operation | None) -> Iterator[Table]:
+    """The enlisted versions of the table that an operation names, or of what its view reads."""
+    invoked = None if operation is None else operation.invoked
+    objects = [
+        (event.name, case.schemas.definition(event.object_id, event.version))
+        for _, event in tx.enlisted
+    ]
+    named = [found for name, found in objects if invoked is not None and name == invoked.table]
+    wanted: dict[int, None] = {}
+    for found in named:
+        if isinstance(found, Table):
+            yield found
+        elif isinstance(found, View):
+            wanted |= dict.fromkeys(found.tables)
+    for _, found in objects:  # a view stands before the table that it reads
+        if isinstance(found, View) and found.id in wanted:
+            wanted |= dict.fromkeys(found.tables)
+    for _, found in objects:
+        if isinstance(found, Table) and found.id in wanted and found not in named:
+            yield found

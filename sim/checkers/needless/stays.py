@@ -1,0 +1,242 @@
+"""How long what waits for others may wait at most: for locks, and at replicas; part of I11.
+
+Both are judged where nothing is broken, lost or held back (`calm`), by the longest time that a
+message takes there, which the header tells.
+
+* A lock that is granted is granted soon after the last transaction in its way had ended: the news
+  of the end is on its way for some messages, and a younger transaction that was refused rests
+  before it asks again.
+* A read at a timestamp is executed at once when its node knows the schema and its replica's safe
+  time has reached read_ts, but for the intents that it has to ask about. And safe time gets there
+  an idle interval after every clock has shown read_ts, but for some messages.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Final
+
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.needless.grounds import Grounds
+from ddlsim.history.events import (
+    LockWaited,
+    ReadExecuted,
+    SchemaResolved,
+)
+from ddlsim.history.world_events import (
+    LeaderSteppedDown,
+    LeaseBegan,
+    PartitionSafeTime,
+    SettingChanged,
+    TxRecovered,
+)
+from ddlsim.units import (
+    US_PER_MS,
+    Timestamp,
+    physical_ms,
+    show,
+)
+
+TO_HEAR: Final = 2
+"""How many messages lie one after another until the first participant hears of an end.
+
+From the leader of the commit partition's group to its primary, or from there to a participant.
+"""
+TO_CLEAN: Final = 6
+"""And how many until the next one does, since they are told one after the other.
+
+The participant's primary, the leader of its group, its members and back, the primary, the answer.
+"""
+TO_RESOLVE: Final = 6
+"""The same from an intent to its coordinator, from there to the commit partition, and back."""
+TO_KNOW: Final = 8
+"""The same from the stamp of an idle command to the replica that waits for it."""
+
+
+def needless_stays(grounds: Grounds) -> Iterator[Anomaly]:
+    """Waits for locks, then reads at a timestamp."""
+    case = grounds.case
+    slowest_us = case.header.settings.get("", {}).get("slowest_us")
+    if slowest_us is None or case.sick or case.of(SettingChanged) or grounds.disturbed(0):
+        return
+    yield from _Locks(grounds, slowest_us).check()
+    yield from _Readers(grounds, slowest_us).check()
+
+
+def largest_us(case: Case, key: str) -> int:
+    """The largest value of a setting of any node."""
+    values = [of.get(key, 0) for node, of in case.header.settings.items() if node]
+    return max(values, default=0) * US_PER_MS
+
+
+# --- locks ----------------------------------------------------------------------------------------
+
+
+class _Locks:
+    """Granted waits against the ends of what was in their way."""
+
+    def __init__(self, grounds: Grounds, slowest_us: int) -> None:
+        self._grounds = grounds
+        self._case = grounds.case
+        self._slowest_us = slowest_us
+        self._rest_us = largest_us(grounds.case, "lock_retry_ms")
+        self._recovered: dict[str, list[int]] = {}
+        for _, event in grounds.case.of(TxRecovered):
+            self._recovered.setdefault(event.tx, []).append(event.at_us)
+
+    def check(self) -> Iterator[Anomaly]:
+        """Each wait that ended with the lock."""
+        if _moved(self._case):
+            return
+        for _, waited in self._case.of(LockWaited):
+            from_us = waited.at_us - waited.waited_us
+            if not waited.granted or waited.waited_us <= self._rest_us:
+                continue
+            frees = [
+                free_us
+                for name in dict.fromkeys(one.tx for one in self._grounds.in_the_way(waited))
+                for free_us in self._frees(name, waited.at_us)
+            ]
+            free_us = max([from_us, *frees])
+            if waited.at_us - free_us > self._rest_us:
+                yield self._anomaly(waited, free_us, was_held=free_us > from_us)
+
+    def _frees(self, name: str, until_us: int) -> Iterator[int]:
+        """When the locks of a transaction are free at the latest, for each end that it had.
+
+        Where a commit is judged elsewhere, an abort ends it there before its coordinator knows.
+        """
+        tx = self._case.transactions[name]
+        ends = [end.at_us for end in (tx.committed, tx.aborted) if end is not None]
+        if tx.aborted is not None:
+            ends += [event.at_us for _, event in tx.resolved if event.purpose == "commit"]
+        nodes = {event.node for event in tx.accesses}
+        nodes |= {event.node for _, event in tx.resolved}
+        longest_us = (TO_HEAR + TO_CLEAN * len(nodes)) * self._slowest_us
+        for end_us in ends + self._recovered.get(name, []):
+            if end_us <= until_us:
+                yield end_us + longest_us
+
+    def _anomaly(self, waited: LockWaited, free_us: int, *, was_held: bool) -> Anomaly:
+        what = "a partition" if waited.key is None else f"key {waited.key!r}"
+        since = "what was in its way was free by" if was_held else "nothing was in its way from"
+        return Anomaly(
+            "held-up",
+            f"{waited.tx} waited for {what} of table {waited.object_id} on node {waited.node} "
+            f"until {_ms(waited.at_us)} ms; {since} {_ms(free_us)} ms, and what is refused is "
+            f"asked again after {_ms(self._rest_us)} ms",
+            (waited,),
+            clauses=("110.req.0",),
+        )
+
+
+def _moved(case: Case) -> bool:
+    """Whether some place ever had a second lease, or a group a second leader.
+
+    A lease takes its locks with it, which is not told; a leader that has gone is asked in vain.
+    """
+    first: dict[str, int] = {}
+    return any(
+        first.setdefault(lease.group, lease.start_ts) != lease.start_ts
+        for _, lease in case.of(LeaseBegan)
+    ) or bool(case.of(LeaderSteppedDown))
+
+
+# --- reads at a timestamp -------------------------------------------------------------------------
+
+
+class _Readers:
+    """Reads at a timestamp against the safe times of their replicas."""
+
+    def __init__(self, grounds: Grounds, slowest_us: int) -> None:
+        self._grounds = grounds
+        self._case = grounds.case
+        self._slowest_us = slowest_us
+        nodes = sum(bool(node) for node in self._case.header.settings)
+        self._cleaned_us = (TO_HEAR + TO_CLEAN * nodes) * slowest_us
+        self._arrived: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
+        for at, resolved in self._case.of(SchemaResolved):
+            if resolved.purpose == "read-only" and resolved.op is not None:
+                place = (resolved.op, resolved.node, resolved.object_id)
+                self._arrived.setdefault(place, []).append((at, resolved.at_us))
+        self._known: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+        for _, moved in self._case.of(PartitionSafeTime) if self._arrived else ():
+            stamps, instants = self._known.setdefault((moved.node, moved.group), ([], []))
+            stamps.append(moved.ts)
+            instants.append(moved.at_us)
+
+    def check(self) -> Iterator[Anomaly]:
+        """Each read against both bounds."""
+        for position, read in self._case.of(ReadExecuted):
+            tx = self._case.transactions[read.tx]
+            before = [
+                at_us
+                for at, at_us in self._arrived.get((read.op, read.node, read.object_id), ())
+                if at < position
+            ]
+            if tx.read_ts is None or not before or read.at_us == before[-1]:
+                continue
+            yield from self._one(read, tx.read_ts, before[-1])
+
+    def _one(self, read: ReadExecuted, read_ts: int, arrived_us: int) -> Iterator[Anomaly]:
+        ready_us = max(arrived_us, self._ready_us(read, read_ts, arrived_us))
+        intents_us = TO_RESOLVE * self._slowest_us * self._intents(read, arrived_us)
+        if read.at_us > ready_us + intents_us:
+            yield _late(
+                read,
+                f"its replica knew everything up to {show(Timestamp(read_ts))} at "
+                f"{_ms(ready_us)} ms",
+            )
+            return
+        clocks = self._grounds.clocks
+        shown_ms = physical_ms(Timestamp(read_ts)) + 1
+        nodes = [node for node in self._case.header.settings if node]
+        shown_us = max(clocks.shows_us(node, shown_ms, arrived_us) for node in nodes)
+        bound_us = (
+            shown_us
+            + largest_us(self._case, "partition_idle_ms")
+            + TO_KNOW * self._slowest_us
+            + 2 * largest_us(self._case, "retry_ms")
+        )
+        if read.at_us > bound_us + intents_us:
+            yield _late(
+                read,
+                f"every clock had shown {show(Timestamp(read_ts))} at {_ms(shown_us)} ms, and safe "
+                f"time is there by {_ms(bound_us)} ms",
+            )
+
+    def _ready_us(self, read: ReadExecuted, read_ts: int, arrived_us: int) -> int:
+        """When the replica knew everything up to there; `arrived_us` where that is not told."""
+        group = f"{read.object_id}/{read.partition}"
+        stamps, instants = self._known.get((read.node, group), ([], []))
+        place = bisect_left(stamps, read_ts)
+        return instants[place] if place < len(stamps) else arrived_us
+
+    def _intents(self, read: ReadExecuted, arrived_us: int) -> int:
+        """How many writes may have left intents in the way: of what had not ended long before."""
+        count, since_us = 0, arrived_us - self._cleaned_us
+        for tx in self._case.transactions.values():
+            ends = [one.at_us for one in (tx.committed, tx.aborted) if one is not None]
+            if ends and min(ends) < since_us:
+                continue
+            count += sum(
+                write.object_id == read.object_id
+                and write.partition == read.partition
+                and write.at_us <= read.at_us
+                for _, write in tx.writes
+            )
+        return count
+
+
+def _late(read: ReadExecuted, why: str) -> Anomaly:
+    return Anomaly(
+        "read-late",
+        f"{read.op} of {read.tx} reads table {read.object_id} on node {read.node} only at "
+        f"{_ms(read.at_us)} ms: {why}",
+        (read,),
+        clauses=("98.own",),
+    )
+
+
+def _ms(us: int) -> str:
+    return f"{us / US_PER_MS:g}"

@@ -1,0 +1,162 @@
+"""What the rules cost at most, by closed forms over the settings in the header; part of I11.
+
+* Tu = Tm + DD, with the largest DD of any node, or right after the activation before it.
+* A statement is acknowledged for Tu + CSmax, up to the next tick; what has nothing to do, or is
+  refused, for the same of the version that it rests on. In a calm run its client hears of it once
+  the node's clock shows that, one message later.
+* A look-up at Top waits until the node's safe time is Top - DD, and no longer.
+* A read-only transaction reads at its begin less (idle interval of partitions + CSmax), or later.
+
+The first, second and fourth are exact on the reference timeline; the third is exact in time, since
+the wait ends with a safe time that is told. Where settings change, nothing is judged, and where a
+node dies, no look-up: what they waited for is not known.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from ddlsim.checkers.assumptions import Clocks
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import (
+    DdlDecided,
+    Failed,
+    Ok,
+    SafeTimeAdvanced,
+    SchemaResolved,
+    TxBegan,
+)
+from ddlsim.history.world_events import NodeCrashed, SettingChanged
+from ddlsim.units import (
+    US_PER_MS,
+    Timestamp,
+    physical_ms,
+    plus_ms,
+    round_up,
+    show,
+)
+
+TICK_US = 2 * US_PER_MS
+"""What whole milliseconds of clocks, timestamps and timers may add up to."""
+
+
+def needless_waits(case: Case) -> Iterator[Anomaly]:
+    """Activations, acknowledgements, look-ups, reads in the past."""
+    if case.of(SettingChanged) or "" not in case.header.settings:
+        return
+    yield from _activations(case)
+    yield from _acknowledgements(case)
+    if not case.of(NodeCrashed):
+        yield from _look_ups(case)
+    yield from _past(case)
+
+
+def _setting(case: Case, node: str, key: str) -> int | None:
+    return case.header.settings.get(node, {}).get(key)
+
+
+def _activations(case: Case) -> Iterator[Anomaly]:
+    delays = [
+        of["delay_duration_ms"] for of in case.header.settings.values() if "delay_duration_ms" in of
+    ]
+    if not delays:
+        return
+    delay_ms, last_ts = max(delays), 0
+    for _, update in case.schemas.updates:
+        due_ts = max(plus_ms(Timestamp(update.message_ts), delay_ms), last_ts + 1)
+        last_ts = update.activation_ts
+        if update.op is not None and update.activation_ts > due_ts:
+            yield Anomaly(
+                "activated-too-late",
+                f"the update of {update.op} is stamped {show(Timestamp(update.message_ts))} and "
+                f"activates at {show(Timestamp(update.activation_ts))}, where DD is {delay_ms} ms",
+                (update,),
+                clauses=("98.past.2",),
+            )
+
+
+def _acknowledgements(case: Case) -> Iterator[Anomaly]:
+    clocks, transit_us = Clocks(case), _transit_us(case)
+    for _, decided in case.of(DdlDecided):
+        skew_ms = _setting(case, decided.node, "max_clock_skew_ms")
+        if skew_ms is None:
+            continue
+        due_ts = round_up(plus_ms(Timestamp(decided.activation_ts), skew_ms))
+        if decided.acknowledge_ts > due_ts:
+            yield Anomaly(
+                "acknowledged-too-late",
+                f"{decided.op} waits for {show(Timestamp(decided.acknowledge_ts))} on node "
+                f"{decided.node}, where Tu + CSmax is {show(due_ts)}",
+                (decided,),
+                clauses=("98.flow.4",),
+            )
+            continue
+        operation = case.operations.get(decided.op)
+        ended = None if operation is None else operation.ended
+        if transit_us is None or not isinstance(ended, Ok | Failed):
+            continue
+        shown_us = clocks.shows_us(decided.node, physical_ms(due_ts), decided.at_us)
+        if ended.at_us > shown_us + transit_us:
+            yield Anomaly(
+                "answered-too-late",
+                f"{decided.op} was answered at {ended.at_us / US_PER_MS:g} ms, where the clock of "
+                f"node {decided.node} had shown Tu + CSmax = {show(due_ts)} since "
+                f"{shown_us / US_PER_MS:g} ms and no message takes longer than "
+                f"{transit_us / US_PER_MS:g} ms",
+                (decided, ended),
+                clauses=("98.flow.4",),
+            )
+
+
+def _transit_us(case: Case) -> int | None:
+    """How long an answer takes at most, where nothing is broken; None where nothing tells."""
+    of_cluster = case.header.settings.get("", {})
+    slowest_us = of_cluster.get("slowest_us")
+    if not of_cluster.get("calm") or case.sick or slowest_us is None:
+        return None
+    return slowest_us + TICK_US
+
+
+def _look_ups(case: Case) -> Iterator[Anomaly]:
+    """Each wait against the first safe time of its node that would have done."""
+    moved: dict[str, tuple[list[int], list[int]]] = {}
+    for _, event in case.of(SafeTimeAdvanced):
+        safe, at = moved.setdefault(event.node, ([], []))
+        safe.append(event.safe_ts)
+        at.append(event.at_us)
+    for _, resolved in case.of(SchemaResolved):
+        delay_ms = _setting(case, resolved.node, "delay_duration_ms")
+        if not resolved.waited_us or delay_ms is None or resolved.node not in moved:
+            continue
+        safe, at = moved[resolved.node]
+        place = bisect_left(safe, plus_ms(Timestamp(resolved.ts), -delay_ms))
+        began_us = resolved.at_us - resolved.waited_us
+        enough_us = max(at[place], began_us) if place < len(safe) else resolved.at_us
+        if enough_us < resolved.at_us:
+            yield Anomaly(
+                "waited-too-long",
+                f"node {resolved.node} waited until {resolved.at_us / US_PER_MS:g} ms to look up "
+                f"the schema at {show(Timestamp(resolved.ts))} for {resolved.tx} "
+                f"({resolved.purpose}); since {enough_us / US_PER_MS:g} ms its safe time was at "
+                f"least that less DD = {delay_ms} ms",
+                (resolved,),
+                clauses=("98.past.3",),
+            )
+
+
+def _past(case: Case) -> Iterator[Anomaly]:
+    for _, began in case.of(TxBegan):
+        skew_ms = _setting(case, began.node, "max_clock_skew_ms")
+        idle_ms = _setting(case, began.node, "partition_idle_ms")
+        if began.read_ts is None or skew_ms is None or idle_ms is None:
+            continue
+        due_ts = plus_ms(Timestamp(began.begin_ts), -(idle_ms + skew_ms))
+        if began.read_ts < due_ts:
+            yield Anomaly(
+                "reads-too-far-back",
+                f"{began.tx} began at {show(Timestamp(began.begin_ts))} and reads at "
+                f"{show(Timestamp(began.read_ts))}, where replicas know everything up to "
+                f"{show(due_ts)}: idle interval {idle_ms} ms, CSmax {skew_ms} ms",
+                (began,),
+                clauses=("98.own",),
+            )

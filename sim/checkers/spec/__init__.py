@@ -1,0 +1,1 @@
+"""Which schema changes are compatible: the text of IEP-110, independent of the protocol's code."""

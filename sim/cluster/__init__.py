@@ -1,0 +1,1 @@
+"""A plan to a history: nodes, clients and faults on the kernel."""

@@ -1,0 +1,189 @@
+"""The protocol's ports, answered by the kernel.
+
+`NodePort` is what a protocol sees of its machine. What it needs most often (sending, the clock) is
+bound straight to the host, so that the port costs nothing there.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from heapq import heappop, heappush
+from typing import Any
+
+from ddlsim.history.history import History
+from ddlsim.history.stream import Stream
+from ddlsim.kernel.engine import Future, Timer
+from ddlsim.kernel.host import Host
+from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
+from ddlsim.model.ports import (
+    Handler,
+    Settings,
+    Stopwatch,
+)
+from ddlsim.units import (
+    MIN_TIMESTAMP,
+    Micros,
+    Timestamp,
+    physical_ms,
+)
+
+
+class Recorder:
+    """Where a run writes: the history or a stream, or nothing at all where recording is off."""
+
+    def __init__(self, history: History, *, recording: bool, stream: Stream | None = None) -> None:
+        self.history = history
+        self.recording = recording
+        write = history.events.append if stream is None else stream.record
+        self.record: Callable[[Any], None] = write if recording else _forget
+        self._once: dict[object, None] = {}
+
+    def record_once(self, key: object, event: Any) -> None:
+        """Write an event that any node may report, the first time only."""
+        if key not in self._once:
+            self._once[key] = None
+            self.record(event)
+
+    def probe(self, name: str) -> None:
+        """Count a rare branch."""
+        self.history.probes[name] += 1
+
+
+def _forget(event: object) -> None:
+    """Record nothing."""
+
+
+class ClockWaiters:
+    """Waits until a node's hybrid clock shows at least some timestamp.
+
+    The clock gets there by itself, or is moved by a merge, or its physical clock is set; the timer
+    is for the first case and is set anew in the others.
+    """
+
+    def __init__(self, host: Host, clock: HybridClock) -> None:
+        self._host = host
+        self._clock = clock
+        self._waiting: list[tuple[Timestamp, int, Future[None]]] = []
+        self._order = 0
+        self._timer: Timer | None = None
+        host.clock.on_change(self._look)
+
+    def passes(self, ts: Timestamp) -> Future[None]:
+        """A future for the instant at which the clock shows at least `ts`."""
+        reached: Future[None] = self._host.future()
+        if self._clock.current() >= ts:
+            reached.set(None)
+            return reached
+        self._order += 1
+        heappush(self._waiting, (ts, self._order, reached))
+        self._clock.on_jump(self._look)
+        self._look()
+        return reached
+
+    def _look(self) -> None:
+        """End the waits that are due; come back when the next one is."""
+        waiting, now = self._waiting, self._clock.current()
+        while waiting and waiting[0][0] <= now:
+            heappop(waiting)[2].set(None)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not waiting:
+            self._clock.on_jump(None)
+            return
+        ts = waiting[0][0]
+        shown = physical_ms(ts) + (1 if ts & 0xFFFF else 0)
+        wait_us = max(self._host.clock.due_us(shown) - self._host.loop.now_us, 0)
+        self._timer = self._host.call_later(wait_us, self._look)
+
+
+class Pauses:
+    """Scripted pauses: which task of a node stops at which point, and until when."""
+
+    def __init__(self) -> None:
+        self.planned: dict[tuple[str, str], list[tuple[str | None, Future[Any]]]] = {}
+        self._stopped: list[Future[Any]] = []
+
+    def add(self, node: str, point: str, tx: str | None, until: Future[Any]) -> None:
+        """The next task of the node (of the transaction) that comes by waits for `until`."""
+        self.planned.setdefault((node, point), []).append((tx, until))
+
+    def __bool__(self) -> bool:
+        return bool(self.planned)
+
+    def stopped(self, until: Future[Any]) -> bool:
+        """Whether a pause has stopped a task while it lasted."""
+        return any(until is one for one in self._stopped)
+
+    def take(self, node: str, point: str, tx: str | None) -> Future[Any] | None:
+        """What a task at this point has to wait for; each pause stops one task, once."""
+        planned = self.planned.get((node, point), [])
+        for place, (wanted, until) in enumerate(planned):
+            if wanted is None or wanted == tx:
+                del planned[place]
+                if not until.done:
+                    self._stopped.append(until)
+                return until
+        return None
+
+
+class NodePort:
+    """A node as the protocol sees it, on a simulated host; `clock` makes what gives timestamps."""
+
+    def __init__(
+        self,
+        host: Host,
+        settings: Settings,
+        recorder: Recorder,
+        pauses: Pauses,
+        clock: Callable[..., HybridClock],
+    ) -> None:
+        self._host = host
+        self.name = host.name
+        self.settings = settings
+        self.disk = host.disk
+        self.recording = recorder.recording
+        self.disk_delay_us = 0
+        self.clock = self._begun(clock)
+        self.record: Callable[[Any], None] = recorder.record
+        self.record_once = recorder.record_once
+        self.on: Callable[[type, Handler], None] = host.on
+        self.send: Callable[..., None] = host.send
+        self.request: Callable[..., Awaitable[Any]] = host.request
+        self.sleep = host.sleep
+        self.future = host.future
+        self.call_later = host.call_later
+        self.watch: Stopwatch = host.loop
+        self._pauses = pauses
+        self._probes = recorder.history.probes
+        self._waiters = ClockWaiters(host, self.clock)
+        self.clock_passes = self._waiters.passes
+
+    def _begun(self, clock: Callable[..., HybridClock]) -> HybridClock:
+        """The clock of this incarnation; it begins where the disk says that the last one ended."""
+        disk = self.disk
+
+        def write_limit(limit: int) -> None:
+            disk[CLOCK_LIMIT] = limit
+
+        last = disk.get(CLOCK_LIMIT, MIN_TIMESTAMP)
+        return clock(self._host.clock.read_ms, last, write_limit)
+
+    def spread(self, purpose: str, bound_us: Micros) -> Micros:
+        """A span below the bound: a function of seed, node, purpose and how often it was asked."""
+        return self._host.spread(purpose, bound_us)
+
+    def spawn(self, task: Coroutine[Any, Any, Any]) -> None:
+        """Run a task of this incarnation beside the present one."""
+        self._host.spawn(task)
+
+    def probe(self, name: str) -> None:
+        """Count that a rare branch was reached."""
+        self._probes[name] += 1
+
+    def pause_at(self, point: str, tx: str | None = None) -> Awaitable[None] | None:
+        """A named point of the protocol: None to go on, or what a scripted pause makes wait."""
+        if not self._pauses.planned:
+            return None
+        until = self._pauses.take(self.name, point, tx)
+        if until is not None:
+            self.probe(f"paused-{point}")
+        return until

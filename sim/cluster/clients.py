@@ -1,0 +1,235 @@
+"""Runs what clients were planned to do, and writes the client's voice.
+
+A client is a machine of its own on the network, connected to whatever node its next operation
+names. Programs run one item after the other, steps when their moment has come.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from ddlsim.cluster.cluster import Cluster
+from ddlsim.history.event import Cells
+from ddlsim.history.events import (
+    Failed,
+    Invoked,
+    Named,
+    Ok,
+    Unknown,
+)
+from ddlsim.kernel.clock import PhysicalClock
+from ddlsim.kernel.host import Host
+from ddlsim.model.ops import (
+    Begin,
+    Commit,
+    Conditional,
+    Ddl,
+    Delete,
+    Get,
+    Insert,
+    Key,
+    Put,
+    Replace,
+    Rollback,
+    Scan,
+    Update,
+)
+from ddlsim.model.ports import NO_REPLY
+from ddlsim.model.programs import Program, TransactionItem
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.messages import (
+    Answer,
+    ClientBegin,
+    ClientCommit,
+    ClientDdl,
+    ClientRollback,
+    Refusal,
+)
+from ddlsim.protocol.transaction.client import Client
+from ddlsim.sql import parse
+from ddlsim.units import Micros
+
+Outcome = Answer | Refusal | Any
+DATA: Final[dict[type, str]] = {
+    kind: str(kind.__struct_config__.tag)
+    for kind in (Get, Put, Delete, Insert, Replace, Update, Scan)
+}
+"""The kinds of data operations: looking one up is cheaper than matching its class."""
+
+
+class ClientHost:
+    """One client's machine: its connection, its cache, and its voice in the history."""
+
+    def __init__(self, cluster: Cluster, name: str, *, session: bool) -> None:
+        self.name = name
+        self.cluster = cluster
+        self.host = Host(cluster.loop, cluster.network, name, PhysicalClock(cluster.loop))
+        self.request: Callable[..., Awaitable[Any]] = self.host.request
+        self._loop = cluster.loop
+        self.recording = cluster.recorder.recording
+        self.record = cluster.recorder.record
+        self.open: dict[str, tuple[Any, str]] = {}  # each operation's request and its node
+        settings = cluster.ports[cluster.leader].settings
+        # longer than the coordinator waits for a primary, so that its answer comes first
+        self.timeout_us = Micros(settings.operation_timeout_us + cluster.plan.commit_wait_us)
+        self.session = session
+        self.client = Client(name, self, self.timeout_us, session=session)
+
+    def elapsed_us(self) -> Micros:
+        """The present instant."""
+        return self._loop.now_us
+
+    # --- one operation, with its invocation and its completion ------------------------------------
+
+    async def perform(
+        self,
+        op: str,
+        tx: str | None,
+        node: str,
+        do: Any,
+        *,
+        begins: bool = False,
+        read_only: bool = False,
+    ) -> Outcome:
+        """Ask for one operation and write down what came of it."""
+        self.invoked(op, tx, node, do)
+        reply = await self._asked(op, tx, node, do, begins=begins, read_only=read_only)
+        self.completed(op, do, reply)
+        return reply
+
+    def _asked(
+        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool, read_only: bool
+    ) -> Awaitable[Outcome]:
+        if type(do) in DATA:
+            implicit = tx is None
+            return self.client.operate(
+                node, op, tx or op, do, begins=begins, implicit=implicit, read_only=read_only
+            )
+        token = self.client.token_ts if self.session else None
+        if type(do) is Commit:
+            return self.client.ask(node, ClientCommit(op, tx or op, token))
+        match do:
+            case Begin(read_only=reads):
+                return self.client.ask(node, ClientBegin(op, tx or op, token, reads))
+            case Rollback():
+                return self.client.ask(node, ClientRollback(op, tx or op, token))
+            case Ddl(sql=sql):
+                (parsed,) = parse(sql)
+                assert not isinstance(parsed.statement, Get | Scan), f"not a DDL: {sql}"
+                return self.client.ask(node, ClientDdl(op, parsed.statement, token))
+        raise AssertionError(f"no such operation: {do!r}")
+
+    # --- the client's voice -----------------------------------------------------------------------
+
+    def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:
+        """Write down that the client asks for something."""
+        self.open[op] = do, node
+        self.cluster.asked[self.name] = node
+        if not self.recording:
+            return
+        table = key = sql = None
+        kind = DATA.get(type(do))
+        if kind is not None:
+            table, key = do.table, do.key
+        else:
+            kind = do.__struct_config__.tag
+            sql = do.sql if type(do) is Ddl else None
+        now = self._loop.now_us
+        self.record(Invoked(now, self.name, op, tx, node, kind, table, key, sql, self.session))
+        columns: tuple[str, ...] = getattr(do, "columns", ())
+        values = getattr(do, "values", None)
+        if columns or values is not None:
+            self.record(Named(now, self.name, op, columns, values))
+
+    def completed(self, op: str, do: Any, reply: Outcome) -> None:
+        """Write down what the client was told."""
+        del self.open[op]
+        if not self.recording:
+            return
+        now = self._loop.now_us
+        if type(reply) is Answer:
+            shown = None
+            if type(do) is Get or type(do) is Scan:
+                shown = self._shown(do, reply)
+            elif isinstance(do, Conditional):
+                shown = reply.done
+            self.record(Ok(now, self.name, op, shown))
+        elif type(reply) is Refusal:
+            self.record(Failed(now, self.name, op, reply.reason.name))
+        else:
+            self.record(Unknown(now, self.name, op, Reason.NODE_UNREACHABLE.name))
+
+    def _shown(self, do: Get | Scan, reply: Answer) -> Any:
+        """What the client shows its user: a row if there is one, or rows."""
+        rows: tuple[tuple[Key, Cells], ...] = reply.rows
+        if type(do) is Get:
+            return self.client.shown(do, rows[0][1]) if rows else None
+        return [self.client.shown(do, cells) for _, cells in rows]
+
+
+class ProgramRunner:
+    """Runs one client's program from its first item to its last."""
+
+    def __init__(self, client: ClientHost, program: Program, load_until_us: int) -> None:
+        self.client = client
+        self.program = program
+        self.finished = False
+        self._load_until_us = load_until_us
+        self._loop = client.cluster.loop
+        self._transactions = 0
+
+    async def run(self) -> None:
+        """All items, one after the other; none is begun once the load is over."""
+        for number, item in enumerate(self.program.items):
+            if not isinstance(item, TransactionItem) and item.at_us is not None:
+                await self._loop.sleep(max(item.at_us - self._loop.now_us, 0))
+            elif item.pause_us:
+                await self._loop.sleep(item.pause_us)
+            if self._loop.now_us > self._load_until_us:
+                break
+            if isinstance(item, TransactionItem):
+                await self._transaction(item)
+            else:
+                op = f"{self.client.name}.d{number}"
+                await self.client.perform(op, None, item.node, Ddl(item.sql))
+        self.finished = True
+
+    async def _transaction(self, item: TransactionItem) -> None:
+        """One transaction, and again as a new one while the failure is retriable [110.flow.8]."""
+        if item.fresh:
+            self.client.client.tables.clear()
+        for attempt in range(item.retries + 1):
+            self._transactions += 1
+            label = f"{self.client.name}.{self._transactions}"
+            reason = await self._attempt(item, label)
+            if reason is None or not reason.retriable or attempt == item.retries:
+                return
+            if self._loop.now_us > self._load_until_us:
+                return
+
+    async def _attempt(self, item: TransactionItem, label: str) -> Reason | None:
+        """The operations and the commit; the reason why it failed, None if it did not."""
+        perform = self.client.perform
+        if item.implicit:
+            only = item.operations[0]
+            return _reason(await perform(label, None, item.node, only, read_only=item.read_only))
+        for number, do in enumerate(item.operations):
+            if number and item.gap_us:
+                await self._loop.sleep(item.gap_us)
+            op = f"{label}.{number}"
+            begins = number == 0
+            read_only = begins and item.read_only
+            reply = await perform(op, label, item.node, do, begins=begins, read_only=read_only)
+            if type(reply) is not Answer:
+                if reply is NO_REPLY:
+                    self.client.host.send(item.node, ClientRollback(f"{label}.rb", label))
+                return _reason(reply)
+            if type(do) is Rollback:
+                return None
+        return _reason(await perform(f"{label}.c", label, item.node, Commit()))
+
+
+def _reason(reply: Outcome) -> Reason | None:
+    """Why a request failed; a request of unknown outcome is not repeated."""
+    if type(reply) is Refusal:
+        return reply.reason
+    return None

@@ -1,0 +1,269 @@
+"""Builds the nodes and wires them: hosts, clocks, links, and a server on each node.
+
+The cluster is the one owner of everything that lives in a run. It also finds the node that plays a
+role ("the meta storage leader", "primary of t") for the faults.
+"""
+
+from collections import Counter
+
+from ddlsim.cluster.adapters import (
+    NodePort,
+    Pauses,
+    Recorder,
+)
+from ddlsim.cluster.failures import Failures
+from ddlsim.cluster.troubles import Troubles
+from ddlsim.history.events import UpdateLogged
+from ddlsim.history.world_events import ClockSet
+from ddlsim.kernel.clock import PhysicalClock
+from ddlsim.kernel.engine import Loop
+from ddlsim.kernel.host import Host
+from ddlsim.kernel.network import LinkProfile, Network
+from ddlsim.kernel.rng import Constant, quantiles
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.ops import Get, Scan
+from ddlsim.model.ports import Settings
+from ddlsim.model.schema import Table
+from ddlsim.model.settings import DERIVED
+from ddlsim.nemesis.roles import NobodyError
+from ddlsim.plan.records import NodePlan, Plan
+from ddlsim.protocol.ids import Place
+from ddlsim.protocol.metastorage.stages import Delays
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema.ddl import Built, build
+from ddlsim.protocol.server import (
+    ClusterConfig,
+    Parts,
+    Server,
+)
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.sql import parse
+from ddlsim.units import (
+    US_PER_MS,
+    Micros,
+    Timestamp,
+    timestamp,
+)
+
+BOOT_TS = timestamp(-86_400_000)
+"""When the initial schema activated: a day before the run, by any clock."""
+
+
+class Cluster:
+    """The simulated machines of one run and what runs on them."""
+
+    def __init__(self, plan: Plan, strategy: Strategy, parts: Parts, recorder: Recorder) -> None:
+        self.plan = plan
+        self.loop = Loop()
+        self.network = Network(self.loop, plan.seed)
+        self.recorder = recorder
+        self.pauses = Pauses()
+        self.hosts: dict[str, Host] = {}
+        self.ports: dict[str, NodePort] = {}
+        self.servers: dict[str, Server] = {}
+        self.disk_delays: dict[str, int] = {}
+        self.failures = Failures(self)
+        self.troubles = Troubles(self.failures)
+        self.asked: dict[str, str] = {}  # by client: the node that it has asked last
+        self._delays = {node.name: Delays() for node in plan.nodes}
+        self._settings = {node.name: settings(node) for node in plan.nodes}
+        self._strategy = strategy
+        self._parts = parts
+        self._paused: Counter[str] = Counter()
+        self._configure_links()
+        for node in plan.nodes:
+            self._add_host(node)
+        self._schema = initial_schema(plan.schema_sql)
+        self._table_ids = {
+            each.name: each.object_id for objects in self._schema for each in objects
+        }
+        for node in plan.nodes:
+            self._open_port(node.name)
+        self._config = self._cluster_config()
+        for node in plan.nodes:
+            self.boot(node.name, restarted=False)
+        self._slow_stages()
+        self._record_start()
+
+    def boot(self, node: str, *, restarted: bool) -> None:
+        """Put the servers of a node on its host: what runs there is as new, but for its disk."""
+        if restarted:
+            self._open_port(node)
+        server = Server(
+            self.ports[node],
+            self._strategy,
+            self._config,
+            self._parts,
+            delays=self._delays[node],
+            restarted=restarted,
+        )
+        self.servers[node] = server
+        server.start()
+
+    def _open_port(self, node: str) -> None:
+        host = self.hosts[node]
+        settings, clock = self._settings[node], self._strategy.clock
+        port = NodePort(host, settings, self.recorder, self.pauses, clock)
+        port.disk_delay_us = self.disk_delays.get(node, 0)
+        self.ports[node] = port
+
+    @property
+    def leader(self) -> str:
+        """The meta storage leader, or the last one."""
+        return self._newest_leader([s.metastorage.group for s in self.servers.values()])
+
+    def leader_of_place(self, place: Place) -> str:
+        """The leader of a partition's group, or the last one."""
+        groups = [server.group_of(place) for server in self.servers.values()]
+        found = [group for group in groups if group is not None]
+        return self._newest_leader(found) if found else self._holder(place)
+
+    def _newest_leader(self, groups: list[Group]) -> str:
+        """The leader in the highest term: a deposed one may still lead in its own."""
+        newest = max(groups, key=lambda group: (group.is_leader, group.term))
+        return newest.leader or newest.node.name
+
+    def primary_of(self, table_name: str, partition: int = 0) -> str:
+        """The primary of a partition, or the last one; `NobodyError` if there is none yet."""
+        return self._holder((self.table_id(table_name), partition))
+
+    def _holder(self, place: Place) -> str:
+        lease = self.servers[self.leader].metastorage.leases.of(place)
+        if lease is None:
+            raise NobodyError(f"{place} never had a primary")
+        return lease.holder
+
+    def delays(self, node: str) -> Delays:
+        """How slowly a node applies the meta storage, stage by stage."""
+        return self._delays[node]
+
+    def table_id(self, name: str) -> int:
+        """The table that had this name when the run began, else the one that has it now."""
+        if name in self._table_ids:
+            return self._table_ids[name]
+        found = self.servers[self.leader].catalog.latest().meant(name)
+        if not isinstance(found, Table):
+            raise NobodyError(f"there is no table {name}")
+        return found.id
+
+    def settings_of(self, node: str) -> Settings:
+        """A node's settings as they are now."""
+        return self._settings[node]
+
+    def pause(self, node: str) -> None:
+        """A node stands still until it was resumed as often as it was paused."""
+        self._paused[node] += 1
+        self.hosts[node].pause()
+
+    def resume(self, node: str) -> None:
+        """A node goes on, unless another pause of it lasts."""
+        self._paused[node] -= 1
+        if not self._paused[node]:
+            self.hosts[node].resume()
+
+    def step_clock(self, node: str, by_us: int) -> None:
+        """A node's physical clock jumps."""
+        self.hosts[node].clock.step(by_us)
+        self._record_clock(node)
+
+    def set_drift(self, node: str, ppm: int) -> None:
+        """A node's physical clock runs at another rate from now on."""
+        self.hosts[node].clock.set_drift(ppm)
+        self._record_clock(node)
+
+    def _record_clock(self, node: str) -> None:
+        clock, now = self.hosts[node].clock, self.loop.now_us
+        self.recorder.record(ClockSet(now, node, clock.read_us() - now, clock.pieces[-1].drift_ppm))
+
+    def _configure_links(self) -> None:
+        """Latency and misbehaviour of the links; what no entry mentions takes no time."""
+        self.network.configure(LinkProfile(latency=quantiles(Constant(0))))
+        for link in self.plan.links:
+            latency = None if link.latency is None else quantiles(link.latency)
+            profile = LinkProfile(
+                latency=latency,
+                loss=link.loss,
+                duplication=link.duplication,
+                reordering=link.reordering,
+            )
+            self.network.configure(profile, link.sender, link.to, link.kind)
+
+    def _add_host(self, node: NodePlan) -> None:
+        clock = PhysicalClock(self.loop, node.clock_offset_us, node.clock_drift_ppm)
+        host = Host(self.loop, self.network, node.name, clock)
+        self.hosts[node.name] = host
+
+    def _cluster_config(self) -> ClusterConfig:
+        plan = self.plan
+        return ClusterConfig(
+            nodes=tuple(node.name for node in plan.nodes),
+            voters=tuple(node.name for node in plan.nodes if node.voter),
+            leader=plan.meta_leader,
+            partitions=plan.partitions,
+            replicas=plan.replicas,
+            placed=self._placed(),
+            initial_schema=self._schema,
+            boot_ts=BOOT_TS,
+            start_ts=Timestamp(self.ports[plan.meta_leader].clock.now()),
+            cluster_delay_ms=max(node.settings["delay_duration_ms"] for node in plan.nodes),
+            idle_ticks=plan.idle_ticks,
+        )
+
+    def _placed(self) -> dict[Place, str]:
+        """Primaries that the scenario names, by (table id, partition)."""
+        placed: dict[Place, str] = {}
+        for entry in self.plan.leaders:
+            table, _, partition = entry.group.partition("/")
+            if entry.group != "meta" and not entry.at_us:
+                placed[self._table_ids[table], int(partition)] = entry.node
+        return placed
+
+    def _slow_stages(self) -> None:
+        for entry in self.plan.applies:
+            setattr(self._delays[entry.node], entry.stage, entry.delay_us)
+
+    def _record_start(self) -> None:
+        """The initial schema and the clocks, as the history's first events."""
+        record, leader = self.recorder.record, self.plan.meta_leader
+        for version, objects in enumerate(self._schema, start=1):
+            record(UpdateLogged(0, leader, None, 0, version, BOOT_TS, BOOT_TS, 0, objects))
+        for node in self.plan.nodes:
+            record(ClockSet(0, node.name, node.clock_offset_us, node.clock_drift_ppm))
+
+
+def settings(node: NodePlan) -> Settings:
+    """A node's settings as the protocol reads them."""
+    numbers = node.settings
+    plain = (*DERIVED, "lock_retry_ms", "laggard_ms", "barrier_wait_ms")
+    return Settings(
+        delay_duration_ms=numbers["delay_duration_ms"],
+        max_clock_skew_ms=numbers["max_clock_skew_ms"],
+        safe_time_interval_ms=numbers["safe_time_interval_ms"],
+        operation_timeout_us=Micros(numbers["operation_timeout_ms"] * US_PER_MS),
+        resend_us=Micros(numbers["resend_ms"] * US_PER_MS),
+        ddl_attempts=numbers["ddl_attempts"],
+        lock_retries=numbers["lock_retries"],
+        election_timeout_ms=numbers["election_timeout_ms"],
+        lease_duration_ms=numbers["lease_duration_ms"],
+        lease_check_ms=numbers["lease_check_ms"],
+        snapshot_entries=numbers["snapshot_entries"],
+        partition_idle_ms=numbers["partition_idle_ms"],
+        tx_timeout_ms=numbers["tx_timeout_ms"],
+        orphan_check_ms=numbers["orphan_check_ms"],
+        **{name: numbers[name] for name in plain},
+    )
+
+
+def initial_schema(sql: str) -> tuple[tuple[ObjectChange, ...], ...]:
+    """The catalog versions that the scenario's schema consists of, one for each statement."""
+    catalog = Catalog()
+    versions: list[tuple[ObjectChange, ...]] = []
+    for parsed in parse(sql):
+        snapshot = catalog.latest()
+        assert not isinstance(parsed.statement, Get | Scan), "the scenario's schema was checked"
+        built = build(parsed.statement, snapshot, snapshot.next_object_id)
+        assert isinstance(built, Built), f"the scenario's schema was checked, yet: {built}"
+        catalog.apply(len(versions) + 1, BOOT_TS, BOOT_TS, built.objects)
+        versions.append(built.objects)
+    return tuple(versions)

@@ -1,0 +1,65 @@
+"""The design that a plan asks for: a strategy, fields of it by the names of rules, a mutant."""
+
+from typing import Any, Final
+
+from msgspec import structs
+
+from ddlsim.model.design import DesignHeader
+from ddlsim.mutants.base import MUTANTS, Mutant
+from ddlsim.plan.records import Plan
+from ddlsim.protocol.server import Parts
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.scenario.rules import (
+    BadRuleError,
+    fields_of_designs,
+    name_of,
+    value_of,
+)
+from ddlsim.strategies.base import STRATEGIES
+
+PROTOCOL: Final = "ddlsim.protocol."
+"""In whose modules the rules are that findings know by name."""
+
+
+class BadDesignError(ValueError):
+    """A strategy, a field of one, or a mutant that does not exist or does not fit."""
+
+
+def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
+    """The strategy with the plan's fields set and its mutant applied, and the machinery."""
+    chosen = with_fields(STRATEGIES.get(plan.strategy), plan.strategy_fields)
+    if plan.mutant is None:
+        return chosen, Parts(), None
+    mutant = MUTANTS.get(plan.mutant)
+    return mutant.applied_to(chosen), mutant.parts_of(Parts()), mutant
+
+
+def declared(plan: Plan) -> DesignHeader:
+    """The header of the plan's design, with its rules as they are without the mutant."""
+    chosen = with_fields(STRATEGIES.get(plan.strategy), plan.strategy_fields)
+    return structs.replace(chosen.header, rules=rules_of(chosen))
+
+
+def rules_of(chosen: Strategy) -> dict[str, str]:
+    """The rule in each field by its name; one from outside of the protocol by a dotted name."""
+    return {name: _named(getattr(chosen, name)) for name in fields_of_designs()}
+
+
+def _named(rule: Any) -> str:
+    if type(rule) is int:
+        return str(rule)
+    home = getattr(rule, "__module__", "")
+    name = name_of(rule)
+    if name is not None and (not callable(rule) or home.startswith(PROTOCOL)):
+        return name
+    return f"{home}.{getattr(rule, '__name__', type(rule).__name__)}"
+
+
+def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
+    """A strategy with fields of its record set: by the names of rules of each, or numbers."""
+    for name, value in settings.items():
+        try:
+            chosen = chosen.with_rules({name: value_of(name, value)})
+        except BadRuleError as error:
+            raise BadDesignError(f"strategy.{name}: {error}") from None
+    return chosen

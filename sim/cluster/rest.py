@@ -1,0 +1,54 @@
+"""Whether a cluster has come to rest, and what its storage holds then."""
+
+from ddlsim.cluster.cluster import Cluster
+from ddlsim.history.event import Cells
+from ddlsim.history.events import RowFinal
+from ddlsim.model.schema import Table
+from ddlsim.protocol.ids import Place
+from ddlsim.protocol.schema.rows import decode
+from ddlsim.protocol.server import Server
+
+
+def alive(cluster: Cluster) -> dict[str, Server]:
+    """The servers of the nodes that are not dead."""
+    down = cluster.failures.is_down
+    return {name: server for name, server in cluster.servers.items() if not down(name)}
+
+
+def at_rest(cluster: Cluster) -> bool:
+    """No transaction has left anything behind, and all replicas hold the same."""
+    servers = alive(cluster)
+    if any(server.replica.has_open_work for server in servers.values()):
+        return False
+    applied: dict[Place, int] = {}
+    for server in servers.values():
+        for place, partition in server.replica.partitions.items():
+            if applied.setdefault(place, partition.applied_index) != partition.applied_index:
+                return False
+    return True
+
+
+def read_back(cluster: Cluster) -> None:
+    """Write down what every replica holds now, row by row."""
+    record, now = cluster.recorder.record, cluster.loop.now_us
+    for name, server in alive(cluster).items():
+        for (table_id, number), partition in server.replica.partitions.items():
+            for key, versions in partition.rows.items():
+                newest = versions[-1]
+                table = server.catalog.definition(table_id, newest.version)
+                cells: Cells | None = None
+                if isinstance(table, Table) and newest.row is not None:
+                    cells = decode(table, newest.row)
+                record(
+                    RowFinal(
+                        now,
+                        name,
+                        table_id,
+                        number,
+                        key,
+                        newest.writer,
+                        newest.commit_ts,
+                        newest.version,
+                        cells,
+                    )
+                )

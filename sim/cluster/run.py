@@ -1,0 +1,317 @@
+"""The four acts of a run: set up, load under faults, heal, drain and read back.
+
+A run is a function of its plan: no dice are thrown here, no wall clock is read. Recording takes no
+simulated time and decides nothing.
+"""
+
+import gc
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import ddlsim
+from ddlsim.cluster.adapters import Recorder
+from ddlsim.cluster.clients import ClientHost, ProgramRunner
+from ddlsim.cluster.cluster import Cluster
+from ddlsim.cluster.designs import declared, design
+from ddlsim.cluster.levers import ClusterLevers
+from ddlsim.cluster.rest import (
+    alive,
+    at_rest,
+    read_back,
+)
+from ddlsim.cluster.timeline import Timeline
+from ddlsim.history.events import AnyEvent
+from ddlsim.history.history import (
+    HISTORY_FORMAT,
+    Header,
+    History,
+)
+from ddlsim.history.stream import Stream, streamed
+from ddlsim.history.world_events import (
+    FaultBegan,
+    FaultHealed,
+    LeftOpen,
+    MessageDelivered,
+    MessageSent,
+    NeverCompleted,
+    NothingMatched,
+)
+from ddlsim.kernel.network import TracedEnvelope
+from ddlsim.kernel.rng import quantiles
+from ddlsim.nemesis.base import (
+    FAULTS,
+    Fault,
+    touched,
+)
+from ddlsim.nemesis.roles import NobodyError
+from ddlsim.plan.records import (
+    ClockStep,
+    FaultPlan,
+    Plan,
+)
+from ddlsim.units import US_PER_MS
+
+COLLECT_AFTER: Final = 50_000
+"""How many new objects make the collector look, during a run: a history is no garbage."""
+SLICE_US: Final = 50_000
+"""How often, in simulated time, the drain looks whether everything has ended."""
+
+
+def run(plan: Plan) -> History:
+    """Carry out a plan; the history of everything that happened."""
+    return Run(plan).carry_out()
+
+
+def run_to(plan: Plan, path: str | Path) -> History:
+    """Carry out a plan, its events being written to a file meanwhile; the history without events.
+
+    The file is the one that `codec.save` would write, but the events are never all in memory.
+    """
+    with streamed(path) as stream:
+        history = Run(plan, stream).carry_out()
+        stream.end(history)
+    return history
+
+
+def promises(plan: Plan) -> dict[str, int]:
+    """What a judge of waits must know of a world.
+
+    `voters`: how many nodes vote in the meta storage. `calm`: 1 where healthy nodes have nothing to
+    wait for but each other: nothing is lost, held back or slowed down but by a fault, and idle
+    safe-time commands are on. `load_ms`: when no new work is begun. `slowest_us`: what no message
+    takes longer than, where nothing slows it down. `tells_names`: 1, since the history tells what
+    operations name and every lock that is refused.
+    """
+    staged = plan.holds or plan.pauses or plan.applies or not plan.idle_ticks
+    lossy = any(link.loss for link in plan.links)
+    return {
+        "voters": sum(node.voter for node in plan.nodes),
+        "calm": int(not staged and not lossy),
+        "load_ms": plan.load_until_us // US_PER_MS,
+        "slowest_us": max(
+            (quantiles(link.latency)[-1] for link in plan.links if link.latency is not None),
+            default=0,
+        ),
+        "tells_names": 1,
+    }
+
+
+class Run:
+    """One run under way."""
+
+    def __init__(self, plan: Plan, stream: Stream | None = None) -> None:
+        self.plan = plan
+        chosen, parts, _ = design(plan)
+        self.history = History(self._header())
+        self._stream = stream
+        if stream is not None:
+            stream.begin(self.history.header)
+        recorder = Recorder(self.history, recording=plan.recording, stream=stream)
+        self.cluster = Cluster(plan, chosen, parts, recorder)
+        self.loop = self.cluster.loop
+        self._recorder = recorder
+        self._clients: dict[str, ClientHost] = {}
+        self._programs: list[ProgramRunner] = []
+        self._faults: list[tuple[Fault, ClusterLevers, FaultPlan]] = []
+        self._healed: dict[int, None] = {}
+        self._on_nobody: dict[int, None] = {}
+        self._touched: dict[int, tuple[str, ...]] = {}
+        if plan.trace:
+            self.cluster.network.trace = self._trace
+
+    def carry_out(self) -> History:
+        """All four acts; the collector looks less often meanwhile, since little is garbage."""
+        before = gc.get_threshold()
+        gc.set_threshold(COLLECT_AFTER, *before[1:])
+        try:
+            return self._carried_out()
+        finally:
+            gc.set_threshold(*before)
+
+    def _carried_out(self) -> History:
+        self._set_up()
+        self.loop.run(self.plan.load_until_us)
+        self._heal_all()
+        self._drain()
+        self._steps.settle(self._so_far())
+        self._tell_unmatched()
+        read_back(self.cluster)
+        self.history.end_us = self.loop.now_us
+        self.history.executed_events = self.loop.events
+        return self.history
+
+    def _so_far(self) -> Iterable[AnyEvent]:
+        """What was recorded, wherever it is."""
+        return self.history.events if self._stream is None else self._stream.events()
+
+    # --- set up -----------------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        plan = self.plan
+        for program in plan.programs:
+            client = self._client(program.client, session=program.session)
+            runner = ProgramRunner(client, program, plan.load_until_us)
+            self._programs.append(runner)
+            self.loop.spawn(runner.run())
+        for step in plan.steps:
+            self._client(step.client, session=step.session)
+        self._steps = Timeline(self.cluster, self._clients)
+        self._steps.start()
+        for tick in plan.ticks:
+            self.loop.call_at(tick.at_us, self._tick)
+        for transfer in plan.leaders:
+            if transfer.at_us:
+                failures = self.cluster.failures
+                self.loop.call_at(transfer.at_us, failures.transfer, transfer.group, transfer.node)
+        for change in plan.clock_steps:
+            self.loop.call_at(change.at_us, self._set_clock, change)
+        for number, planned in enumerate(plan.faults):
+            fault = FAULTS.get(planned.name)(**planned.fields)
+            self._faults.append((fault, ClusterLevers(self.cluster), planned))
+            self.loop.call_at(planned.from_us, self._begin_fault, number)
+            if planned.until_us is not None:
+                self.loop.call_at(planned.until_us, self._heal_fault, number)
+
+    def _tick(self) -> None:
+        """A scripted idle safe-time command, by the leader of this instant."""
+        self.cluster.servers[self.cluster.leader].metastorage.tick()
+
+    def _client(self, name: str, *, session: bool) -> ClientHost:
+        if name not in self._clients:
+            self._clients[name] = ClientHost(self.cluster, name, session=session)
+        return self._clients[name]
+
+    def _set_clock(self, change: ClockStep) -> None:
+        """A scripted clock: to an absolute offset from true time, to another rate, or both."""
+        if change.drift_ppm is not None:
+            self.cluster.set_drift(change.node, change.drift_ppm)
+        if change.offset_us is not None:
+            shown_us = self.cluster.hosts[change.node].clock.read_us()
+            self.cluster.step_clock(change.node, self.loop.now_us + change.offset_us - shown_us)
+
+    # --- faults -----------------------------------------------------------------------------------
+
+    def _begin_fault(self, number: int) -> None:
+        """Begin a fault, unless no node plays the role that it is to strike."""
+        if number in self._healed:
+            return
+        fault, levers, planned = self._faults[number]
+        try:
+            nodes = self._touched[number] = touched(fault, levers)
+        except NobodyError:
+            nodes = ()
+        self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named, nodes))
+        try:
+            fault.begin(levers)
+        except NobodyError:
+            self._recorder.probe("fault-on-nobody")
+            self._on_nobody[number] = None
+            self._heal_fault(number)
+
+    def _heal_fault(self, number: int) -> None:
+        if number in self._healed:
+            return
+        self._healed[number] = None
+        fault, levers, planned = self._faults[number]
+        fault.heal(levers)
+        nodes = self._touched.get(number, ())
+        self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named, nodes))
+
+    def _heal_all(self) -> None:
+        """Heal what has begun; a fault whose instant was drawn too late never begins.
+
+        Nodes that come back have a moment to do so, even if no client is left that needs them.
+        """
+        now_us = self.loop.now_us
+        lasting = [
+            number
+            for number, (_, _, planned) in enumerate(self._faults)
+            if planned.from_us <= now_us and number not in self._healed
+        ]
+        for number in lasting:
+            self._heal_fault(number)
+        for number in range(len(self._faults)):
+            self._healed[number] = None
+        if lasting:
+            self.loop.run(now_us + SLICE_US)
+
+    def _tell_unmatched(self) -> None:
+        """Holds, pauses and faults of the scenario that met nothing, for a warning."""
+        told = self._steps.unmatched()
+        for number, (fault, levers, planned) in enumerate(self._faults):
+            on = "" if fault.node_named is None else f" on {fault.node_named}"
+            what = f"faults[{number}] ({planned.name}{on})"
+            if number in self._on_nobody:
+                told.append(f"{what} struck nothing: no node had that part")
+            elif levers.missed is not None:
+                told.append(f"{what} {levers.missed}")
+        for what in told:
+            self._recorder.record(NothingMatched(self.loop.now_us, what))
+
+    # --- drain and read back ----------------------------------------------------------------------
+
+    def _drain(self) -> None:
+        """Let everything end; what has not by then never will."""
+        deadline_us = self.plan.load_until_us + self.plan.drain_us
+        while self.loop.now_us < deadline_us and not self._at_rest():
+            self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us))
+        for client in self._clients.values():
+            for op, (do, node) in client.open.items():
+                waits_for = f"an answer to {do.__struct_config__.tag} from {node}"
+                event = NeverCompleted(self.loop.now_us, client.name, op, waits_for)
+                self._recorder.record(event)
+        for step in self._steps.never_begun:
+            waits_for = f"its moment, {step.after}"
+            event = NeverCompleted(self.loop.now_us, step.client, step.id, waits_for)
+            self._recorder.record(event)
+        for name, server in alive(self.cluster).items():
+            for tx, what in server.replica.left_open():
+                self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
+
+    def _at_rest(self) -> bool:
+        """Whether every client is done and no transaction has left anything behind."""
+        if self._steps.unfinished or not all(program.finished for program in self._programs):
+            return False
+        return at_rest(self.cluster)
+
+    # --- the history's header, the trace ----------------------------------------------------------
+
+    def _header(self) -> Header:
+        plan = self.plan
+        settings = {node.name: dict(node.settings) for node in plan.nodes}
+        settings[""] = {**plan.cluster_settings, **promises(plan)}
+        return Header(
+            format=HISTORY_FORMAT,
+            program=ddlsim.__version__,
+            scenario=plan.scenario,
+            scenario_text=plan.scenario_text,
+            overrides=plan.overrides,
+            seed=plan.seed,
+            design=declared(plan),
+            mutant=plan.mutant,
+            expect=plan.expect,
+            reaches=plan.reaches,
+            settings=settings,
+            strict=plan.strict,
+            all_claims=plan.all_claims,
+            never_reaches=plan.never_reaches,
+        )
+
+    def _trace(self, what: str, at_us: int, envelope: TracedEnvelope) -> None:
+        channel = envelope.channel
+        if what == "send":
+            self._recorder.record(
+                MessageSent(at_us, channel.sender, channel.to, channel.kind, envelope.label)
+            )
+        elif what == "deliver":
+            self._recorder.record(
+                MessageDelivered(
+                    at_us,
+                    channel.sender,
+                    channel.to,
+                    channel.kind,
+                    envelope.label,
+                    envelope.sent_us,
+                )
+            )

@@ -1,0 +1,193 @@
+"""What came of a step, compared with what its `expect` says.
+
+An answer, its rows and its time are looked at as the step ends. What only the record tells is
+looked at when the run is over: the version that it ran under, its timestamps, and whether the
+transaction of a step that `aborts` has indeed ended so.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from ddlsim.history.events import (
+    AnyEvent,
+    ReadExecuted,
+    TxAborted,
+    TxCommitted,
+    UpdateLogged,
+    WriteExecuted,
+)
+from ddlsim.history.world_events import TxRecovered
+from ddlsim.model.programs import Step
+from ddlsim.scenario.overrides import toml_value
+from ddlsim.scenario.step_expect import reasons_of
+from ddlsim.units import Timestamp, physical_ms
+
+DEFAULT_TOLERANCE_MS: Final = 20
+"""How far from `waits_until_ms` a step may end where the scenario does not say."""
+AT_THE_END: Final = ("aborts", "version", "commit_ts_ms", "tu_ms")
+"""What is compared when the run is over."""
+
+Row = Mapping[str, Any]
+
+
+def missed_at_once(
+    expect: Any, got: str, ended_ms: float, *, rows: Sequence[Row] | None, done: bool
+) -> str | None:
+    """What came instead of what is expected, as far as the client sees it; None if nothing did.
+
+    `got` is `ok`, `unknown` or a reason's code; `rows` are those of a read that succeeded,
+    `done` whether a write that may be left out was carried out.
+    """
+    if isinstance(expect, str):
+        return None if got == expect else got
+    wanted = [expect.get("outcome", "ok")]
+    for form in ("aborts", "fails"):
+        wanted = reasons_of(expect[form]) if form in expect else wanted
+    if got not in wanted:
+        return got
+    if "rows" in expect:
+        assert rows is not None, "a read has rows"
+        if not same_rows(expect["rows"], rows, exact=expect.get("exact", True)):
+            return f"rows {shown_rows(rows)}"
+    if expect.get("answer", done) is not done:
+        return f"answer {toml_value(done)}"
+    until_ms: float | None = expect.get("waits_until_ms")
+    if until_ms is None or abs(ended_ms - until_ms) <= expect.get(
+        "tolerance_ms", DEFAULT_TOLERANCE_MS
+    ):
+        return None
+    return f"{got} at {ended_ms:g} ms" if got != "ok" else f"ended at {ended_ms:g} ms"
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def same_rows(wanted: Sequence[Row], rows: Sequence[Row], *, exact: bool) -> bool:
+    """Whether there is, in any order, just one row for each that is wanted."""
+    if len(wanted) != len(rows):
+        return False
+    fits = [
+        [place for place, row in enumerate(rows) if is_row(want, row, exact=exact)]
+        for want in wanted
+    ]
+    taken: dict[int, int] = {}
+    return all(_placed(number, fits, taken, set()) for number in range(len(wanted)))
+
+
+def _placed(number: int, fits: list[list[int]], taken: dict[int, int], tried: set[int]) -> bool:
+    """Give a wanted row one of those that fit it; the row that had it takes another."""
+    for place in fits[number]:
+        if place in tried:
+            continue
+        tried.add(place)
+        if place not in taken or _placed(taken[place], fits, taken, tried):
+            taken[place] = number
+            return True
+    return False
+
+
+def is_row(want: Row, row: Row, *, exact: bool) -> bool:
+    """Whether a row is as wanted; `exact`: it has no column that is not named."""
+    present = {name for name, cell in want.items() if cell != {"absent": True}}
+    if exact and set(row) != present:
+        return False
+    return all(_is_cell(cell, name, row) for name, cell in want.items())
+
+
+def _is_cell(cell: Any, name: str, row: Row) -> bool:
+    if cell == {"absent": True}:
+        return name not in row
+    if name not in row:
+        return False
+    if cell == {"null": True}:
+        return row[name] is None
+    return isinstance(cell, bool) == isinstance(row[name], bool) and bool(cell == row[name])
+
+
+def shown_rows(rows: Iterable[Row]) -> str:
+    """Rows as an expectation writes them."""
+    return toml_value(
+        [
+            {name: {"null": True} if cell is None else cell for name, cell in row.items()}
+            for row in rows
+        ]
+    )
+
+
+# --- what the record tells -----------------------------------------------------------------------
+
+
+class Record:
+    """What the record of a run tells of its steps."""
+
+    def __init__(self, events: Iterable[AnyEvent], steps: Iterable[str]) -> None:
+        self._steps = dict.fromkeys(steps)
+        self._versions: dict[str, dict[int, None]] = {}
+        self._updates: dict[str, UpdateLogged] = {}
+        self._commits: dict[str, int] = {}
+        self._aborts: dict[str, None] = {}
+        for event in events:
+            match event:
+                case ReadExecuted() | WriteExecuted():
+                    self._versions.setdefault(event.op, {})[event.version] = None
+                case UpdateLogged() if event.op is not None:
+                    self._updates.setdefault(event.op, event)
+                case TxCommitted():
+                    self._commits[event.tx] = event.commit_ts
+                case TxAborted():
+                    self._aborts[event.tx] = None
+                case TxRecovered() if event.outcome == "aborted":
+                    self._aborts[event.tx] = None
+
+    def missed(self, step: Step) -> str | None:
+        """What the record tells instead of what the step expects; None if it agrees."""
+        expect: dict[str, Any] = step.expect
+        tolerance_ms: float = expect.get("tolerance_ms", 0)
+        if "aborts" in expect and (why := self._not_over(step)) is not None:
+            return why
+        if "version" in expect and (got := self._version(step)) != [expect["version"]]:
+            return f"version {' and '.join(map(str, got))}" if got else "no version"
+        for key, ts in (("commit_ts_ms", self._commit_ts(step)), ("tu_ms", self._tu(step))):
+            if key not in expect:
+                continue
+            if ts is None:
+                return f"no {key}"
+            came_ms = physical_ms(Timestamp(ts))
+            if abs(came_ms - expect[key]) > tolerance_ms:
+                return f"{key} = {came_ms}"
+        return None
+
+    def _labels(self, step: Step) -> list[str]:
+        """The names of the step's transaction, also as it was tried again."""
+        if step.tx is not None:
+            return [step.tx]
+        again = [
+            label
+            for label in (*self._commits, *self._aborts)
+            if label.startswith(f"{step.id}r")
+            and label.removeprefix(f"{step.id}r").isdecimal()
+            and label not in self._steps
+        ]
+        return [step.id, *again]
+
+    def _not_over(self, step: Step) -> str | None:
+        labels = self._labels(step)
+        if any(label in self._commits for label in labels):
+            return "its transaction committed"
+        if not any(label in self._aborts for label in labels):
+            return "its transaction is not over"
+        return None
+
+    def _version(self, step: Step) -> list[int]:
+        update = self._updates.get(step.id)
+        if update is not None:
+            return [update.objects[0].version]
+        return list(self._versions.get(step.id, ()))
+
+    def _commit_ts(self, step: Step) -> int | None:
+        found = (self._commits.get(label) for label in self._labels(step))
+        return next((ts for ts in found if ts is not None), None)
+
+    def _tu(self, step: Step) -> int | None:
+        update = self._updates.get(step.id)
+        return None if update is None else update.activation_ts

@@ -1,0 +1,214 @@
+"""Runs a scripted timeline: each step when its moment has come, and what was expected of it.
+
+A moment is an instant, an event of another step ("r1.ok"), or the end of the client's step before.
+Holds and pauses wait for the same events. What a step's `expect` says is compared with what came of
+it; a difference is an event of the history.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ddlsim.cluster.clients import ClientHost, Outcome
+from ddlsim.cluster.cluster import Cluster
+from ddlsim.cluster.step_outcome import (
+    AT_THE_END,
+    Record,
+    missed_at_once,
+)
+from ddlsim.history.events import AnyEvent
+from ddlsim.history.world_events import StepMissed
+from ddlsim.kernel.engine import Future
+from ddlsim.kernel.network import Hold
+from ddlsim.model.ops import (
+    Begin,
+    Ddl,
+    Get,
+    Scan,
+)
+from ddlsim.model.ports import NO_REPLY
+from ddlsim.model.programs import Step
+from ddlsim.plan.records import HoldPlan, PausePlan
+from ddlsim.protocol.messages import (
+    Answer,
+    Refusal,
+    Submit,
+)
+from ddlsim.scenario.overrides import toml_value
+from ddlsim.units import US_PER_MS
+
+
+class StepHold(Hold):
+    """Keeps back just the messages that were sent for one step, or all that match."""
+
+    def __init__(self, hold: HoldPlan) -> None:
+        super().__init__(hold.sender, hold.to, hold.kind)
+        self._step = hold.label
+
+    def matches(self, envelope: Any) -> bool:
+        """Whether the message was sent for the step."""
+        if self._step is None:
+            return super().matches(envelope)
+        return super().matches(envelope) and operation_of(envelope.payload) == self._step
+
+
+def operation_of(payload: object) -> str | None:
+    """The operation that a message was sent for, if it says so."""
+    if type(payload) is Submit:
+        return payload.update.op
+    op: str | None = getattr(payload, "op", None)
+    return op
+
+
+class Timeline:
+    """The steps, holds and pauses of one scripted run."""
+
+    def __init__(self, cluster: Cluster, clients: dict[str, ClientHost]) -> None:
+        self._cluster = cluster
+        self._clients = clients
+        self._loop = cluster.loop
+        self._events: dict[str, Future[Any]] = {}
+        self._begun: dict[str, None] = {}
+        self._to_settle: list[Step] = []
+        self._holds: dict[int, StepHold] = {}
+        self._pauses: list[Future[Any]] = []
+        self.unfinished = [step.id for step in cluster.plan.steps]
+
+    def start(self) -> None:
+        """Set up every step, hold and pause; those of equal time come in the order of the file."""
+        for number, hold in enumerate(self._cluster.plan.holds):
+            self._loop.call_at(hold.from_us, self._hold, number, hold)
+        for pause in self._cluster.plan.pauses:
+            self._pause(pause)
+        before: dict[str, str] = {}
+        for step in self._cluster.plan.steps:
+            self._loop.spawn(self._run(step, before.get(step.client)))
+            before[step.client] = step.id
+
+    @property
+    def never_begun(self) -> list[Step]:
+        """The steps whose moment has not come."""
+        steps = self._cluster.plan.steps
+        return [step for step in steps if not self._event(f"{step.id}.invoked").done]
+
+    def _event(self, name: str) -> Future[Any]:
+        """What the event of a step sets: `r1.ok`, `.failed`, `.done`, `.invoked`."""
+        found = self._events.get(name)
+        if found is None:
+            found = self._events[name] = self._loop.future()
+        return found
+
+    def _hold(self, number: int, hold: HoldPlan) -> None:
+        rule = self._holds[number] = StepHold(hold)
+        self._cluster.network.install(rule)
+        if hold.until_us is not None:
+            self._loop.call_at(hold.until_us, rule.release)
+        if hold.until is not None:
+            self._loop.spawn(self._release_after(rule, hold.until))
+
+    async def _release_after(self, rule: Hold, event: str) -> None:
+        await self._event(event)
+        rule.release()
+
+    def _pause(self, pause: PausePlan) -> None:
+        until: Future[Any] = self._loop.future()
+        self._pauses.append(until)
+        self._cluster.pauses.add(pause.node, pause.point, pause.tx, until)
+        if pause.until_us is not None:
+            self._loop.call_at(pause.until_us, until.try_set, None)
+        if pause.until is not None:
+            self._loop.spawn(self._end_pause(until, pause.until))
+
+    async def _end_pause(self, until: Future[Any], event: str) -> None:
+        await self._event(event)
+        until.try_set(None)
+
+    async def _run(self, step: Step, before: str | None) -> None:
+        """Wait for the step's moment, perform it, compare, and release what waits for it."""
+        if step.at_us is not None:
+            await self._loop.sleep(step.at_us)
+        elif step.after is not None:
+            await self._event(step.after)
+        elif before is not None:
+            await self._event(f"{before}.done")
+        if step.plus_us:
+            await self._loop.sleep(step.plus_us)
+        self._event(f"{step.id}.invoked").set(None)
+        client, begins = self._clients[step.client], self._begins(step)
+        reply = await client.perform(
+            step.id, step.tx, step.node, step.do, begins=begins, read_only=step.read_only
+        )
+        self._tell(step, self._missed(step, reply))
+        self._event(f"{step.id}.{'ok' if type(reply) is Answer else 'failed'}").set(None)
+        self._event(f"{step.id}.done").set(None)
+        self.unfinished.remove(step.id)
+
+    def _begins(self, step: Step) -> bool:
+        """Whether the step is the first of its transaction and begins it implicitly."""
+        if step.tx is None or isinstance(step.do, Ddl) or step.tx in self._begun:
+            return False
+        self._begun[step.tx] = None
+        return not isinstance(step.do, Begin)
+
+    # --- what was expected ------------------------------------------------------------------------
+
+    def _missed(self, step: Step, reply: Outcome) -> str | None:
+        """What came instead of what the step expects, as its client sees it."""
+        if step.expect is None:
+            return None
+        rows = None
+        if type(reply) is Answer and isinstance(step.do, Get | Scan):
+            client = self._clients[step.client].client
+            rows = [client.shown(step.do, cells) for _, cells in reply.rows]
+        ended_ms = self._loop.now_us / US_PER_MS
+        done = type(reply) is not Answer or reply.done
+        missed = missed_at_once(step.expect, outcome_of(reply), ended_ms, rows=rows, done=done)
+        later = isinstance(step.expect, dict) and any(key in step.expect for key in AT_THE_END)
+        if missed is None and later:
+            self._to_settle.append(step)
+        return missed
+
+    def settle(self, events: Iterable[AnyEvent]) -> None:
+        """The run is over: compare what only its record tells."""
+        if not self._to_settle or not self._cluster.recorder.recording:
+            return
+        record = Record(events, (step.id for step in self._cluster.plan.steps))
+        for step in self._to_settle:
+            self._tell(step, record.missed(step))
+
+    def _tell(self, step: Step, missed: str | None) -> None:
+        if missed is not None:
+            expected = step.expect if isinstance(step.expect, str) else toml_value(step.expect)
+            self._cluster.recorder.record(
+                StepMissed(self._loop.now_us, step.id, step.line, expected, missed)
+            )
+
+    def unmatched(self) -> list[str]:
+        """The holds that kept nothing back, and the pauses that stopped no task."""
+        plan = self._cluster.plan
+        told = [
+            f"hold[{number}] ({described(hold)}) kept no message back"
+            for number, hold in enumerate(plan.holds)
+            if number not in self._holds or not self._holds[number].hits
+        ]
+        return told + [
+            f"pause[{number}] ({pause.node}, {pause.point}"
+            f"{'' if pause.tx is None else f', {pause.tx}'}) stopped no task"
+            for number, pause in enumerate(plan.pauses)
+            if not self._cluster.pauses.stopped(self._pauses[number])
+        ]
+
+
+def described(hold: HoldPlan) -> str:
+    """Which messages a hold is for."""
+    who = f"{hold.sender or 'any'} to {hold.to or 'any'}, {hold.kind or 'any kind'}"
+    return who if hold.label is None else f"{who}, of {hold.label}"
+
+
+def outcome_of(reply: Outcome) -> str:
+    """`ok`, `unknown`, or the reason's code."""
+    if type(reply) is Answer:
+        return "ok"
+    if type(reply) is Refusal:
+        return reply.reason.name
+    assert reply is NO_REPLY, reply
+    return "unknown"

@@ -1,0 +1,1 @@
+"""Statements against the rules of compatibility, without a run."""

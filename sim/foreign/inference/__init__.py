@@ -1,0 +1,1 @@
+"""External histories: versions and their orders inferred from what was read."""

@@ -1,0 +1,383 @@
+"""What the reads of a list-append history show that is no cycle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ddlsim.columns.fractured import (
+    NOWHERE,
+    Seen,
+    Written,
+    fractures,
+)
+from ddlsim.columns.history import (
+    ABORTED,
+    COMMITTED,
+    Array,
+)
+from ddlsim.foreign.inference.inference import (
+    Finding,
+    Inferred,
+    by_transaction,
+    first_of_key,
+    last_writes,
+    ranges,
+)
+from ddlsim.foreign.readers.brief import Notation, hashable
+from ddlsim.foreign.readers.transactions import APPEND, READ
+
+if TYPE_CHECKING:
+    from ddlsim.foreign.inference.lists import Lists
+
+MOST: Final = 1000
+"""Findings of one type that are told; more of them tell nothing new."""
+
+
+WITHIN: Final = frozenset({"internal", "missed-own-write", "future-read"})
+"""What a transaction shows by itself."""
+
+
+def find(lists: Lists, inferred: Inferred) -> None:
+    """Add what is found to what was inferred."""
+    looks = (_incompatible, _out_of_order, _duplicates, _strange, _intermediate, _dirty_update,
+             _lost_update, _internal, _too_early)  # fmt: skip
+    for look in looks:
+        inferred.findings += look(lists)[:MOST]
+
+
+def find_uncommitted(lists: Lists, inferred: Inferred) -> None:
+    """What breaks read-uncommitted, whatever became of who wrote."""
+    inferred.findings += _duplicates(lists)[:MOST]
+    inferred.findings += [one for one in _strange(lists) if one.type == "garbage-read"][:MOST]
+
+
+def find_incompatible(lists: Lists, inferred: Inferred) -> None:
+    """Reads of one list that contradict each other, or the order of a transaction's appends."""
+    inferred.findings += _incompatible(lists)[:MOST]
+    inferred.findings += _out_of_order(lists)[:MOST]
+
+
+def _incompatible(lists: Lists) -> list[Finding]:
+    """Reads of one list of which neither begins the other.
+
+    Where they agree without the elements of others than committed transactions, those were read
+    before they were undone: read-uncommitted allows that.
+    """
+    history = lists.history
+    found = []
+    wrote = _committed(lists) if lists.differs.any() else set()
+    for read in np.flatnonzero(lists.differs)[:MOST].tolist():
+        op = int(lists.read[read])
+        key, reader = int(history.key[op]), int(history.tx[op])
+        longest = int(lists.longest[key])
+        other = int(history.tx[lists.read[longest]])
+        here, there = lists.told(read), lists.told(longest)
+        at = next(at for at, one in enumerate(here) if at >= len(there) or one != there[at])
+        shown = [_around(told, at, history.said) for told in (here, there)]
+        said = (
+            f"{history.name(reader)} read key {lists.key_name(key)} as {shown[0]}, but "
+            f"{history.name(other)} read it as {shown[1]}: they disagree at element "
+            f"{at + 1}, so no order of the appends explains both"
+        )
+        kept = [[one for one in told if (key, hashable(one)) in wrote] for told in (here, there)]
+        agree = all(one == other for one, other in zip(*kept, strict=False))
+        txns = tuple(sorted({reader, other}))
+        weakest = "read-committed" if agree else ""
+        found.append(Finding("incompatible-order", txns, said, op, weakest))
+    return found
+
+
+def _committed(lists: Lists) -> set[tuple[int, Any]]:
+    """Keys and elements that committed transactions appended, of keys whose reads disagree."""
+    history = lists.history
+    append = (history.kind == APPEND) & (history.status[history.tx] == COMMITTED)
+    ops = np.flatnonzero(append & lists.broken[history.key])
+    return {(int(history.key[op]), hashable(history.value[op])) for op in ops.tolist()}
+
+
+def _around(told: list[Any], at: int, write: Notation) -> str:
+    """A list up to an element, and a bit further; the beginning only counted."""
+    low, high = max(0, at - 2), at + 2
+    inside = [write(one) for one in told[low:high]]
+    if low:
+        inside.insert(0, f"...[{low} elements]")
+    if high < len(told):
+        inside.append("...")
+    return f"[{', '.join(inside)}]"
+
+
+def _slots_seen(lists: Lists) -> tuple[Array, Array, Array]:
+    """Of every element worth a look: its read, its key, the append that made it (or -1).
+
+    Reads that begin the longest one show nothing that it does not show.
+    """
+    reads = np.concatenate([lists.longest[lists.longest >= 0], np.flatnonzero(lists.differs)])
+    reads = np.unique(reads)
+    count = lists.length[reads]
+    at = ranges(lists.first[reads], count)
+    read = np.repeat(reads, count)
+    key = lists.history.key[lists.read[read]]
+    return read, lists.element[at], lists.writes.of(key, lists.element[at])
+
+
+def _duplicates(lists: Lists) -> list[Finding]:
+    read, element, write = _slots_seen(lists)
+    chosen = lists.sure(write)
+    read, element = read[chosen], element[chosen]
+    order = np.lexsort((element, read))
+    same = (read[order][1:] == read[order][:-1]) & (element[order][1:] == element[order][:-1])
+    found: list[Finding] = []
+    told: set[tuple[int, int]] = set()
+    for at in order[1:][same].tolist():
+        op = int(lists.read[read[at]])
+        key, reader = int(lists.history.key[op]), int(lists.history.tx[op])
+        if (key, int(element[at])) in told or len(found) >= MOST:
+            continue
+        told.add((key, int(element[at])))
+        said = (
+            f"{lists.history.name(reader)} read element {lists.element_name(int(element[at]))} of "
+            f"key {lists.key_name(key)} more than once, in {lists.history.told(op)}"
+        )
+        found.append(Finding("duplicate-elements", (reader,), said, op))
+    return found
+
+
+def _strange(lists: Lists) -> list[Finding]:
+    """Elements that nobody appended, that an aborted one did, or that were read too early."""
+    history = lists.history
+    read, element, write = _slots_seen(lists)
+    writer = np.where(write >= 0, history.tx[np.maximum(write, 0)], -1)
+    op = lists.read[read]
+    aborted = lists.sure(write)
+    aborted[aborted] = history.status[writer[aborted]] == ABORTED
+    found: list[Finding] = []
+    told: set[tuple[str, int, int]] = set()
+    for at in np.flatnonzero((writer < 0) | aborted)[: 4 * MOST].tolist():
+        type_ = "garbage-read" if writer[at] < 0 else "G1a"
+        key = int(history.key[op[at]])
+        if (type_, key, int(element[at])) in told:
+            continue
+        told.add((type_, key, int(element[at])))
+        reader, by = int(history.tx[op[at]]), int(writer[at])
+        what = f"element {lists.element_name(int(element[at]))} of key {lists.key_name(key)}"
+        why = "which nobody appended" if by < 0 else f"which {history.name(by)} appended and failed"
+        txns = (reader,) if by < 0 else tuple(sorted((reader, by)))
+        said = f"{history.name(reader)} read {what}, {why}"
+        found.append(Finding(type_, txns, said, int(op[at])))
+    return found
+
+
+def _intermediate(lists: Lists) -> list[Finding]:
+    """Reads that end in an append which its transaction followed by another one."""
+    history = lists.history
+    full = np.flatnonzero(lists.length > 0)
+    op = lists.read[full]
+    key = history.key[op]
+    element = lists.element[lists.first[full] + lists.length[full] - 1]
+    write = lists.writes.of(key, element)
+    last = last_writes(history)
+    writer = history.tx[np.maximum(write, 0)]
+    wrong = lists.sure(write) & (writer != history.tx[op]) & ~last[np.maximum(write, 0)]
+    found = []
+    for at in np.flatnonzero(wrong)[:MOST].tolist():
+        reader, by = int(history.tx[op[at]]), int(writer[at])
+        said = (
+            f"{history.name(reader)} read key {lists.key_name(int(key[at]))} up to element "
+            f"{lists.element_name(int(element[at]))}, which {history.name(by)} appended before it "
+            "appended more: an intermediate state"
+        )
+        found.append(Finding("G1b", tuple(sorted((reader, by))), said, int(op[at])))
+    return found
+
+
+def _dirty_update(lists: Lists) -> list[Finding]:
+    """An element of an aborted transaction below one of a committed one."""
+    history, write = lists.history, lists.slot_write
+    status = np.full(len(write), ABORTED + 9)
+    sure = lists.sure(write)
+    status[sure] = history.status[history.tx[write[sure]]]
+    same = lists.slot_key[1:] == lists.slot_key[:-1]
+    found = []
+    for at in np.flatnonzero(same & (status[:-1] == ABORTED) & (status[1:] == COMMITTED)).tolist():
+        aborted, other = int(history.tx[write[at]]), int(history.tx[write[at + 1]])
+        key = lists.key_name(int(lists.slot_key[at]))
+        said = (
+            f"{history.name(other)} appended {lists.element_name(int(lists.slot[at + 1]))} to key "
+            f"{key} behind {lists.element_name(int(lists.slot[at]))}, which "
+            f"{history.name(aborted)} appended and failed"
+        )
+        found.append(Finding("dirty-update", tuple(sorted((aborted, other))), said))
+    return found
+
+
+def _lost_update(lists: Lists) -> list[Finding]:
+    """Two that read the same version of a list and both appended to it."""
+    history = lists.history
+    first = first_of_key(history)
+    reads = np.flatnonzero(first[lists.read])
+    op = lists.read[reads]
+    key, tx = history.key[op].astype(np.int64), history.tx[op].astype(np.int64)
+    keys = len(history.keys)
+    writes = np.flatnonzero((history.kind == APPEND) & (history.status[history.tx] == COMMITTED))
+    updated = history.tx[writes].astype(np.int64) * keys + history.key[writes]
+    updates = np.isin(tx * keys + key, updated)
+    reads, op, key, tx = reads[updates], op[updates], key[updates], tx[updates]
+    order = np.lexsort((tx, lists.length[reads], key))
+    reads, key, tx = reads[order], key[order], tx[order]
+    same = (key[1:] == key[:-1]) & (lists.length[reads][1:] == lists.length[reads][:-1])
+    found = []
+    for at in np.flatnonzero(same)[:MOST].tolist():
+        here, there = lists.told(int(reads[at])), lists.told(int(reads[at + 1]))
+        if here != there or tx[at] == tx[at + 1]:
+            continue
+        one, other = int(tx[at]), int(tx[at + 1])
+        shown = int(lists.read[reads[at]])
+        said = (
+            f"{history.name(one)} and {history.name(other)} both read key "
+            f"{history.told_key(shown)} as {history.told(shown)}, and both appended to "
+            "it: one did not see the other"
+        )
+        found.append(Finding("lost-update", (one, other), said, shown))
+    return found
+
+
+def _internal(lists: Lists) -> list[Finding]:
+    """Transactions whose reads contradict what they did before."""
+    history = lists.history
+    found = []
+    for ops in by_transaction(history):
+        wrong = _contradictions(
+            history.kind[ops].tolist(), [history.value[at] for at in ops], history.said
+        )
+        for type_, (at, expected) in wrong.items():
+            op, tx = ops[at], int(history.tx[ops[at]])
+            said = (
+                f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "
+                f"{history.told(op)}, but after what it did before that, {expected}"
+            )
+            found.append(Finding(type_, (tx,), said, op))
+    return found
+
+
+def _contradictions(
+    kinds: list[int], values: list[Any], write: Notation
+) -> dict[str, tuple[int, str]]:
+    """The first read that contradicts the operations before it on the same key, and why, by type.
+
+    `internal` is any; `missed-own-write` one that does not end in what the transaction appended.
+    """
+    known: list[Any] | None = None
+    since: list[Any] = []
+    own: list[Any] = []
+    found: dict[str, tuple[int, str]] = {}
+    for at, (kind, value) in enumerate(zip(kinds, values, strict=True)):
+        if kind == APPEND:
+            since.append(value)
+            own.append(value)
+            continue
+        told = value or []
+        if own and told[-len(own) :] != own:
+            found.setdefault("missed-own-write", (at, f"it had to end in {write(own)}"))
+        if known is None and since and told[-len(since) :] != since:
+            found.setdefault("internal", (at, f"it had to end in {write(since)}"))
+        if known is not None and told != known + since:
+            found.setdefault("internal", (at, f"it had to be {write(known + since)}"))
+        known, since = told, []
+    return found
+
+
+def _too_early(lists: Lists) -> list[Finding]:
+    """Transactions that read what they appended only later."""
+    history = lists.history
+    if not len(history.tx):
+        return []
+    groups = lists.groups
+    later = ~groups.read & (groups.before(groups.read) > 0) & ~lists.shared[groups.ops]
+    longer = groups.most(np.where(groups.read, groups.length, 0)) > groups.place
+    later &= longer | lists.broken[history.key[groups.ops]]
+    found = []
+    for at in np.flatnonzero(later).tolist():
+        append, first = int(groups.ops[at]), at
+        while not groups.new[first]:
+            first -= 1
+        for op in groups.ops[first:at].tolist():
+            told = map(hashable, history.value[op] or []) if history.kind[op] == READ else ()
+            if hashable(history.value[append]) in told:
+                tx = int(history.tx[op])
+                said = (
+                    f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "
+                    f"{history.told(op)}, with element {history.told(append)}, "
+                    "which it appended only later"
+                )
+                found.append(Finding("future-read", (tx,), said, op))
+                break
+    return found
+
+
+def _out_of_order(lists: Lists) -> list[Finding]:
+    """Elements that stand in a list in another order than their transaction appended them."""
+    history = lists.history
+    if not len(history.tx):
+        return []
+    groups = lists.groups
+    known = ~groups.read & ~lists.shared[groups.ops] & ~lists.broken[history.key[groups.ops]]
+    known &= history.status[history.tx[groups.ops]] != ABORTED
+    rows = np.flatnonzero(known)
+    number, place, ops = groups.number[rows], groups.place[rows], groups.ops[rows]
+    wrong = (number[1:] == number[:-1]) & (place[1:] < place[:-1])
+    found = []
+    for at in np.flatnonzero(wrong)[:MOST].tolist():
+        one, other = int(ops[at]), int(ops[at + 1])
+        key, tx = int(history.key[one]), int(history.tx[one])
+        read = int(lists.longest[key])
+        reader = int(history.tx[lists.read[read]])
+        said = (
+            f"{history.name(tx)} appended {history.told(one)} to key {lists.key_name(key)} "
+            f"and then {history.told(other)}, but {history.name(reader)} read it as "
+            f"{history.told(int(lists.read[read]))}"
+        )
+        weakest = "" if history.status[tx] == COMMITTED else "read-committed"
+        txns = tuple(sorted({reader, tx}))
+        found.append(Finding("incompatible-order", txns, said, other, weakest))
+    return found
+
+
+def fractured(lists: Lists, inferred: Inferred) -> list[Finding] | None:
+    """Reads of a part of what a transaction appended; None if there is too much to compare.
+
+    A transaction that contradicts itself is left out: what it saw of others is not certain.
+    """
+    node = inferred.node
+    history = lists.history
+    if not len(history.tx):
+        return []
+    groups = lists.groups
+    ops, key = groups.ops, history.key[groups.ops]
+    known = ~lists.broken[key]
+    wrote = np.flatnonzero(known & ~groups.read & ~lists.shared[ops] & node[history.tx[ops]])
+    number, at = np.unique(groups.number[wrote], return_index=True)
+    first = np.full(int(groups.number[-1]) + 1, NOWHERE)
+    last = np.zeros(len(first), np.int64)
+    np.minimum.at(first, groups.number[wrote], groups.place[wrote])
+    np.maximum.at(last, groups.number[wrote], groups.place[wrote])
+    some = ops[wrote[at]]
+    written = Written(history.tx[some], history.key[some], first[number], last[number])
+    strange = [tx for one in inferred.findings if one.type in WITHIN for tx in one.txns]
+    reads = known & groups.read & (groups.before(groups.read) == 0)
+    rows = np.flatnonzero(reads & ~np.isin(history.tx[ops], strange))
+    count = groups.length[rows] - groups.before(~groups.read)[rows]
+    seen = Seen(history.tx[ops[rows]], key[rows], count)
+    found = fractures(written, seen, lists=True)
+    if found is None:
+        return None
+    told = []
+    for one in found[:MOST]:
+        name, writer = history.name(one.reader), history.name(one.writer)
+        said = (
+            f"{name} saw what {writer} appended to key {lists.key_name(one.seen)}, and not what "
+            f"{writer} appended to key {lists.key_name(one.missed)}: a part of {writer}"
+        )
+        told.append(Finding("fractured-read", tuple(sorted((one.reader, one.writer))), said))
+    return told

@@ -1,0 +1,368 @@
+"""List-append histories: the longest read of a list tells the order of its versions.
+
+Every element was appended once, so a list that is read tells who wrote before it, and in which
+order. All reads of a key must be beginnings of the longest one; elements that no read shows come
+after it. (Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
+Observations", VLDB 2020.)
+
+A transaction of which one append was read has happened, if it is indeterminate: all of it has. In
+which order appends stand that no read shows is open. An order of all that the graph without cycles
+allows puts them in place too; only snapshot isolation, where two that wrote a key may not overlap,
+can forbid each of their orders (`open_orders`).
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+
+from ddlsim.columns.edges import (
+    RW,
+    WR,
+    WW,
+    Edges,
+    edges,
+    joined,
+)
+from ddlsim.columns.history import (
+    ABORTED,
+    COMMITTED,
+    NONE,
+    Array,
+)
+from ddlsim.columns.models import Model
+from ddlsim.foreign.inference import list_findings
+from ddlsim.foreign.inference.groups import Groups
+from ddlsim.foreign.inference.inference import (
+    Inferred,
+    Writes,
+    crossed,
+    ranges,
+)
+from ddlsim.foreign.inference.solver import Choice, Option
+from ddlsim.foreign.readers.brief import hashable
+from ddlsim.foreign.readers.transactions import (
+    APPEND,
+    READ,
+    Transactions,
+    interned,
+    whole,
+)
+
+CHUNK: Final = 4_000_000
+_NOBODY: Final = np.empty(0, np.int64)
+
+
+class Lists:
+    """The lists of a history: reads, the longest of each key, and who wrote its elements.
+
+    `slot` numbers the elements of the longest reads, key after key; a key's begin at `base`.
+    """
+
+    def __init__(self, history: Transactions) -> None:
+        self.history = history
+        self.read: Array = np.flatnonzero(history.kind == READ)
+        told = [history.value[at] or [] for at in self.read.tolist()]
+        self.length: Array = np.fromiter(map(len, told), np.int64, len(told))
+        self.first: Array = np.cumsum(self.length) - self.length
+        flat = [one for value in told for one in value]
+        written = np.flatnonzero(history.kind == APPEND)
+        appended = [history.value[at] for at in written.tolist()]
+        self.names: Any = None
+        numbers, elements = whole(appended), whole(flat)
+        if numbers is None or elements is None:
+            self.names, both = interned(appended + flat)
+            numbers, elements = both[: len(appended)], both[len(appended) :]
+        self.element: Array = elements
+        value = np.zeros(len(history.tx), np.int64)
+        value[written] = numbers
+        self.appended: Array = value
+        self.writes = Writes(history, value)
+        self.shared: Array = np.zeros(len(history.tx), np.bool_)
+        """Appends of an element that was appended to its key more than once."""
+        self.shared[self.writes.shared] = True
+        self._order()
+        self._compare()
+
+    def _order(self) -> None:
+        key = self.history.key[self.read]
+        keys = len(self.history.keys)
+        by_length = np.lexsort((-np.arange(len(key)), self.length, key))
+        last = np.ones(len(key), np.bool_)
+        last[:-1] = key[by_length][1:] != key[by_length][:-1]
+        self.longest: Array = np.full(keys, NONE)
+        self.longest[key[by_length[last]]] = by_length[last]
+        self.size: Array = np.zeros(keys, np.int64)
+        read = self.longest >= 0
+        self.size[read] = self.length[self.longest[read]]
+        self.base: Array = np.cumsum(self.size) - self.size
+        first = np.zeros(keys, np.int64)
+        first[read] = self.first[self.longest[read]]
+        self.slot: Array = self.element[ranges(first, self.size)]
+        self.slot_key: Array = np.repeat(np.arange(keys), self.size)
+        self.slot_write: Array = self.writes.of(self.slot_key, self.slot)
+
+    def _compare(self) -> None:
+        """Which reads are no beginning of the longest one of their key."""
+        key = self.history.key[self.read]
+        differs = np.zeros(len(self.read), np.bool_)
+        ends = self.first + self.length
+        start = 0
+        while start < len(self.read):
+            stop = int(np.searchsorted(ends, ends[start] + CHUNK, side="right"))
+            stop = max(stop, start + 1)
+            part = slice(start, stop)
+            count = self.length[part]
+            low, high = int(self.first[start]), int(ends[stop - 1])
+            wanted = self.slot[ranges(self.base[key[part]], count)]
+            wrong = np.flatnonzero(self.element[low:high] != wanted)
+            differs[start + np.searchsorted(ends[part] - low, wrong, side="right")] = True
+            start = stop
+        self.differs: Array = differs
+        self.broken: Array = np.zeros(len(self.history.keys), np.bool_)
+        """Keys of which reads contradict each other: no order of their appends is known."""
+        self.broken[key[differs]] = True
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The operations by transaction and key."""
+        return Groups(self)
+
+    def sure(self, write: Array) -> Array:
+        """Of appends (-1: none), which were made, and by one transaction only."""
+        if not len(self.shared):
+            return write >= 0
+        known: Array = (write >= 0) & ~self.shared[np.maximum(write, 0)]
+        return known
+
+    def element_name(self, element: int) -> str:
+        """An element as it was told."""
+        return self.history.said(element if self.names is None else self.names[element])
+
+    def key_name(self, key: int) -> str:
+        """A key as it was told."""
+        return self.history.said(self.history.keys[key])
+
+    def told(self, read: int) -> list[Any]:
+        """What a read saw, by its place among reads."""
+        return self.history.value[int(self.read[read])] or []
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a history's lists, and from that."""
+
+    lists: Lists
+    inferred: Inferred
+
+
+def infer(history: Transactions, model: Model) -> Known:
+    """Edges and findings of a list-append history.
+
+    Of read-uncommitted (PL-1) only what committed transactions wrote counts, in the order that
+    remains of each list without the rest.
+    """
+    lists = Lists(history)
+    node = history.status == COMMITTED
+    if model.name == "read-uncommitted":
+        inferred = Inferred(node)
+        list_findings.find_uncommitted(lists, inferred)
+        lists = Lists(_without_uncommitted(history))
+        list_findings.find_incompatible(lists, inferred)
+    else:
+        node[history.tx[_seen(lists)]] = True
+        node &= history.status != ABORTED
+        inferred = Inferred(node)
+        list_findings.find(lists, inferred)
+    if len(lists.writes.twice):
+        op = int(lists.writes.twice[0])
+        inferred.open.append(
+            f"{len(lists.writes.twice)} appends of an element that was appended to its key before, "
+            f"the first one {lists.element_name(int(lists.appended[op]))} to key "
+            f"{lists.key_name(int(history.key[op]))} by {history.name(int(history.tx[op]))}: "
+            "who wrote what was read is not certain"
+        )
+    slots = _Slots(lists, node)
+    inferred.blocks = [slots.ww(), *slots.reads(), slots.unseen()]
+    inferred.leave_out(lists.key_name(key) for key in slots.dropped)
+    return Known(lists, inferred)
+
+
+def _without_uncommitted(history: Transactions) -> Transactions:
+    """The same history; its reads without the elements that only others than committed wrote."""
+    append = history.kind == APPEND
+    committed = history.status[history.tx] == COMMITTED
+    kept = _elements(history, np.flatnonzero(append & committed))
+    gone = _elements(history, np.flatnonzero(append & ~committed)) - kept
+    if not gone:
+        return history
+    value = list(history.value)
+    for op in np.flatnonzero(history.kind == READ).tolist():
+        key = int(history.key[op])
+        told = value[op] or []
+        value[op] = [one for one in told if (key, hashable(one)) not in gone]
+    return replace(history, value=value)
+
+
+def _elements(history: Transactions, ops: Array) -> set[tuple[int, Any]]:
+    return {(int(history.key[op]), hashable(history.value[op])) for op in ops.tolist()}
+
+
+def _seen(lists: Lists) -> Array:
+    """The appends whose element was read, and that are nobody else's."""
+    found = lists.slot_write[lists.sure(lists.slot_write)]
+    if not lists.differs.any():
+        return found
+    chosen = np.flatnonzero(lists.differs)
+    at = ranges(lists.first[chosen], lists.length[chosen])
+    key = np.repeat(lists.history.key[lists.read[chosen]], lists.length[chosen])
+    also = lists.writes.of(key, lists.element[at])
+    return np.concatenate([found, also[lists.sure(also)]])
+
+
+def open_orders(known: Known, most: int) -> list[Choice] | None:
+    """Every two transactions that appended to a key what no read shows: either may be the first.
+
+    What they are about is the key. None if there are more than `most`.
+    """
+    lists, node = known.lists, known.inferred.node
+    ops = _unseen(lists, node)
+    key, tx = lists.history.key[ops], lists.history.tx[ops]
+    both = np.unique(np.stack([key, tx]), axis=1)
+    _, count = np.unique(both[0], return_counts=True)
+    if int((count * (count - 1) // 2).sum()) > most:
+        return None
+    found: list[Choice] = []
+    for one in np.split(both, np.flatnonzero(np.diff(both[0])) + 1, axis=1):
+        for first, second in combinations(one[1].tolist(), 2):
+            ways = Option(((first, second),)), Option(((second, first),))
+            found.append(Choice(*ways, (int(one[0, 0]),)))
+    return found
+
+
+def _unseen(lists: Lists, node: Array) -> Array:
+    """Appends of nodes that no read shows, of keys whose reads agree."""
+    history = lists.history
+    append = np.flatnonzero((history.kind == APPEND) & node[history.tx])
+    append = append[~np.isin(append, lists.slot_write) & ~lists.shared[append]]
+    return append[~lists.broken[history.key[append]]]
+
+
+def in_turn(known: Known, rank: Array) -> Edges:
+    """The same appends put behind each other by the rank of their transactions."""
+    lists = known.lists
+    ops = _unseen(lists, known.inferred.node)
+    key, tx = lists.history.key[ops], lists.history.tx[ops]
+    order = np.lexsort((tx, rank[tx], key))
+    key, tx, ops = key[order], tx[order], ops[order]
+    same = (key[1:] == key[:-1]) & (tx[1:] != tx[:-1])
+    return edges(tx[:-1][same], tx[1:][same], WW, ops[1:][same])
+
+
+class _Slots:
+    """Edges between the writers and the readers of slots."""
+
+    def __init__(self, lists: Lists, node: Array) -> None:
+        self._lists = lists
+        self._node = node
+        self._history = lists.history
+        write = lists.slot_write
+        writer = np.where(write >= 0, lists.history.tx[np.maximum(write, 0)], NONE)
+        real = lists.sure(write) & ~lists.broken[lists.slot_key]
+        real[real] = node[writer[real]]
+        self._real = np.flatnonzero(real)
+        """Slots that a node wrote, of keys whose order is known."""
+        self._writer = writer[self._real]
+        self._key = lists.slot_key[self._real]
+        self._write = write[self._real]
+        self._again = _shown_twice(self._write)
+        self.dropped: list[int] = []
+        """Keys with too many readers and unseen appends to pair them all."""
+
+    def ww(self) -> Edges:
+        """From the writer of each element to that of the next one."""
+        same = self._key[1:] == self._key[:-1]
+        same &= ~self._again[1:] & ~self._again[:-1]
+        return edges(self._writer[:-1][same], self._writer[1:][same], WW, self._write[1:][same])
+
+    def reads(self) -> list[Edges]:
+        """From the writer of what was read last to the reader, from there to the next writer."""
+        lists, history = self._lists, self._history
+        good = np.flatnonzero(~lists.broken[history.key[lists.read]])
+        op = lists.read[good]
+        key, reader = history.key[op], history.tx[op]
+        after = lists.base[key] + lists.length[good]
+        place = np.searchsorted(self._real, after)
+        before = np.maximum(place - 1, 0)
+        later = np.minimum(place, max(len(self._real) - 1, 0))
+        if not len(self._real):
+            return []
+        from_ = (place > 0) & (self._key[before] == key)
+        to = (place < len(self._real)) & (self._key[later] == key)
+        return [
+            edges(self._writer[before[from_]], reader[from_], WR, op[from_]),
+            edges(reader[to], self._writer[later[to]], RW, op[to]),
+        ]
+
+    def unseen(self) -> Edges:
+        """From the last writer, and from whoever read all, to those whose elements nobody read."""
+        lists, history = self._lists, self._history
+        append = _unseen(lists, self._node)
+        append = append[lists.longest[history.key[append]] >= 0]
+        if not len(append):
+            return joined([])
+        key = history.key[append]
+        blocks = [self._after_last(append, key)] if len(self._real) else []
+        blocks.append(self._after_readers(append))
+        return joined(blocks)
+
+    def _after_last(self, append: Array, key: Array) -> Edges:
+        place = np.searchsorted(self._key, key, side="right")
+        last = np.maximum(place - 1, 0)
+        has = (place > 0) & (self._key[last] == key)
+        return edges(
+            self._writer[last[has]], history_tx(self._history, append[has]), WW, append[has]
+        )
+
+    def _after_readers(self, append: Array) -> Edges:
+        lists, history = self._lists, self._history
+        keys = np.unique(history.key[append])
+        full = lists.length == lists.size[history.key[lists.read]]
+        full &= np.isin(history.key[lists.read], keys) & ~lists.differs
+        readers, writers = self._by_key(lists.read[full]), self._by_key(append)
+        blocks = []
+        for key, (after, _) in writers.items():
+            before, ops = readers.get(key, (_NOBODY, _NOBODY))
+            pairs = crossed(before, after, history)
+            blocks.append(edges(before[pairs.before], after[pairs.after], RW, ops[pairs.before]))
+            if pairs.dropped:
+                self.dropped.append(key)
+        return joined(blocks)
+
+    def _by_key(self, ops: Array) -> dict[int, tuple[Array, Array]]:
+        """Of each key, the transactions of some operations, and the first operation of each."""
+        history = self._history
+        order = np.lexsort((ops, history.tx[ops], history.key[ops]))
+        ops = ops[order]
+        key, tx = history.key[ops], history.tx[ops]
+        first = np.ones(len(ops), np.bool_)
+        first[1:] = (key[1:] != key[:-1]) | (tx[1:] != tx[:-1])
+        ops, key, tx = ops[first], key[first], tx[first]
+        cuts = np.flatnonzero(np.diff(key)) + 1
+        parts = zip(np.split(key, cuts), np.split(tx, cuts), np.split(ops, cuts), strict=True)
+        return {int(keys[0]): (txs, of) for keys, txs, of in parts if len(keys)}
+
+
+def history_tx(history: Transactions, ops: Array) -> Array:
+    """The transactions of operations."""
+    return history.tx[ops]
+
+
+def _shown_twice(write: Array) -> Array:
+    """Which slots show an append that an earlier slot showed already."""
+    _, first = np.unique(write, return_index=True)
+    again = np.ones(len(write), np.bool_)
+    again[first] = False
+    return again

@@ -1,0 +1,1 @@
+"""External histories: files in, transactions out."""

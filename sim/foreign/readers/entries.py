@@ -1,0 +1,134 @@
+"""The entries of a Jepsen history, whatever they were written in, before they become transactions.
+
+Each is an invocation or a completion (`ok`, `fail`, `info`) of one process. What the nemesis did
+is left out: it belongs to no transaction. Its process is a keyword; JSON, which has none, writes
+the word `nemesis`. An entry of a keyword process that tells a transaction all the same (its `:f` is
+`:txn`, or its value has operations) is no nemesis's: Jepsen gives transactions to numbered
+processes only, so what it wrote is in doubt, and it may not vanish. Completions without any
+process, as short examples have them, are transactions of which neither the client nor the begin is
+known.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ddlsim.foreign.readers.brief import (
+    Notation,
+    as_json,
+    edn,
+)
+from ddlsim.foreign.readers.problems import Trouble
+
+INVOKE: Final = 0
+OK: Final = 1
+FAIL: Final = 2
+INFO: Final = 3
+TYPES: Final = {"invoke": INVOKE, "ok": OK, "fail": FAIL, "info": INFO}
+
+LARGEST: Final = 10**18
+TXN: Final = frozenset({":txn", "txn"})
+OPERATIONS: Final = re.compile(rb"\[[\s,]*+:(?:r|append|w)[\s,]")
+NEMESIS: Final = frozenset({":nemesis", "nemesis"})
+NAMES: Final = frozenset({":r", "r", ":append", "append", ":w", "w"})
+
+
+@dataclass(slots=True)
+class Entries:
+    """Columns of entries, in the order of the file.
+
+    A value is a list of operations `[f, key, value]`, or None, or bytes of EDN that nobody has
+    needed yet. `brief` tells what texts of EDN mean. `indices`
+    are -1 where the file has none; `passed` has those of entries that were passed over. `keywords`
+    tells whether the format has them: then only they are left out. A process below -`LARGEST` is
+    none.
+    """
+
+    types: list[int] = field(default_factory=list)
+    processes: list[int] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    passed: list[int] = field(default_factory=list)
+    keywords: bool = True
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    @property
+    def notation(self) -> Notation:
+        """How values are written in the format."""
+        return edn if self.keywords else as_json
+
+    def add(self, type_: int, process: int, value: Any, index: int, line: int) -> None:
+        """One more entry."""
+        self.types.append(type_)
+        self.processes.append(process)
+        self.values.append(value)
+        self.indices.append(index)
+        self.lines.append(line)
+
+    def add_fields(self, fields: dict[str, Any], line: int) -> None:
+        """One more entry as it was read, if it is one of a client; else a trouble, or nothing."""
+        process, type_ = fields.get("process"), fields.get("type")
+        index = fields.get("index")
+        if type(index) is not int or not 0 <= index <= LARGEST:
+            index = -1
+        if isinstance(process, str) and self._is_named(process):
+            if self._is_passed(process, fields):
+                self.passed.append(index)
+                return
+            what = (
+                f"a transaction of process {self.notation(process)}: those of clients have numbers"
+            )
+            self.troubles.append(Trouble(line, what))
+            return
+        kind = TYPES.get(str(type_).removeprefix(":"))
+        if kind is None:
+            known = ", ".join(TYPES)
+            what = (
+                f"an entry of type {self.notation(type_)}; known: {known}"
+                if type_
+                else "an entry has no type"
+            )
+            self.troubles.append(Trouble(line, what))
+            return
+        if process is None:
+            process = -LARGEST - 1 - len(self)
+            if kind == INVOKE:
+                what = "an invocation of no process: which answer is its own is not known"
+                self.troubles.append(Trouble(line, what))
+                return
+        elif type(process) is not int or abs(process) > LARGEST:
+            self.troubles.append(
+                Trouble(line, f"an entry of no process, but {self.notation(process)}")
+            )
+            return
+        self.add(kind, process, fields.get("value"), index, line)
+
+    def _is_named(self, process: str) -> bool:
+        """Whether a process is one that no client has: any keyword; in JSON the nemesis."""
+        return process.startswith(":") if self.keywords else process in NEMESIS
+
+    def _is_passed(self, process: str, fields: dict[str, Any]) -> bool:
+        """Whether such a process's entry tells no transaction.
+
+        The nemesis may be given what looks like operations, for a function of its own.
+        """
+        function, value = fields.get("f"), fields.get("value")
+        if isinstance(function, str) and function in TXN:
+            return False
+        if function is None and process not in NEMESIS:
+            return value is None
+        return not has_operations(value) or (process in NEMESIS and function is not None)
+
+
+def has_operations(value: Any) -> bool:
+    """Whether a value has an operation of transactions in it."""
+    if isinstance(value, bytes):
+        return OPERATIONS.search(value) is not None
+    return isinstance(value, list) and any(
+        isinstance(one, list) and one and isinstance(one[0], str) and one[0] in NAMES
+        for one in value
+    )

@@ -1,0 +1,80 @@
+"""Jepsen's histories as JSON: one list of objects, or an object a line."""
+
+import re
+from typing import Any, Final
+
+import orjson
+
+from ddlsim.foreign.readers.entries import Entries
+from ddlsim.foreign.readers.problems import Trouble
+
+_START: Final = re.compile(rb"\s*+(\[)?\s*+\{\s*+\"")
+_TYPE: Final = re.compile(rb'"type"\s*+:\s*+":?(invoke|ok|fail|info)"')
+
+
+def is_json(head: bytes) -> bool:
+    """Whether a file that begins so holds Jepsen's entries as JSON."""
+    return _START.match(head) is not None and _TYPE.search(head) is not None
+
+
+def read(data: bytes) -> Entries:
+    """All entries of a file, or of what of it can be read."""
+    start = _START.match(data)
+    if start is not None and start.group(1) is not None:
+        return _read_list(data)
+    entries = Entries(keywords=False)
+    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    try:
+        found = orjson.loads(b"[%b]" % b",".join(line for _, line in lines))
+        if len(found) != len(lines):
+            found = None
+    except orjson.JSONDecodeError:
+        found = None
+    for at, (number, line) in enumerate(lines):
+        if found is None:
+            _add(entries, *_loaded(line), number)
+        else:
+            _add(entries, found[at], "", number)
+    return entries
+
+
+def _loaded(line: bytes) -> tuple[Any, str]:
+    try:
+        return orjson.loads(line), ""
+    except orjson.JSONDecodeError as error:
+        return None, f"unreadable entry ({error})"
+
+
+def _add(entries: Entries, fields: Any, why: str, line: int) -> None:
+    if isinstance(fields, dict):
+        entries.add_fields(fields, line)
+    else:
+        entries.troubles.append(Trouble(line, why or "an entry that is no object"))
+
+
+def _read_list(data: bytes) -> Entries:
+    """A list of entries; one that is cut off is read up to there, if an entry begins each line."""
+    entries = Entries(keywords=False)
+    try:
+        found = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        lines = data.split(b"\n")
+        entries.troubles.append(Trouble(error.lineno, f"the list cannot be read ({error.msg})"))
+        for number, line in enumerate(lines, 1):
+            part = line.strip().lstrip(b"[").rstrip().removesuffix(b",").removesuffix(b"]")
+            for text in (line.strip().removesuffix(b","), part):
+                fields, _ = _loaded(text)
+                if isinstance(fields, dict):
+                    entries.add_fields(fields, number)
+                    break
+        return entries
+    lines_of = _lines(data, len(found))
+    for at, fields in enumerate(found):
+        _add(entries, fields, "", lines_of[at])
+    return entries
+
+
+def _lines(data: bytes, count: int) -> list[int]:
+    """The line of each entry, where there is one a line; else the number of the entry."""
+    full = [n for n, line in enumerate(data.split(b"\n"), 1) if b'"type"' in line]
+    return full if len(full) == count else list(range(1, count + 1))

@@ -1,0 +1,1 @@
+"""Witness logs of a real cluster."""

@@ -1,0 +1,125 @@
+"""The machines of a plan: each node's settings and clock, and the profiles of its links."""
+
+from itertools import permutations
+
+from ddlsim.kernel.rng import (
+    Streams,
+    pick,
+    quantiles,
+)
+from ddlsim.model.settings import DERIVED, with_derived
+from ddlsim.plan.records import LinkPlan, NodePlan
+from ddlsim.scenario.config import (
+    Empirical,
+    Link,
+    NodeProtocol,
+    Spread,
+    distribution,
+)
+from ddlsim.scenario.samples import latency
+from ddlsim.scenario.scenario import Scenario
+from ddlsim.units import US_PER_MS, ms
+
+
+def nodes(scenario: Scenario, streams: Streams) -> tuple[NodePlan, ...]:
+    """Every node; what the scenario says of one by name is exact, the rest is drawn."""
+    clocks = scenario.table.clocks
+    skew_us = None
+    if clocks.max_skew_ms is not None:
+        skew_us = drawn_us(clocks.max_skew_ms, streams, "clocks", "skew bound")
+    made = []
+    for name in scenario.nodes:
+        own = scenario.node_clocks.get(name)
+        offset_us = _offset_us(scenario, name, skew_us, streams)
+        drift_ppm = drawn_us(clocks.drift_ppm, streams, f"node {name}", "drift") // US_PER_MS
+        if own is not None and own.offset_ms is not None:
+            offset_us = ms(own.offset_ms)
+        if own is not None and own.drift_ppm is not None:
+            drift_ppm = own.drift_ppm
+        votes = name in scenario.voters
+        made.append(NodePlan(name, votes, settings(scenario, name), offset_us, drift_ppm))
+    return tuple(made)
+
+
+def settings(scenario: Scenario, node: str) -> dict[str, int]:
+    """One node's numbers: the cluster's, and over them its own."""
+    own = scenario.node_protocols.get(node, NodeProtocol())
+    numbers = dict(scenario.numbers)
+    del numbers["commit_wait_ms"]  # the client's affair, not a node's
+    for key in (*numbers, *DERIVED):
+        if (value := getattr(own, key)) is not None:
+            numbers[key] = value
+    return with_derived(numbers)
+
+
+def _offset_us(scenario: Scenario, node: str, skew_us: int | None, streams: Streams) -> int:
+    """Under a bound S each clock is anywhere in [-S/2, S/2] from true time."""
+    if skew_us is None:
+        offset = scenario.table.clocks.offset_ms
+        if isinstance(offset, Empirical):
+            measured = quantiles(scenario.samples[offset.file].of(offset, (node,)))
+            return pick(measured, _draw(streams, f"node {node}", "offset"))
+        return drawn_us(0 if offset is None else offset, streams, f"node {node}", "offset")
+    stream = streams.stream(f"node {node}", "offset")
+    return int(stream.integers(0, skew_us, endpoint=True)) - skew_us // 2
+
+
+def drawn_us(number: float | Spread, streams: Streams, component: str, purpose: str) -> int:
+    """Milliseconds, given or drawn from a distribution, in whole microseconds."""
+    if not isinstance(number, Spread):
+        return ms(number)
+    return pick(quantiles(distribution(number)), _draw(streams, component, purpose))
+
+
+def _draw(streams: Streams, component: str, purpose: str) -> int:
+    return int(streams.stream(component, purpose).integers(0, 1 << 63)) << 1
+
+
+def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
+    """First what holds for clients, then what holds between nodes, then what differs."""
+    network, names = scenario.table.network, scenario.nodes
+    with_clients = LinkPlan(
+        sender=None,
+        to=None,
+        kind=None,
+        latency=latency(network.client_latency_ms, scenario.samples, ()),
+        loss=0.0,
+        duplication=0.0,
+        reordering=0.0,
+    )
+    everywhere = Link(
+        latency_ms=network.latency_ms,
+        loss=network.loss,
+        duplication=network.duplication,
+        reordering=network.reordering,
+    )
+    between_nodes = [
+        _link(entry, sender, to, scenario)
+        for entry in (everywhere, *network.links)
+        for sender, to in _pairs(entry, names)
+    ]
+    return (with_clients, *between_nodes)
+
+
+def _pairs(entry: Link, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Sender and receiver of a rule: what is left open means every node."""
+    if entry.sender is not None and entry.to is not None:
+        return [(entry.sender, entry.to)]
+    return [
+        (sender, to)
+        for sender, to in permutations(names, 2)
+        if entry.sender in (None, sender) and entry.to in (None, to)
+    ]
+
+
+def _link(entry: Link, sender: str, to: str, scenario: Scenario) -> LinkPlan:
+    own = entry.latency_ms
+    return LinkPlan(
+        sender=sender,
+        to=to,
+        kind=entry.kind,
+        latency=None if own is None else latency(own, scenario.samples, (sender, to)),
+        loss=entry.loss,
+        duplication=entry.duplication,
+        reordering=entry.reordering,
+    )

@@ -1,0 +1,142 @@
+"""A plan: everything that is going to happen in one run, decided; no dice left.
+
+`ddlsim.plan.plan` makes it from a scenario and a seed; `ddlsim.cluster.run` carries it out. All
+times are simulated microseconds from the start of the run; settings are milliseconds and counts.
+"""
+
+from typing import Any
+
+from ddlsim.kernel.rng import Distribution
+from ddlsim.model.programs import Program, Step
+from ddlsim.model.records import Record
+from ddlsim.units import Micros
+
+
+class NodePlan(Record, frozen=True):
+    """A node: whether it votes in the meta storage group, its settings and its clock."""
+
+    name: str
+    voter: bool
+    settings: dict[str, int]
+    clock_offset_us: int
+    clock_drift_ppm: int
+
+
+class ClockStep(Record, frozen=True):
+    """At `at_us` a node's physical clock jumps: to `offset_us` (absolute) and/or a new drift."""
+
+    node: str
+    at_us: Micros
+    offset_us: int | None
+    drift_ppm: int | None
+
+
+class LinkPlan(Record, frozen=True):
+    """Latency and misbehaviour of matching links; None matches all; later entries win.
+
+    A number that is None is left to the entries before; 0 says that nothing of the kind happens.
+    """
+
+    sender: str | None
+    to: str | None
+    kind: str | None
+    latency: Distribution | None
+    loss: float | None = None
+    duplication: float | None = None
+    reordering: float | None = None
+
+
+class HoldPlan(Record, frozen=True):
+    """Messages of a link and kind are held from `from_us` until `until_us`, or until an event."""
+
+    sender: str | None
+    to: str | None
+    kind: str | None
+    from_us: Micros
+    until_us: Micros | None
+    until: str | None
+    label: str | None
+
+
+class ApplyPlan(Record, frozen=True):
+    """Slow application of the meta storage on one node: at stage `log`, `catalog` or `listener`."""
+
+    node: str
+    stage: str
+    delay_us: Micros
+
+
+class TickPlan(Record, frozen=True):
+    """An idle safe-time command at this instant."""
+
+    at_us: Micros
+
+
+class LeaderPlan(Record, frozen=True):
+    """The leader of `meta`, or primary of a partition (`t/0`); `at_us` 0: from the start."""
+
+    group: str
+    node: str
+    at_us: Micros
+
+
+class PausePlan(Record, frozen=True):
+    """A task of the node waits at a named point of the protocol until an event or an instant."""
+
+    node: str
+    point: str
+    until: str | None
+    until_us: Micros | None
+    tx: str | None = None
+
+
+class FaultPlan(Record, frozen=True):
+    """A planned fault: the plug-in's name, its fields, and when it begins and heals."""
+
+    name: str
+    fields: dict[str, Any]
+    from_us: Micros
+    until_us: Micros | None
+
+
+class Plan(Record, frozen=True):
+    """One run, decided.
+
+    `load_until_us` is when no new work is begun and faults are healed; `drain_us` how long after
+    that everything may still take before what has not completed counts as stuck.
+    """
+
+    scenario: str
+    scenario_text: str
+    overrides: dict[str, Any]
+    seed: int
+    strategy: str
+    strategy_fields: dict[str, Any]
+    mutant: str | None
+    expect: Any
+    reaches: tuple[str, ...]
+    nodes: tuple[NodePlan, ...]
+    cluster_settings: dict[str, int]
+    meta_leader: str
+    partitions: int
+    replicas: int
+    schema_sql: str
+    idle_ticks: bool
+    programs: tuple[Program, ...]
+    steps: tuple[Step, ...]
+    links: tuple[LinkPlan, ...]
+    clock_steps: tuple[ClockStep, ...]
+    holds: tuple[HoldPlan, ...]
+    applies: tuple[ApplyPlan, ...]
+    ticks: tuple[TickPlan, ...]
+    leaders: tuple[LeaderPlan, ...]
+    pauses: tuple[PausePlan, ...]
+    faults: tuple[FaultPlan, ...]
+    load_until_us: Micros
+    drain_us: Micros
+    commit_wait_us: Micros
+    trace: bool = False
+    recording: bool = True
+    strict: bool = False
+    all_claims: bool = False
+    never_reaches: tuple[str, ...] = ()

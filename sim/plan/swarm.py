@@ -1,0 +1,198 @@
+"""A world drawn from a seed: a complete scenario text, with each knob on or off.
+
+Without a scenario everything is drawn: cluster, protocol, clocks, links, tables, clients, faults.
+Of a given scenario the schema, the migrations, the clients and the steps stay; clocks,
+links and faults are drawn. The text is an ordinary scenario: stored in a file and run with the same
+seed it gives the same run. Whatever is set on the command line stands over what was drawn.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from msgspec import field
+
+from ddlsim.model.records import Record
+from ddlsim.plan import (
+    swarm_faults,
+    swarm_knobs,
+    swarm_work,
+)
+from ddlsim.plan.swarm_faults import Surroundings
+from ddlsim.plan.swarm_knobs import (
+    OFF,
+    Knobs,
+    Table,
+)
+from ddlsim.scenario.overrides import EMBEDDED
+from ddlsim.scenario.scenario import Scenario, read
+from ddlsim.scenario.tomltext import text_of
+
+NAME: Final = "swarm"
+SUFFIX: Final = f"+{NAME}"
+LOADS_MS: Final = (1_500, 2_000, 2_000, 3_000)
+DRAIN_MS: Final = 60_000
+PATIENCE_MS: Final = 1_000
+"""Where a scenario does not say how long to wait: so long, lest its clients hang."""
+TITLE: Final = "A random world under a random nemesis"
+
+
+class Source(Record, frozen=True):
+    """What a swarm is drawn around: a scenario, or nothing at all where `name` is None.
+
+    `overrides` are those of the command line, and the files that the scenario names.
+    """
+
+    name: str | None = None
+    text: str = ""
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The name that reports and histories give it."""
+        return NAME if self.name is None else f"{self.name}{SUFFIX}"
+
+
+class Drawn(NamedTuple):
+    """The text of a world, and what each knob came to."""
+
+    text: str
+    knobs: dict[str, Any]
+
+
+def source_of(base: Scenario | None, overrides: Mapping[str, Any]) -> Source:
+    """A swarm around a scenario, or around nothing."""
+    if base is None:
+        return Source(None, "", dict(overrides))
+    files = {key: value for key, value in base.overrides.items() if key.startswith(EMBEDDED)}
+    return Source(base.name, base.text, {**files, **overrides})
+
+
+def words(title: str) -> list[str]:
+    """The arguments of `ddlsim run` that name the scenario of this name, drawn or not."""
+    if title == NAME:
+        return ["--swarm"]
+    base = title.removesuffix(SUFFIX)
+    return [title] if base == title else [base, "--swarm"]
+
+
+def scenario(source: Source, seed: int) -> Scenario:
+    """The scenario of a seed."""
+    return read(draw(source, seed).text, source.title, overrides=source.overrides)
+
+
+def draw(source: Source, seed: int) -> Drawn:
+    """The world of a seed."""
+    knobs = Knobs(seed)
+    data = _whole(knobs) if source.name is None else _around(source, knobs)
+    return Drawn(f"# Drawn from seed {seed}.\n{text_of(data)}", knobs.drawn)
+
+
+# --- a world of its own --------------------------------------------------------------------------
+
+
+def _whole(knobs: Knobs) -> Table:
+    load_ms = knobs.pick("load_ms", LOADS_MS)
+    cluster = swarm_knobs.cluster(knobs)
+    nodes = tuple(f"n{number}" for number in range(1, cluster["nodes"] + 1))
+    protocol = swarm_knobs.protocol(knobs, nodes)
+    clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
+    network = swarm_knobs.network(knobs, nodes)
+    names, sql = swarm_work.schema(knobs, len(nodes))
+    migrations = swarm_work.migrations(knobs, names, nodes, load_ms)
+    workloads = swarm_work.workloads(knobs, names, load_ms, planned=bool(migrations))
+    around = Surroundings(
+        tables=tuple(names),
+        client="mixed-1",
+        load_ms=load_ms,
+        delay_duration_ms=protocol["delay_duration_ms"],
+        max_clock_skew_ms=protocol["max_clock_skew_ms"],
+        spare_skew_ms=swarm_knobs.spare_skew_ms(clocks, protocol["max_clock_skew_ms"]),
+    )
+    data: Table = {
+        "title": TITLE,
+        "source": "drawn from the seed",
+        "protocol": protocol,
+        "cluster": cluster,
+        "clocks": clocks,
+        "network": network,
+        "run": {"load_ms": load_ms, "drain_ms": DRAIN_MS},
+        "schema": {"sql": sql},
+        "migration": migrations,
+        "workload": workloads,
+        "faults": swarm_faults.faults(knobs, around),
+    }
+    return {key: value for key, value in data.items() if value != []}
+
+
+# --- another nemesis around a scenario -----------------------------------------------------------
+
+
+def _around(source: Source, knobs: Knobs) -> Table:
+    files = {k: v for k, v in source.overrides.items() if k.startswith(EMBEDDED)}
+    base = read(source.text, source.name or NAME, overrides=files)
+    data: Table = tomllib.loads(source.text)
+    for key in ("finding", "reaches", "never_reaches", "expect", "expect_under"):
+        data.pop(key, None)
+    _embed(data, base)
+    if knobs.die("network").chance(0.7):
+        data["network"] = swarm_knobs.network(knobs, base.nodes)
+    skew_ms = base.numbers["max_clock_skew_ms"]
+    spare_ms = 0.0
+    if knobs.die("clocks").chance(0.6):
+        load_ms = base.table.run.load_ms or LOADS_MS[-1]
+        lasts_ms = round(load_ms + data.get("run", {}).get("drain_ms", DRAIN_MS))
+        data["clocks"] = swarm_knobs.clocks(knobs, skew_ms, lasts_ms)
+        spare_ms = swarm_knobs.spare_skew_ms(data["clocks"], skew_ms)
+    if not knobs.die("own faults").chance(0.5):
+        data.pop("faults", None)
+    knobs.tell("own faults", len(data.get("faults", [])) or OFF)
+    if "clock" in data or swarm_faults.moves_clocks(data.get("faults", [])):
+        spare_ms = 0.0  # the scenario's own steps have the rest of CSmax
+    around = _surroundings(base, spare_ms)
+    if around.tables:
+        data["faults"] = data.get("faults", []) + swarm_faults.faults(knobs, around)
+    data["protocol"] = {
+        "operation_timeout_ms": around.delay_duration_ms + skew_ms + PATIENCE_MS,
+        "commit_wait_ms": PATIENCE_MS,
+        **data.get("protocol", {}),
+    }
+    data["run"] = {"drain_ms": DRAIN_MS, **data.get("run", {})}
+    _loosen(data)
+    return data
+
+
+def _surroundings(base: Scenario, spare_skew_ms: float) -> Surroundings:
+    from ddlsim.scenario.first_schema import tables_at_start
+
+    load_ms = base.table.run.load_ms
+    clients = [f"{entry.label}-1" for entry in base.workloads if entry.workload.name == "mixed"]
+    return Surroundings(
+        tables=tuple(tables_at_start(base.schema)),
+        client=next(iter([*clients, *(step.client for step in base.steps)]), None),
+        load_ms=LOADS_MS[1] if load_ms is None else max(int(load_ms), 40),
+        delay_duration_ms=base.largest_delay_ms,
+        max_clock_skew_ms=base.numbers["max_clock_skew_ms"],
+        spare_skew_ms=spare_skew_ms,
+    )
+
+
+def _embed(data: Table, base: Scenario) -> None:
+    """The statements of files into the text, so that it stands by itself."""
+    if "file" in data.get("schema", {}):
+        data["schema"] = {"sql": "".join(f"{line.sql};\n" for line in base.schema)}
+    for table, entry in zip(data.get("migration", []), base.migrations, strict=True):
+        if table.pop("file", None) is not None:
+            table["sql"] = "".join(f"{line.sql};\n" for line in entry.statements)
+
+
+def _loosen(data: Table) -> None:
+    """Steps no longer come out as scripted: they expect nothing and wait for no success."""
+    for step in data.get("step", []):
+        step.pop("expect", None)
+        step.pop("expect_under", None)
+    for name, key in (("step", "after"), ("hold", "until"), ("pause", "until")):
+        for table in data.get(name, []):
+            event, dot, what = table.get(key, "").rpartition(".")
+            if dot and what in ("ok", "failed"):
+                table[key] = f"{event}.done"

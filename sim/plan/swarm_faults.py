@@ -1,0 +1,185 @@
+"""The nemesis of a swarm: every kind of fault, each in a share of all worlds, inside the load."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from ddlsim.plan.swarm_knobs import (
+    OFF,
+    Knobs,
+    Table,
+)
+from ddlsim.workload.base import Die
+
+
+class Surroundings(NamedTuple):
+    """What the faults of a world are fitted to."""
+
+    tables: tuple[str, ...]
+    client: str | None
+    load_ms: int
+    delay_duration_ms: int
+    max_clock_skew_ms: int
+    spare_skew_ms: float
+    """How far all faults together may move clocks before the skew bound breaks."""
+
+
+Maker = Callable[[Die, Surroundings], Table]
+
+
+class Kind(NamedTuple):
+    """One kind of fault: in which share of worlds it is, how long it lasts at most, its keys.
+
+    A `longest` of 0: it happens at an instant.
+    """
+
+    share: float
+    longest: float
+    make: Maker
+
+
+CALM: Final = 0.15
+"""The share of worlds without any fault."""
+
+
+def _who(die: Die, around: Surroundings) -> str:
+    """A node by one of its roles."""
+    table = die.pick(around.tables)
+    roles = ["any node", "any node", "any follower", "any voter", "meta storage leader"]
+    roles += [f"primary of {table}", f"leader of {table}"]
+    roles += [f"coordinator of {around.client}"] if around.client else []
+    return die.pick(roles)
+
+
+def _group(die: Die, around: Surroundings) -> str:
+    return "meta" if die.chance(0.6) else f"{die.pick(around.tables)}/0"
+
+
+def _partition(die: Die, around: Surroundings) -> Table:
+    shape = die.pick(("halves", "bridge", "one_node", "one_way"))
+    return {"shape": shape} if shape == "halves" else {"shape": shape, "node": _who(die, around)}
+
+
+def _crash(die: Die, around: Surroundings) -> Table:
+    return {"node": _who(die, around), **_loss_of_disk(die)}
+
+
+def _loss_of_disk(die: Die) -> Table:
+    if not die.chance(0.4):
+        return {}
+    return {"lose_unsynced": True, "torn": die.below(3)}
+
+
+def _majority(die: Die, around: Surroundings) -> Table:
+    del around
+    return _loss_of_disk(die) if die.chance(0.2) else {}
+
+
+MOST_OF_A_KIND: Final = 2
+CLOCKS_MOVE: Final = ("clock_step", "clock_drift")
+EACH: Final = 0.9 / (MOST_OF_A_KIND * len(CLOCKS_MOVE))
+"""The share of the spare skew that one fault may use up: there may be as many as that."""
+
+
+def moves_clocks(faults: list[Table]) -> bool:
+    """Whether some of these faults move clocks within the bound."""
+    return any(fault.get("name") in CLOCKS_MOVE for fault in faults)
+
+
+def _step(die: Die, around: Surroundings) -> Table:
+    most = max(round(around.spare_skew_ms * EACH * 1_000), 1)
+    by_ms = die.between(1, most) / 1_000
+    return {"node": _who(die, around), "by_ms": -by_ms if die.chance(0.5) else by_ms}
+
+
+def _drift(die: Die, around: Surroundings) -> Table:
+    """Not so fast that the clock leaves the bound before the load ends."""
+    most = max(min(round(around.spare_skew_ms * EACH / around.load_ms * 1_000_000), 1_000), 1)
+    ppm = die.between(1, most)
+    return {"node": _who(die, around), "ppm": -ppm if die.chance(0.5) else ppm}
+
+
+def _slow_listener(die: Die, around: Surroundings) -> Table:
+    stage = die.pick(("listener", "catalog", "log"))
+    return {"node": _who(die, around), "stage": stage, "delay_ms": die.between(5, 200)}
+
+
+def _messages(die: Die, around: Surroundings) -> Table:
+    del around
+    return {"probability": die.pick((0.02, 0.1, 0.3))}
+
+
+def _clog(die: Die, around: Surroundings) -> Table:
+    keys: Table = {"node": _who(die, around), "delay_ms": die.between(10, 400)}
+    return {**keys, "both_ways": True} if die.chance(0.3) else keys
+
+
+def _setting(die: Die, around: Surroundings) -> Table:
+    """DD is only ever lowered: raising it on one node asks for a restart of all."""
+    node = _who(die, around)
+    if die.chance(0.5):
+        to = max(around.delay_duration_ms // die.pick((2, 4)), 1)
+        return {"node": node, "key": "delay_duration_ms", "to": to}
+    return {"node": node, "key": "safe_time_interval_ms", "to": die.pick((5, 40, 200))}
+
+
+def _lag(die: Die, around: Surroundings) -> Table:
+    lag: Table = {"delay_ms": die.between(20, 600)} if die.chance(0.5) else {}
+    return {"node": die.pick(("any follower", f"primary of {die.pick(around.tables)}")), **lag}
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "learner_lag": Kind(0.2, 0.4, _lag),
+    "partition": Kind(0.2, 0.3, _partition),
+    "swizzle": Kind(0.08, 0.3, lambda die, _: {"every_ms": die.between(5, 60)}),
+    "crash": Kind(0.25, 0.3, _crash),
+    "crash_majority": Kind(0.05, 0.2, _majority),
+    "pause": Kind(0.15, 0.2, lambda die, around: {"node": _who(die, around)}),
+    "slow_disk": Kind(
+        0.1, 0.4, lambda die, around: {"node": _who(die, around), "delay_ms": die.between(1, 50)}
+    ),
+    "clock_step": Kind(0.12, 0.4, _step),
+    "clock_drift": Kind(0.1, 0.4, _drift),
+    "clock_skew_beyond": Kind(
+        0.03, 0.2, lambda die, around: {"node": _who(die, around), "beyond_ms": die.between(1, 60)}
+    ),
+    "slow_listener": Kind(0.2, 0.4, _slow_listener),
+    "message_loss": Kind(0.1, 0.3, _messages),
+    "message_duplication": Kind(0.1, 0.5, _messages),
+    "message_reordering": Kind(0.1, 0.5, _messages),
+    "clog": Kind(0.15, 0.3, _clog),
+    "leader_transfer": Kind(0.15, 0, lambda die, around: {"group": _group(die, around)}),
+    "re_election": Kind(0.12, 0, lambda die, around: {"group": _group(die, around)}),
+    "lease_loss": Kind(0.12, 0.3, lambda die, around: {"place": f"{die.pick(around.tables)}/0"}),
+    "setting_change": Kind(0.1, 0.5, _setting),
+}
+
+LEAST_SPARE_MS: Final = 0.1
+"""With less than that to spare no fault moves a clock."""
+NOT_YET: Final[tuple[str, ...]] = ()
+"""Kinds that wait for what they strike to be simulated; without them all else is as it will be."""
+
+
+def faults(knobs: Knobs, around: Surroundings) -> list[Table]:
+    """The faults of a world, those of each kind with dice of their own."""
+    calm = knobs.die("calm").chance(CALM)
+    made: list[Table] = []
+    for name, kind in KINDS.items():
+        die = knobs.die(f"fault {name}")
+        count = 0
+        if die.chance(kind.share) and not calm and name not in NOT_YET:
+            count = MOST_OF_A_KIND if die.chance(0.25) else 1
+        if name in CLOCKS_MOVE and around.spare_skew_ms < LEAST_SPARE_MS:
+            count = 0
+        knobs.tell(name, count or OFF)
+        made += [_fault(name, kind, die, around) for _ in range(count)]
+    return made
+
+
+def _fault(name: str, kind: Kind, die: Die, around: Surroundings) -> Table:
+    """Somewhere in the load, and over before it ends."""
+    from_ms = die.between(around.load_ms // 20, around.load_ms * 7 // 10)
+    table: Table = {"name": name, **kind.make(die, around), "from_ms": from_ms}
+    if kind.longest:
+        longest_ms = min(round(kind.longest * around.load_ms), around.load_ms - from_ms)
+        table["for_ms"] = die.between(min(20, longest_ms), longest_ms)
+    return table

@@ -1,0 +1,176 @@
+"""What is done in a swarm's world: tables, clients of every shape, DDL of every kind."""
+
+from typing import Final
+
+from ddlsim.plan.swarm_knobs import (
+    OFF,
+    Knobs,
+    Table,
+)
+from ddlsim.workload.base import Die
+
+TABLES: Final = {
+    "a": "CREATE TABLE a (id INT PRIMARY KEY, v INT)",
+    "b": "CREATE TABLE b (id INT PRIMARY KEY, v INT, s VARCHAR(20))",
+    "c": "CREATE TABLE c (k VARCHAR(10), n INT, v INT DEFAULT 3, PRIMARY KEY (k, n))",
+}
+CHANGES: Final = {
+    "a": (
+        ("ADD COLUMN m1 INT", "ALTER COLUMN v SET DATA TYPE BIGINT", "DROP COLUMN v"),
+        ("DROP COLUMN v", "ADD COLUMN v INT", "ADD COLUMN m1 VARCHAR(10)"),
+        ("RENAME COLUMN v TO v2", "RENAME COLUMN v2 TO v", "ADD COLUMN m1 INT"),
+        ("ADD COLUMN m1 INT NOT NULL DEFAULT 7", "DROP COLUMN m1", "ADD COLUMN m1 REAL"),
+    ),
+    "b": (
+        ("ADD COLUMN m1 INT", "RENAME COLUMN s TO s2", "DROP COLUMN v"),
+        ("RENAME TO b2", "RENAME TO b", "ADD COLUMN m1 INT"),
+        ("DROP TABLE", "CREATE TABLE", "ADD COLUMN m1 INT"),
+        ("DROP COLUMN s", "ADD COLUMN s VARCHAR(20)", "ALTER COLUMN s SET DATA TYPE VARCHAR(30)"),
+    ),
+    "c": (
+        ("ALTER COLUMN v SET DEFAULT 4", "ADD COLUMN m1 INT", "DROP COLUMN v"),
+        ("RENAME TO c2", "ADD COLUMN m1 INT", "RENAME TO c"),
+        ("DROP TABLE", "CREATE TABLE", "ALTER COLUMN v DROP DEFAULT"),
+    ),
+}
+"""Sequences of changes to a table, each allowed after the one before."""
+
+
+def _statements(table: str, changes: tuple[str, ...]) -> list[str]:
+    """The changes as SQL; what comes after a rename goes by the new name."""
+    name, made = table, []
+    for change in changes:
+        if change == "DROP TABLE":
+            made.append(f"DROP TABLE {name}")
+        elif change == "CREATE TABLE":
+            made.append(TABLES[table])
+        else:
+            made.append(f"ALTER TABLE {name} {change}")
+        if change.startswith("RENAME TO "):
+            name = change.rpartition(" ")[2]
+    return made
+
+
+def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
+    """One to three tables, some of them in a zone of their own."""
+    count = knobs.pick("tables", (1, 2, 2, 3))
+    names = list(TABLES)[:count]
+    statements = [TABLES[name] for name in names]
+    die = knobs.die("zone")
+    if die.chance(0.3):
+        replicas, partitions = die.pick((1, min(3, nodes))), die.pick((1, 2, 4))
+        knobs.tell("zone", f"{partitions} partitions, {replicas} replicas")
+        statements[-1] += " ZONE z"
+        statements.insert(
+            0, f"CREATE ZONE z WITH (PARTITIONS = {partitions}, REPLICAS = {replicas})"
+        )
+    else:
+        knobs.tell("zone", OFF)
+    return names, "".join(f"{statement};\n" for statement in statements)
+
+
+def migrations(knobs: Knobs, names: list[str], nodes: tuple[str, ...], load_ms: int) -> list[Table]:
+    """In some worlds, planned statements on a table that others use."""
+    die = knobs.die("migration")
+    if not die.chance(0.5):
+        knobs.tell("migration", OFF)
+        return []
+    name = die.pick(names)
+    statements = _statements(name, die.pick(CHANGES[name]))[: die.between(1, 3)]
+    knobs.tell("migration", f"{len(statements)} on {name}")
+    pace: Table = {"every_ms": die.pick((5, 20, 150, 400))} if die.chance(0.8) else {}
+    return [
+        {
+            "at_ms": die.between(load_ms // 10, load_ms // 2),
+            "node": die.pick(nodes),
+            **pace,
+            "sql": "".join(f"{sql};\n" for sql in statements),
+        }
+    ]
+
+
+# --- clients -------------------------------------------------------------------------------------
+
+
+def workloads(knobs: Knobs, names: list[str], load_ms: int, *, planned: bool) -> list[Table]:
+    """Clients with transactions of every shape, and with DDL."""
+    made = [_mixed(knobs, load_ms)]
+    if knobs.die("ddl storm").chance(0.9):
+        made.append(_storm(knobs, load_ms))
+    else:
+        knobs.tell("ddl storm", OFF)
+    if planned and _on(knobs, "transborder", 0.6):
+        made.append({"name": "transborder", "clients": 2, "keys": 5})
+    if _on(knobs, "read own DDL", 0.2):
+        pauses = [0, load_ms // 4]
+        made.append({"name": "read_own_ddl", "operations": 3, "clients": 2, "pause_ms": pauses})
+    if len(names) > 1 and _on(knobs, "rename swap", 0.15):
+        made.append({"name": "rename_swap", "swaps": 2, "clients": 1, "operations": 6})
+    return made
+
+
+def _on(knobs: Knobs, knob: str, share: float) -> bool:
+    on = knobs.die(knob).chance(share)
+    knobs.tell(knob, "on" if on else OFF)
+    return on
+
+
+SHAPES: Final = {
+    "even": {},
+    "writes": {"get": 15, "put": 70, "delete": 10},
+    "reads": {"get": 70, "put": 15, "scan": 10},
+    "scans": {"scan": 20, "select": 20},
+    "deletes": {"delete": 30},
+}
+"""Weights of operations, by the name that is told."""
+
+
+def _mixed(knobs: Knobs, load_ms: int) -> Table:
+    clients = knobs.pick("clients", (2, 3, 3, 4))
+    transactions = knobs.pick("transactions of each", (10, 14, 20, 25))
+    most = knobs.pick("operations of a transaction", (1, 3, 4, 6))
+    die = knobs.die("pauses")
+    pace_ms = load_ms // transactions
+    idle = die.chance(0.2)
+    knobs.tell("idle phases", "on" if idle else OFF)
+    keys = knobs.pick("keys", (3, 6, 12, 40))
+    table: Table = {
+        "name": "mixed",
+        "clients": clients,
+        "operations": transactions * (1 + most) // 2,
+        "transaction_operations": [1, most],
+        "transaction_tables": [1, 2],
+        "pause_ms": [0, 4 * pace_ms] if idle else [0, pace_ms],
+        "gap_ms": [0, knobs.pick("gap_ms", (0, 5, 12, 60, 150, 300))],
+        **SHAPES[knobs.pick("shape", list(SHAPES))],
+        "keys": keys,
+        "hot_keys": min(2, keys) if die.chance(0.4) else 0,
+        "implicit": knobs.pick("implicit", (0.0, 0.2, 0.6)),
+        "fresh": knobs.pick("fresh", (0.0, 0.1, 0.5)),
+        "session": knobs.pick("session", (0.0, 0.25, 1.0)),
+        "retries": knobs.pick("retries", (0, 2, 3)),
+    }
+    knobs.tell("hot keys", table["hot_keys"])
+    table["named"] = knobs.pick("named columns", (0.0, 0.0, 0.3))
+    table["read_only"] = knobs.pick("read only", (0.0, 0.1, 0.4))
+    return table
+
+
+KINDS: Final = {
+    "every kind": {},
+    "columns": {"create": 0, "drop_table": 0, "rename_table": 0, "index": 0, "drop_index": 0},
+    "incompatible": {"add": 3, "drop": 6, "rename": 6, "relax": 0, "default": 0},
+    "tables": {"add": 2, "create": 6, "drop_table": 4, "rename_table": 4},
+    "pointless": {"add": 2, "noop": 4, "refused": 4},
+}
+"""Weights of DDL statements, by the name that is told."""
+
+
+def _storm(knobs: Knobs, load_ms: int) -> Table:
+    die: Die = knobs.die("ddl")
+    clients, statements = die.between(1, 2), die.between(2, 3)
+    kinds = die.pick(list(KINDS))
+    knobs.tell("ddl storm", f"{clients} x {statements}, {kinds}")
+    pauses = [0, load_ms // statements]
+    storm: Table = {"name": "ddl_storm", "clients": clients, "operations": statements}
+    return {**storm, "pause_ms": pauses, **KINDS[kinds]}

@@ -1,0 +1,146 @@
+"""The work of a plan: what each client does, which faults happen when, and how long it may take."""
+
+from collections.abc import Iterator
+from dataclasses import fields
+from operator import itemgetter
+from typing import Final
+
+from ddlsim.kernel.rng import Streams
+from ddlsim.model.programs import (
+    DdlItem,
+    Program,
+    Step,
+    TransactionItem,
+)
+from ddlsim.nemesis.base import FaultWorld
+from ddlsim.plan.nodes import drawn_us
+from ddlsim.plan.records import FaultPlan
+from ddlsim.scenario.migrations import paced
+from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.scenario import Scenario
+from ddlsim.scenario.worlds import workload_world
+from ddlsim.units import Micros, ms
+from ddlsim.workload.base import Die
+
+AFTER_THE_LAST_MS: Final = 2_000
+"""Where `[run]` does not say: how long the load goes on after the last planned instant."""
+SLOWNESS: Final = 2
+"""Where `[run]` does not say: programs may take so many times their own pauses."""
+DRAIN_EXTRA_MS: Final = 5_000
+"""Where `[run]` does not say: what the drain has over both of the protocol's own time limits."""
+
+
+def work(scenario: Scenario, streams: Streams) -> tuple[tuple[Program, ...], tuple[Step, ...]]:
+    """Migrations and scripted steps, and what the workloads make of their dice."""
+    programs = _migrations(scenario)
+    steps = list(scenario.steps)
+    for index, entry in enumerate(scenario.workloads):
+        world = workload_world(scenario, entry.label)
+        try:
+            programs += entry.workload.programs(world, streams)
+            steps += entry.workload.steps(world, streams)
+        except ValueError as error:
+            raise ScenarioError(f"{scenario.name}: workload[{index}].{error}") from None
+    _refuse_namesakes(scenario, programs, steps)
+    return tuple(programs), tuple(steps)
+
+
+def _migrations(scenario: Scenario) -> list[Program]:
+    """A program for each client that migrates; its statements in the order of their instants."""
+    by_client: dict[str, list[tuple[Micros, DdlItem]]] = {}
+    last_us = Micros(0)
+    for entry, at_us, line in paced(scenario.migrations):
+        last_us = last_us if at_us is None else at_us
+        item = DdlItem(entry.node, line.sql, Micros(0), at_us)
+        by_client.setdefault(entry.client, []).append((last_us, item))
+    return [
+        Program(client, tuple(item for _, item in sorted(items, key=itemgetter(0))))
+        for client, items in by_client.items()
+    ]
+
+
+def _refuse_namesakes(scenario: Scenario, programs: list[Program], steps: list[Step]) -> None:
+    """A client has one program or steps, not both, and no node's name."""
+    seen: list[str] = []
+    for program in programs:
+        if program.client in seen or any(step.client == program.client for step in steps):
+            what = f"two clients are called {program.client!r}"
+            raise ScenarioError(f"{scenario.name}: {what}; rename one")
+        seen.append(program.client)
+    for client in (*seen, *(step.client for step in steps)):
+        if client in scenario.nodes:
+            raise ScenarioError(f"{scenario.name}: {client!r} is a node and a client; rename one")
+
+
+# --- faults --------------------------------------------------------------------------------------
+
+
+def faults(scenario: Scenario, streams: Streams) -> tuple[FaultPlan, ...]:
+    """Every fault with its choices made; the streams of each are its own, by kind and number."""
+    world = FaultWorld(scenario.nodes, scenario.voters, scenario.leader)
+    made = []
+    for index, entry in enumerate(scenario.faults):
+        same = sum(other.fault.name == entry.fault.name for other in scenario.faults[:index])
+        component = f"fault {entry.fault.name} {same}"
+        decided = entry.fault.decide(world, Die(streams.stream(component, "choices")))
+        from_us = drawn_us(entry.times.from_ms, streams, component, "from")
+        until_us = None
+        if entry.times.for_ms is not None:
+            until_us = Micros(from_us + drawn_us(entry.times.for_ms, streams, component, "for"))
+        chosen = {field.name: getattr(decided, field.name) for field in fields(decided)}
+        made.append(FaultPlan(decided.name, chosen, Micros(from_us), until_us))
+    return tuple(made)
+
+
+# --- how long ------------------------------------------------------------------------------------
+
+
+def lengths(
+    scenario: Scenario,
+    programs: tuple[Program, ...],
+    steps: tuple[Step, ...],
+    planned_faults: tuple[FaultPlan, ...],
+) -> tuple[Micros, Micros]:
+    """Load and drain: what `[run]` says, else enough for all that is planned."""
+    run, numbers = scenario.table.run, scenario.numbers
+    load_us = Micros(0)
+    if run.load_ms is not None:
+        load_us = ms(run.load_ms)
+    else:
+        instants = list(_instants(scenario, programs, steps, planned_faults))
+        load_us = Micros(max(instants, default=Micros(0)) + ms(AFTER_THE_LAST_MS))
+    drain_ms = run.drain_ms
+    if drain_ms is None:
+        drain_ms = numbers["operation_timeout_ms"] + numbers["commit_wait_ms"] + DRAIN_EXTRA_MS
+    return load_us, ms(drain_ms)
+
+
+def _instants(
+    scenario: Scenario,
+    programs: tuple[Program, ...],
+    steps: tuple[Step, ...],
+    planned_faults: tuple[FaultPlan, ...],
+) -> Iterator[Micros]:
+    """Every instant at which something is planned, and when each program may have ended."""
+    for program in programs:
+        yield from _program_instants(program)
+    for step in steps:
+        if step.at_us is not None:
+            yield step.at_us
+    for fault in planned_faults:
+        yield fault.from_us if fault.until_us is None else fault.until_us
+    table = scenario.table
+    starts = [each.at_ms for tables in (table.tick, table.clock, table.leader) for each in tables]
+    ends = [each.until_ms or 0 for tables in (table.hold, table.pause) for each in tables]
+    yield from map(ms, starts + ends)
+
+
+def _program_instants(program: Program) -> Iterator[Micros]:
+    pauses_us = 0
+    for item in program.items:
+        pauses_us += item.pause_us
+        if isinstance(item, TransactionItem):
+            pauses_us += item.gap_us * (len(item.operations) - 1)
+        elif item.at_us is not None:
+            yield item.at_us
+    yield Micros(SLOWNESS * pauses_us)

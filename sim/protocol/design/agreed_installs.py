@@ -1,0 +1,81 @@
+"""Ways to install a schema change that ask every node first: behind a barrier, or through a gate.
+
+IEP-98 rejects both, and for what they cost: one node that does not answer holds up everybody's DML,
+or the DDL for good.
+"""
+
+from ddlsim.model.ddl import Statement
+from ddlsim.protocol.design.flows import allowed, replicate_wait_acknowledge
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    NoOp,
+    Refused,
+    build,
+)
+from ddlsim.protocol.schema.ddl_answers import Decision
+from ddlsim.protocol.strategy import SchemaChangePart, SchemaSyncPart
+from ddlsim.units import (
+    US_PER_MS,
+    Micros,
+    Timestamp,
+)
+
+
+async def behind_a_barrier(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
+    """The schema at Top, once no barrier is up; whoever waits keeps the timestamp that it has.
+
+    A node that has opened has merged a clock that is beyond the activation, so what it stamps from
+    then on is on the new schema.
+    """
+    if sync.barriers is not None and not sync.barriers.is_open:
+        sync.node.probe("barrier-met")
+        await sync.barriers.opens()
+    return sync.catalog.at(op_ts)
+
+
+async def install_behind_a_barrier(
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
+    """Stop everybody, install, let everybody go on; wait for every node, however long."""
+    return await _install(change, op, statement, limit_us=None)
+
+
+async def install_behind_an_impatient_barrier(
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
+    """The same, but go on without the nodes that have not answered in time."""
+    limit_us = Micros(change.node.settings.barrier_wait_ms * US_PER_MS)
+    return await _install(change, op, statement, limit_us=limit_us)
+
+
+async def _install(
+    change: SchemaChangePart, op: str, statement: Statement, *, limit_us: Micros | None
+) -> Decision:
+    barriers = change.barriers
+    assert barriers is not None, f"{change.node.name} has no barriers"
+    await change.knows_enough()
+    snapshot = change.catalog.latest()
+    built = allowed(change.strategy, build(statement, snapshot, snapshot.next_object_id))
+    objects: tuple[int, ...] = ()
+    if isinstance(built, Built):
+        objects = tuple(each.object_id for each in built.objects)
+        await barriers.all_prepared(op, objects, closes=True, limit_us=limit_us)
+    decision = await replicate_wait_acknowledge(change, op, statement)
+    if objects:
+        await barriers.all_switched(op, change.catalog.latest().version, limit_us=limit_us)
+    return decision
+
+
+async def install_once_known_everywhere(
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
+    """Hold the update until every node has said that it has heard of it, then install it."""
+    barriers = change.barriers
+    assert barriers is not None, f"{change.node.name} has no barriers"
+    await change.knows_enough()
+    snapshot = change.catalog.latest()
+    built = build(statement, snapshot, snapshot.next_object_id)
+    if not isinstance(built, NoOp | Refused):
+        await barriers.all_prepared(op, (), closes=False)
+    return await replicate_wait_acknowledge(change, op, statement)

@@ -1,0 +1,1 @@
+"""The meta storage: its log, safe time, schema updates, leases and placement."""

@@ -1,0 +1,305 @@
+"""What a node does with a committed command of the meta storage, stage by stage.
+
+1. *log*: the state machine applies it. A catalog update is a compare-and-set: it takes effect if
+   the catalog version is still the one it was built against. Every node decides alike.
+2. *catalog*: the catalog listeners run; from here on the node sees the update [98.def.2]. The
+   node's *schema safe time* moves now and not before [98.x.3]: it promises that everything with a
+   smaller Tm is visible. One command after the other, so it never overtakes an earlier update.
+3. *listener*: whatever else listens to the meta storage. It must not hold up the schema.
+
+Each stage can be slow on a node; the first two are then part of the propagation delay PD. Were safe
+time published before the second stage, a node would answer for timestamps that it knows nothing of.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ddlsim.history.events import UpdateApplied, UpdateLogged
+from ddlsim.model.ports import Future, Node
+from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.messages import (
+    CatalogUpdate,
+    NodeJoined,
+    SafeTimeCommand,
+    Submitted,
+)
+from ddlsim.protocol.meta_commands import (
+    AppliedUpdate,
+    LeaseUpdate,
+    MetaState,
+    Stamped,
+)
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.metastorage.stages import Delays, Stage
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.units import Timestamp
+
+Applied = tuple[Timestamp, AppliedUpdate | None]
+"""A command past the state machine: its Tm, and the update if it is one that took effect."""
+
+
+class Application:
+    """One node's state machine and the listeners behind it."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        catalog: Catalog,
+        sync: SchemaSync,
+        leases: Leases,
+        delays: Delays,
+    ) -> None:
+        self.node = node
+        self.catalog = catalog
+        self.leases = leases
+        self.delays = delays
+        self.results: dict[str, Submitted] = {}
+        self.watchers: list[Callable[[AppliedUpdate], None]] = []
+        self.joined: dict[str, Timestamp] = {}
+        self.lease_version = 0
+        self._strategy = strategy
+        self._sync = sync
+        self.applied_index = 0
+        self.applied_term = 0
+        self._applied_version = catalog.version
+        self._message_ts = sync.safe_time
+        self._last_activation_ts = catalog.latest().activation_ts
+        self._updates: list[AppliedUpdate] = []
+        self._waiting: dict[int, list[Future[Any]]] = {}
+        self._version_waiters: list[tuple[int, Future[Any]]] = []
+        self._log: Stage[tuple[int, int, Stamped]] = Stage(
+            node, lambda _: self.delays.log, self._apply
+        )
+        self._listening: Stage[Applied] = Stage(
+            node, lambda item: self.delays.catalog if item[1] else 0, self._notify_catalog
+        )
+        self._others: Stage[Timestamp] = Stage(
+            node, lambda _: self.delays.listener, self._notify_others
+        )
+
+    def apply(self, index: int, term: int, command: Stamped) -> None:
+        """Apply a committed command; commands come in the order of the log."""
+        self._log.take((index, term, command))
+
+    def restore(self, index: int, term: int, command: Stamped) -> None:
+        """Apply, without its delays, a command that was applied before the node died."""
+        delays, self.delays = self.delays, Delays()
+        self._log.take((index, term, command))
+        self.delays = delays
+
+    def restoring(self) -> None:
+        """Safe time stays hidden until everything is back: it must not be seen to go back."""
+        self._sync.is_restoring = True
+
+    def restored(self) -> None:
+        """All of that is back: safe time is where it was [98.x.7]."""
+        self._sync.is_restoring = False
+        self._sync.publish(self.restored_safe_time(self._message_ts))
+
+    def stamp_of(self, command: Stamped) -> Timestamp:
+        """Tm."""
+        return command.message_ts
+
+    async def reaches(self, index: int) -> None:
+        """Wait until the state machine has applied the entry at an index."""
+        if self.applied_index < index:
+            applied = self.node.future()
+            self._waiting.setdefault(index, []).append(applied)
+            await applied
+
+    async def catalog_reaches(self, version: int) -> None:
+        """Wait until the catalog has applied a version, listeners included."""
+        if self.catalog.version < version:
+            applied = self.node.future()
+            self._version_waiters.append((version, applied))
+            await applied
+
+    # --- snapshots --------------------------------------------------------------------------------
+
+    def may_store(self, command: Stamped) -> bool:
+        """Every node can store everything: the catalog is what this log brings."""
+        del command
+        return True
+
+    def may_install(self, state: MetaState) -> bool:
+        """Every node can take over everything."""
+        del state
+        return True
+
+    def snapshot(self) -> MetaState:
+        """Everything that the state machine knows; safe time is the last command's Tm [98.x.7]."""
+        return MetaState(
+            self.applied_index,
+            self.applied_term,
+            self._message_ts,
+            tuple(self._updates),
+            tuple(self.results.items()),
+            self.lease_version,
+            tuple(self.leases.all().values()),
+            tuple(self.joined.items()),
+        )
+
+    def install(self, state: MetaState) -> None:
+        """Take over a state, another member's or this disk's own: what is new in it, in order.
+
+        It goes to the catalog behind whatever is still on its way there. What a node knew before it
+        died is back without the delays of its listeners, since safe time comes back with it.
+        """
+        delays = self.delays
+        if self._sync.is_restoring:
+            self.delays = Delays()
+        self._install(state)
+        self.delays = delays
+
+    def _install(self, state: MetaState) -> None:
+        for applied in state.updates[len(self._updates) :]:
+            self._updates.append(applied)
+            self._applied_version = applied.catalog_version
+            self._last_activation_ts = applied.activation_ts
+            self._listening.take((applied.message_ts, applied))
+        self.results.update(state.results)
+        self.joined.update(state.joined)
+        self.lease_version = state.lease_version
+        for lease in state.leases:
+            self.leases.begin(lease)
+        self._message_ts = self.restored_safe_time(state.message_ts)
+        self._listening.take((self._message_ts, None))
+        self._advance(state.index, state.term)
+
+    def restored_safe_time(self, message_ts: Timestamp) -> Timestamp:
+        """What is complete once everything up to a command is back, or a snapshot is in."""
+        return self._strategy.restored_safe_ts(message_ts)
+
+    def _advance(self, index: int, term: int) -> None:
+        self.applied_index, self.applied_term = index, term
+        for waited in [waited for waited in self._waiting if waited <= index]:
+            for waiting in self._waiting.pop(waited):
+                waiting.set(None)
+
+    # --- the state machine ------------------------------------------------------------------------
+
+    def _apply(self, item: tuple[int, int, Stamped]) -> None:
+        """Decide what the command does, hand the result to the catalog."""
+        index, term, stamped = item
+        if index <= self.applied_index:  # a snapshot has overtaken it
+            return
+        command, message_ts = stamped.command, stamped.message_ts
+        applied: AppliedUpdate | None = None
+        counts = True
+        match command:
+            case CatalogUpdate():
+                if command.command_id not in self.results:
+                    applied = self._compare_and_set(index, message_ts, command)
+            case SafeTimeCommand():
+                counts = self._strategy.tick_counts(command.term, term)
+            case LeaseUpdate():
+                self._take_leases(command)
+            case NodeJoined():
+                self._take_joined(message_ts, command)
+        if counts:
+            self._message_ts = message_ts
+            if not self._strategy.publish_safe_time.after_catalog_listeners:
+                self._sync.publish(message_ts)
+            self._listening.take((message_ts, applied))
+        else:
+            self.node.probe("tick-ignored")
+        if index in self._waiting:
+            self._advance(index, term)
+        else:
+            self.applied_index, self.applied_term = index, term
+
+    def _take_leases(self, update: LeaseUpdate) -> None:
+        """Leases are a compare-and-set too: two placement drivers must not both grant."""
+        if update.expected != self.lease_version:
+            self.node.probe("lease-cas-lost")
+            return
+        self.lease_version += 1
+        for lease in update.leases:
+            self.leases.begin(lease)
+
+    def _take_joined(self, message_ts: Timestamp, command: NodeJoined) -> None:
+        if command.command_id not in self.results:
+            self.joined[command.node] = command.joined_ts
+            self.results[command.command_id] = Submitted(
+                message_ts, accepted=True, catalog_version=self._applied_version
+            )
+
+    def _compare_and_set(
+        self, index: int, message_ts: Timestamp, update: CatalogUpdate
+    ) -> AppliedUpdate | None:
+        accepted = update.expected_version == self._applied_version
+        if accepted:
+            self._applied_version += 1
+        else:
+            self.node.probe("catalog-cas-lost")
+        version = self._applied_version
+        self.results[update.command_id] = Submitted(message_ts, accepted, version)
+        if not accepted:
+            return None
+        planned_ts = self._strategy.activation_ts(message_ts, update.delay_duration_ms)
+        activation_ts = self._strategy.activation_in_order(planned_ts, self._last_activation_ts)
+        self._last_activation_ts = activation_ts
+        self.node.record_once(
+            ("update", version),
+            UpdateLogged(
+                self.node.watch.now_us,
+                self.node.name,
+                update.op,
+                index,
+                version,
+                message_ts,
+                activation_ts,
+                update.delay_duration_ms,
+                update.objects,
+                update.expected_version,
+            ),
+        )
+        applied = AppliedUpdate(message_ts, activation_ts, version, update)
+        self._updates.append(applied)
+        return applied
+
+    # --- the listeners ----------------------------------------------------------------------------
+
+    def _notify_catalog(self, item: Applied) -> None:
+        """The catalog learns of the update, then the schema safe time moves [98.x.3]."""
+        message_ts, applied = item
+        if applied is not None:
+            self._apply_to_catalog(applied)
+        if not self._strategy.publish_safe_time.after_other_listeners:
+            self._sync.publish(message_ts)
+        self._others.take(message_ts)
+
+    def _notify_others(self, message_ts: Timestamp) -> None:
+        """All listeners are through with the command."""
+        if self.delays.listener:
+            self.node.probe("slow-listener")
+        self._sync.publish(message_ts)
+
+    def _apply_to_catalog(self, applied: AppliedUpdate) -> None:
+        node = self.node
+        version, activation_ts = applied.catalog_version, applied.activation_ts
+        self.catalog.apply(version, applied.message_ts, activation_ts, applied.update.objects)
+        if node.recording:
+            node.record(
+                UpdateApplied(
+                    node.watch.now_us, node.name, version, applied.message_ts, activation_ts
+                )
+            )
+        self._wake_version_waiters()
+        node.spawn(self._count_activation(activation_ts))
+        for watcher in self.watchers:
+            watcher(applied)
+
+    async def _count_activation(self, activation_ts: Timestamp) -> None:
+        await self.node.clock_passes(activation_ts)
+        self.node.probe("schema-activated")
+
+    def _wake_version_waiters(self) -> None:
+        waiting, self._version_waiters = self._version_waiters, []
+        for version, applied in waiting:
+            if version <= self.catalog.version:
+                applied.set(None)
+            else:
+                self._version_waiters.append((version, applied))

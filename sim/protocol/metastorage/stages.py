@@ -1,0 +1,53 @@
+"""Stages of application: each passes items on, in order, after the time that it takes."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from ddlsim.model.ports import Node
+from ddlsim.units import Micros
+
+T = TypeVar("T")
+
+
+class Delays:
+    """How slow each stage of application is on a node, in microseconds."""
+
+    __slots__ = ("catalog", "listener", "log")
+
+    def __init__(self) -> None:
+        self.log = 0
+        self.catalog = 0
+        self.listener = 0
+
+
+class Stage(Generic[T]):
+    """Passes items on one after another, each after the time that it takes on this node."""
+
+    def __init__(
+        self, node: Node, duration_us: Callable[[T], int], pass_on: Callable[[T], None]
+    ) -> None:
+        self._node = node
+        self._duration_us = duration_us
+        self._pass_on = pass_on
+        self._waiting: deque[T] = deque()
+        self._busy = False
+
+    def take(self, item: T) -> None:
+        """Pass the item on when those before it are through and its time is over."""
+        self._waiting.append(item)
+        self._run()
+
+    def _run(self) -> None:
+        while self._waiting and not self._busy:
+            duration_us = self._duration_us(self._waiting[0])
+            if duration_us:
+                self._busy = True
+                self._node.call_later(Micros(duration_us), self._finish)
+                return
+            self._pass_on(self._waiting.popleft())
+
+    def _finish(self) -> None:
+        self._busy = False
+        self._pass_on(self._waiting.popleft())
+        self._run()

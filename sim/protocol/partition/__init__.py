@@ -1,0 +1,1 @@
+"""Partitions of tables: rows, intents, and the replicas of a node."""

@@ -1,0 +1,338 @@
+"""The replicas that a node holds: for each of its partitions a group's member and its machine.
+
+A group is born when it is first needed, with the partition's first replica as its leader; every
+node that holds a replica comes to the same group, since who they are follows from the catalog. A
+node that does not know the table yet holds nothing of it and hears nothing of its group.
+
+A leader stamps every command: larger than every stamp in the log, its predecessors' included, so
+that *partition safe time* never goes back. Where nothing is written, it stamps an idle command now
+and then; a group of one needs none, since there is nobody to tell.
+"""
+
+from heapq import heappop, heappush
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from ddlsim.model.ports import (
+    NO_REPLY,
+    Future,
+    Node,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import (
+    Command,
+    FullWrite,
+    PrimaryChange,
+    SafeTimeSync,
+    StampedCommand,
+)
+from ddlsim.protocol.ids import Place
+from ddlsim.protocol.leases import Lease, Leases
+from ddlsim.protocol.metastorage.placement import Placement
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.raft import Member
+from ddlsim.protocol.replica_messages import (
+    PartitionRaft,
+    PartitionSubmit,
+    PartitionSubmitted,
+)
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.replication.state_machine import (
+    BUSY,
+    NOT_LEADER,
+    Applied,
+    BusyType,
+    Pending,
+)
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.waiting import patience
+from ddlsim.units import (
+    MIN_TIMESTAMP,
+    US_PER_MS,
+    Micros,
+    Timestamp,
+)
+
+R = TypeVar("R")
+ELSEWHERE: Applied[object] = Applied(NOT_LEADER)
+"""What comes of a command where another node leads, or none."""
+
+
+class Submission(NamedTuple, Generic[R]):
+    """A command whose result is not known yet, and what came of it at this node."""
+
+    hosted: Hosted
+    command: Command[R]
+    attempt: Applied[object] | Pending
+
+
+class Hosting:
+    """The replicas of one node."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        sync: SchemaSync,
+        leases: Leases,
+        placement: Placement,
+        *,
+        partition_class: type[Partition],
+        member_class: type[Member],
+        birth_ts: Timestamp,
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.leases = leases
+        self.placement = placement
+        self.members: dict[Place, Hosted] = {}
+        self._partition_class = partition_class
+        self._member_class = member_class
+        self._birth_ts = birth_ts
+        self._order = 0
+        self._submissions = 0
+        self._in_flight: dict[tuple[str, int], Pending] = {}
+        self._stamp = strategy.partition_stamp
+        node.on(PartitionRaft, self._on_raft)
+        node.on(PartitionSubmit, self._on_submit)
+
+    # --- groups -----------------------------------------------------------------------------------
+
+    def at(self, place: Place) -> Hosted | None:
+        """This node's replica of a partition; None where it holds none."""
+        found = self.members.get(place)
+        return found or self._born(place)
+
+    def revive(self, places: list[Place]) -> None:
+        """Begin again with what the disk of a restarted node holds."""
+        for place in places:
+            self.at(place)
+
+    def _born(self, place: Place) -> Hosted | None:
+        node = self.node
+        if not self.placement.knows(place[0]):
+            return None
+        voters = self.placement.replicas_of(place)
+        if node.name not in voters:
+            return None
+        machine = self._partition_class(
+            node, self.strategy, place, self._birth_ts, self._knows_version
+        )
+        alone = len(voters) == 1
+        group = Group(
+            node,
+            machine.name,
+            machine,
+            voters=voters,
+            wrap=None if alone else lambda message: PartitionRaft(place, message),
+            member_class=self._member_class,
+        )
+        found = self.members[place] = Hosted(place, group, machine)
+        if not alone:
+            machine.on_safe_time = lambda ts: self._safe_time_moved(found, ts)
+            group.on_elected = lambda term: self._elected(found, term)
+        group.start()
+        self.see_lease(found, self.leases.of(place))
+        if not alone and group.is_leader:
+            found.stamped_us = node.watch.now_us
+            self._arm_idle(found, group.term)
+        return found
+
+    def see_lease(self, hosted: Hosted, lease: Lease | None) -> None:
+        """Keep a lease by which this node is primary; the locks of an earlier life are gone."""
+        mine = lease is not None and lease.holder == self.node.name
+        if mine and lease is not None and self.leases.is_of_this_life(lease.start_ts):
+            hosted.lease = lease
+        else:
+            hosted.lease = None
+
+    def _knows_version(self, catalog_version: int) -> bool:
+        return self.sync.catalog.version >= catalog_version
+
+    def _on_raft(self, sender: str, envelope: PartitionRaft) -> None:
+        hosted = self.at(envelope.place)
+        if hosted is not None:
+            hosted.group.receive(sender, envelope.message)
+
+    def _elected(self, hosted: Hosted, term: int) -> None:
+        """A leader's first command lets it commit what earlier terms left behind (Raft 5.4.2)."""
+        self._propose(hosted, SafeTimeSync())
+        self._arm_idle(hosted, term)
+
+    def _arm_idle(self, hosted: Hosted, term: int) -> None:
+        """An idle command is due one period after the last one that was stamped."""
+        due_us = hosted.stamped_us + self.node.settings.partition_idle_ms * US_PER_MS
+        delay_us = Micros(max(due_us - self.node.watch.now_us, 0))
+        self.node.call_later(delay_us, self._idle, hosted, term, hosted.stamped_us)
+
+    def _idle(self, hosted: Hosted, term: int, stamped_us: int) -> None:
+        """Nothing was stamped for a period: stamp something; else look when it will be one."""
+        group = hosted.group
+        if not group.is_leader or group.term != term:
+            return
+        if hosted.stamped_us == stamped_us:
+            self.node.probe("partition-tick")
+            self._propose(hosted, SafeTimeSync())
+        self._arm_idle(hosted, term)
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    async def run(self, hosted: Hosted, command: Command[R]) -> R:
+        """Run a command through the group; its result, however long that takes."""
+        submitted = self.submit(hosted, command)
+        if isinstance(submitted, Applied):
+            return submitted.result
+        return await self.result_of(submitted)
+
+    def submit(self, hosted: Hosted, command: Command[R]) -> Applied[R] | Submission[R]:
+        """Begin to run a command: its result, or what `result_of` has to be awaited for."""
+        attempt = self._propose(hosted, command) if hosted.group.is_leader else ELSEWHERE
+        if isinstance(attempt, Applied) and attempt is not ELSEWHERE:
+            return cast("Applied[R]", attempt)  # what the partition gives for such a command
+        return Submission(hosted, command, attempt)
+
+    async def result_of(self, submission: Submission[R]) -> R:
+        """Wait for the result; where there is none, ask whoever leads now, until there is one.
+
+        The first request goes out at once; what was refused rests before it is sent again.
+        """
+        node, (hosted, command, attempt) = self.node, submission
+        group, asked = hosted.group, 0
+        doubtful = refused = False
+        self._submissions += 1
+        number = self._submissions
+        while True:
+            if isinstance(attempt, Pending):
+                result = await attempt.future
+                doubtful = refused = True  # appended, and perhaps replaced
+            else:
+                result = attempt.result
+            if result is not NOT_LEADER and (result is not BUSY or not doubtful):
+                return cast("R", result)
+            if refused:
+                await node.sleep(node.settings.retry_us)
+            refused = True
+            if group.is_leader:
+                attempt = self._propose(hosted, command)
+                continue
+            to = group.leader or group.voters[asked % len(group.voters)]
+            asked += 1
+            attempt = ELSEWHERE
+            if to == node.name:  # not yet, or no longer
+                continue
+            request = PartitionSubmit(node.clock.now(), hosted.place, command, number)
+            reply: Any = await node.request(to, request, patience(node.settings, asked))
+            if reply is NO_REPLY:  # that has taken long enough
+                doubtful, refused = True, False
+                continue
+            attempt = await self._told(hosted, reply)
+
+    async def _told(self, hosted: Hosted, reply: PartitionSubmitted) -> Applied[object]:
+        """What the leader's reply comes to, once this replica has applied it too."""
+        self.node.clock.update(reply.sent_ts)
+        if reply.done:
+            await self.safe_time_reaches(hosted, reply.stamp)
+            return Applied(reply.result)
+        self.node.probe("partition-submit-repeated")
+        return Applied(BUSY) if reply.result is BUSY else ELSEWHERE
+
+    def _propose(self, hosted: Hosted, command: Command[Any]) -> Applied[object] | Pending:
+        """Stamp and append at the leader; a one-phase write may be refused, or find it `BUSY`."""
+        group = hosted.group
+        stamp = self._stamp(self.node.clock, group.last_stamp)
+        if type(command) is FullWrite:
+            validated = self._validated(hosted, command, stamp)
+            if not isinstance(validated, FullWrite):
+                return Applied(validated)
+            command = validated
+        hosted.stamped_us = self.node.watch.now_us
+        return group.proposed(StampedCommand(stamp, command))
+
+    def _validated(
+        self, hosted: Hosted, command: FullWrite, stamp: Timestamp
+    ) -> FullWrite | Reason | BusyType:
+        """The one-phase path: I must be forward-compatible at the stamp, before it is appended."""
+        if command.tx in hosted.machine.ended:
+            return command
+        sync, strategy = self.sync, self.strategy
+        verdict = strategy.validate_one_phase(sync, command, stamp)
+        if verdict is None:
+            self.node.probe("one-phase-awaits-metadata")
+            return BUSY
+        self.node.probe("one-phase-revalidated")
+        reason, tables = verdict
+        if reason is not None:
+            return reason
+        if tables == command.tables:
+            return command
+        return FullWrite(
+            command.tx,
+            command.op,
+            command.op_ts,
+            command.key,
+            command.version,
+            command.row,
+            command.lease_start,
+            command.catalog_version,
+            tables,
+            command.expires_ts,
+        )
+
+    async def _on_submit(self, sender: str, request: PartitionSubmit) -> PartitionSubmitted:
+        """Another replica's command, at the leader; a copy waits for what came first."""
+        node = self.node
+        node.clock.update(request.sent_ts)
+        hosted = self.at(request.place)
+        if hosted is None or not hosted.group.is_leader:
+            leader = None if hosted is None else hosted.group.leader
+            return PartitionSubmitted(node.clock.now(), done=False, leader=leader)
+        needed = getattr(request.command, "catalog_version", 0)
+        if not self._knows_version(needed):
+            node.probe("catalog-version-awaited")
+            return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
+        before = hosted.group.last_stamp
+        copy = self._in_flight.get((sender, request.number))
+        attempt = copy or self._propose(hosted, request.command)
+        stamp = hosted.group.last_stamp
+        if isinstance(attempt, Pending):
+            self._in_flight[sender, request.number] = attempt
+            result = await attempt.future
+            self._in_flight.pop((sender, request.number), None)
+        else:
+            result = attempt.result
+        if result is NOT_LEADER or result is BUSY:
+            return PartitionSubmitted(node.clock.now(), done=False, result=result)
+        if copy is None and stamp == before:  # refused before it was appended
+            stamp = MIN_TIMESTAMP
+        return PartitionSubmitted(node.clock.now(), done=True, result=result, stamp=stamp)
+
+    # --- primaries --------------------------------------------------------------------------------
+
+    async def become_primary(self, place: Place, start_ts: Timestamp) -> bool:
+        """Know everything that was committed before, and fence what earlier primaries may send."""
+        hosted = self.at(place)
+        if hosted is None or not self.leases.is_of_this_life(start_ts):
+            return False
+        await self.run(hosted, PrimaryChange(start_ts, self.node.name))
+        while hosted.machine.lease_start < start_ts:
+            await self.safe_time_reaches(hosted, Timestamp(hosted.machine.safe_ts + 1))
+        return True
+
+    # --- partition safe time ----------------------------------------------------------------------
+
+    def _safe_time_moved(self, hosted: Hosted, ts: Timestamp) -> None:
+        hosted.machine.record_safe_time(ts)
+        waiting = hosted.waiting
+        while waiting and waiting[0][0] <= ts:
+            heappop(waiting)[2].set(None)
+
+    async def safe_time_reaches(self, hosted: Hosted, ts: Timestamp) -> None:
+        """Wait until this replica knows everything of its partition up to `ts`."""
+        if hosted.machine.safe_ts >= ts:
+            return
+        reached: Future[Any] = self.node.future()
+        self._order += 1
+        heappush(hosted.waiting, (ts, self._order, reached))
+        await reached

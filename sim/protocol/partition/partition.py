@@ -1,0 +1,305 @@
+"""A partition as its group replicates it: rows, intents, and the ends of transactions.
+
+A row is kept as it was encoded, in the column order of one schema version, with that version's
+number. A *write intent* is a row that is not committed yet. A deleted row stays as a version with
+no values, so that a read of its absence can tell whose deletion it saw.
+
+Every replica applies the same commands in the same order and so comes to the same state. A command
+that comes twice changes nothing: a transaction that has ended stays so, whatever still arrives.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ddlsim.history.events import TxCommitted
+from ddlsim.history.world_events import PartitionSafeTime, TxRecovered
+from ddlsim.model.ops import Key
+from ddlsim.model.ports import Node
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import (
+    Cleaned,
+    CleanUp,
+    FinishTx,
+    FullWrite,
+    PrimaryChange,
+    StampedCommand,
+    WriteIntent,
+)
+from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.partition.partition_rows import Rows
+from ddlsim.protocol.partition_state import (
+    Intent,
+    Outcome,
+    PartitionState,
+    RowVersion,
+)
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
+
+
+class Partition(Rows):
+    """One replica of one partition."""
+
+    __slots__ = (
+        "_apply_by_kind",
+        "_knows",
+        "_node",
+        "_ops",
+        "_strategy",
+        "_watcher",
+        "_written",
+        "applied_index",
+        "applied_term",
+        "catalog_version",
+        "ended",
+        "intents",
+        "lease_start",
+        "name",
+        "on_safe_time",
+        "outcomes",
+        "place",
+        "safe_ts",
+        "uncleaned",
+    )
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        place: Place,
+        lease_start: Timestamp,
+        knows: Callable[[int], bool],
+    ) -> None:
+        self.place = place
+        self.name = f"{place[0]}/{place[1]}"
+        self.rows: dict[Key, list[RowVersion]] = {}
+        self.intents: dict[Key, Intent] = {}
+        self.ended: dict[TxId, Timestamp | None] = {}
+        self.outcomes: dict[TxId, Outcome] = {}
+        self.uncleaned: dict[TxId, None] = {}
+        self.lease_start = lease_start
+        self.safe_ts: Timestamp = MIN_TIMESTAMP
+        self.applied_index = 0
+        self.applied_term = 0
+        self.catalog_version = 0
+        self.on_safe_time: Callable[[Timestamp], None] | None = None
+        self._watcher: Callable[[Timestamp], None] | None = None
+        self._node = node
+        self._strategy = strategy
+        self._knows = knows
+        self._written: dict[TxId, dict[Key, None]] = {}
+        self._ops: dict[TxId, dict[str, None]] = {}
+        self._apply_by_kind: dict[type, Callable[[Timestamp, Any], Any]] = {
+            WriteIntent: self._write,
+            FullWrite: self._write_and_commit,
+            FinishTx: self._finish,
+            CleanUp: self._clean_up,
+            Cleaned: self._cleaned,
+            PrimaryChange: self._change_primary,
+        }
+
+    # --- what its group asks ----------------------------------------------------------------------
+
+    def apply(self, index: int, term: int, command: StampedCommand) -> Any:
+        """Carry out a command; what its proposer is told."""
+        self.applied_index, self.applied_term = index, term
+        stamp = command.safe_ts
+        inner = command.command
+        carry_out = self._apply_by_kind.get(type(inner))
+        result = None if carry_out is None else carry_out(stamp, inner)
+        if stamp > self.safe_ts:
+            self.safe_ts = stamp
+            if self.on_safe_time is not None:
+                self.on_safe_time(stamp)
+        return result
+
+    def restore(self, index: int, term: int, command: StampedCommand) -> None:
+        """Carry out again what was carried out before the node died."""
+        self.apply(index, term, command)
+
+    def restoring(self) -> None:
+        """Nobody hears of safe time until everything is back."""
+        self._watcher, self.on_safe_time = self.on_safe_time, None
+
+    def restored(self) -> None:
+        """Everything is back; safe time is where it was."""
+        self.on_safe_time = self._watcher
+        if self.on_safe_time is not None and self.applied_index:
+            self.on_safe_time(self.safe_ts)
+
+    def stamp_of(self, command: StampedCommand) -> Timestamp:
+        """The leader's stamp."""
+        return command.safe_ts
+
+    def may_store(self, command: StampedCommand) -> bool:
+        """Whether this node's catalog knows the version that a row was written under."""
+        inner = command.command
+        if not isinstance(inner, WriteIntent | FullWrite):
+            return True
+        return self._knows(inner.catalog_version)
+
+    def may_install(self, state: PartitionState) -> bool:
+        """Whether this node's catalog knows every version that rows were written under."""
+        return self._knows(state.catalog_version)
+
+    def snapshot(self) -> PartitionState:
+        """A copy of everything."""
+        return PartitionState(
+            self.applied_index,
+            self.applied_term,
+            self.safe_ts,
+            self.lease_start,
+            {key: tuple(versions) for key, versions in self.rows.items()},
+            self.intents.copy(),
+            self.ended.copy(),
+            self.outcomes.copy(),
+            tuple(self.uncleaned),
+            self.catalog_version,
+            {tx: tuple(ops) for tx, ops in self._ops.items()},
+        )
+
+    def install(self, state: PartitionState) -> None:
+        """Be what another replica was."""
+        self.applied_index, self.applied_term = state.index, state.term
+        self.catalog_version = state.catalog_version
+        self.lease_start = state.lease_start
+        self.rows = {key: list(versions) for key, versions in state.rows.items()}
+        self.intents = state.intents.copy()
+        self.ended = state.ended.copy()
+        self.outcomes = state.outcomes.copy()
+        self.uncleaned = dict.fromkeys(state.uncleaned)
+        self._written = {}
+        self._ops = {tx: dict.fromkeys(ops) for tx, ops in state.ops.items()}
+        for key, intent in state.intents.items():
+            self._written.setdefault(intent.tx, {})[key] = None
+        self.safe_ts = max(self.safe_ts, state.safe_ts)
+        if self.on_safe_time is not None:
+            self.on_safe_time(self.safe_ts)
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    def _write(self, stamp: Timestamp, command: WriteIntent) -> Reason | None:
+        """Leave an intent, unless the transaction is over, or the lease that it came under."""
+        del stamp
+        tx, key = command.tx, command.key
+        if tx in self.ended:
+            return Reason.TX_FINISHED
+        if not self._strategy.accepts_token(command.lease_start, self.lease_start):
+            self._node.probe("write-fenced")
+            return Reason.PRIMARY_EXPIRED
+        ops = self._ops.get(tx)
+        if ops is None:
+            self._ops[tx] = {command.op: None}
+        else:
+            ops[command.op] = None
+        known = self.intents.get(key)
+        if known is not None and known.tx == tx and known.op_ts >= command.op_ts:
+            return None  # a copy, or overtaken by a later write
+        self.catalog_version = max(self.catalog_version, command.catalog_version)
+        self.intents[key] = Intent(
+            tx, command.op, command.op_ts, command.version, command.row, command.commit_place
+        )
+        self._written.setdefault(tx, {})[key] = None
+        return None
+
+    def _write_and_commit(self, stamp: Timestamp, command: FullWrite) -> Timestamp | Reason:
+        """The one-phase path: the stamp is commit_ts; a copy is told the first one's."""
+        tx = command.tx
+        if tx in self.ended:
+            ended = self.ended[tx]
+            return Reason.TX_FINISHED if ended is None else ended
+        if not self._strategy.accepts_token(command.lease_start, self.lease_start):
+            self._node.probe("write-fenced")
+            return Reason.PRIMARY_EXPIRED
+        expired = self._strategy.commit_lease(stamp, command.expires_ts) is not None
+        if expired and command.lease_start == self.lease_start:
+            self._node.probe("lease-over-at-commit")
+            return Reason.PRIMARY_EXPIRED
+        self.end(tx, None)  # an attempt of which nobody heard may have left an intent
+        self.ended[tx] = stamp
+        self.catalog_version = max(self.catalog_version, command.catalog_version)
+        self._put(command.key, RowVersion(tx.label, stamp, command.version, command.row))
+        self._record_commit(tx, stamp, command.tables)
+        return stamp
+
+    def _finish(self, stamp: Timestamp, command: FinishTx) -> Outcome:
+        """The commit point: the first outcome stays, and everyone is told that one.
+
+        What the transaction has left in this partition is seen to with it.
+        """
+        del stamp
+        tx = command.tx
+        known = self.outcomes.get(tx)
+        if known is not None:
+            return known
+        others = command.participants
+        if self.place in others:
+            others = tuple(place for place in others if place != self.place)
+        outcome = Outcome(command.commit_ts, others, command.reason)
+        self.outcomes[tx] = outcome
+        if others:
+            self.uncleaned[tx] = None
+        self.end(tx, command.commit_ts)
+        if command.commit_ts is not None:
+            self._record_commit(tx, command.commit_ts, command.tables)
+        elif command.by_recovery and self._node.recording:
+            node = self._node
+            node.record_once(
+                ("recovered", tx.label),
+                TxRecovered(node.watch.now_us, node.name, tx.label, "aborted"),
+            )
+        return outcome
+
+    def _record_commit(
+        self, tx: TxId, commit_ts: Timestamp, tables: tuple[tuple[int, int, int], ...]
+    ) -> None:
+        node = self._node
+        if node.recording:
+            node.record_once(
+                ("committed", tx.label),
+                TxCommitted(node.watch.now_us, node.name, tx.label, commit_ts, tables),
+            )
+
+    def _clean_up(self, stamp: Timestamp, command: CleanUp) -> None:
+        """Another partition holds the outcome."""
+        del stamp
+        self.end(command.tx, command.commit_ts)
+
+    def end(self, tx: TxId, commit_ts: Timestamp | None) -> None:
+        """Turn intents into committed versions, or drop them; nothing more of it is taken."""
+        if tx in self.ended:
+            return
+        self.ended[tx] = commit_ts
+        self._ops.pop(tx, None)
+        for key in self._written.pop(tx, ()):
+            intent = self.intents.get(key)
+            if intent is None or intent.tx != tx:  # only where locks or fences do not hold
+                continue
+            del self.intents[key]
+            if commit_ts is not None:
+                self._put(key, RowVersion(tx.label, commit_ts, intent.version, intent.row))
+
+    def _cleaned(self, stamp: Timestamp, command: Cleaned) -> None:
+        del stamp
+        self.uncleaned.pop(command.tx, None)
+
+    def _change_primary(self, stamp: Timestamp, command: PrimaryChange) -> None:
+        del stamp
+        self.lease_start = max(self.lease_start, command.lease_start)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def ops_of(self, tx: TxId) -> dict[str, None]:
+        """The writes of a transaction that have been applied, overwritten ones included."""
+        return self._ops.get(tx, {})
+
+    @property
+    def open_transactions(self) -> tuple[TxId, ...]:
+        """Whose intents are still here."""
+        return tuple(self._written)
+
+    def record_safe_time(self, ts: Timestamp) -> None:
+        """Write down that this replica knows everything up to `ts`."""
+        node = self._node
+        if node.recording:
+            node.record(PartitionSafeTime(node.watch.now_us, node.name, self.name, ts))

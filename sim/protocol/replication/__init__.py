@@ -1,0 +1,1 @@
+"""Raft groups: timers, disk, messages and the state machine of a group."""

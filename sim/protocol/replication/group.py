@@ -1,0 +1,336 @@
+"""One node's member of a replication group: its timers, its disk, its messages, its machine.
+
+The step machine of `raft` decides; this drives it: it carries messages out, arms the timers, writes
+to the disk, and hands what is committed to the group's state machine, in the order of the log.
+
+A follower that hears nothing from a leader for an election timeout stands for election; so that
+not all do so at once, each adds a span of its own, up to as much again. A leader lets its followers
+hear from it ten times in an election timeout, and steps down when it has not heard from a majority
+for one. A group of one has no timers and no messages: what is proposed is applied at once.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ddlsim.history.world_events import (
+    CommandLogged,
+    EntryLost,
+    LeaderElected,
+    SnapshotInstalled,
+)
+from ddlsim.model.ports import (
+    Future,
+    Node,
+    Timer,
+)
+from ddlsim.protocol.raft import (
+    AppendEntries,
+    InstallSnapshot,
+    Member,
+    RaftLog,
+    TimeoutNow,
+)
+from ddlsim.protocol.replication.group_timers import Timed
+from ddlsim.protocol.replication.state_machine import (
+    NOT_LEADER,
+    Applied,
+    Pending,
+    StateMachine,
+    disk_name,
+)
+from ddlsim.units import (
+    MIN_TIMESTAMP,
+    Micros,
+    Timestamp,
+)
+
+
+class Group(Timed):
+    """A member of one replication group on one node."""
+
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        machine: StateMachine,
+        *,
+        voters: tuple[str, ...],
+        learners: tuple[str, ...] = (),
+        leader: str | None = None,
+        wrap: Callable[[object], object] | None = None,
+        member_class: type[Member] = Member,
+    ) -> None:
+        self.node = node
+        self.name = name
+        self.machine = machine
+        self.voters = voters
+        self.last_stamp: Timestamp = MIN_TIMESTAMP
+        self.on_elected: Callable[[int], None] | None = None
+        self.on_deposed: Callable[[int], None] | None = None
+        self.is_alone = len(voters) == 1 and not learners
+        self._wrap = wrap
+        key = disk_name(name)
+        restored = key in node.disk
+        self._log: RaftLog = node.disk.setdefault(key, RaftLog())
+        born_with = None if restored else leader or voters[0]
+        self.member = member_class(node.name, voters, learners, self._log, leader=born_with)
+        self._led_term = self.member.term if self.member.is_leader else 0
+        self._waiting: dict[int, Future[Any]] = {}
+        self._last_result: tuple[int, Any] = (0, None)
+        self._busy = False
+        self._compact_at = self._log.base_index + 2 * node.settings.snapshot_entries
+        self._heard_us: dict[str, int] = {}
+        self._leader_heard_us = node.watch.now_us
+        self._level_us: dict[str, int] = {}
+        self._heartbeat: Timer | None = None
+        self._election_armed = False
+        self._resend_armed = False
+        self.member.hears_leader = self._hears_leader
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Restore what was applied before, then take part."""
+        self._restore()
+        if self.voters == (self.node.name,) and not self.member.is_leader:
+            self.member.election_timeout()  # it is its own majority
+        if self.member.is_leader:
+            self._lead()
+        elif self.node.name in self.voters:
+            self._await_leader()
+        self._after()
+
+    def _restore(self) -> None:
+        """Bring the machine to where it was when the node died."""
+        log, machine = self._log, self.machine
+        machine.restoring()
+        if log.snapshot_state is not None:
+            machine.install(log.snapshot_state)
+        for index in range(log.snapshot_index + 1, min(log.applied, log.last_index) + 1):
+            entry = log.entry(index)
+            machine.restore(index, entry.term, entry.command)
+        self.member.restored(min(log.applied, log.last_index))
+        machine.restored()
+        self._note_stamps(entry.command for entry in log.entries)
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this member leads its group."""
+        return self.member.is_leader
+
+    @property
+    def leader(self) -> str | None:
+        """Who leads, as far as this member knows."""
+        return self.member.leader
+
+    @property
+    def term(self) -> int:
+        """The latest term that this member knows of."""
+        return self.member.term
+
+    # --- proposing --------------------------------------------------------------------------------
+
+    def propose(self, command: object) -> int:
+        """Append a command at the leader and send it to everyone; its index in the log."""
+        stamp = self.machine.stamp_of(command)
+        self.last_stamp = max(self.last_stamp, stamp)
+        index = self.member.propose(command)
+        self._after()
+        if not self.is_alone:
+            self._arm_resend()
+        return index
+
+    def proposed(self, command: Any) -> Applied[Any] | Pending:
+        """Propose at the leader; a group of one over a disk that takes no time applies it now."""
+        log = self._log
+        through = self.is_alone and log.applied == log.base_index + len(log.entries)
+        if through and not self.node.disk_delay_us and not self._busy:
+            # nobody else has to store it, nothing comes before it, and this disk takes no time
+            log.applied = index = self.member.append_alone(command)
+            self.last_stamp = command.safe_ts
+            result = self.machine.apply(index, log.term, command)
+            if index > self._compact_at:
+                self._compact()
+                # each copy of the state costs more than the last: one per doubling is enough
+                behind = log.base_index + 2 * self.node.settings.snapshot_entries
+                self._compact_at = max(behind, 2 * index)
+            return Applied(result)
+        index = self.propose(command)
+        applied, result = self._last_result
+        if applied == index:
+            return Applied(result)
+        waiting: Future[Any] = self.node.future()
+        self._waiting[index] = waiting
+        return Pending(waiting)
+
+    def transfer_to(self, peer: str) -> None:
+        """Hand the group over to another voter, and this node's clock with it."""
+        self.member.transfer_to(peer, self.node.clock.now())
+        self._after()
+
+    def re_elect(self) -> None:
+        """Step down and stand for election at once, in a new term."""
+        self.member.step(self.node.name, TimeoutNow(self.member.term, None))
+        self._after()
+
+    # --- messages ---------------------------------------------------------------------------------
+
+    def receive(self, sender: str, message: Any) -> None:
+        """Take a message of the group."""
+        kind = type(message)
+        if kind is AppendEntries:
+            entries = message.entries
+            if entries and not self._may_store(entries):
+                return
+            self._step(sender, message)
+            if self.member.leader == sender:
+                self._leader_heard_us = self.node.watch.now_us
+            return
+        if kind is InstallSnapshot and not self.machine.may_install(message.state):
+            self.node.probe("catalog-version-awaited")
+            return
+        if kind is TimeoutNow and message.payload is not None:
+            self.node.clock.update(message.payload)
+        self._heard_us[sender] = self.node.watch.now_us
+        self._step(sender, message)
+        if kind is InstallSnapshot and self.member.leader == sender:
+            self._leader_heard_us = self.node.watch.now_us
+
+    def _may_store(self, entries: Iterable[Any]) -> bool:
+        """Whether this node knows the catalog version that each entry needs."""
+        may_store = self.machine.may_store
+        for entry in entries:
+            if not may_store(entry.command):
+                self.node.probe("catalog-version-awaited")
+                return False
+        return True
+
+    def _step(self, sender: str, message: Any) -> None:
+        if type(message) is AppendEntries:
+            self._note_stamps(entry.command for entry in message.entries)
+        self.member.step(sender, message)
+        self._after()
+
+    def _note_stamps(self, commands: Iterable[Any]) -> None:
+        stamp_of = self.machine.stamp_of
+        for command in commands:
+            stamp = stamp_of(command)
+            self.last_stamp = max(self.last_stamp, stamp)
+
+    # --- what the step machine decided ------------------------------------------------------------
+
+    def _after(self) -> None:
+        """Carry it out, and what follows from it, until nothing is left to do."""
+        if self._busy:
+            return
+        self._busy = True
+        member = self.member
+        while True:
+            if member.needs_sync:
+                self._sync()
+            if member.outbox:
+                self._send_all()
+            if member.installed is not None:
+                self._install()
+            if member.lost:
+                self._lose()
+            if member.committed:
+                self._apply_next()
+                continue
+            if member.is_leader != bool(self._led_term) or (
+                member.is_leader and member.term != self._led_term
+            ):
+                self._change_role()
+                continue
+            if not member.outbox and not member.needs_sync:
+                break
+        self._busy = False
+
+    def _send_all(self) -> None:
+        member, node, wrap = self.member, self.node, self._wrap
+        outbox, member.outbox = member.outbox, []
+        for to, message in outbox:
+            node.send(to, message if wrap is None else wrap(message))
+
+    def _apply_next(self) -> None:
+        index, entry = self.member.committed.popleft()
+        node, machine = self.node, self.machine
+        self._log.applied = index
+        if node.recording and not self.is_alone:
+            stamp = machine.stamp_of(entry.command)
+            node.record_once(
+                (self.name, index, entry.term, stamp),
+                CommandLogged(node.watch.now_us, node.name, self.name, index, entry.term, stamp),
+            )
+        result = machine.apply(index, entry.term, entry.command)
+        self._last_result = (index, result)
+        if self._waiting:
+            waiting = self._waiting.pop(index, None)
+            if waiting is not None:
+                led = self._led_term and entry.term == self.member.term
+                waiting.set(result if led else NOT_LEADER)
+        if index - self._log.base_index > 2 * node.settings.snapshot_entries:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Drop the log behind a snapshot, but for what members that lag a little still need."""
+        machine = self.machine
+        if machine.applied_index > self._log.snapshot_index:
+            self.node.probe("log-compacted")
+            keep = self.node.settings.snapshot_entries
+            self.member.compact(machine.applied_index, machine.snapshot(), keep)
+
+    def _install(self) -> None:
+        assert self.member.installed is not None, f"{self.name} has no snapshot to install"
+        index, state = self.member.installed
+        self.member.installed = None
+        node = self.node
+        node.probe("snapshot-install")
+        if node.recording:
+            node.record(SnapshotInstalled(node.watch.now_us, node.name, self.name, index))
+        self._log.applied = index
+        self.machine.install(state)
+
+    def _lose(self) -> None:
+        """Write down what was committed and is in the log no more: a judge will read it."""
+        lost, self.member.lost = self.member.lost, []
+        node, machine = self.node, self.machine
+        for index, entry in lost if node.recording else ():
+            stamp = machine.stamp_of(entry.command)
+            node.record(
+                EntryLost(node.watch.now_us, node.name, self.name, index, entry.term, stamp)
+            )
+
+    # --- the disk ---------------------------------------------------------------------------------
+
+    def _sync(self) -> None:
+        """Write to the disk: at once, or for as long as the disk takes."""
+        delay_us = self.node.disk_delay_us
+        if not delay_us:
+            self.member.sync_now()
+            return
+        self.node.probe("slow-disk")
+        self.node.call_later(Micros(delay_us), self._synced, self.member.begin_sync())
+
+    def _synced(self, begun: Any) -> None:
+        self.member.end_sync(begun)
+        self._after()
+
+    # --- leading and following --------------------------------------------------------------------
+
+    def _change_role(self) -> None:
+        """Elected, deposed, or both in a row."""
+        member, node = self.member, self.node
+        if self._led_term:
+            term, self._led_term = self._led_term, 0
+            self._stop_leading(term)
+        if member.is_leader:
+            self._led_term = member.term
+            node.probe("election")
+            if node.recording:
+                node.record(LeaderElected(node.watch.now_us, node.name, self.name, member.term))
+            self._lead()
+            if self.on_elected is not None:
+                self._busy = False
+                self.on_elected(member.term)
+                self._busy = True

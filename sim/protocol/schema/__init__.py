@@ -1,0 +1,1 @@
+"""Catalog, statements, column types, and which changes are compatible."""

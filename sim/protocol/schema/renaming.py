@@ -1,0 +1,90 @@
+"""What becomes of the old name of a table or view that is renamed.
+
+IEP-110 calls a rename incompatible and postpones the alternative: a rename in two stages, with an
+alias [110.later.3]. In the first stage the object gets its new name, and the old one stays as an
+*alias*, an object of the catalog that stands for it as a view does; whoever knows the old name may
+still commit. In the second, `alias_ms` later (`alias_ends`), the alias is gone.
+
+Whoever uses the old name meanwhile enlists the alias beside the object, and so its end concerns
+them and nobody who says the new name [110.compat.scope]. Who had enlisted the object before the
+rename counts as a user of the old name, on whatever road (`Catalog.steps`).
+
+Meanwhile the old name is *reserved*: else it would mean two things at one timestamp. In statements
+it means what it means in operations.
+"""
+
+from ddlsim.model.aliased import ObjectAliased
+from ddlsim.model.ddl import (
+    ObjectChange,
+    ObjectDropped,
+    ObjectRenamed,
+    Statement,
+)
+from ddlsim.model.schema import Alias
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    NoOp,
+    Refused,
+    build,
+)
+from ddlsim.protocol.schema.ddl_answers import created, dropped
+
+Answer = Built | NoOp | Refused
+
+
+def incompatible(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Answer:
+    """The old name means nothing from the activation on [110.table.rename]."""
+    del alias_ms
+    return build(statement, snapshot, snapshot.next_object_id)
+
+
+def alias(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Answer:
+    """The old name stays for `alias_ms` at least, and nobody else may have it [110.later.3]."""
+    return _with_aliases(build(statement, snapshot, snapshot.next_object_id), snapshot, alias_ms)
+
+
+def alias_unreserved(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Answer:
+    """The same, and another table or view may take the old name at once."""
+    aliases = (found for found in snapshot.objects() if isinstance(found, Alias))
+    gone = tuple(map(dropped, aliases))
+    free = snapshot.after(snapshot.version, snapshot.message_ts, snapshot.activation_ts, gone)
+    built = build(statement, free, snapshot.next_object_id)
+    if isinstance(built, Refused):  # perhaps because it speaks of something by its old name
+        built = build(statement, snapshot, snapshot.next_object_id)
+    return _with_aliases(built, snapshot, alias_ms)
+
+
+def _with_aliases(built: Answer, snapshot: Snapshot, alias_ms: int) -> Answer:
+    """What is renamed leaves an alias; what is dropped takes its aliases along."""
+    if not isinstance(built, Built):
+        return built
+    objects: list[ObjectChange] = []
+    for change in built.objects:
+        (first, *_) = change.changes
+        if isinstance(first, ObjectRenamed):
+            objects += _kept(change, first, snapshot.next_object_id + len(objects), alias_ms)
+        else:
+            objects.append(change)
+            if isinstance(first, ObjectDropped):
+                objects += map(dropped, _aliases_of(change.object_id, snapshot))
+    return Built(tuple(objects))
+
+
+def _kept(
+    change: ObjectChange, renamed: ObjectRenamed, alias_id: int, alias_ms: int
+) -> list[ObjectChange]:
+    old, new = renamed.old_name, renamed.new_name
+    aliased = ObjectAliased(old, new, alias_id)
+    step = ObjectChange(
+        change.object_id, change.kind, change.name, change.version, change.definition, (aliased,)
+    )
+    return [step, created(Alias(alias_id, old, 1, "", (change.object_id,), alias_ms))]
+
+
+def _aliases_of(object_id: int, snapshot: Snapshot) -> list[Alias]:
+    return [
+        found
+        for found in snapshot.objects()
+        if isinstance(found, Alias) and object_id in found.tables
+    ]

@@ -1,0 +1,133 @@
+"""How a schema change is installed and acknowledged.
+
+The client's statement is built into an update against the newest known catalog version, goes
+through the meta storage log as a compare-and-set, activates at Tu = Tm + DD by itself on every
+node, and is acknowledged only when Now >= Tu + CSmax [98.flow.4]: physical clocks differ by at most
+CSmax, so by then Tu has become non-future everywhere and whoever the client talks to next sees the
+update without carrying any token [98.own].
+
+What is refused, or changes nothing, is answered from what the node knows. By the letter, at once; a
+node that lags would then tell a client that what it has just created is not there. So the node
+first waits until it knows every update that may have been acknowledged [98.x.8].
+
+A statement waits for no transaction, and no transaction for a statement [110.req.0]: what crosses
+an activation and cannot go on aborts.
+
+Statements that arrive at one node are installed one after another: they would only lose the
+compare-and-set to each other. Were the acknowledgement sent earlier, a client could issue ALTER
+TABLE, be told that it is done, and not find its column. That remains true for a client that dies
+before the acknowledgement and asks elsewhere [98.risk.1].
+"""
+
+from collections import deque
+from typing import Any
+
+from ddlsim.history.events import DdlDecided
+from ddlsim.model.ddl import Statement
+from ddlsim.model.ports import Future, Node
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.barriers import Barriers
+from ddlsim.protocol.messages import (
+    Answer,
+    CatalogUpdate,
+    ClientDdl,
+    Refusal,
+)
+from ddlsim.protocol.metastorage.metastorage import MetaStorage
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    NoOp,
+    Refused,
+)
+from ddlsim.protocol.schema.ddl_answers import Decision
+from ddlsim.protocol.schema_change.table_looks import TableLooks
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
+
+
+class SchemaChange:
+    """One node's side of DDL: installs statements that clients bring to it."""
+
+    def __init__(
+        self, node: Node, strategy: Strategy, sync: SchemaSync, metastorage: MetaStorage
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.catalog: Catalog = sync.catalog
+        self.metastorage = metastorage
+        self.barriers: Barriers | None = None
+        self.looks: TableLooks | None = None
+        self._busy = False
+        self._statement: Statement | None = None
+        self._asked_ts: Timestamp = MIN_TIMESTAMP
+        self._queue: deque[Future[Any]] = deque()
+        node.on(ClientDdl, self.run)
+
+    async def run(self, sender: str, request: ClientDdl) -> Answer | Refusal:
+        """Install a client's statement, after those that came before it."""
+        del sender
+        clock = self.node.clock
+        if request.session_ts is not None:
+            clock.update(request.session_ts)
+        if self._busy:
+            turn = self.node.future()
+            self._queue.append(turn)
+            await turn
+        self._busy = True
+        self._statement, self._asked_ts = request.statement, clock.current()
+        decision: Decision = await self.strategy.install(self, request.op, request.statement)
+        if decision.reason is None:
+            return Answer(clock.now())
+        return Refusal(clock.now(), decision.reason, decision.message)
+
+    async def knows_enough(self) -> None:
+        """Wait until the present statement may be answered from what this node knows [98.x.8]."""
+        await self.strategy.before_statement(self, self._asked_ts)
+
+    async def submit(
+        self, command_id: str, expected_version: int, built: Built
+    ) -> tuple[bool, int]:
+        """Send the update through the log: whether it took effect, and the version after it."""
+        delay_ms = self.node.settings.delay_duration_ms
+        update = CatalogUpdate(command_id, expected_version, delay_ms, built.objects)
+        reply = await self.metastorage.submit(update)
+        return reply.accepted, reply.catalog_version
+
+    async def acknowledge(
+        self, op: str, outcome: str, version: int, activation_ts: Timestamp, due: Timestamp
+    ) -> None:
+        """Let the next statement begin, and wait until this one may be acknowledged."""
+        node = self.node
+        if node.recording:
+            now, asked, asked_ts = node.watch.now_us, self._statement, self._asked_ts
+            node.record(
+                DdlDecided(
+                    now, node.name, op, outcome, version, activation_ts, due, asked, asked_ts
+                )
+            )
+        node.probe(f"ddl-{outcome}")
+        self._next()
+        await node.clock_passes(due)
+
+    def installed(self) -> Decision:
+        """The statement is in effect."""
+        return Decision(None)
+
+    def known(self, built: NoOp | Refused) -> Decision:
+        """Nothing to do, or nothing that may be done."""
+        if isinstance(built, NoOp):
+            return Decision(None)
+        return Decision(built.reason, built.message)
+
+    def conflict(self) -> Decision:
+        """Others changed the catalog at every attempt."""
+        self._next()
+        return Decision(Reason.DDL_CONFLICT, "the catalog changed at every attempt; try again")
+
+    def _next(self) -> None:
+        self._busy = False
+        if self._queue:
+            self._queue.popleft().set(None)

@@ -1,0 +1,1 @@
+"""Transactions: client, coordinator, participants, locks, commit and recovery."""

@@ -1,0 +1,261 @@
+"""The client's side: cached schemas, encoding, refresh on mismatch.
+
+A client encodes its rows with the schema version that it has cached, and says which one that is
+[110.flow.1]. If the coordinator answers that the transaction runs under another version, the client
+takes that version, encodes anew and sends again; the transaction lives on [110.flow.2]. Clients
+carry no causal token from answer to request unless their session asks for one.
+
+A put that names only its key has its other columns filled with values unique to (operation,
+column), so that whoever reads them later can tell which write they come from.
+"""
+
+import zlib
+from collections.abc import Awaitable
+from typing import Any, Final, Protocol
+
+from ddlsim.history.event import Cells
+from ddlsim.history.events import Encoded
+from ddlsim.model.ops import (
+    DataOperation,
+    Get,
+    Insert,
+    Key,
+    Put,
+    Replace,
+    Scan,
+    Update,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import (
+    Column,
+    Table,
+    Value,
+)
+from ddlsim.protocol.ids import Tuple
+from ddlsim.protocol.messages import (
+    Answer,
+    ClientOperation,
+    ClientRollback,
+    Mismatch,
+    Refusal,
+)
+from ddlsim.protocol.schema.rows import (
+    BadRow,
+    decode,
+    encode,
+)
+from ddlsim.units import Micros, Timestamp
+
+REFRESHES = 5
+"""How often one operation may be encoded anew before the client gives up."""
+LARGEST: Final = {"TINYINT": 0x7F, "SMALLINT": 0x7FFF, "INTEGER": 0x7FFFFFFF, "BIGINT": 0xFFFFFFFF}
+"""The largest number that a generated write puts into a column; of BIGINT, 32 bits are enough."""
+
+
+class Connection(Protocol):
+    """What a client needs of the world."""
+
+    recording: bool
+
+    def request(
+        self, to: str, payload: object, timeout_us: Micros, label: int | None = None
+    ) -> Awaitable[Any]:
+        """Send and wait for the reply."""
+
+    def elapsed_us(self) -> Micros:
+        """The present instant."""
+
+    def record(self, event: object) -> None:
+        """Write an event into the history."""
+
+
+class Client:
+    """One client: its cache of schemas by table name, and its session's token if it keeps one."""
+
+    def __init__(
+        self, name: str, connection: Connection, timeout_us: Micros, *, session: bool
+    ) -> None:
+        self.name = name
+        self.tables: dict[str, Table] = {}
+        self.token_ts: Timestamp | None = None
+        self._connection = connection
+        self._timeout_us = timeout_us
+        self._session = session
+
+    async def ask(self, node: str, request: object) -> Any:
+        """Send a request that needs no encoding, and keep the session's token."""
+        reply = await self._connection.request(node, request, self._timeout_us)
+        if self._session:
+            self._keep_token(reply)
+        return reply
+
+    async def operate(
+        self,
+        node: str,
+        op: str,
+        tx: str,
+        do: DataOperation,
+        *,
+        begins: bool = False,
+        implicit: bool = False,
+        read_only: bool = False,
+    ) -> Any:
+        """Run one operation, encoding anew for as long as the coordinator asks for it.
+
+        All tries together have one time limit, which is the operation's.
+        """
+        reply: Any = None
+        until_us = self._connection.elapsed_us() + self._timeout_us
+        label = zlib.crc32(op.encode()) << 8
+        for refresh in range(REFRESHES):
+            table = self.tables.get(do.table)
+            row = self._encoded(op, do, table)
+            if type(row) is BadRow:
+                if refresh:
+                    refusal = Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
+                    return await self._given_up(node, op, tx, refusal, until_us)
+                table, row = None, None  # it may fit the schema of today: ask for that first
+            request = ClientOperation(
+                op,
+                tx,
+                do.__struct_config__.tag,  # type: ignore[arg-type]  # a str for every operation
+                do.table,
+                do.key,
+                row,
+                0 if table is None else table.version,
+                0 if table is None else table.id,
+                label + refresh,
+                begins,
+                implicit,
+                do.metadata,
+                do.columns,
+                self.token_ts if self._session else None,
+                read_only,
+                set_places(do, table),
+                type(do) is Insert and do.strict,
+            )
+            left_us = Micros(max(until_us - self._connection.elapsed_us(), 1))
+            reply = await self._connection.request(node, request, left_us, label + refresh)
+            if self._session:
+                self._keep_token(reply)
+            if type(reply) is not Mismatch:
+                return reply
+            self.tables[do.table] = reply.table
+            begins = False
+        refusal = Refusal(reply.token_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
+        return await self._given_up(node, op, tx, refusal, until_us)
+
+    async def _given_up(
+        self, node: str, op: str, tx: str, refusal: Refusal, until_us: int
+    ) -> Refusal:
+        """End the transaction at its coordinator too, where its locks are: here it is over."""
+        token = self.token_ts if self._session else None
+        left_us = Micros(max(until_us - self._connection.elapsed_us(), 1))
+        reply = await self._connection.request(node, ClientRollback(f"{op}.rb", tx, token), left_us)
+        if self._session:
+            self._keep_token(reply)
+        return refusal
+
+    def _encoded(self, op: str, do: DataOperation, table: Table | None) -> Tuple | BadRow | None:
+        """The row of a put under the cached schema; None for other operations, or if unknown."""
+        if table is None:
+            return None
+        if type(do) is Update:
+            return updated(do, table)  # no whole row: what is kept is for the primary to say
+        if type(do) not in (Put, Insert, Replace):
+            return None
+        row = encoded(op, do, table)  # type: ignore[arg-type]  # one of the three
+        connection = self._connection
+        if connection.recording and type(row) is tuple:
+            cells = decode(table, row)
+            connection.record(
+                Encoded(connection.elapsed_us(), self.name, op, table.id, table.version, cells)
+            )
+        return row
+
+    def _keep_token(self, reply: Answer | Mismatch | Refusal) -> None:
+        token: Timestamp | None = getattr(reply, "token_ts", None)
+        if token is not None:
+            self.token_ts = token if self.token_ts is None else max(token, self.token_ts)
+
+    def shown(self, do: Get | Scan, cells: Cells) -> dict[str, Value]:
+        """A row as the client shows it: by column name, and only the columns asked for."""
+        table, values = self.tables[do.table], dict(cells)
+        row = {column.name: values.get(column.id) for column in table.columns}
+        return {name: row[name] for name in do.columns} if do.columns else row
+
+
+def set_places(do: DataOperation, table: Table | None) -> tuple[int, ...]:
+    """At which places of its row an update sets a value; for others none."""
+    if type(do) is not Update or table is None:
+        return ()
+    return tuple(place for place, column in enumerate(table.columns) if column.name in do.values)
+
+
+def updated(do: Update, table: Table) -> Tuple | BadRow:
+    """What an update sets, at the places of its columns; the rest is of no meaning."""
+    columns = {column.name: column for column in table.columns}
+    for name, value in do.values.items():
+        column = columns.get(name)
+        if column is None:
+            return BadRow(f"table {table.name!r} has no column {name!r}")
+        if column.id in table.key:
+            return BadRow(f"column {name!r} of table {table.name!r} is of its key")
+        if value is None and not column.nullable:
+            return BadRow(f"column {name!r} of table {table.name!r} needs a value")
+    return tuple(do.values.get(column.name) for column in table.columns)
+
+
+def encoded(op: str, do: Put | Insert | Replace, table: Table) -> Tuple | BadRow:
+    """The row of a put: its key, and what it names or else what tells its writer."""
+    key, given = table.key, key_values(do.key)
+    if do.values is None and len(given) == len(key) and None not in given:
+        row: list[Value] = []
+        for column in table.columns:
+            known = column.id in key
+            row.append(given[key.index(column.id)] if known else unique_value(op, column))
+        return tuple(row)
+    keyed = dict(zip(key, given, strict=False))
+    values = {} if do.values is None else dict(do.values)
+    for column in table.columns:
+        if column.id in keyed:
+            values[column.name] = keyed[column.id]
+        elif do.values is None and column.id not in table.key:
+            values[column.name] = unique_value(op, column)
+    return encode(table, values)
+
+
+def key_values(key: Key) -> tuple[Value, ...]:
+    """The values of a key's columns."""
+    return key if isinstance(key, tuple) else (key,)
+
+
+def unique_value(op: str, column: Column) -> Value:
+    """A value that tells which operation wrote which column."""
+    seed = zlib.crc32(f"{op}/{column.id}".encode())
+    name = column.type.name
+    if name == "VARCHAR":
+        return f"{op}/{column.id}"[: column.type.length]
+    if name in LARGEST:
+        return seed & LARGEST[name]
+    return _other_value(seed, column)
+
+
+def _other_value(seed: int, column: Column) -> Value:
+    """Values of the types that workloads seldom write."""
+    name = column.type.name
+    if name in {"REAL", "DOUBLE"}:
+        return float(seed & 0xFFFF)
+    if name == "BOOLEAN":
+        return bool(seed & 1)
+    if name == "DECIMAL":
+        digits = (column.type.precision or 1) - (column.type.scale or 0)
+        return str(seed % 10**digits)
+    if name == "VARBINARY":
+        return f"{seed:08x}"[: 2 * (column.type.length or 1)]
+    if name == "UUID":
+        return f"{seed:08x}-0000-4000-8000-{seed:012x}"
+    hours, minutes, seconds = seed % 24, seed // 24 % 60, seed // 1440 % 60
+    time = f"{hours:02}:{minutes:02}:{seconds:02}"
+    date = f"2026-{seed % 12 + 1:02}-{seed // 12 % 28 + 1:02}"
+    return {"DATE": date, "TIME": time}.get(name, f"{date} {time}")

@@ -1,0 +1,298 @@
+"""How a coordinator ends its transactions: fix commit_ts, validate, store the outcome, or abort.
+
+commit_ts is taken once no operation is outstanding and every write is replicated, so that it is
+larger than every op_ts [110.x.2] and nothing that was committed can be lost. Every lease under
+which the transaction took locks must last beyond it: only then were the locks held until then. The
+schema is judged at commit_ts [110.valid.1].
+
+The decision stands once the commit partition has stored it. Until it answers, the same decision
+with the same commit_ts is sent again, to whoever is primary by then. If others took the coordinator
+for dead, they may have stored an abort; then that is what counts.
+"""
+
+from typing import Any
+
+from ddlsim.history.events import TxAborted, TxCommitted
+from ddlsim.model.ports import (
+    NO_REPLY,
+    Future,
+    Timer,
+)
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.ids import Place
+from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.messages import Finish, Finished
+from ddlsim.protocol.replica_messages import (
+    AreReplicated,
+    Fate,
+    Replicated,
+    TxState,
+    TxStateRequest,
+)
+from ddlsim.protocol.strategy import CoordinatorPart, Tables
+from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.protocol.transaction_record import (
+    ABORTED,
+    ACTIVE,
+    COMMITTED,
+    COMMITTING,
+    Transaction,
+)
+from ddlsim.protocol.waiting import patience
+from ddlsim.units import (
+    US_PER_MS,
+    Micros,
+    Timestamp,
+)
+
+
+class TransactionEnds:
+    """The ends of one coordinator's transactions."""
+
+    def __init__(
+        self, coordinator: CoordinatorPart, participant: Participant, leases: Leases
+    ) -> None:
+        self._coordinator = coordinator
+        self._participant = participant
+        self._leases = leases
+        self._unlocked: dict[str, None] = {}
+        self._timer: Timer | None = None
+        self.node = coordinator.node
+        self.strategy = coordinator.strategy
+        self.node.on(Replicated, self._on_replicated)
+        self.node.on(TxStateRequest, self._on_state_request)
+
+    # --- committing -------------------------------------------------------------------------------
+
+    async def commit(self, tx: Transaction) -> Reason | None:
+        """End it; None once it may be answered, or the reason why it is aborted."""
+        reason = await self._ended(tx)
+        if reason is None:
+            await self.strategy.before_answer(self._coordinator, tx)
+        return reason
+
+    async def _ended(self, tx: Transaction) -> Reason | None:
+        """Fix commit_ts, validate, store the outcome."""
+        node, strategy = self.node, self.strategy
+        if tx.state is not ACTIVE:  # rolled back since its operation
+            return tx.reason or Reason.TX_FINISHED
+        if tx.read_ts is not None:
+            self._end_read_only(tx, tx.read_ts)
+            return None
+        tx.state = COMMITTING
+        await strategy.before_commit_ts(self._coordinator, tx)
+        waiting = node.pause_at("before-commit-ts", tx.id.label)
+        if waiting is not None:
+            await waiting
+        if tx.reason is not None:
+            return self.abort(tx, tx.reason)
+        tx.commit_ts = commit_ts = node.clock.now()
+        if tx.bound_ts is not None and commit_ts >= tx.bound_ts:
+            return self.abort(tx, Reason.ROLLBACK_ONLY)
+        if not strategy.judges_commit(wrote=tx.wrote, queried=tx.queried):
+            return await self._unlock(tx, commit_ts)
+        reason, tables = await strategy.commit_schema(self._coordinator, tx, commit_ts)
+        reason = reason or await self._leases_last(tx, commit_ts)
+        if reason is not None:
+            return self.abort(tx, reason)
+        self._probe_border(tables)
+        waiting = node.pause_at("after-commit-check", tx.id.label)
+        if waiting is not None:
+            await waiting
+        tx.state = COMMITTED  # from here on nobody else may join it
+        return await self._finish(tx, commit_ts, tables)
+
+    async def _leases_last(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
+        """Whether every lease that the transaction runs under lasts beyond commit_ts.
+
+        One that ends before may have been prolonged, and this node not know it yet. What prolongs
+        a lease is stamped before its end; so once safe time has reached commit_ts, it is known.
+        """
+        if self._lost_lease(tx, commit_ts) is None:
+            return None
+        sync = self._coordinator.sync
+        if sync.safe_time < commit_ts:
+            self.node.probe("commit-awaits-leases")
+            await sync.safe_time_reaches(commit_ts)
+        reason = self._lost_lease(tx, commit_ts)
+        if reason is not None:
+            self.node.probe("lease-over-at-commit")
+        return reason
+
+    def _lost_lease(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
+        for place, token in tx.participants.items():
+            lease = self._leases.of(place)
+            lasts = lease if lease is not None and lease.start_ts == token.start_ts else token
+            reason = self.strategy.commit_lease(commit_ts, lasts.expiration_ts)
+            if reason is not None:
+                return reason
+        return None
+
+    def _probe_border(self, tables: Tables) -> None:
+        for _, initial, current in tables:
+            if initial != current:
+                self.node.probe("transborder-commit")
+                return
+
+    async def _finish(self, tx: Transaction, commit_ts: Timestamp, tables: Tables) -> Reason | None:
+        """Tell the commit partition until it answers; believe what it says."""
+        node, place = self.node, tx.commit_place
+        if place is None:
+            self._record_commit(tx, commit_ts, tables)
+            self.committed(tx)
+            return None
+        participants = tuple(tx.participants)
+        validate = self.strategy.validate_at_finish is not None
+        tries = 0
+        while True:
+            if tries:
+                commit_ts = self.strategy.repeated_commit_ts(commit_ts, node.clock.now())
+            request = Finish(
+                node.clock.now(), tx.id, commit_ts, place, participants, tables, validate
+            )
+            wait_us = patience(node.settings, tries)
+            reply: Any = await node.request(self._holder(place), request, wait_us)
+            if type(reply) is Finished:
+                break
+            node.probe("finish-resent")
+            tries += 1
+            if reply is not NO_REPLY:
+                node.clock.update(reply.sent_ts)
+                await node.sleep(node.settings.retry_us)
+        node.clock.update(reply.sent_ts)
+        if reply.commit_ts is None:
+            tx.state = COMMITTING
+            return self.abort(tx, reply.reason or Reason.TX_RECOVERED)
+        self._probe_border(reply.tables)
+        self.committed(tx)
+        return None
+
+    def _holder(self, place: Place) -> str:
+        lease = self._leases.of(place)
+        assert lease is not None, f"{place} takes part and never had a primary"
+        return lease.holder
+
+    def committed(self, tx: Transaction) -> None:
+        """The outcome is stored."""
+        tx.state = COMMITTED
+        self._coordinator.transactions.pop(tx.id.label, None)
+
+    async def _unlock(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
+        """It has left nothing: no outcome is stored, its locks are released."""
+        reason = await self._leases_last(tx, commit_ts)
+        if reason is not None:
+            return self.abort(tx, reason)
+        self.node.probe("unlocked-without-check")
+        tables = tuple((e.object_id, e.version, e.version) for e in tx.by_id.values())
+        self._record_commit(tx, commit_ts, tables)
+        self._unlocked[tx.id.label] = None
+        self.committed(tx)
+        if tx.participants:
+            places = list(tx.participants)
+            self.node.spawn(self._participant.clean_up_at(places, tx.id, commit_ts))
+        return None
+
+    def _end_read_only(self, tx: Transaction, read_ts: Timestamp) -> None:
+        tables = tuple((e.object_id, e.version, e.version) for e in tx.by_id.values())
+        self._record_commit(tx, read_ts, tables)
+        self.committed(tx)
+
+    def _record_commit(self, tx: Transaction, commit_ts: Timestamp, tables: Tables) -> None:
+        node = self.node
+        if node.recording:
+            node.record(TxCommitted(node.watch.now_us, node.name, tx.id.label, commit_ts, tables))
+
+    # --- aborting ---------------------------------------------------------------------------------
+
+    def abort(self, tx: Transaction, reason: Reason) -> Reason:
+        """End the transaction without a trace in the data; gives the reason back.
+
+        Nothing is stored of it: who looks for its end and finds none may store an abort.
+        """
+        node, coordinator = self.node, self._coordinator
+        assert tx.state in {ACTIVE, COMMITTING}, tx.state
+        tx.state = ABORTED
+        tx.reason = reason
+        del coordinator.transactions[tx.id.label]
+        coordinator.aborted[tx.id.label] = reason
+        if node.recording:
+            node.record(TxAborted(node.watch.now_us, node.name, tx.id.label, reason.name))
+        node.probe(f"abort-{reason.name.lower().replace('_', '-')}")
+        if tx.participants:
+            node.spawn(self._participant.clean_up_at(list(tx.participants), tx.id, None))
+        return reason
+
+    # --- how long one may take --------------------------------------------------------------------
+
+    def watch_time(self, tx: Transaction) -> None:
+        """A transaction has begun: it may take `tx_timeout_ms`. One timer, for the oldest open."""
+        if self._timer is None:
+            due_us = tx.began_us + self.node.settings.tx_timeout_ms * US_PER_MS
+            delay_us = Micros(max(due_us - self.node.watch.now_us, 0))
+            self._timer = self.node.call_later(delay_us, self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        """Abort what has been open for too long; look again when the next one may have been."""
+        self._timer = None
+        now, limit_us = self.node.watch.now_us, self.node.settings.tx_timeout_ms * US_PER_MS
+        for tx in list(self._coordinator.transactions.values()):
+            if tx.state is not ACTIVE:  # it is about to end
+                continue
+            if now - tx.began_us < limit_us:
+                self.watch_time(tx)  # the next in the order in which they began
+                return
+            self.node.probe("transaction-timed-out")
+            self.abort(tx, Reason.TX_TIMED_OUT)
+
+    # --- what others ask and tell -----------------------------------------------------------------
+
+    def _find(self, label: str) -> Transaction | None:
+        return self._coordinator.transactions.get(label)
+
+    def _on_replicated(self, sender: str, news: Replicated) -> None:
+        """A write that was answered before is replicated, or never will be."""
+        del sender
+        self.node.clock.update(news.sent_ts)
+        tx = self._find(news.tx.label)
+        if tx is not None:
+            tx.replicated(news.op, news.reason)
+
+    async def writes_are_replicated(self, tx: Transaction) -> None:
+        """Wait until every write is in its group's log for good; ask again where news is lost."""
+        node = self.node
+        while tx.unreplicated and tx.reason is None:
+            tx.idle = idle = node.future()
+            node.probe("replication-awaited")
+            timer = node.call_later(node.settings.resend_us, self._ask_again, tx, idle)
+            await idle
+            timer.cancel()
+
+    def _ask_again(self, tx: Transaction, idle: Future[Any]) -> None:
+        """The news may be lost: ask the primaries; those that are none any longer say nothing."""
+        for place in dict.fromkeys(tx.unreplicated.values()):
+            ops = tuple(op for op, at in tx.unreplicated.items() if at == place)
+            request = AreReplicated(self.node.clock.now(), tx.id, ops, place)
+            self.node.send(tx.participants[place].holder, request)
+            lease = self._leases.of(place)
+            if lease is not None and lease.start_ts != tx.participants[place].start_ts:
+                tx.reason = tx.reason or Reason.PRIMARY_EXPIRED
+        if tx.idle is idle:
+            tx.idle = None
+            idle.set(None)  # look again
+
+    def _on_state_request(self, sender: str, request: TxStateRequest) -> TxState:
+        """What has become of a transaction; a pending one commits later than `read_ts`."""
+        del sender
+        clock = self.node.clock
+        clock.update(request.sent_ts)
+        tx, label = self._find(request.tx.label), request.tx.label
+        if tx is None or tx.id != request.tx:
+            known = label in self._coordinator.aborted or label in self._unlocked
+            return TxState(clock.now(), Fate.ABORTED if known else Fate.UNKNOWN)
+        read_ts, commit_ts = request.read_ts, tx.commit_ts
+        if commit_ts is None:
+            if read_ts is not None:
+                clock.update(read_ts)
+            return TxState(clock.now(), Fate.PENDING)
+        later = read_ts is not None and commit_ts > read_ts
+        return TxState(clock.now(), Fate.PENDING if later else Fate.DECIDING)

@@ -1,0 +1,58 @@
+"""Writes that look at the row first: insert, replace and update.
+
+Each reads its key at the primary as a get does, under the lock of a write: so that a row of a newer
+schema ends its transaction [110.back], and the row that was found is in the history. Then it writes
+or does not, and says which. An update keeps what it does not set, as the row shows under the
+version that the operation runs under [110.fwd.2].
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Table
+from ddlsim.protocol.messages import Operate, Operated
+from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.schema.rows import column_ids
+from ddlsim.protocol.transaction.execution import Executor
+from ddlsim.units import Timestamp
+
+CONDITIONAL: Final = ("insert", "replace", "update")
+
+
+def carried_out(
+    executor: Executor,
+    coordinator: str,
+    request: Operate,
+    hosted: Hosted,
+    op_ts: Timestamp,
+    table: Table,
+) -> Operated:
+    """Read the row, and write where there is none (insert) or where there is one (the others)."""
+    found = executor.read(replace(request, action="get"), hosted, op_ts, table)
+    if found.reason is not None:
+        return found
+    row = dict(found.rows[0][1]) if found.rows else None
+    if (row is None) != (request.action == "insert"):
+        reason = Reason.KEY_EXISTS if request.strict else None
+        return Operated(executor.node.clock.now(), op_ts, reason, done=False)
+    if request.action == "update":
+        assert row is not None, request
+        assert request.row is not None, request
+        kept = [row.get(column) for column in column_ids(table)]
+        for place in request.sets:
+            kept[place : place + 1] = [request.row[place]]
+        request = replace(request, row=tuple(kept))
+    return executor.write(coordinator, request, hosted, op_ts, table)
+
+
+def told_again(executor: Executor, request: Operate, hosted: Hosted, op_ts: Timestamp) -> Operated:
+    """What a copy of its message hears: it has written if its intent is there, or on its way."""
+    stored = request.op in hosted.machine.ops_of(request.tx)
+    pending = hosted.pending.get(request.key)
+    on_its_way = pending is not None and pending.op == request.op
+    done = stored or on_its_way
+    return Operated(
+        executor.node.clock.now(), op_ts, None, (), replicated=not on_its_way, done=done
+    )

@@ -1,0 +1,416 @@
+"""The transaction coordinator: enlist, route, validate, commit or abort.
+
+The node that a client talks to coordinates its transactions. For the first operation on a table it
+takes base_ts, resolves the table's version there (tableEnlistSV, the initial schema I) and keeps it
+for the transaction [110.flow.2, 110.flow.4]. A client whose row is encoded with another version
+gets tableEnlistSV back, encodes anew and tries again; the transaction lives on. The operation then
+goes with I to the primary, which judges it at its own timestamp [110.flow.3, 110.flow.5].
+
+At commit the coordinator takes commit_ts, resolves every enlisted table there, and commits only if
+I is forward-compatible with it [110.flow.6, 110.valid.1]. What commits strictly before Tu belongs
+to the old schema, what commits from Tu on to the new one, on whichever nodes it ran [98.one].
+
+Any failure ends the transaction: its intents are dropped, its locks released, and the client gets
+a code that tells whether to retry [110.flow.7].
+"""
+
+from itertools import count
+from typing import Any, Final
+
+import msgspec
+
+from ddlsim.history.event import Cells
+from ddlsim.history.events import MetadataRead, TxBegan
+from ddlsim.model.ops import Key
+from ddlsim.model.ports import Node
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Table
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.messages import (
+    Answer,
+    ClientBegin,
+    ClientCommit,
+    ClientOperation,
+    ClientRollback,
+    Mismatch,
+    Operated,
+    Refusal,
+)
+from ddlsim.protocol.metastorage.placement import Placement, partition_of
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.schema.rows import has_columns
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction.commit import TransactionEnds
+from ddlsim.protocol.transaction.marking import Marking
+from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.protocol.transaction.routing import Router
+from ddlsim.protocol.transaction_record import (
+    ABORTED,
+    ACTIVE,
+    COMMITTED,
+    COMMITTING,
+    Enlistment,
+    Transaction,
+)
+from ddlsim.units import (
+    US_PER_MS,
+    Micros,
+    Timestamp,
+)
+
+Reply = Answer | Mismatch | Refusal
+UNASKED: Final = (Reason.ROLLBACK_ONLY, Reason.TX_TIMED_OUT)
+"""Why a coordinator ends a transaction whose client has asked for nothing."""
+
+
+class Coordinator(Marking):
+    """The transactions that clients of one node have open."""
+
+    def __init__(
+        self,
+        node: Node,
+        ordinal: int,
+        strategy: Strategy,
+        sync: SchemaSync,
+        participant: Participant,
+        leases: Leases,
+        placement: Placement,
+    ) -> None:
+        super().__init__()
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.transactions: dict[str, Transaction] = {}
+        self.aborted: dict[str, Reason] = {}
+        self.router = Router(node, leases, placement)
+        self.ends = TransactionEnds(self, participant, leases)
+        self._ordinal = ordinal
+        self._placement = placement
+        self._refreshing: dict[str, tuple[Transaction, int, Micros]] = {}
+        node.on(ClientBegin, self.begin)
+        node.on(ClientOperation, self.operate)
+        node.on(ClientCommit, self.commit)
+        node.on(ClientRollback, self.roll_back)
+
+    # --- what clients ask -------------------------------------------------------------------------
+
+    def begin(self, sender: str, request: ClientBegin) -> Answer:
+        """Begin an explicit transaction."""
+        del sender
+        self._merge(request.session_ts)
+        self._begin(
+            request.tx,
+            implicit=False,
+            read_only=request.read_only,
+            session_ts=request.session_ts,
+        )
+        return Answer(self.node.clock.now())
+
+    async def operate(self, sender: str, request: ClientOperation) -> Reply:
+        """One operation, in a transaction of its own or in the client's."""
+        del sender
+        self._merge(request.session_ts)
+        if request.implicit:
+            return await self._operate_implicitly(request)
+        tx: Transaction | Reason
+        if request.begins:
+            tx = self._begin(
+                request.tx,
+                implicit=False,
+                read_only=request.read_only,
+                session_ts=request.session_ts,
+            )
+        else:
+            tx = self._active(request.tx)
+        if type(tx) is Reason:
+            return self.refusal(tx)
+        assert type(tx) is Transaction, tx
+        return await self._operate(tx, request)
+
+    async def commit(self, sender: str, request: ClientCommit) -> Answer | Refusal:
+        """Commit the client's transaction."""
+        del sender
+        self._merge(request.session_ts)
+        tx = self._active(request.tx)
+        if type(tx) is Reason:
+            return self.refusal(tx)
+        assert type(tx) is Transaction, tx
+        reason = await self.ends.commit(tx)
+        return Answer(self.node.clock.now()) if reason is None else self.refusal(reason)
+
+    def roll_back(self, sender: str, request: ClientRollback) -> Answer | Refusal:
+        """Roll the client's transaction back; one that was ended unasked is rolled back already."""
+        del sender
+        self._merge(request.session_ts)
+        refreshing = self._refreshing.pop(request.tx, None)
+        label = request.tx if refreshing is None else refreshing[0].id.label
+        tx = self._active(label)
+        if type(tx) is Reason:
+            return Answer(self.node.clock.now()) if tx in UNASKED else self.refusal(tx)
+        assert type(tx) is Transaction, tx
+        self.ends.abort(tx, Reason.ROLLED_BACK)
+        return Answer(self.node.clock.now())
+
+    def _active(self, label: str) -> Transaction | Reason:
+        """The client's open transaction, or why it has none."""
+        tx = self.transactions.get(label)
+        if tx is not None and tx.state is ACTIVE:
+            return tx
+        return self.aborted.get(label, Reason.TX_FINISHED)
+
+    def _merge(self, session_ts: Timestamp | None) -> None:
+        if session_ts is not None:
+            self.node.clock.update(session_ts)
+
+    def refusal(self, reason: Reason) -> Refusal:
+        """It was not done, and why."""
+        return Refusal(self.node.clock.now(), reason)
+
+    def _begin(
+        self,
+        label: str,
+        *,
+        implicit: bool,
+        read_only: bool = False,
+        session_ts: Timestamp | None = None,
+    ) -> Transaction:
+        node = self.node
+        assert label not in self.transactions, f"{label} began twice"
+        begin_ts = node.clock.now()
+        read_ts: Timestamp | None = None
+        if read_only:
+            skew_ms = node.settings.max_clock_skew_ms
+            lag_ms = node.settings.partition_idle_ms
+            read_ts = self.strategy.read_ts(session_ts, begin_ts, lag_ms, skew_ms)
+        now = node.watch.now_us
+        tx = Transaction(TxId(begin_ts, self._ordinal, label), now, read_ts)
+        self.transactions[label] = tx
+        self.ends.watch_time(tx)
+        if node.recording:
+            node.record(TxBegan(now, label, node.name, begin_ts, implicit, read_ts))
+        return tx
+
+    async def _operate_implicitly(self, request: ClientOperation) -> Reply:
+        """Begin, operate, commit; what is retriable is retried here and not by the client.
+
+        A client that has to encode anew finds its transaction where it was [110.flow.2]. To it this
+        is one operation: no attempt begins later than `tx_timeout_ms` after the first one.
+        """
+        watch = self.node.watch
+        until_us = Micros(watch.now_us + self.node.settings.tx_timeout_ms * US_PER_MS)
+        refreshed, first, until_us = self._refreshing.pop(request.tx, (None, 0, until_us))
+        for attempt in count(first):
+            label = f"{request.tx}r{attempt}" if attempt else request.tx
+            tx = refreshed or self._begin(
+                label,
+                implicit=True,
+                read_only=request.read_only,
+                session_ts=request.session_ts,
+            )
+            refreshed = None
+            reply: Reply = await self._operate(tx, request)
+            if type(reply) is Mismatch:
+                self._refreshing[request.tx] = (tx, attempt, until_us)
+                return reply
+            if type(reply) is Answer:
+                reason = None
+                if tx.state is ACTIVE:  # else it was committed in one phase
+                    reason = await self.ends.commit(tx)
+                if reason is None:
+                    return Answer(
+                        self.node.clock.now(), reply.rows, reply.columns, label, reply.done
+                    )
+                reply = self.refusal(reason)
+            assert isinstance(reply, Refusal), reply
+            if not reply.reason.retriable or not self.strategy.retries_implicit(attempt + 1):
+                return reply
+            if watch.now_us >= until_us:
+                self.node.probe("implicit-retry-over")
+                return reply
+            self.node.probe("implicit-retry")
+        raise AssertionError(f"{request.tx} was tried for ever")
+
+    # --- one operation ----------------------------------------------------------------------------
+
+    async def _operate(self, tx: Transaction, request: ClientOperation) -> Reply:
+        """Enlist the table, run the operation under its version; a refusal ends the transaction."""
+        tx.outstanding += 1
+        tx.does(request.action, metadata=request.metadata or bool(request.columns))
+        enlistment = await self.strategy.enlist(self, tx, request.table, request.op)
+        reply = self._judge_request(tx, request, enlistment)
+        if reply is None:
+            assert type(enlistment) is Enlistment, enlistment
+            if request.implicit or tx.read_ts is not None or request.action == "scan":
+                reply = await self._carried_out(tx, request, enlistment)
+            else:
+                partition = partition_of(
+                    request.key, self._placement.partitions_of(enlistment.table.id)
+                )
+                answer = await self.router.ask_primary(tx, request, enlistment, partition)
+                if type(answer) is Operated and not answer.replicated:
+                    tx.answered_early(request.op, (enlistment.table.id, partition))
+                reply = self._answered(tx, request, enlistment, answer)
+        tx.operation_ended()
+        if type(reply) is Answer and tx.state is ABORTED:  # meanwhile, by a mark or its time limit
+            return self.refusal(tx.reason or Reason.TX_FINISHED)
+        if type(reply) is Refusal:
+            if tx.state is ACTIVE:
+                self.ends.abort(tx, reply.reason)
+            elif tx.state is COMMITTING and tx.reason is None:
+                tx.reason = reply.reason  # the commit waits for this operation, and finds it
+        return reply
+
+    def _judge_request(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment | Reason
+    ) -> Reply | None:
+        """None to go on; else a refusal, or the schema that the client must encode with."""
+        if type(enlistment) is Reason:
+            return self.refusal(enlistment)
+        assert type(enlistment) is Enlistment, enlistment
+        table = enlistment.table
+        current = self.strategy.check_client_version(request.client_version, table.version)
+        if not current or request.table_id != table.id:
+            self.node.probe("client-version-refreshed")
+            return Mismatch(self.node.clock.now(), table)
+        if tx.state is ABORTED or tx.state is COMMITTED:
+            return self.refusal(tx.reason or Reason.TX_FINISHED)
+        if request.columns and not has_columns(table, request.columns):
+            return self.refusal(Reason.COLUMN_NOT_FOUND)
+        return None
+
+    async def _carried_out(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
+    ) -> Reply:
+        """What is not simply one key at its primary: scans, implicit and read-only operations."""
+        partitions = self._placement.partitions_of(enlistment.table.id)
+        if tx.read_ts is not None:
+            if request.action not in {"get", "scan"}:
+                return self.refusal(Reason.READ_ONLY)
+            return await self._read_only(tx, request, enlistment, partitions)
+        if request.action == "scan":
+            return await self._scan(tx, request, enlistment, partitions)
+        partition = partition_of(request.key, partitions)
+        if self._goes_in_one_phase(tx, request, enlistment):
+            return await self._write_at_once(tx, request, enlistment, partition)
+        answer = await self.router.ask_primary(tx, request, enlistment, partition)
+        if type(answer) is Operated and not answer.replicated:
+            tx.answered_early(request.op, (enlistment.table.id, partition))
+        return self._answered(tx, request, enlistment, answer)
+
+    def _answered(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, answer: Any
+    ) -> Answer | Refusal:
+        """What the primary of a key says, as the client is told it."""
+        if type(answer) is not Operated:
+            return self.refusal(answer if type(answer) is Reason else Reason.NODE_UNREACHABLE)
+        clock = self.node.clock
+        clock.update(answer.sent_ts)
+        if answer.reason is not None:
+            return self.refusal(answer.reason)
+        tx.last_op_ts = max(answer.op_ts, tx.last_op_ts)
+        columns = None
+        if request.metadata:
+            columns = self._shown_columns(tx, request.op, enlistment.table)
+        return Answer(clock.now(), answer.rows, columns, tx.id.label, answer.done)
+
+    async def _scan(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int
+    ) -> Reply:
+        """Send the operation to the primaries of all partitions at once, gather the answers."""
+        asked = [
+            self.router.ask_primary(tx, request, enlistment, partition)
+            for partition in range(partitions)
+        ]
+        return self._gathered(tx, request, enlistment, [await each for each in asked])
+
+    def _gathered(
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        answers: list[Any],
+    ) -> Answer | Refusal:
+        """One answer of many."""
+        without = msgspec.structs.replace(request, metadata=False)
+        rows: list[tuple[Key, Cells]] = []
+        reason: Reason | None = None
+        for answer in answers:
+            told = self._answered(tx, without, enlistment, answer)
+            if type(told) is Refusal:
+                reason = reason or told.reason
+            else:
+                rows += told.rows  # type: ignore[union-attr]  # an Answer
+        if reason is not None:
+            return self.refusal(reason)
+        table = enlistment.table
+        columns = self._shown_columns(tx, request.op, table) if request.metadata else None
+        return Answer(self.node.clock.now(), tuple(rows), columns, tx.id.label)
+
+    # --- one-phase writes, read-only transactions -------------------------------------------------
+
+    def _goes_in_one_phase(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
+    ) -> bool:
+        """Whether the operation is its whole transaction, and writes one row of one table."""
+        return (
+            request.implicit
+            and not enlistment.views
+            and not tx.participants
+            and self.strategy.in_one_phase(request.action, request.implicit)
+        )
+
+    async def _write_at_once(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partition: int
+    ) -> Reply:
+        """Write and commit in one step; asked again until it is known whether it happened.
+
+        A copy of the request finds the transaction ended, on whichever node is primary by then; so
+        the same one is sent until somebody answers. A primary that is none any longer has done
+        nothing, and what it still sends is refused, so that the transaction may be tried anew.
+        """
+        node = self.node
+        sent = False
+        tx.state = COMMITTING  # whether it commits is decided elsewhere from now on
+        while True:
+            answer = await self.router.ask_primary(
+                tx, request, enlistment, partition, one_phase=True, again=sent
+            )
+            if type(answer) is Operated and not (sent and answer.reason is Reason.PRIMARY_EXPIRED):
+                break
+            if type(answer) is Reason and not sent:
+                break
+            sent = True
+            node.probe("one-phase-repeated")
+            await node.sleep(node.settings.resend_us)
+        if type(answer) is Operated and answer.commit_ts is not None:
+            tx.commit_ts = answer.commit_ts
+            self.ends.committed(tx)
+            await self.strategy.before_answer(self, tx)
+            return self._answered(tx, request, enlistment, answer)
+        tx.state = ACTIVE  # it was refused, or has become an intent
+        if type(answer) is Operated and not answer.replicated:
+            tx.answered_early(request.op, (enlistment.table.id, partition))
+        return self._answered(tx, request, enlistment, answer)
+
+    async def _read_only(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int
+    ) -> Reply:
+        """Read from whichever replicas answer."""
+        wanted = range(partitions)
+        if request.action == "get":
+            wanted = range(number := partition_of(request.key, partitions), number + 1)
+        answers = [
+            await self.router.ask_replica(tx, request, enlistment, number) for number in wanted
+        ]
+        return self._gathered(tx, request, enlistment, answers)
+
+    def _shown_columns(self, tx: Transaction, op: str, table: Table) -> tuple[str, ...]:
+        """The columns that `SELECT *` shows: those of the enlisted version."""
+        node = self.node
+        tx.shown[table.id] = None
+        columns = tuple(column.name for column in table.columns)
+        if node.recording:
+            now, label = node.watch.now_us, tx.id.label
+            node.record(MetadataRead(now, node.name, label, op, table.id, table.version, columns))
+        return columns

@@ -1,0 +1,328 @@
+"""What an operation does once it may: read and decode rows, or leave write intents.
+
+Rows are decoded with the version that they were written under and upgraded to the version that the
+operation runs under [110.flow.5] [110.fwd.2]. A row written under a newer schema than I aborts the
+reader [110.back].
+"""
+
+from typing import Any
+
+from ddlsim.history.event import Cells
+from ddlsim.history.events import (
+    ReadExecuted,
+    RowRead,
+    WriteExecuted,
+)
+from ddlsim.model.ops import Key
+from ddlsim.model.ports import Node
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Table
+from ddlsim.protocol.commands import FullWrite, WriteIntent
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import Operate, Operated
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.partition.hosting import Hosting, Submission
+from ddlsim.protocol.partition_state import Intent
+from ddlsim.protocol.replica_messages import AreReplicated, Replicated
+from ddlsim.protocol.replication.state_machine import BusyType
+from ddlsim.protocol.schema.rows import decode, upgrade
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.units import MAX_TIMESTAMP, Timestamp
+
+ReadRow = tuple[Key, Cells]
+Found = tuple[str | None, int, Any]
+"""(writer, schema version, row) of what a read sees under a key; writer None: never written."""
+NOTHING: Found = (None, 0, None)
+
+
+class Executor:
+    """Reads and writes of one node's replicas."""
+
+    def __init__(self, node: Node, strategy: Strategy, sync: SchemaSync, hosting: Hosting) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.hosting = hosting
+        node.on(AreReplicated, self._tell_again)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def read(self, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table) -> Operated:
+        """Read one key, or every key of the partition, decoded and upgraded to the run version."""
+        tx, machine, pending = request.tx, hosted.machine, hosted.pending
+        if not machine.intents and not pending and request.action == "get":
+            newest = machine.newest(request.key)
+            one: Found = NOTHING
+            if newest is not None:
+                one = (newest.writer, newest.version, newest.row)
+            return self.shown(request, tx, op_ts, table, [(request.key, one)])
+        return self.shown(request, tx, op_ts, table, self._seen(request, hosted))
+
+    def newer_row(self, request: Operate, hosted: Hosted) -> Reason | None:
+        """Why a read must not go on because of the rows that it finds [110.back], if so."""
+        for _, (_, version, row) in self._seen(request, hosted):
+            reason = self._judged_row(request.table_id, request.initial, version, row)
+            if reason is not None:
+                self.node.probe("newer-row-met")
+                return reason
+        return None
+
+    def _seen(self, request: Operate, hosted: Hosted) -> list[tuple[Key, Found]]:
+        """What a read finds: the transaction's own intents, and what is committed."""
+        tx, machine, pending = request.tx, hosted.machine, hosted.pending
+        scan = request.action == "scan"
+        keys: Any = (request.key,)
+        if scan:
+            keys = list(machine.rows)
+            keys += [key for key in machine.intents if key not in machine.rows]
+            keys += [
+                key for key in pending if key not in machine.rows and key not in machine.intents
+            ]
+        seen: list[tuple[Key, Found]] = []
+        for key in keys:
+            intent = pending.get(key) if pending else None
+            if intent is None or intent.tx != tx:
+                intent = machine.intents.get(key)
+            if intent is not None and intent.tx == tx:
+                seen.append((key, (tx.label, intent.version, intent.row)))
+                continue
+            newest = machine.newest(key)
+            if newest is not None:
+                seen.append((key, (newest.writer, newest.version, newest.row)))
+            elif not scan:
+                seen.append((key, NOTHING))
+        return seen
+
+    def _judged_row(self, table_id: int, initial: int, version: int, row: Any) -> Reason | None:
+        """What the design says to a row of this version, under schema I."""
+        if row is None and not self.strategy.check_operation_when.deleted_rows:
+            return None
+        reason = self.strategy.check_tuple(version, initial)
+        if reason is None or self._excused(table_id, initial, version, row):
+            return None
+        return reason
+
+    def shown(
+        self,
+        request: Any,
+        tx: TxId,
+        op_ts: Timestamp,
+        table: Table,
+        seen: list[tuple[Key, Found]],
+    ) -> Operated:
+        """Decode what was seen, upgrade it, and write down the read."""
+        node, initial = self.node, getattr(request, "initial", table.version)
+        reads: list[RowRead] = []
+        found: list[ReadRow] = []
+        for key, (writer, version, row) in seen:
+            reason = self._judged_row(request.table_id, initial, version, row)
+            if reason is not None:
+                node.probe("newer-row-met")
+                return Operated(node.clock.now(), op_ts, reason)
+            cells, decoded = None, version
+            if row is not None:
+                if version != table.version and not self._knows(request.table_id, version):
+                    return Operated(node.clock.now(), op_ts, Reason.NEWER_ROW_VERSION)
+                decoded = self.strategy.decode_version(version, initial)
+                if decoded == table.version:
+                    cells = decode(table, row)
+                else:
+                    source = self._table(request.table_id, decoded)
+                    cells = upgrade(decode(source, row), source, table)
+                found.append((key, cells))
+            if node.recording:
+                reads.append(RowRead(key, writer, version, decoded, cells))
+        if node.recording:
+            node.record(
+                ReadExecuted(
+                    node.watch.now_us,
+                    node.name,
+                    tx.label,
+                    request.op,
+                    request.table_id,
+                    request.partition,
+                    op_ts,
+                    table.version,
+                    request.action == "scan",
+                    tuple(reads),
+                )
+            )
+        return Operated(node.clock.now(), op_ts, None, tuple(found))
+
+    def _excused(self, table_id: int, initial: int, version: int, row: Any) -> bool:
+        """Whether the design reads this row of a newer schema all the same."""
+        excuses = self.strategy.excuses_tuple
+        if excuses is None or not self._knows(table_id, version):
+            return False
+        changes = self.sync.catalog.steps(table_id, initial, MAX_TIMESTAMP)
+        steps = tuple(step for step in changes if step.version <= version)
+        cells = None if row is None else decode(self._table(table_id, version), row)
+        if not excuses(steps, cells):
+            return False
+        self.node.probe("newer-row-excused")
+        return True
+
+    def _knows(self, table_id: int, version: int) -> bool:
+        return self.sync.catalog.definition(table_id, version) is not None
+
+    def _table(self, table_id: int, version: int) -> Table:
+        found = self.sync.catalog.definition(table_id, version)
+        assert isinstance(found, Table), f"table {table_id} has no version {version} here"
+        return found
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def write(
+        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+    ) -> Operated:
+        """Record the write and leave its intent."""
+        self._record(request, op_ts, table)
+        return self.leave_intent(coordinator, request, hosted, op_ts, table)
+
+    def leave_intent(
+        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+    ) -> Operated:
+        """Run the intent through the group; the coordinator is told when it is replicated."""
+        node, tx, key = self.node, request.tx, request.key
+        command = WriteIntent(
+            tx,
+            request.op,
+            op_ts,
+            key,
+            table.version,
+            request.row,
+            request.lease_start,
+            request.commit_place,
+            0 if hosted.group.is_alone else self.sync.catalog.at(op_ts).version,
+        )
+        submitted = self.hosting.submit(hosted, command)
+        if isinstance(submitted, Submission):
+            hosted.pending[key] = Intent(
+                tx, request.op, op_ts, table.version, request.row, request.commit_place
+            )
+            node.spawn(self._report(coordinator, hosted, command, submitted))
+            return Operated(node.clock.now(), op_ts, None, (), replicated=False)
+        return Operated(node.clock.now(), op_ts, submitted.result)
+
+    def told_again(self, request: Operate, hosted: Hosted, op_ts: Timestamp) -> Operated | None:
+        """What a copy of a write's message hears: it may be the only answer that arrives.
+
+        None while a one-phase write is on its way: then the first message will be answered.
+        """
+        tx, op = request.tx, request.op
+        stored = op in hosted.machine.ops_of(tx)
+        if request.one_phase and not stored:
+            pending = hosted.pending.get(request.key)
+            if pending is None or pending.tx != tx:
+                return None
+        return Operated(self.node.clock.now(), op_ts, None, (), replicated=stored)
+
+    async def _report(
+        self,
+        coordinator: str,
+        hosted: Hosted,
+        command: WriteIntent,
+        submission: Submission[Reason | None],
+    ) -> None:
+        """Tell the coordinator once the write is in the log for good, or never will be."""
+        reason = await self.hosting.result_of(submission)
+        pending = hosted.pending.get(command.key)
+        if pending is not None and pending.tx == command.tx and pending.op == command.op:
+            del hosted.pending[command.key]
+        node = self.node
+        node.send(coordinator, Replicated(node.clock.now(), command.tx, command.op, reason))
+
+    def _tell_again(self, sender: str, request: AreReplicated) -> None:
+        """Of these writes, those that are in the log: the news may have been lost."""
+        node = self.node
+        hosted = self.hosting.at(request.place)
+        if hosted is None:
+            return
+        waiting = [intent.op for intent in hosted.pending.values() if intent.tx == request.tx]
+        stored = hosted.machine.ops_of(request.tx)
+        for op in request.ops:
+            if op not in waiting and op in stored:
+                node.send(sender, Replicated(node.clock.now(), request.tx, op, None))
+
+    async def write_and_commit(
+        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+    ) -> Operated:
+        """The one-phase path: the leader's stamp is commit_ts.
+
+        A leader that does not know the schema at its stamp yet cannot wait, since stamps rise; what
+        becomes of the write then is for the design to say.
+        """
+        self._record(request, op_ts, table)
+        write = OnePhaseWrite(self, coordinator, request, hosted, op_ts, table)
+        return await write.commit() or await self.strategy.leader_is_late(write)
+
+    def _record(self, request: Operate, op_ts: Timestamp, table: Table) -> None:
+        node = self.node
+        if node.recording:
+            cells = None if request.row is None else decode(table, request.row)
+            node.record(
+                WriteExecuted(
+                    node.watch.now_us,
+                    node.name,
+                    request.tx.label,
+                    request.op,
+                    request.table_id,
+                    request.partition,
+                    request.key,
+                    op_ts,
+                    table.version,
+                    cells,
+                )
+            )
+
+
+class OnePhaseWrite:
+    """A write that is its whole transaction, at its primary."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        coordinator: str,
+        request: Operate,
+        hosted: Hosted,
+        op_ts: Timestamp,
+        table: Table,
+    ) -> None:
+        self.node = executor.node
+        self.op_ts = op_ts
+        self.began_us = self.node.watch.now_us
+        self._executor = executor
+        self._coordinator = coordinator
+        self._request = request
+        self._hosted = hosted
+        self._table = table
+        self._command = FullWrite(
+            request.tx,
+            request.op,
+            op_ts,
+            request.key,
+            table.version,
+            request.row,
+            request.lease_start,
+            0 if hosted.group.is_alone else executor.sync.catalog.at(op_ts).version,
+            ((request.table_id, request.initial, request.initial),),
+            MAX_TIMESTAMP if hosted.lease is None else hosted.lease.expiration_ts,
+        )
+
+    async def commit(self) -> Operated | None:
+        """Stamp it and run it through the log; None where the leader lacks the metadata."""
+        node = self.node
+        result = await self._executor.hosting.run(self._hosted, self._command)
+        if isinstance(result, BusyType):
+            return None
+        if isinstance(result, Reason):
+            return Operated(node.clock.now(), self.op_ts, result)
+        node.probe("one-phase-commit")
+        return Operated(node.clock.now(), self.op_ts, None, (), commit_ts=result)
+
+    def leave_intent(self) -> Operated:
+        """Make it a write intent; it has been recorded already."""
+        return self._executor.leave_intent(
+            self._coordinator, self._request, self._hosted, self.op_ts, self._table
+        )

@@ -1,0 +1,255 @@
+"""How transactions end at the nodes that took part, and what becomes of those that nobody ends.
+
+The commit partition's replicated state is the commit point: the first outcome that is stored there
+stays, whoever asks for another one is told that one. From there the participants are told, until
+each has confirmed; a new primary goes on with what the last one left.
+
+A transaction whose coordinator is gone ends too. Whoever finds its locks or intents in the way for
+long asks its coordinator; if that does not answer, or knows nothing of it, the commit partition
+stores an abort unless an outcome is stored. Recovery only ever aborts: a coordinator that still
+wanted to commit is told so.
+"""
+
+from typing import Any
+
+from ddlsim.model.ports import Future, Node
+from ddlsim.protocol.commands import Cleaned as CleanedCommand
+from ddlsim.protocol.commands import CleanUp, FinishTx
+from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.messages import (
+    Cleaned,
+    Cleanup,
+    Finish,
+    Finished,
+)
+from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.partition.hosting import Hosting, Submission
+from ddlsim.protocol.partition_state import Outcome
+from ddlsim.protocol.replica_messages import NotPrimary, RecoverTx
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction.locks import LockTable
+from ddlsim.protocol.transaction.recovery import Active, Recovery
+from ddlsim.protocol.waiting import begun, patience
+from ddlsim.units import Timestamp
+
+
+class Participant(Recovery):
+    """The ends of transactions at one node."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        locks: LockTable,
+        hosting: Hosting,
+        leases: Leases,
+        nodes: tuple[str, ...],
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.locks = locks
+        self.hosting = hosting
+        self.leases = leases
+        self._nodes = nodes
+        self._active: dict[TxId, Active] = {}
+        self._suspected: dict[TxId, None] = {}
+        node.on(Finish, self.finish)
+        node.on(Cleanup, self.clean_up)
+        node.on(RecoverTx, self.recover)
+
+    # --- who has been here ------------------------------------------------------------------------
+
+    def saw(self, tx: TxId, commit_place: Place) -> None:
+        """A transaction does something here."""
+        active = self._active.get(tx)
+        if active is None:
+            self._active[tx] = Active(commit_place, self.node.watch.now_us)
+        else:
+            active.seen_us = self.node.watch.now_us
+
+    def is_new(self, tx: TxId, op: str, lease_start: Timestamp) -> bool:
+        """Whether a write was not executed under this lease: a copy must not undo a later one.
+
+        What was executed under an earlier lease lost its locks with it, and is executed again.
+        """
+        active = self._active.get(tx)
+        if active is None:
+            return True
+        if active.ops.get(op) == lease_start:
+            return False
+        active.ops[op] = lease_start
+        return True
+
+    def forget_op(self, tx: TxId, op: str) -> None:
+        """A write was given up before it was done: another copy of it is new."""
+        active = self._active.get(tx)
+        if active is not None:
+            active.ops.pop(op, None)
+
+    # --- the commit point -------------------------------------------------------------------------
+
+    async def finish(self, sender: str, request: Finish) -> Finished | NotPrimary:
+        """Store the outcome, the commit point; clean up here and, in the background, elsewhere.
+
+        A finish that is sent again finds the outcome stored and changes nothing.
+        """
+        del sender
+        node = self.node
+        node.clock.update(request.sent_ts)
+        hosted = self.hosting.at(request.place)
+        if hosted is None or not self._is_primary(request.place):
+            return NotPrimary(node.clock.now())
+        known = hosted.machine.outcomes.get(request.tx)
+        if known is not None:
+            return self._told(known)
+        if request.validate:
+            return await self._validate_and_finish(request, hosted)
+        command = FinishTx(request.tx, request.commit_ts, request.participants, request.tables)
+        return await self._store(hosted, command)
+
+    async def _validate_and_finish(self, request: Finish, hosted: Hosted) -> Finished:
+        """Judge the schema here, where the outcome is stored (Apache Ignite 3)."""
+        validate = self.strategy.validate_at_finish
+        assert validate is not None, "nobody asked for it"
+        reason, tables = await validate(self.hosting.sync, request)
+        commit_ts = request.commit_ts if reason is None else None
+        command = FinishTx(request.tx, commit_ts, request.participants, tables, reason=reason)
+        finished = await self._store(hosted, command)
+        return Finished(finished.sent_ts, finished.commit_ts, finished.reason, tables)
+
+    async def _store(self, hosted: Hosted, command: FinishTx) -> Finished:
+        """Run the command through the commit partition's group; tell what is stored there then."""
+        outcome = await self.hosting.run(hosted, command)
+        self._spread(hosted, command.tx, outcome)
+        return self._told(outcome)
+
+    def _told(self, outcome: Outcome) -> Finished:
+        return Finished(self.node.clock.now(), outcome.commit_ts, outcome.reason)
+
+    def _is_primary(self, place: Place) -> bool:
+        return self.leases.held(place)
+
+    def _spread(self, hosted: Hosted, tx: TxId, outcome: Outcome) -> None:
+        """Let every participant know; what is on this node at once."""
+        me, commit_ts = self.node.name, outcome.commit_ts
+        here: tuple[Place, ...] = ()
+        elsewhere: list[Place] = []
+        for place in outcome.participants:
+            if self._holder(place) == me:
+                here = (*here, place)
+            else:
+                elsewhere.append(place)
+        if not elsewhere and not here:
+            self.release(tx)
+            return
+        cleaning = self._begin_cleaning(tx, commit_ts, here)
+        if cleaning or elsewhere:
+            self.node.spawn(self._spread_later(hosted, tx, commit_ts, elsewhere, cleaning))
+        elif here:
+            self._forget(hosted, tx)
+
+    async def _spread_later(
+        self,
+        hosted: Hosted,
+        tx: TxId,
+        commit_ts: Timestamp | None,
+        elsewhere: list[Place],
+        cleaning: list[Future[None]],
+    ) -> None:
+        await self._end_cleaning(tx, cleaning)
+        if elsewhere:
+            await self.clean_up_at(elsewhere, tx, commit_ts)
+        self._forget(hosted, tx)
+
+    def _forget(self, hosted: Hosted, tx: TxId) -> None:
+        """Everybody has heard of the end: no later primary need tell it again."""
+        if hosted.is_alone:  # nor would anybody else ever be primary
+            hosted.machine.uncleaned.pop(tx, None)
+            return
+        submitted = self.hosting.submit(hosted, CleanedCommand(tx))
+        if isinstance(submitted, Submission):
+            self.node.spawn(self.hosting.result_of(submitted))
+
+    def resume(self, place: Place) -> None:
+        """A new primary goes on telling participants what became of their transactions."""
+        hosted = self.hosting.at(place)
+        if hosted is None:
+            return
+        for tx in list(hosted.machine.uncleaned):
+            self.node.probe("cleanup-resumed")
+            self._spread(hosted, tx, hosted.machine.outcomes[tx])
+
+    def _holder(self, place: Place) -> str:
+        lease = self.leases.of(place)
+        return self.hosting.placement.replicas_of(place)[0] if lease is None else lease.holder
+
+    # --- cleaning up ------------------------------------------------------------------------------
+
+    async def clean_up_at(self, places: list[Place], tx: TxId, commit_ts: Timestamp | None) -> None:
+        """Tell the primaries of these partitions the outcome until each has confirmed it."""
+        node, left, tries = self.node, list(places), 0
+        while left:
+            for name, there in self._by_holder(left):
+                request = Cleanup(node.clock.now(), tx, commit_ts, tuple(there))
+                began = node.watch.now_us
+                wait_us = patience(node.settings, tries)
+                reply: Any = await node.request(name, request, wait_us)
+                if type(reply) is Cleaned:
+                    node.clock.update(reply.sent_ts)
+                    left = [place for place in left if place not in there]
+                    continue
+                node.probe("cleanup-resent")
+                if node.watch.now_us - began < wait_us:
+                    await node.sleep(node.settings.resend_us)
+            tries += 1
+
+    def _by_holder(self, places: list[Place]) -> list[tuple[str, list[Place]]]:
+        """Whom to ask about which of these partitions."""
+        if len(places) == 1:
+            return [(self._holder(places[0]), places)]
+        holders: dict[str, list[Place]] = {}
+        for place in places:
+            holders.setdefault(self._holder(place), []).append(place)
+        return list(holders.items())
+
+    async def clean_up(self, sender: str, request: Cleanup) -> Cleaned:
+        """Another node's word that a transaction has ended."""
+        del sender
+        self.node.clock.update(request.sent_ts)
+        await self.clean_here(request.tx, request.commit_ts, request.places)
+        return Cleaned(self.node.clock.now())
+
+    async def clean_here(
+        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
+    ) -> None:
+        """See to the intents of a transaction that has ended, then release its locks."""
+        await self._end_cleaning(tx, self._begin_cleaning(tx, commit_ts, places))
+
+    def _begin_cleaning(
+        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
+    ) -> list[Future[None]]:
+        """Submit the clean-ups, and release the locks if all are applied; what is still to come."""
+        cleaning: list[Future[None]] = []
+        for place in places:
+            hosted = self.hosting.at(place)
+            if hosted is None or tx in hosted.machine.ended:
+                continue
+            submitted = self.hosting.submit(hosted, CleanUp(tx, commit_ts))
+            if isinstance(submitted, Submission):
+                cleaning.append(begun(self.node, self.hosting.result_of(submitted)))
+        if not cleaning:
+            self.release(tx)
+        return cleaning
+
+    async def _end_cleaning(self, tx: TxId, cleaning: list[Future[None]]) -> None:
+        """Wait for the clean-ups that are still to come, then release the locks."""
+        for each in cleaning:
+            await each
+        if cleaning:
+            self.release(tx)
+
+    def release(self, tx: TxId) -> None:
+        """The transaction is over here: its locks are free."""
+        self._active.pop(tx, None)
+        self.locks.release_all(tx)

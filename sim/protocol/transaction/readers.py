@@ -1,0 +1,108 @@
+"""Read-only transactions at a replica: the state at read_ts, without locks.
+
+Any replica may answer, once it knows everything of its partition up to read_ts: when its partition
+safe time has reached it. The primary need not wait for that: it moves its own clock beyond read_ts,
+so that whatever it still lets happen is later, and waits for what is on its way. The schema, too,
+is that at read_ts.
+
+An intent may belong to a transaction that committed before read_ts and whose cleanup has not come
+yet; its coordinator knows, or else its commit partition. One that is still open is made to commit
+later than read_ts by being asked.
+"""
+
+from ddlsim.model.ops import Key
+from ddlsim.model.ports import Node
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Table
+from ddlsim.protocol.commands import SafeTimeSync
+from ddlsim.protocol.messages import Operated
+from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSync
+from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.partition.hosting import Hosting
+from ddlsim.protocol.partition_state import Intent
+from ddlsim.protocol.replica_messages import Read
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction.execution import NOTHING, Found
+from ddlsim.protocol.transaction.replica import Replica
+
+
+class Readers:
+    """Serves the read-only reads of one node's replicas."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        sync: SchemaSync,
+        hosting: Hosting,
+        replica: Replica,
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.hosting = hosting
+        self._replica = replica
+        node.on(Read, self.read)
+
+    async def read(self, sender: str, request: Read) -> Operated | None:
+        """Wait until everything up to read_ts is known, then read it."""
+        del sender
+        node, read_ts = self.node, request.read_ts
+        node.clock.update(request.sent_ts)
+        hosted = self.hosting.at((request.table_id, request.partition))
+        if hosted is None:
+            return Operated(node.clock.now(), read_ts, Reason.PRIMARY_MISSING)
+        label = request.tx.label
+        table_id = request.table_id
+        try:
+            found = await self.sync.object_at(read_ts, label, request.op, "read-only", table_id)
+        except MetadataLateError:
+            return Operated(node.clock.now(), read_ts, Reason.METADATA_LATE)
+        if not isinstance(found, Table) or found.version != request.version:
+            return Operated(node.clock.now(), read_ts, Reason.SCHEMA_CHANGED)
+        await self._complete(hosted, request)
+        node.probe("read-only-read")
+        keys: list[Key] = [request.key]
+        if request.action == "scan":
+            keys = list(hosted.machine.rows)
+            keys += [key for key in hosted.machine.intents if key not in hosted.machine.rows]
+        seen: list[tuple[Key, Found]] = []
+        for key in keys:
+            found_here = await self._seen(hosted, request, key)
+            if found_here is not NOTHING or request.action == "get":
+                seen.append((key, found_here))
+        return self._replica.executor.shown(request, request.tx, read_ts, found, seen)
+
+    async def _complete(self, hosted: Hosted, request: Read) -> None:
+        """Know everything of the partition up to read_ts.
+
+        At a primary nothing happens any more up to there, once its clock is beyond; but a one-phase
+        write that is stamped and still on its way may yet be committed at its stamp.
+        """
+        node, group, read_ts = self.node, hosted.group, request.read_ts
+        if hosted.machine.safe_ts >= read_ts:
+            return
+        primary = self._replica.is_primary(hosted.place)
+        if not primary and not group.is_alone:
+            node.probe("read-only-wait")
+            await self.hosting.safe_time_reaches(hosted, read_ts)
+            return
+        node.clock.update(read_ts)
+        if primary and group.is_leader and group.last_stamp <= hosted.machine.safe_ts:
+            return  # nothing is on its way
+        await self.hosting.run(hosted, SafeTimeSync())
+
+    async def _seen(self, hosted: Hosted, request: Read, key: Key) -> Found:
+        """The version of a row at read_ts; an intent may be one that is committed already."""
+        intent: Intent | None = hosted.machine.intents.get(key)
+        if intent is not None:
+            self.node.probe("intent-resolved")
+            participant = self._replica.participant
+            outcome = await participant.resolved(intent.tx, intent.commit_place, request.read_ts)
+            if outcome is not None and outcome.commit_ts is not None:
+                newest = hosted.machine.as_of(key, request.read_ts)
+                committed = outcome.commit_ts <= request.read_ts
+                if committed and (newest is None or newest.commit_ts < outcome.commit_ts):
+                    return intent.tx.label, intent.version, intent.row
+        found = hosted.machine.as_of(key, request.read_ts)
+        return NOTHING if found is None else (found.writer, found.version, found.row)

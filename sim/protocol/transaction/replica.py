@@ -1,0 +1,341 @@
+"""The primary replica: tokens, schema checks, locks, reads and writes of what it is primary of.
+
+An operation comes with the transaction's initial schema version I. The primary takes *its own*
+timestamp op_ts, resolves the schema at op_ts, and lets the operation run only if that is I: no
+reads or writes after a DDL [110.valid.2] [110.border]. It does so on arrival and, since a lock may
+take long to come, again once the locks are granted, with a timestamp taken then [110.x.1]. A table
+that does not exist at op_ts fails the operation now and not at commit [110.table.exists].
+
+That coordinator and primary take different timestamps means that an activation can lie between
+them: one needless, retriable abort [110.quirk]. Judging at the coordinator's timestamp instead
+would avoid it and break serializability.
+
+An operation also comes with the start of the lease under which its transaction first came here.
+The locks that the transaction holds were granted under that lease and are lost with it, so the
+primary serves an operation only while that very lease is its own.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ddlsim.model.ports import Node
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import SchemaObject, Table
+from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.leases import Lease, Leases
+from ddlsim.protocol.messages import Operate, Operated
+from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSync
+from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.partition.hosting import Hosting
+from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseGrant
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction.conditional import (
+    CONDITIONAL,
+    carried_out,
+    told_again,
+)
+from ddlsim.protocol.transaction.execution import Executor
+from ddlsim.protocol.transaction.lock_waits import LockWaits
+from ddlsim.protocol.transaction.locks import LockTable
+from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.units import Timestamp
+
+Checked = tuple[int, Reason | None]
+"""The version at op_ts, and why the operation must not run, if so."""
+
+
+class Replica:
+    """What one node does for the partitions that it holds."""
+
+    ends: ClassVar[type[Participant]] = Participant
+    """What sees to the ends of transactions there."""
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        sync: SchemaSync,
+        locks: LockTable,
+        hosting: Hosting,
+        leases: Leases,
+        nodes: tuple[str, ...],
+    ) -> None:
+        self.node = node
+        self.strategy = strategy
+        self.sync = sync
+        self.locks = locks
+        self.hosting = hosting
+        self.leases = leases
+        self.executor = Executor(node, strategy, sync, hosting)
+        self.participant = self.ends(node, strategy, locks, hosting, leases, nodes)
+        self.waits = LockWaits(node, locks, self._has_ended, self.participant.suspect)
+        leases.watch(self._lease_changed)
+        node.on(Operate, self.operate)
+        node.on(LeaseGrant, self._on_grant)
+
+    @property
+    def partitions(self) -> dict[Place, Partition]:
+        """The replicas that this node holds."""
+        return {place: hosted.machine for place, hosted in self.hosting.members.items()}
+
+    @property
+    def has_open_work(self) -> bool:
+        """Whether some transaction still has locks here, or intents where this node is primary."""
+        return self.locks.any_held or any(
+            hosted.machine.open_transactions or hosted.pending
+            for place, hosted in self.hosting.members.items()
+            if self._leads(place)
+        )
+
+    def left_open(self) -> Iterator[tuple[str, str]]:
+        """Every transaction that still has something here, and what."""
+        for place, hosted in self.hosting.members.items():
+            if self._leads(place):
+                for tx in hosted.machine.open_transactions:
+                    yield tx.label, "intents"
+        for tx in self.locks.involved():
+            yield tx.label, "locks"
+
+    def is_primary(self, place: Place) -> bool:
+        """Whether this node is primary of a partition, by its own clock."""
+        return self.leases.held(place)
+
+    def _leads(self, place: Place) -> bool:
+        lease = self.leases.of(place)
+        return lease is not None and lease.holder == self.node.name
+
+    def group_of(self, place: Place) -> Group | None:
+        """This node's member of a partition's group."""
+        hosted = self.hosting.at(place)
+        return None if hosted is None else hosted.group
+
+    # --- leases -----------------------------------------------------------------------------------
+
+    async def _on_grant(self, sender: str, request: LeaseGrant) -> LeaseAccepted:
+        """Make ready to be primary."""
+        del sender
+        node = self.node
+        node.clock.update(request.sent_ts)
+        accepted = await self.hosting.become_primary(request.place, request.start_ts)
+        return LeaseAccepted(node.clock.now(), accepted)
+
+    def _lease_changed(self, before: Lease | None, lease: Lease) -> None:
+        """A lease that is over takes its locks with it; a new one takes over what was left."""
+        me, place = self.node.name, lease.place
+        hosted = self.hosting.members.get(place)
+        if hosted is not None:
+            self.hosting.see_lease(hosted, lease)
+        if before is not None and before.start_ts != lease.start_ts:
+            if before.holder != lease.holder and lease.holder == me:
+                self.node.probe("failover")
+            if before.holder == me:
+                self.locks.release_place(*place)
+                if hosted is not None:
+                    hosted.pending.clear()
+            if lease.holder == me:
+                self.participant.resume(place)
+        self.participant.look_for_orphans()
+
+    # --- one operation ----------------------------------------------------------------------------
+
+    def _has_ended(self, request: Operate) -> bool:
+        hosted = self.hosting.members[request.table_id, request.partition]
+        return request.tx in hosted.machine.ended
+
+    async def operate(self, sender: str, request: Operate) -> Operated | None:
+        """Check, lock, check again, execute; a copy of a one-phase write is not answered."""
+        clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
+        place = (request.table_id, request.partition)
+        clock.update(request.sent_ts)
+        op_ts = clock.now()
+        hosted = self.hosting.members.get(place) or self.hosting.at(place)
+        lease = None if hosted is None else hosted.lease
+        if (
+            hosted is None
+            or lease is None
+            or lease.start_ts != request.lease_start
+            or lease.expiration_ts <= op_ts
+        ):
+            self.node.probe("primary-expired")
+            return Operated(clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
+        if request.one_phase and hosted.machine.ended.get(tx) is not None:
+            return Operated(clock.now(), op_ts, None, (), commit_ts=hosted.machine.ended[tx])
+        current = request.initial
+        if when.on_arrival:
+            current, reason = await self._checked(request, op_ts, "arrival")
+            if reason is not None:
+                return Operated(clock.now(), op_ts, reason)
+        waiting = self.node.pause_at("after-arrival-check", tx.label)
+        if waiting is not None:
+            await waiting
+        if tx in hosted.machine.ended:
+            return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
+        self.participant.saw(tx, request.commit_place)
+        reason = await self.waits.locked(request)
+        if reason is not None:
+            return Operated(clock.now(), op_ts, reason)
+        answered = await self._with_locks(sender, request, hosted, current, op_ts)
+        if request.one_phase and answered is not None:
+            self._one_phase_ended(request, answered)
+        return answered
+
+    def _one_phase_ended(self, request: Operate, answered: Operated) -> None:
+        if answered.commit_ts is not None:
+            self.participant.release(request.tx)
+        elif answered.reason is Reason.METADATA_LATE:  # nothing was done: a copy of it is new
+            self.participant.forget_op(request.tx, request.op)
+
+    async def _with_locks(
+        self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
+    ) -> Operated | None:
+        """Check again, see to intents of others that are in the way, then execute.
+
+        `current` is the table's version at `op_ts`; both are newer after each check.
+        """
+        clock, when = self.node.clock, self.strategy.check_operation_when
+        while True:
+            reason: Reason | None = None
+            if when.rows_first and request.action in {"get", "scan"}:
+                reason = self.executor.newer_row(request, hosted)
+            checks = when.after_locks and (not when.only_with_rows or meets_a_row(request, hosted))
+            if reason is None and checks:
+                op_ts = clock.now()
+                current, reason = await self._checked(request, op_ts, "after-locks")
+            reason = reason or self._over(request, hosted, op_ts)
+            if reason is not None:
+                return Operated(clock.now(), op_ts, reason)
+            intent = self._foreign(request, hosted)
+            if intent is None:
+                return await self._execute(sender, request, hosted, current, op_ts)
+            resolved = await self._resolved(request, hosted, *intent)
+            op_ts = clock.now()
+            if not resolved:
+                return Operated(clock.now(), op_ts, Reason.LOCK_CONFLICT)
+
+    async def _checked(self, request: Operate, op_ts: Timestamp, purpose: str) -> Checked:
+        """The table's version at op_ts, and why the operation must not run, if so [110.valid.2].
+
+        The views that lead to the table are judged like the table, and before it.
+        """
+        current, reason = 0, None
+        for object_id, initial in (*request.views, (request.table_id, request.initial)):
+            label = request.tx.label
+            try:
+                found = await self.sync.object_at(op_ts, label, request.op, purpose, object_id)
+            except MetadataLateError:
+                return 0, Reason.METADATA_LATE
+            current, reason = self._judged(object_id, initial, op_ts, found, purpose)
+            if reason is not None:
+                break
+        return current, reason
+
+    def _judged(
+        self,
+        object_id: int,
+        initial: int,
+        op_ts: Timestamp,
+        found: SchemaObject | None,
+        purpose: str,
+    ) -> Checked:
+        """The version found, and what the design says to it."""
+        current = 0 if found is None else found.version
+        if current == initial:
+            return current, None
+        strategy = self.strategy
+        reason = strategy.check_exists(current)
+        if purpose == "arrival" and strategy.check_operation_when.exists_on_arrival:
+            return current, reason
+        if reason is None and current != strategy.primary_initial(initial, current):
+            steps = self.sync.catalog.steps(object_id, initial, op_ts)
+            reason = strategy.check_operation(initial, current, steps)
+        return current, reason
+
+    # --- execution --------------------------------------------------------------------------------
+
+    def _over(self, request: Operate, hosted: Hosted, op_ts: Timestamp) -> Reason | None:
+        """Why the operation may not run any more: its transaction or its lease is over."""
+        if request.tx in hosted.machine.ended:
+            return Reason.TX_FINISHED
+        lease = hosted.lease
+        if lease is None or lease.start_ts != request.lease_start or lease.expiration_ts <= op_ts:
+            self.node.probe("primary-expired")
+            return Reason.PRIMARY_EXPIRED
+        return None
+
+    async def _execute(
+        self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
+    ) -> Operated | None:
+        """Run the operation under the version that the design says.
+
+        None for a copy of a one-phase write that is on its way: the first message is answered.
+        """
+        node, strategy, tx = self.node, self.strategy, request.tx
+        initial = strategy.primary_initial(request.initial, current)
+        run_version = strategy.run_version(initial, current)
+        table = self.sync.catalog.definition(request.table_id, run_version)
+        if table is None:
+            # only a node that did not wait for its metadata can be asked for what it does not know
+            return Operated(node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
+        assert isinstance(table, Table), f"{request.table_id} is no table but {table}"
+        if request.action in {"get", "scan"}:
+            return self.executor.read(request, hosted, op_ts, table)
+        is_new = self.participant.is_new(tx, request.op, request.lease_start)
+        if request.action in CONDITIONAL:
+            if is_new:
+                return carried_out(self.executor, sender, request, hosted, op_ts, table)
+            return told_again(self.executor, request, hosted, op_ts)
+        if not is_new:
+            return self.executor.told_again(request, hosted, op_ts)
+        if request.one_phase:
+            return await self.executor.write_and_commit(sender, request, hosted, op_ts, table)
+        return self.executor.write(sender, request, hosted, op_ts, table)
+
+    def _foreign(self, request: Operate, hosted: Hosted) -> tuple[TxId, Place] | None:
+        """An intent in the way although its lock is not: its transaction has to be looked for."""
+        intents, tx = hosted.machine.intents, request.tx
+        if not intents:
+            return None
+        if request.action != "scan":
+            intent = intents.get(request.key)
+            if intent is None or intent.tx == tx:
+                return None
+            return intent.tx, intent.commit_place
+        for intent in intents.values():
+            if intent.tx != tx and not self.locks.any_of(intent.tx):
+                return intent.tx, intent.commit_place
+        return None
+
+    async def _resolved(
+        self, request: Operate, hosted: Hosted, other: TxId, commit_place: Place
+    ) -> bool:
+        """Learn how the other transaction ended and see to its intents here; False: it has not."""
+        began = self.node.watch.now_us
+        self.node.probe("intent-resolved")
+        outcome = await self.participant.resolved(other, commit_place)
+        if outcome is None:
+            self.waits.refused(request, began)
+            return False
+        await self.participant.clean_here(other, outcome.commit_ts, (hosted.place,))
+        return True
+
+
+def meets_a_row(request: Operate, hosted: Hosted) -> bool:
+    """Whether an operation that has its locks finds a row, or leaves one.
+
+    A delete leaves none: where there is nothing to delete, it meets no row.
+    """
+    machine, tx = hosted.machine, request.tx
+    if request.action in {"put", "insert"}:
+        return True
+    for known in (hosted.pending, machine.intents):
+        for key, intent in known.items():
+            mine = intent.tx == tx and intent.row is not None
+            if mine and (request.action == "scan" or key == request.key):
+                return True
+    for key in machine.rows if request.action == "scan" else (request.key,):
+        newest = machine.newest(key)
+        if newest is not None and newest.row is not None:
+            return True
+    return False

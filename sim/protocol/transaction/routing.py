@@ -1,0 +1,139 @@
+"""Whom a coordinator asks: the primary of a partition under a lease, or any of its replicas.
+
+The first operation of a transaction on a partition fixes the primary *and* the start of its lease;
+every later one goes to the same node with the same token, so that an operation never runs under
+other locks than those before it.
+"""
+
+from collections.abc import Awaitable
+from typing import Any
+
+from ddlsim.model.ports import NO_REPLY, Node
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.ids import Place
+from ddlsim.protocol.leases import Lease, Leases
+from ddlsim.protocol.messages import ClientOperation, Operate
+from ddlsim.protocol.metastorage.placement import Placement
+from ddlsim.protocol.replica_messages import Read
+from ddlsim.protocol.transaction_record import Enlistment, Transaction
+from ddlsim.protocol.waiting import begun
+from ddlsim.units import US_PER_MS, Micros
+
+
+class Router:
+    """One coordinator's way to the partitions."""
+
+    def __init__(self, node: Node, leases: Leases, placement: Placement) -> None:
+        self.node = node
+        self.leases = leases
+        self._placement = placement
+
+    def ask_primary(
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        partition: int,
+        *,
+        one_phase: bool = False,
+        again: bool = False,
+    ) -> Awaitable[Any]:
+        """Its answer, `NO_REPLY`, or the reason why nobody could be asked.
+
+        `again`: the same operation once more, at whoever is primary now.
+        """
+        place = (enlistment.table.id, partition)
+        lease = None if again else tx.participants.get(place)
+        if lease is None:
+            lease = self.leases.valid_at(place, self.node.clock.current())
+            if lease is None:
+                later = self._once_there_is_one(tx, request, enlistment, place, one_phase=one_phase)
+                return begun(self.node, later)
+            tx.touched(place, lease)
+        return self._ask(tx, request, enlistment, place, lease, one_phase=one_phase)
+
+    async def _once_there_is_one(
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        place: Place,
+        *,
+        one_phase: bool,
+    ) -> Any:
+        """Wait for a primary, but not for ever."""
+        node = self.node
+        node.probe("primary-awaited")
+        until_us = node.watch.now_us + node.settings.operation_timeout_us
+        lease: Lease | None = None
+        while lease is None:
+            if node.watch.now_us >= until_us:
+                return Reason.PRIMARY_MISSING
+            await node.sleep(node.settings.retry_us)
+            lease = tx.participants.get(place) or self.leases.valid_at(place, node.clock.current())
+        if place not in tx.participants:
+            tx.touched(place, lease)
+        return await self._ask(tx, request, enlistment, place, lease, one_phase=one_phase)
+
+    def _ask(
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        place: Place,
+        lease: Lease,
+        *,
+        one_phase: bool,
+    ) -> Awaitable[Any]:
+        node, table = self.node, enlistment.table
+        message = Operate(
+            node.clock.now(),
+            tx.id,
+            request.op,
+            request.action,
+            table.id,
+            place[1],
+            enlistment.version if not enlistment.views else table.version,
+            request.key,
+            request.row,
+            enlistment.views,
+            lease.start_ts,
+            tx.commit_place or place,
+            one_phase,
+            request.sets,
+            request.strict,
+        )
+        timeout_us = node.settings.operation_timeout_us
+        return node.request(lease.holder, message, timeout_us, request.label + place[1])
+
+    async def ask_replica(
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partition: int
+    ) -> Any:
+        """The answer of some replica: of another one at every try."""
+        node, table = self.node, enlistment.table
+        assert tx.read_ts is not None, f"{tx.id.label} is not read-only"
+        replicas = self._placement.replicas_of((table.id, partition))
+        first = node.spread("replica", Micros(len(replicas)))
+        until_us = node.watch.now_us + node.settings.operation_timeout_us
+        tried = 0
+        while node.watch.now_us < until_us:
+            message = Read(
+                node.clock.now(),
+                tx.id,
+                request.op,
+                request.action,
+                table.id,
+                partition,
+                table.version,
+                request.key,
+                tx.read_ts,
+            )
+            to = replicas[(first + tried) % len(replicas)]
+            tried += 1
+            wait_us = Micros(node.settings.read_resend_ms * US_PER_MS)
+            answer = await node.request(to, message, wait_us, request.label + partition)
+            if answer is not NO_REPLY:
+                return answer
+            node.probe("read-at-another-replica")
+            await node.sleep(node.settings.retry_us)
+        return NO_REPLY

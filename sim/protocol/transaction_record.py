@@ -1,0 +1,137 @@
+"""What a transaction is: its id, the tables it has enlisted, who takes part, and its state.
+
+IEP-110 keeps, for each table of each transaction, the timestamp at which the table was enlisted and
+the schema version that held then: tableEnlistSV, the *initial schema* I that every operation and
+the commit are judged against [110.flow.2-6].
+"""
+
+from enum import Enum
+from typing import Any
+
+from ddlsim.model.ports import Future
+from ddlsim.model.reasons import Reason
+from ddlsim.model.records import Record
+from ddlsim.model.schema import Table
+from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.leases import Lease
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
+
+
+class Enlistment(Record, frozen=True):
+    """A table or view in a transaction, under its initial schema I.
+
+    `table` is what holds the rows: the object itself, or the table that a view reads, whose own
+    enlistment is in `by_id` as well. `views` are (view id, version) pairs between name and table.
+    """
+
+    object_id: int
+    name: str
+    enlist_ts: Timestamp
+    version: int
+    table: Table
+    views: tuple[tuple[int, int], ...] = ()
+
+
+class State(Enum):
+    """Where a transaction is in its life."""
+
+    ACTIVE = "active"
+    COMMITTING = "committing"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+ACTIVE, COMMITTING, COMMITTED, ABORTED = State
+"""As names of the module: looking a member up in its class takes five times as long."""
+
+
+class Transaction:
+    """A transaction at its coordinator."""
+
+    __slots__ = (
+        "began_us",
+        "bound_ts",
+        "by_id",
+        "by_name",
+        "commit_place",
+        "commit_ts",
+        "early",
+        "id",
+        "idle",
+        "last_op_ts",
+        "outstanding",
+        "participants",
+        "queried",
+        "read_ts",
+        "reason",
+        "shown",
+        "state",
+        "unreplicated",
+        "wrote",
+    )
+
+    def __init__(self, tx_id: TxId, began_us: int, read_ts: Timestamp | None = None) -> None:
+        self.id = tx_id
+        self.began_us = began_us
+        self.read_ts = read_ts
+        self.state = ACTIVE
+        self.reason: Reason | None = None
+        self.by_name: dict[str, Enlistment] = {}
+        self.by_id: dict[int, Enlistment] = {}
+        self.participants: dict[Place, Lease] = {}
+        self.shown: dict[int, None] = {}
+        self.commit_place: Place | None = None
+        self.commit_ts: Timestamp | None = None
+        self.bound_ts: Timestamp | None = None
+        self.outstanding = 0
+        self.unreplicated: dict[str, Place] = {}
+        self.early: dict[str, Reason | None] = {}
+        self.last_op_ts = MIN_TIMESTAMP
+        self.wrote = False
+        self.queried = False
+        self.idle: Future[Any] | None = None
+
+    def touched(self, place: Place, lease: Lease) -> None:
+        """A partition now takes part, under this lease; the first one is the commit partition."""
+        if self.commit_place is None:
+            self.commit_place = place
+        self.participants[place] = lease
+
+    def does(self, action: str, *, metadata: bool) -> None:
+        """What it is made of: key-value operations, which may write, or queries."""
+        if action in {"put", "delete", "insert", "replace", "update"}:
+            self.wrote = True
+        elif action == "scan" or metadata:
+            self.queried = True
+
+    def operation_ended(self) -> None:
+        """One outstanding operation less."""
+        assert self.outstanding > 0, f"{self.id.label}: more operations ended than began"
+        self.outstanding -= 1
+        if not self.outstanding:
+            self._wake()
+
+    def answered_early(self, op: str, place: Place) -> None:
+        """A write was answered before it is replicated; the news may have come already."""
+        if op in self.early:
+            self._note(self.early.pop(op))
+        else:
+            self.unreplicated[op] = place
+
+    def replicated(self, op: str, reason: Reason | None) -> None:
+        """What became of a write that was answered before."""
+        if op in self.unreplicated:
+            del self.unreplicated[op]
+            self._note(reason)
+            self._wake()
+        else:
+            self.early[op] = reason
+
+    def _note(self, reason: Reason | None) -> None:
+        if reason is not None and self.reason is None:
+            self.reason = reason
+
+    def _wake(self) -> None:
+        if self.idle is not None:
+            idle, self.idle = self.idle, None
+            idle.set(None)

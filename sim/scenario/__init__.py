@@ -1,0 +1,1 @@
+"""Scenario files: read, checked with the place of every mistake, and made into records."""

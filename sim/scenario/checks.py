@@ -1,0 +1,286 @@
+"""What a scenario's tables must not say together: impossible clusters, clocks, links, groups."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.model import probes
+from ddlsim.model.reasons import Reason
+from ddlsim.model.settings import DERIVED
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.scenario import config
+from ddlsim.scenario.positions import Path
+from ddlsim.scenario.problems import (
+    Origin,
+    convert,
+    few,
+    near,
+)
+from ddlsim.scenario.script import EVENT
+from ddlsim.scenario.tables import ScenarioTable
+from ddlsim.scenario.vocabulary import check_kind
+from ddlsim.strategies.base import STRATEGIES
+
+# --- nodes ---------------------------------------------------------------------------------------
+
+
+def nodes_of(cluster: config.Cluster, origin: Origin) -> tuple[str, ...]:
+    """The names of the nodes, n1 and so on where the file only counts them."""
+    if isinstance(cluster.nodes, int):
+        return tuple(f"n{number}" for number in range(1, cluster.nodes + 1))
+    for index, name in enumerate(cluster.nodes):
+        if name in cluster.nodes[:index]:
+            raise origin.error(("cluster", "nodes", index), f"two nodes are called {name!r}")
+    if not cluster.nodes:
+        raise origin.error(("cluster", "nodes"), "a cluster has at least one node")
+    return tuple(cluster.nodes)
+
+
+def voters_of(cluster: config.Cluster, nodes: tuple[str, ...], origin: Origin) -> tuple[str, ...]:
+    """The first nodes vote, up to three of them where the file does not say; the rest learn."""
+    count = min(3, len(nodes)) if cluster.voters is None else cluster.voters
+    if count > len(nodes):
+        what = f"{count} voters, but only {len(nodes)} nodes; raise cluster.nodes"
+        raise origin.error(("cluster", "voters"), what)
+    if cluster.replicas > len(nodes):
+        what = f"{cluster.replicas} replicas, but only {len(nodes)} nodes; raise cluster.nodes"
+        raise origin.error(("cluster", "replicas"), what)
+    return nodes[:count]
+
+
+def leader_of(table: ScenarioTable, voters: tuple[str, ...], origin: Origin) -> str:
+    """The meta storage's first leader: [[leader]] at 0, else [cluster], else the first node."""
+    starts = [e.node for e in table.leader if e.group == "meta" and e.at_ms == 0]
+    stated = table.cluster.leader
+    if stated is not None:
+        must_vote(stated, voters, origin, ("cluster", "leader"))
+        if starts and starts[-1] != stated:
+            what = f"{stated} here, but [[leader]] says {starts[-1]}; keep one of them"
+            raise origin.error(("cluster", "leader"), what)
+    return starts[-1] if starts else stated or voters[0]
+
+
+def must_vote(node: str, voters: tuple[str, ...], origin: Origin, path: Path) -> None:
+    """Only a voter can lead the meta storage."""
+    if node not in voters:
+        what = f"{node} cannot lead the meta storage: it does not vote; voters: {', '.join(voters)}"
+        raise origin.error(path, what)
+
+
+def must_exist(node: str | None, nodes: Sequence[str], origin: Origin, path: Path) -> None:
+    """A node that is named must be there."""
+    if node is not None and node not in nodes:
+        raise origin.error(path, f"no node is called {node!r}; nodes: {', '.join(nodes)}")
+
+
+def must_be_client(client: str, nodes: Sequence[str], origin: Origin, path: Path) -> None:
+    """Clients are machines of their own."""
+    if client in nodes:
+        raise origin.error(path, f"{client} is a node; a client has another name")
+
+
+# --- [protocol], [clocks], [network] -------------------------------------------------------------
+
+
+def protocol_numbers(protocol: config.Protocol, origin: Origin) -> dict[str, int]:
+    """Every number of the protocol: from the preset, and over it what the file says."""
+    preset = protocol.preset
+    if preset is not None and preset not in config.PRESETS:
+        what = f"no preset is called {preset!r}; {near(preset, config.PRESETS)}"
+        raise origin.error(("protocol", "preset"), what)
+    numbers = {**config.ALWAYS, **config.PRESETS.get(preset or "", {})}
+    for key in (*numbers, *config.PRESETS["ignite3_defaults"], *DERIVED):
+        if (value := getattr(protocol, key)) is not None:
+            numbers[key] = value
+    for key in config.PRESETS["ignite3_defaults"]:
+        if key not in numbers:
+            what = f'{key} is missing; give it, or preset = "ignite3_defaults"'
+            raise origin.error(("protocol",), what)
+    return numbers
+
+
+def node_tables(
+    tables: dict[str, dict[str, Any]], kind: Any, part: str, nodes: Sequence[str], origin: Origin
+) -> dict[str, Any]:
+    """`[protocol.nodes.n3]` or `[clocks.nodes.n3]`, each as its record."""
+    found = {}
+    for node, table in tables.items():
+        must_exist(node, nodes, origin, (part, "nodes", node))
+        found[node] = convert(table, kind, origin, (part, "nodes", node))
+    return found
+
+
+def check_clocks(clocks: config.Clocks, origin: Origin) -> None:
+    """Offsets come from a distribution or from a bound on the skew, not from both."""
+    if clocks.offset_ms is not None and clocks.max_skew_ms is not None:
+        what = "offset_ms and max_skew_ms both say what the offsets are; keep one of them"
+        raise origin.error(("clocks", "max_skew_ms"), what)
+    for key in ("offset_ms", "drift_ppm", "max_skew_ms"):
+        check_spread(getattr(clocks, key), origin, ("clocks", key))
+    spread = clocks.max_skew_ms
+    if isinstance(spread, config.Uniform | config.Constant):
+        check_not_negative(spread, origin, ("clocks", "max_skew_ms"))
+
+
+def check_network(network: config.Network, nodes: Sequence[str], origin: Origin) -> None:
+    """Latencies are not negative; links join nodes that exist."""
+    for key in ("latency_ms", "client_latency_ms"):
+        check_latency(getattr(network, key), origin, ("network", key))
+    for index, link in enumerate(network.links):
+        path: Path = ("network", "links", index)
+        check_latency(link.latency_ms, origin, (*path, "latency_ms"))
+        must_exist(link.sender, nodes, origin, (*path, "from"))
+        must_exist(link.to, nodes, origin, (*path, "to"))
+        check_kind(link.kind, origin, (*path, "kind"))
+
+
+def check_latency(number: Any, origin: Origin, path: Path) -> None:
+    """A distribution whose parameters agree, and that is never negative."""
+    check_spread(number, origin, path)
+    if isinstance(number, config.Uniform | config.Constant):
+        check_not_negative(number, origin, path)
+
+
+def check_spread(number: Any, origin: Origin, path: Path) -> None:
+    """A distribution whose parameters agree."""
+    if isinstance(number, config.Spread):
+        try:
+            config.distribution(number)
+        except ValueError as error:
+            raise origin.error(path, str(error)) from None
+
+
+def check_not_negative(
+    number: config.Uniform | config.Constant, origin: Origin, path: Path
+) -> None:
+    """Durations are not negative."""
+    least = number.low if isinstance(number, config.Uniform) else number.value
+    if least < 0:
+        raise origin.error(path, f"must not be negative, but may be {least:g}")
+
+
+# --- groups, events, expectations ----------------------------------------------------------------
+
+
+def check_group(
+    group: str, partitions: int, names: Sequence[str], origin: Origin, path: Path
+) -> None:
+    """`meta`, or a partition of a known table: `t/0`."""
+    if group == "meta":
+        return
+    name, slash, number = group.rpartition("/")
+    if not slash or not number.isdecimal():
+        what = f'{group!r} is no group; say "meta", or a table and its partition: "t/0"'
+        raise origin.error(path, what)
+    if name not in names:
+        raise origin.error(path, f"no table is called {name!r}; {near(name, names)}")
+    if len(number) > 9 or int(number) >= partitions:
+        what = f"{name} has {partitions} partition(s), numbered from 0; see cluster.partitions"
+        raise origin.error(path, what)
+
+
+def check_event(event: str | None, ids: Sequence[str], origin: Origin, path: Path) -> None:
+    """`r1.ok`: a step that exists, and what has become of it."""
+    if event is None:
+        return
+    match = EVENT.match(event)
+    if match is None:
+        step = event.partition(".")[0]
+        what = f'{event!r} is no event; say "{step}.ok", .failed, .done (either) or .invoked'
+        raise origin.error(path, what)
+    check_step(match.group(1), ids, origin, path)
+
+
+def check_step(step: str | None, ids: Sequence[str], origin: Origin, path: Path) -> None:
+    """A step that exists."""
+    if step is not None and step not in ids:
+        raise origin.error(path, f"no step has the id {step!r}; {near(step, ids)}")
+
+
+def label_of(strategy: str, mutant: str | None) -> str:
+    """A design as results name it, and `expect_under`: `iep`, `iep + no_commit_check`."""
+    return strategy if mutant is None else f"{strategy} + {mutant}"
+
+
+def check_design(label: str, origin: Origin, path: Path) -> None:
+    """A strategy that is known, and a mutant after ` + `."""
+    strategy, plus, mutant = label.partition(" + ")
+    if strategy not in STRATEGIES:
+        what = f"no strategy is called {strategy!r}; {near(strategy, STRATEGIES)}"
+        raise origin.error(path, what)
+    if plus and mutant not in MUTANTS:
+        what = f"no mutant is called {mutant!r}; {few(mutant, MUTANTS, 'ddlsim list mutants')}"
+        raise origin.error(path, what)
+
+
+def expect_of(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:
+    """What a run must come to under a design: its own entry of `expect_under`, else `expect`."""
+    expect = read_expect(table.expect, origin)
+    for label, one in table.expect_under.items():
+        check_design(label, origin, ("expect_under", label))
+        own = read_expect(one, origin, ("expect_under", label))
+        expect = own if label == design else expect
+    return expect
+
+
+def read_expect(
+    expect: str | dict[str, Any], origin: Origin, path: Path = ("expect",)
+) -> str | dict[str, Any]:
+    """What the run must come to; a single `violated` becomes a list."""
+    known = '"ok", "stuck", "vacuous", { violated = ["I1"] } or { finding = "F-2" }'
+    if isinstance(expect, str):
+        if expect not in ("ok", "stuck", "vacuous"):
+            raise origin.error(path, f"expected {known}, not {expect!r}")
+        return expect
+    if not isinstance(expect, dict):
+        raise origin.error(path, f"expected {known}")
+    if list(expect) == ["finding"]:
+        if not re.fullmatch(r"F-\d+", str(expect["finding"])):
+            raise origin.error((*path, "finding"), 'expected the id of a finding, such as "F-2"')
+        return expect
+    if list(expect) != ["violated"]:
+        raise origin.error(path, f"expected {known}")
+    violated = expect["violated"]
+    names = [violated] if isinstance(violated, str) else violated
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        what = 'expected invariants or checkers, such as ["I1", "own_ddl"]'
+        raise origin.error((*path, "violated"), what)
+    for name in names:
+        judges = [*CHECKERS, *dict.fromkeys(one.invariant for _, one in CHECKERS.items())]
+        if name not in judges:
+            what = f"{name!r} is neither an invariant nor a checker; {near(name, judges)}"
+            raise origin.error((*path, "violated"), what)
+    return {"violated": names}
+
+
+def check_finding(table: ScenarioTable, expect: str | dict[str, Any], origin: Origin) -> None:
+    """A file that describes a finding must also show it; what is expected must be known."""
+    from ddlsim.scenario.findings import described  # its files are found beside those of scenarios
+
+    finding = table.finding
+    wanted = expect.get("finding") if isinstance(expect, dict) else None
+    if wanted is not None and finding is None:
+        known = [one.id for one in described()]
+        if wanted not in known:
+            what = f"no finding is called {wanted!r}; ddlsim list scenarios shows findings/F-n"
+            raise origin.error(("expect", "finding"), what)
+    if finding is not None and expect != {"finding": finding.id}:
+        what = f'describes {finding.id}; say expect = {{ finding = "{finding.id}" }}'
+        raise origin.error(("finding", "id"), what)
+
+
+def check_probes(names: Sequence[str], origin: Origin, key: str) -> None:
+    """Probes that some code has; those of plug-ins were added as they were loaded."""
+    for index, probe in enumerate(names):
+        known = [one.name for one in probes.known()]
+        if probe not in known:
+            what = f"no probe is called {probe!r}; {few(probe, known, 'ddlsim list probes')}"
+            raise origin.error((key, index), what)
+
+
+def check_reason(name: Any, origin: Origin, path: Path) -> None:
+    """A reason of the closed list."""
+    codes = [reason.name for reason in Reason]
+    if name not in codes:
+        raise origin.error(path, f"no reason is called {name!r}; {near(str(name), codes)}")

@@ -1,0 +1,267 @@
+"""The faults of a scenario: their targets must exist, their times must lie inside the run."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from ddlsim.model.ddl import (
+    AlterZone,
+    CreateTable,
+    CreateZone,
+    RenameTable,
+    RenameZone,
+)
+from ddlsim.model.records import Record
+from ddlsim.nemesis.base import FAULTS, Fault
+from ddlsim.nemesis.roles import (
+    COORDINATOR,
+    DRAWN,
+    LEADER,
+    META,
+    SHOWN,
+    place_of,
+    table_of,
+)
+from ddlsim.protocol.schema.ddl import DEFAULT_PARTITIONS, DEFAULT_REPLICAS
+from ddlsim.scenario.checks import check_latency
+from ddlsim.scenario.config import (
+    Constant,
+    Exponential,
+    Ms,
+    Spread,
+    TableRecord,
+    Uniform,
+)
+from ddlsim.scenario.positions import Path
+from ddlsim.scenario.problems import (
+    Origin,
+    convert,
+    fields_of,
+    near,
+    unknown_key,
+)
+from ddlsim.scenario.registries import plugin
+from ddlsim.scenario.sqltext import SqlLine
+from ddlsim.scenario.vocabulary import check_kind
+
+INSTANT_MS: Final = 0.001
+"""How long a fault lasts that happens at an instant: the least there is."""
+
+
+class FaultTimes(TableRecord, frozen=True):
+    """When a fault happens; without `for_ms` it lasts until the load ends."""
+
+    from_ms: Ms | Spread = 0
+    for_ms: Ms | Spread | None = None
+
+
+class FaultEntry(Record, frozen=True):
+    """A `[[faults]]`."""
+
+    times: FaultTimes
+    fault: Fault
+
+
+class Cast(NamedTuple):
+    """What a fault may name: nodes, tables with their partitions, clients."""
+
+    nodes: tuple[str, ...]
+    tables: Mapping[str, int]
+    is_client: Callable[[str], bool]
+
+
+class Placed(NamedTuple):
+    """Into how many partitions a table is cut, and how many replicas each has."""
+
+    partitions: int
+    replicas: int
+
+
+def placed(lines: Iterable[SqlLine], default: Placed) -> dict[str, Placed]:
+    """Every table that some statement makes, by name; of two of a name, the most of both."""
+    zones: dict[str, Placed] = {}
+    tables: dict[str, Placed] = {}
+
+    def add(name: str, found: Placed) -> None:
+        before = tables.get(name, found)
+        tables[name] = Placed(*map(max, found, before))
+
+    for line in lines:
+        match line.statement:
+            case CreateZone(name=name, partitions=count, replicas=copies):
+                count = DEFAULT_PARTITIONS if count is None else count
+                zones[name] = Placed(count, DEFAULT_REPLICAS if copies is None else copies)
+            case CreateTable(name=name, zone=zone):
+                add(name, default if zone is None else zones.get(zone, default))
+            case RenameZone(name=name, new_name=new_name) if name in zones:
+                zones[new_name] = zones[name]
+            case AlterZone(name=name, default=True) if name in zones:
+                default = zones[name]
+            case RenameTable(name=name, new_name=new_name) if name in tables:
+                add(new_name, tables[name])
+            case _:
+                pass
+    return tables
+
+
+def read_faults(tables: list[dict[str, Any]], cast: Cast, origin: Origin) -> tuple[FaultEntry, ...]:
+    """Every fault; what it names must exist: a node, or a role that a node can play."""
+    entries = []
+    for index, table in enumerate(tables):
+        path: Path = ("faults", index)
+        kind = plugin(FAULTS, table, origin, path)
+        when = {key: table[key] for key in ("from_ms", "for_ms") if key in table}
+        fields = {k: v for k, v in table.items() if k != "name" and k not in when}
+        times = convert(when, FaultTimes, origin, path)
+        for key in ("from_ms", "for_ms"):
+            check_latency(getattr(times, key), origin, (*path, key))
+        made = _fault(fields, kind, origin, path)
+        for target in kind.targets:
+            check_role(getattr(made, target), cast, origin, (*path, target))
+        for key in (*kind.groups, *kind.places):
+            _check_group(getattr(made, key), cast, origin, (*path, key), meta=key in kind.groups)
+        check_kind(getattr(made, "kind", None), origin, (*path, "kind"))
+        entries.append(FaultEntry(times, made))
+    return tuple(entries)
+
+
+def _fault(fields: dict[str, Any], kind: type[Fault], origin: Origin, path: Path) -> Fault:
+    known = [*fields_of(kind), "from_ms", "for_ms"]
+    for key in fields:
+        if key not in known:
+            raise origin.error((*path, key), unknown_key(key, known))
+    made: Fault = convert(fields, kind, origin, path)
+    return made
+
+
+# --- roles and groups ----------------------------------------------------------------------------
+
+
+def check_role(role: Any, cast: Cast, origin: Origin, path: Path) -> None:
+    """A node's name, or a role; lists of them too; None is nothing to check."""
+    if isinstance(role, tuple | list):
+        for index, each in enumerate(role):
+            check_role(each, cast, origin, (*path, index))
+        return
+    if role is None or role in cast.nodes or role in (LEADER, *DRAWN):
+        return
+    if client := COORDINATOR.match(role):
+        if not cast.is_client(client[1]):
+            what = f"no client is called {client[1]!r}; a workload's are called mixed-1, mixed-2"
+            raise origin.error(path, what)
+        return
+    place = table_of(role)
+    if place is None:
+        known = f"known: {', '.join([*cast.nodes, *SHOWN])}"
+        hint = near(role, cast.nodes) if len(role) <= 4 else known
+        raise origin.error(path, f"no node or role is called {role!r}; {hint}")
+    _check_place(place, cast, origin, path)
+
+
+def _check_group(group: str, cast: Cast, origin: Origin, path: Path, *, meta: bool) -> None:
+    """`meta` (where it may be), or a partition of a table: `t/0`, `t`."""
+    if meta and group == META:
+        return
+    place = place_of(group)
+    if place is None:
+        what = "no partition; say which, as in"
+        if meta:
+            what = 'no group; say "meta", or a table and its partition:'
+        raise origin.error(path, f'{group!r} is {what} "t/0"')
+    _check_place(place, cast, origin, path)
+
+
+def _check_place(place: tuple[str, int], cast: Cast, origin: Origin, path: Path) -> None:
+    """A partition that some statement of the scenario makes."""
+    table, number = place
+    if table not in cast.tables:
+        what = f"no statement makes a table {table!r}; {near(table, cast.tables)}"
+        raise origin.error(path, what)
+    partitions = cast.tables[table]
+    if number >= partitions:
+        what = f"{table} has {partitions} partition(s), numbered from 0; see cluster.partitions"
+        raise origin.error(path, what)
+
+
+# --- when, and what overlaps ---------------------------------------------------------------------
+
+
+def check_times(
+    entries: tuple[FaultEntry, ...], nodes: tuple[str, ...], load_ms: float | None, origin: Origin
+) -> None:
+    """Every fault lies inside the load, whose end heals all of them; those that clash do not meet.
+
+    What is drawn may fall outside (such a fault never begins); its least value may not.
+    """
+    for index, entry in enumerate(entries):
+        from_ms, until_ms = _least(entry.times.from_ms), _end(entry)
+        path: Path = ("faults", index)
+        if load_ms is not None and from_ms >= load_ms:
+            what = f"{from_ms:g} is not before the end of the load; run.load_ms is {load_ms:g}"
+            raise origin.error((*path, "from_ms"), what)
+        if load_ms is not None and until_ms is not None and until_ms > load_ms:
+            what = f"ends at {until_ms:g}, but the load ends at {load_ms:g} and heals every fault"
+            raise origin.error((*path, "for_ms"), f"{what}; leave for_ms out to last until then")
+        if entry.fault.instant and entry.times.for_ms is not None:
+            what = f"{entry.fault.name} happens at an instant; leave for_ms out"
+            raise origin.error((*path, "for_ms"), what)
+        for other in range(index):
+            _check_pair(entries, other, index, nodes, origin)
+
+
+def _least(number: float | Spread) -> float:
+    match number:
+        case Constant(value=value) | Uniform(low=value) | Exponential(min=value):
+            return value
+        case int() | float():
+            return number
+        case _:
+            return 0
+
+
+def _end(entry: FaultEntry) -> float | None:
+    """When it ends at the earliest; None: with the load."""
+    if entry.fault.instant:
+        return _least(entry.times.from_ms) + INSTANT_MS
+    if entry.times.for_ms is None:
+        return None
+    return _least(entry.times.from_ms) + _least(entry.times.for_ms)
+
+
+def _check_pair(
+    entries: tuple[FaultEntry, ...], one: int, two: int, nodes: tuple[str, ...], origin: Origin
+) -> None:
+    """Two faults that need the same of a node, at least one of them alone, must not overlap.
+
+    Of roles that cannot be said: another node may play the same role by then.
+    """
+    first, second = entries[one], entries[two]
+    if _is_drawn(first) or _is_drawn(second) or not _overlap(first, second):
+        return
+    for claim in first.fault.claims():
+        for other in second.fault.claims():
+            same = (claim.thing, claim.node) == (other.thing, other.node)
+            if same and (claim.alone or other.alone) and claim.node in nodes:
+                line, name = origin.line(("faults", one)), first.fault.name
+                what = (
+                    f"overlaps faults[{one}] ({name}, line {line}), {_span(first)}: both are about "
+                    f"{claim.node}, {claim.thing}; let one end before the other begins"
+                )
+                raise origin.error(("faults", two), what)
+
+
+def _is_drawn(entry: FaultEntry) -> bool:
+    """Whether the instants are left to dice."""
+    return isinstance(entry.times.from_ms, Spread) or isinstance(entry.times.for_ms, Spread)
+
+
+def _overlap(first: FaultEntry, second: FaultEntry) -> bool:
+    """Whether both are under way at some instant; one may begin when the other ends."""
+    begin = max(_least(first.times.from_ms), _least(second.times.from_ms))
+    ends = [end for entry in (first, second) if (end := _end(entry)) is not None]
+    return not ends or begin < min(ends)
+
+
+def _span(entry: FaultEntry) -> str:
+    from_ms, until_ms = _least(entry.times.from_ms), _end(entry)
+    until = "the end of the load" if until_ms is None else f"{until_ms:g}"
+    return f"which lasts from {from_ms:g} to {until}"

@@ -1,0 +1,50 @@
+"""The schema that a run begins with: allowed statement by statement, and what it leaves behind."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ddlsim.model.ddl import (
+    CreateTable,
+    DropTable,
+    RenameTable,
+)
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema.ddl import (
+    Built,
+    Refused,
+    build,
+)
+from ddlsim.scenario.positions import Path
+from ddlsim.scenario.problems import Origin
+from ddlsim.scenario.sqltext import SqlLine
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
+
+
+def check_schema(lines: Sequence[SqlLine], origin: Origin, path: Path) -> None:
+    """Every statement must do something; the catalog that will hold the schema is asked."""
+    catalog = Catalog()
+    for number, line in enumerate(lines, 1):
+        snapshot = catalog.latest()
+        built = build(line.statement, snapshot, snapshot.next_object_id)
+        if not isinstance(built, Built):
+            why = built.message if isinstance(built, Refused) else "it does nothing"
+            raise origin.error(path, f"{line.sql!r} is not allowed here: {why}")
+        activation_ts = Timestamp(MIN_TIMESTAMP + number)
+        catalog.apply(number, activation_ts, activation_ts, built.objects)
+
+
+def tables_at_start(lines: Sequence[SqlLine]) -> dict[str, CreateTable]:
+    """The tables that there are when the run begins, by name, as they were created."""
+    tables: dict[str, CreateTable] = {}
+    for line in lines:
+        match line.statement:
+            case CreateTable(name=name) as created:
+                tables[name] = created
+            case DropTable(name=name):
+                tables.pop(name, None)
+            case RenameTable(name=name, new_name=new_name) if name in tables:
+                tables[new_name] = msgspec.structs.replace(tables.pop(name), name=new_name)
+            case _:
+                pass
+    return tables

@@ -1,0 +1,143 @@
+"""Whether keys and values that a step writes down can be those of the table that it names.
+
+A name may mean several tables in the course of a run, and a column may have several types: what
+fits any statement of the scenario is accepted, what fits none is an error with its line.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from ddlsim.model.ddl import (
+    AddColumn,
+    AlterColumn,
+    AlterTable,
+    ColumnSpec,
+    CreateTable,
+    RenameColumn,
+    RenameTable,
+    Statement,
+)
+from ddlsim.model.ops import Key
+from ddlsim.model.schema import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    ColumnType,
+    Value,
+)
+
+Types = dict[str, dict[ColumnType, None]]
+"""The types that columns of a name have had, in order."""
+
+
+class RowTypes:
+    """What the statements of a scenario say of keys and columns, by the names of tables."""
+
+    def __init__(self, statements: Iterable[Statement]) -> None:
+        self._columns: dict[str, Types] = {}
+        self._keys: dict[str, dict[tuple[tuple[str, ColumnType], ...], None]] = {}
+        ordered = list(statements)
+        for statement in ordered:
+            self._take(statement)
+        for _ in ordered:  # a name may be given on as often as there are statements
+            for statement in ordered:
+                self._rename(statement)
+
+    def wrong_key(self, table: str, key: Key) -> str | None:
+        """Why a key cannot be one of a table of this name; None if it can."""
+        keys = list(self._keys.get(table, ()))
+        parts = key if isinstance(key, tuple) else (key,)
+        if not keys or any(_is_key(parts, columns) for columns in keys):
+            return None
+        written = ", ".join(f"{name} {type_}" for name, type_ in keys[0])
+        if len(keys[0]) > 1:
+            return f"{shown(key)} is no key of {table}; give [{written}]"
+        return f"{shown(key)} is no key of {table}, which is {written}"
+
+    def key_of(
+        self, table: str, named: Mapping[str, Value], *, whole: bool
+    ) -> tuple[str, ...] | None:
+        """The columns of a key of a table that are all named; `whole`: and no others are."""
+        for columns in self._keys.get(table, ()):
+            names = tuple(name for name, _ in columns)
+            if all(name in named for name in names) and (not whole or len(named) == len(names)):
+                return names
+        return None
+
+    def keys_told(self, table: str) -> str:
+        """The keys of tables of this name, for people."""
+        return " or ".join(
+            ", ".join(f"{name} {type_}" for name, type_ in columns)
+            for columns in self._keys.get(table, ())
+        )
+
+    def wrong_value(self, table: str, column: str, value: Value) -> str | None:
+        """Why a value cannot stand in a column of this name; None if it can."""
+        types = list(self._columns.get(table, {}).get(column, ()))
+        if value is None or not types or any(fits(value, one) for one in types):
+            return None
+        return f"{shown(value)} is no value of {column} {' or '.join(map(str, types))}"
+
+    def _take(self, statement: Statement) -> None:
+        match statement:
+            case CreateTable(name=name, columns=columns, key=key):
+                for spec in columns:
+                    self._has(name, spec)
+                by_name = {spec.name: spec.type for spec in columns}
+                if all(part in by_name for part in key):
+                    whole = tuple((part, by_name[part]) for part in key)
+                    self._keys.setdefault(name, {})[whole] = None
+            case AlterTable(name=name, actions=actions):
+                for action in actions:
+                    if isinstance(action, AddColumn):
+                        self._has(name, action.column)
+                    elif isinstance(action, AlterColumn) and action.type is not None:
+                        types = self._columns.setdefault(name, {})
+                        types.setdefault(action.name, {})[action.type] = None
+            case _:
+                pass
+
+    def _has(self, table: str, spec: ColumnSpec) -> None:
+        self._columns.setdefault(table, {}).setdefault(spec.name, {})[spec.type] = None
+
+    def _rename(self, statement: Statement) -> None:
+        """A new name means what the old one did, and the old one may be asked for still."""
+        match statement:
+            case RenameTable(name=name, new_name=new_name):
+                for column, types in self._columns.get(name, {}).items():
+                    into = self._columns.setdefault(new_name, {}).setdefault(column, {})
+                    into.update(types)
+                self._keys.setdefault(new_name, {}).update(self._keys.get(name, {}))
+            case AlterTable(name=name, actions=actions):
+                for action in actions:
+                    if isinstance(action, RenameColumn):
+                        known = self._columns.setdefault(name, {})
+                        known.setdefault(action.new_name, {}).update(known.get(action.name, {}))
+            case _:
+                pass
+
+
+def _is_key(parts: tuple[Value, ...], columns: tuple[tuple[str, ColumnType], ...]) -> bool:
+    return len(parts) == len(columns) and all(
+        fits(part, type_) for part, (_, type_) in zip(parts, columns, strict=True)
+    )
+
+
+def fits(value: Value, type_: ColumnType) -> bool:
+    """Whether a column of a type can hold a value, as scenarios write values."""
+    if type_.name == "BOOLEAN":
+        return isinstance(value, bool)
+    if isinstance(value, bool):
+        return False
+    if type_.name in INTEGER_TYPES:
+        return isinstance(value, int)
+    if type_.name in FLOAT_TYPES or type_.name == "DECIMAL":
+        return isinstance(value, int | float) or (type_.name == "DECIMAL" and type(value) is str)
+    return isinstance(value, str)
+
+
+def shown(value: Key) -> str:
+    """A key or value as TOML writes it."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(shown, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,162 @@
+"""The rules that a scenario may put into each field of a design's record, by name.
+
+A rule of a field is its default, what any known design has there, what a mutant has there if it
+stands in the protocol's own modules, or one of `ALSO`: those that only scenarios choose. So a rule
+of another field, a helper and a misspelt name are refused before anything runs, with the rules that
+there are.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, Final
+
+from ddlsim.model.records import Record
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.protocol.design import (
+    agreed_installs,
+    as_shipped,
+    border_rules,
+    closing,
+    failure_rules,
+    flows,
+    lag_policies,
+    mandatory_columns,
+    schema_rules,
+    time_rules,
+)
+from ddlsim.protocol.schema import renaming
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction import commit_check
+from ddlsim.scenario.problems import near
+from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.iep import IEP
+
+MODULES: Final = (
+    schema_rules,
+    commit_check,
+    time_rules,
+    failure_rules,
+    flows,
+    as_shipped,
+    closing,
+    lag_policies,
+    border_rules,
+    agreed_installs,
+    mandatory_columns,
+    renaming,
+)
+"""Where the rules of the protocol are."""
+_CLAUSES: Final = re.compile(r"\[((?:98|110)\.[^\]]+)\]")
+_OF_THE_PROTOCOL: Final = frozenset(module.__name__ for module in MODULES)
+NONE: Final = "none"
+"""The name of a rule that is left out."""
+ALSO: Final[dict[str, tuple[Any, ...]]] = {
+    "acknowledge_ts": (time_rules.at_activation,),
+    "lease_outdated_ts": (failure_rules.expired_here,),
+    "keeps_lease": (failure_rules.promote_another,),
+    "in_one_phase": (failure_rules.never_in_one_phase,),
+    "resolve_schema": (
+        lag_policies.wait_in_time_then_look_up,
+        lag_policies.wait_a_while_then_look_up,
+    ),
+    "commit_schema": (
+        closing.schema_at_commit_ts_exact_if_shown,
+        closing.schema_at_commit_ts_exact_if_used_later,
+        closing.schema_at_commit_ts_at_one_instant,
+    ),
+    "before_answer": (closing.answer_once_active_everywhere,),
+}
+"""Rules that no design and no mutant has, by field."""
+
+
+class Rule(Record, frozen=True):
+    """A rule by name, and what it says in a sentence; `value` is what the record holds."""
+
+    field: str
+    name: str
+    value: Any
+    default: bool
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its docstring."""
+        if not callable(self.value):
+            return "the design has no such rule" if self.value is None else str(self.value)
+        return (inspect.getdoc(self.value) or "").partition("\n")[0]
+
+    @property
+    def source(self) -> str:
+        """The clauses that its docstring names."""
+        doc = inspect.getdoc(self.value) or "" if callable(self.value) else ""
+        return ", ".join(clause for found in _CLAUSES.findall(doc) for clause in found.split(", "))
+
+
+class BadRuleError(ValueError):
+    """No field of the record is called so, or the value is none of the field's."""
+
+
+def fields_of_designs() -> list[str]:
+    """Every field that a scenario may set, in the order of the record."""
+    return [field.name for field in fields(Strategy) if field.name != "header"]
+
+
+def is_number(field: str) -> bool:
+    """Whether a field holds a number instead of a rule."""
+    return type(_default(field)) is int
+
+
+def rules_of(field: str) -> dict[str, Rule]:
+    """The rules of a field by name, its default first; none for a number."""
+    found: dict[str, Rule] = {}
+    default = _default(field)
+    for value in () if is_number(field) else _values(field):
+        name = name_of(value)
+        if name is not None and name not in found:
+            found[name] = Rule(field, name, value, value is default)
+    return found
+
+
+def value_of(field: str, name: Any) -> Any:
+    """What the record holds for a name or a number that a scenario gives."""
+    known = fields_of_designs()
+    if field not in known:
+        raise BadRuleError(f"no such field; {near(field, known)}")
+    if is_number(field):
+        if type(name) is not int or name < 0:
+            raise BadRuleError(f"expected a whole number, 0 or more, not {name!r}")
+        return name
+    rules = rules_of(field)
+    if not isinstance(name, str) or name not in rules:
+        raise BadRuleError(f"no rule of it is called {name!r}; rules: {', '.join(rules)}")
+    return rules[name].value
+
+
+def name_of(value: Any) -> str | None:
+    """By which name a scenario asks for a rule; None for what has none."""
+    if value is None:
+        return NONE
+    if inspect.isfunction(value):
+        return None if value.__name__.startswith(("_", "<")) else value.__name__
+    for module in MODULES:
+        for name, own in vars(module).items():
+            if own is value and not name.startswith("_"):
+                return name
+    return None
+
+
+def _default(field: str) -> Any:
+    """The rule of the documents: what `iep` has."""
+    return getattr(IEP, field)
+
+
+def _values(field: str) -> Iterator[Any]:
+    yield _default(field)
+    yield from ALSO.get(field, ())
+    for name in STRATEGIES:
+        yield getattr(STRATEGIES.get(name), field)
+    for name in MUTANTS:
+        value = MUTANTS.get(name).fields.get(field)
+        if not inspect.isfunction(value) or value.__module__ in _OF_THE_PROTOCOL:
+            yield from () if value is None else (value,)

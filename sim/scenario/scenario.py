@@ -1,0 +1,330 @@
+"""TOML to `Scenario`: whatever is unknown, misspelt or impossible is an error with its line."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from ddlsim import files
+from ddlsim.model.programs import Step
+from ddlsim.model.records import Record
+from ddlsim.scenario import (
+    bounds,
+    checks,
+    config,
+)
+from ddlsim.scenario.faults import (
+    Cast,
+    FaultEntry,
+    Placed,
+    check_times,
+    placed,
+    read_faults,
+)
+from ddlsim.scenario.files import Files, reason
+from ddlsim.scenario.first_schema import tables_at_start
+from ddlsim.scenario.migrations import (
+    MigrationEntry,
+    read_migrations,
+    read_schema,
+)
+from ddlsim.scenario.overrides import (
+    EMBEDDED,
+    MIGRATION,
+    apply_overrides,
+    paths_of,
+    repeat_options,
+)
+from ddlsim.scenario.positions import Path
+from ddlsim.scenario.problems import (
+    Origin,
+    ScenarioError,
+    convert,
+)
+from ddlsim.scenario.rules import BadRuleError, value_of
+from ddlsim.scenario.samples import SamplesByFile, read_samples
+from ddlsim.scenario.scripted import check_script
+from ddlsim.scenario.sqltext import SqlLine
+from ddlsim.scenario.steps import StepReader
+from ddlsim.scenario.tables import ScenarioTable
+from ddlsim.scenario.vocabulary import check_clauses
+from ddlsim.scenario.workloads import WorkloadEntry, read_workloads
+from ddlsim.scenario.worlds import workload_world
+
+NO_MUTANT: Final = "none"
+"""How a setting over a scenario's mutant asks for the design as it is."""
+_SYNTAX: Final = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+IDLE = ("safe_time_interval", "partition_idle")
+"""How often a group that has nothing to do records something."""
+
+
+class Given(Record, frozen=True):
+    """What a scenario is made from; the files that it names are in `directory`, all `within` one
+    folder (None: that directory)."""
+
+    name: str
+    text: str
+    overrides: dict[str, Any]
+    directory: str | None
+    within: str | None
+
+
+class Scenario(Record, frozen=True):
+    """A scenario file, read and found possible; `text` and `overrides` are all that it came from.
+
+    `strategy_fields` are fields of the design's record by name, each with the name of one of its
+    rules, or a number.
+    """
+
+    name: str
+    table: ScenarioTable
+    expect: str | dict[str, Any]
+    strategy: str
+    strategy_fields: dict[str, Any]
+    mutant: str | None
+    nodes: tuple[str, ...]
+    voters: tuple[str, ...]
+    leader: str
+    numbers: dict[str, int]
+    node_protocols: dict[str, config.NodeProtocol]
+    node_clocks: dict[str, config.NodeClock]
+    samples: SamplesByFile
+    schema: tuple[SqlLine, ...]
+    migrations: tuple[MigrationEntry, ...]
+    workloads: tuple[WorkloadEntry, ...]
+    faults: tuple[FaultEntry, ...]
+    steps: tuple[Step, ...]
+    tables: tuple[Placed, ...]
+    text: str
+    overrides: dict[str, Any]
+    directory: str | None = None
+    within: str | None = None
+
+    @property
+    def estimate(self) -> bounds.Estimate:
+        """What a run of it will come to, before any is made."""
+        size = bounds.Size(
+            nodes=len(self.nodes),
+            seconds=(self.table.run.load_ms or 0) / 1_000,
+            idle_s=min(self.numbers[f"{name}_ms"] for name in IDLE) / 1_000,
+            tables=[(one.partitions, one.replicas) for one in self.tables],
+        )
+        return bounds.estimate(size, self.workloads)
+
+    @property
+    def outside(self) -> bool:
+        """Whether it was allowed to name files outside of its folder."""
+        return self.within is not None and FilePath(self.within) == FilePath(self.within).parent
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return self.table.title
+
+    @property
+    def source(self) -> str:
+        """Which document and section it comes from."""
+        return self.table.source
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """The clauses that it shows."""
+        return tuple(self.table.clauses)
+
+    @property
+    def reaches(self) -> tuple[str, ...]:
+        """The probes that some run of it must reach."""
+        return tuple(self.table.reaches)
+
+    @property
+    def never_reaches(self) -> tuple[str, ...]:
+        """The probes that no run of it may reach."""
+        return tuple(self.table.never_reaches)
+
+    @property
+    def scripted(self) -> bool:
+        """Whether nothing in it is left to dice: it needs no seed."""
+        return bool(self.steps) and not self.workloads
+
+    @property
+    def largest_delay_ms(self) -> int:
+        """The largest DD of any node."""
+        own = {node: each.delay_duration_ms for node, each in self.node_protocols.items()}
+        everywhere = self.numbers["delay_duration_ms"]
+        delays = [own.get(node) for node in self.nodes]
+        return max(everywhere if delay is None else delay for delay in delays)
+
+    def arguments(self) -> list[str]:
+        """The command line arguments of `ddlsim run` that name this scenario with its overrides."""
+        return [self.name, *repeat_options(self.overrides)]
+
+
+def read(
+    text: str,
+    name: str,
+    *,
+    directory: str | None = None,
+    within: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Scenario:
+    """A scenario from its text; `directory` is where the files that it names are, all of them at or
+    below the folder `within` (default: `directory`)."""
+    changes = dict(overrides or {})
+    overridden: list[Path] = list(paths_of(changes))
+    overridden += [("migration",)] if MIGRATION in changes else []
+    label = name if name.endswith(".toml") else f"{name}.toml"
+    data = apply_overrides(parse_toml(text, label), changes)
+    origin = Origin(label, text, overridden)
+    table: ScenarioTable = convert(data, ScenarioTable, origin)
+    bounds.check_cluster(table.cluster, origin)
+    folders = [None if folder is None else FilePath(folder) for folder in (directory, within)]
+    files = Files(folders[0], folders[1], changes)
+    scenario = _checked(table, origin, files, Given(name, text, changes, directory, within))
+    _check_work(scenario, origin)
+    return scenario
+
+
+def override(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
+    """The same scenario with other values: `{"protocol.delay_duration_ms": 80}`."""
+    overrides = {**scenario.overrides, **changes}
+    return read(
+        scenario.text,
+        scenario.name,
+        directory=scenario.directory,
+        within=scenario.within,
+        overrides=overrides,
+    )
+
+
+def with_migration(scenario: Scenario, file: str) -> Scenario:
+    """The same scenario, its DDL replaced by the statements of a file."""
+    try:
+        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+            raise ScenarioError(f"--migration {file}: {why}")
+        text = FilePath(file).read_text(files.TEXT)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"--migration {file}: {reason(error)}") from None
+    if any(step.line and type(step.do).__name__ == "Ddl" for step in scenario.steps):
+        raise ScenarioError(f"--migration {file}: the DDL of {scenario.name} is scripted in steps")
+    return override(scenario, {MIGRATION: file, f"{EMBEDDED}{file}": text})
+
+
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """The data of a TOML text; what is not TOML is told with its line."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        match = _SYNTAX.match(str(error))
+        what = match.group(1) if match else str(error)
+        line = match.group(2) if match else None
+        last = text.rstrip().count("\n") + 1
+        raise ScenarioError(f"{name}:{line or last}: not TOML: {what}") from None
+    except RecursionError:
+        raise ScenarioError(f"{name}: not TOML: nested too deeply to be read") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ScenarioError(f"{name}: not TOML: {error}") from None
+
+
+def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -> Scenario:
+    """Every check that looks at more than one key, in the order of the file."""
+    strategy, fields, mutant = _strategy(table.strategy, origin)
+    design = checks.label_of(strategy, mutant)
+    expect = _head(table, design, origin)
+    numbers = checks.protocol_numbers(table.protocol, origin)
+    nodes = checks.nodes_of(table.cluster, origin)
+    voters = checks.voters_of(table.cluster, nodes, origin)
+    protocols = checks.node_tables(
+        table.protocol.nodes, config.NodeProtocol, "protocol", nodes, origin
+    )
+    checks.check_clocks(table.clocks, origin)
+    clocks = checks.node_tables(table.clocks.nodes, config.NodeClock, "clocks", nodes, origin)
+    checks.check_network(table.network, nodes, origin)
+    schema = read_schema(table.schema, origin, files)
+    migrations = read_migrations(table.migration, nodes, origin, files)
+    reader = StepReader(nodes, design, origin)
+    reader.read(table.step)
+    made = [*schema, *(line for one in migrations for line in one.statements), *reader.ddl]
+    reader.check_tables(made)
+    steps = tuple(reader.made)
+    workloads = bounds.checked(read_workloads(table.workload, origin), origin)
+    tables = placed(made, Placed(table.cluster.partitions, table.cluster.replicas))
+    known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
+    cast = Cast(
+        nodes,
+        {name: one.partitions for name, one in tables.items()},
+        lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
+    )
+    at_start = list(tables_at_start(schema))
+    check_script(table, origin, nodes=nodes, voters=voters, tables=at_start, steps=steps)
+    return Scenario(
+        name=given.name,
+        table=table,
+        expect=expect,
+        strategy=strategy,
+        strategy_fields=fields,
+        mutant=mutant,
+        nodes=nodes,
+        voters=voters,
+        leader=checks.leader_of(table, voters, origin),
+        numbers=numbers,
+        node_protocols=protocols,
+        node_clocks=clocks,
+        samples=read_samples(table.clocks, table.network, nodes, origin, files),
+        schema=schema,
+        migrations=migrations,
+        workloads=workloads,
+        faults=read_faults(table.faults, cast, origin),
+        steps=steps,
+        tables=tuple(tables.values()),
+        text=given.text,
+        overrides={**given.overrides, **files.overrides()},
+        directory=given.directory,
+        within=given.within,
+    )
+
+
+def _head(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:
+    """What a file says of itself, found possible; what it must come to under this design."""
+    expect = checks.expect_of(table, design, origin)
+    checks.check_finding(table, expect, origin)
+    checks.check_probes(table.reaches, origin, "reaches")
+    checks.check_probes(table.never_reaches, origin, "never_reaches")
+    check_clauses(table.clauses, origin)
+    return expect
+
+
+def _check_work(scenario: Scenario, origin: Origin) -> None:
+    """Workloads find what they need, clients do one thing, all begins before the load ends."""
+    for index, entry in enumerate(scenario.workloads):
+        try:
+            entry.workload.fits(workload_world(scenario, entry.label))
+        except ValueError as error:
+            raise origin.field_error(("workload", index), str(error)) from None
+    for index, migration in enumerate(scenario.migrations):
+        if any(step.client == migration.client for step in scenario.steps):
+            what = f"client {migration.client} has steps already; take another one"
+            raise origin.error(("migration", index, "client"), what)
+    load_ms = scenario.table.run.load_ms
+    for index, table in enumerate(scenario.table.migration):
+        if load_ms is not None and table.at_ms >= load_ms:
+            what = f"{table.at_ms:g} is not before the end of the load; run.load_ms is {load_ms:g}"
+            raise origin.error(("migration", index, "at_ms"), what)
+    check_times(scenario.faults, scenario.nodes, load_ms, origin)
+
+
+def _strategy(table: dict[str, Any], origin: Origin) -> tuple[str, dict[str, Any], str | None]:
+    """The design's name, the fields set by name, and the mutant of it, if any."""
+    for key in ("name", "mutant"):
+        if not isinstance(table.get(key, ""), str):
+            raise origin.error(("strategy", key), f"expected a string, not {table[key]}")
+    fields = {key: value for key, value in table.items() if key not in ("name", "mutant")}
+    for key, value in fields.items():
+        try:
+            value_of(key, value)
+        except BadRuleError as error:
+            raise origin.error(("strategy", key), str(error)) from None
+    mutant = table.get("mutant", NO_MUTANT)
+    return table.get("name", "iep"), fields, None if mutant == NO_MUTANT else mutant

@@ -1,0 +1,65 @@
+"""The timeline around scripted steps: holds, slow applications, clock steps, leaders and pauses."""
+
+from collections.abc import Sequence
+
+from ddlsim.model.programs import Step
+from ddlsim.scenario.checks import (
+    check_event,
+    check_group,
+    check_step,
+    must_exist,
+    must_vote,
+)
+from ddlsim.scenario.positions import Path
+from ddlsim.scenario.problems import Origin
+from ddlsim.scenario.script import HoldTable, PauseTable
+from ddlsim.scenario.tables import ScenarioTable
+from ddlsim.scenario.vocabulary import check_kind, check_point
+
+
+def check_script(
+    table: ScenarioTable,
+    origin: Origin,
+    *,
+    nodes: tuple[str, ...],
+    voters: tuple[str, ...],
+    tables: Sequence[str],
+    steps: tuple[Step, ...],
+) -> None:
+    """Whatever these tables name must exist, and end; `tables` are those of the schema."""
+    ids = [step.id for step in steps]
+    ends = [*nodes, *(step.client for step in steps)]
+    for index, hold in enumerate(table.hold):
+        path: Path = ("hold", index)
+        must_exist(hold.sender, ends, origin, (*path, "from"))
+        must_exist(hold.to, ends, origin, (*path, "to"))
+        check_kind(hold.kind, origin, (*path, "kind"))
+        check_step(hold.label, ids, origin, (*path, "label"))
+        check_event(hold.until, ids, origin, (*path, "until"))
+        _check_end(hold, hold.from_ms, origin, path)
+    for index, apply in enumerate(table.apply):
+        must_exist(apply.node, nodes, origin, ("apply", index, "node"))
+    for index, clock in enumerate(table.clock):
+        must_exist(clock.node, nodes, origin, ("clock", index, "node"))
+        if clock.offset_ms is None and clock.drift_ppm is None:
+            raise origin.error(("clock", index), "give offset_ms, drift_ppm or both")
+    for index, leader in enumerate(table.leader):
+        path = ("leader", index)
+        check_group(leader.group, table.cluster.partitions, tables, origin, (*path, "group"))
+        must_exist(leader.node, nodes, origin, (*path, "node"))
+        if leader.group == "meta":
+            must_vote(leader.node, voters, origin, (*path, "node"))
+    for index, pause in enumerate(table.pause):
+        path = ("pause", index)
+        must_exist(pause.node, nodes, origin, (*path, "node"))
+        check_point(pause.point, origin, (*path, "point"))
+        check_event(pause.until, ids, origin, (*path, "until"))
+        _check_end(pause, 0, origin, path)
+
+
+def _check_end(held: HoldTable | PauseTable, from_ms: float, origin: Origin, path: Path) -> None:
+    """Just one of an instant and an event ends it."""
+    if (held.until_ms is None) == (held.until is None):
+        raise origin.error(path, 'say when it ends: either until_ms = 400 or until = "w2.ok"')
+    if held.until_ms is not None and held.until_ms < from_ms:
+        raise origin.error((*path, "until_ms"), f"ends before it begins, at {from_ms:g}")

@@ -1,0 +1,320 @@
+"""Scripted steps: each `[[step]]` checked and made a `Step` that knows exactly when it is due."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ddlsim.model.ops import (
+    Begin,
+    Commit,
+    DataOperation,
+    Ddl,
+    Delete,
+    Get,
+    Insert,
+    Key,
+    Operation,
+    Put,
+    Replace,
+    Rollback,
+    Scan,
+    Update,
+)
+from ddlsim.model.programs import Step
+from ddlsim.model.schema import Value
+from ddlsim.scenario.checks import (
+    check_design,
+    check_event,
+    must_be_client,
+    must_exist,
+)
+from ddlsim.scenario.positions import Path
+from ddlsim.scenario.problems import Origin, near
+from ddlsim.scenario.row_types import RowTypes
+from ddlsim.scenario.script import EVENT, StepTable
+from ddlsim.scenario.sqltext import (
+    SqlLine,
+    names_made,
+    read_ddl,
+    read_operation,
+)
+from ddlsim.scenario.step_expect import read_step_expect
+from ddlsim.sql import RowWrite
+from ddlsim.units import Micros, ms
+
+_MADE: dict[str, Any] = {
+    "insert": lambda table, key: Insert(table, key, {}, strict=True),
+    "update": lambda table, key: Update(table, key, {}),
+    "delete": Delete,
+}
+_WORDS: dict[str, Operation] = {"begin": Begin(), "commit": Commit(), "rollback": Rollback()}
+_FORMS = {
+    "get": '["get", "t", 1]',
+    "put": '["put", "t", 1, { v = 5 }]',
+    "insert": '["insert", "t", 1, { v = 5 }]',
+    "replace": '["replace", "t", 1, { v = 5 }]',
+    "delete": '["delete", "t", 1]',
+    "scan": '["scan", "t"]',
+}
+
+
+class StepReader:
+    """Reads the steps of one scenario, one after the other."""
+
+    def __init__(self, nodes: tuple[str, ...], design: str, origin: Origin) -> None:
+        self._nodes, self._design, self._origin = nodes, design, origin
+        self.made: list[Step] = []
+        self.ddl: list[SqlLine] = []
+        self._clients: dict[str, str] = {}  # by transaction
+        self._tx_nodes: dict[str, str] = {}
+        self._read_only: dict[str, bool] = {}  # by transaction
+        self._last: dict[str, Step] = {}  # by client
+        self._writes: dict[int, RowWrite] = {}  # in SQL, by the place of their step
+        self._texts: list[bool] = []  # whether what a step does is written as SQL
+
+    def read(self, tables: list[StepTable]) -> tuple[Step, ...]:
+        """All steps; every operation's table may be checked afterwards by `check_tables`."""
+        for index, table in enumerate(tables):
+            self._read(table, ("step", index))
+        self._check_order(tables)
+        return tuple(self.made)
+
+    def check_tables(self, statements: list[SqlLine]) -> None:
+        """Some statement of the scenario makes every table that a step names, with such keys."""
+        names = names_of(statements)
+        types = RowTypes(line.statement for line in statements)
+        for index, step in enumerate(self.made):
+            do, path = step.do, ("step", index, "do")
+            if not isinstance(do, DataOperation):
+                continue
+            if do.table not in names:
+                what = f"no statement makes a table {do.table!r}; {near(do.table, names)}"
+                raise self._origin.error(path, what)
+            if isinstance(do, Scan):
+                continue
+            if index in self._writes:
+                do = self._keyed(self._writes[index], types, path)
+                self.made[index] = replace(step, do=do)
+            if (why := types.wrong_key(do.table, do.key)) is not None:
+                raise self._origin.error(path if self._texts[index] else (*path, 2), why)
+            for name, value in (getattr(do, "values", None) or {}).items():
+                if (why := types.wrong_value(do.table, name, value)) is not None:
+                    raise self._origin.error(path if self._texts[index] else (*path, 3, name), why)
+
+    def _keyed(self, write: RowWrite, types: RowTypes, path: Path) -> DataOperation:
+        """A write in SQL with the key that its statement names."""
+        named = write.values if write.kind == "insert" else write.where
+        names = types.key_of(write.table, named, whole=write.kind != "insert")
+        if names is None:
+            where = "the columns of an INSERT" if write.kind == "insert" else "WHERE"
+            what = f"{where} must name the key of {write.table}: {types.keys_told(write.table)}"
+            raise self._origin.error(path, what)
+        key = tuple(named[name] for name in names)
+        whole = key[0] if len(key) == 1 else key
+        rest = {name: value for name, value in write.values.items() if name not in names}
+        match write.kind:
+            case "insert":
+                return Insert(write.table, whole, rest, strict=True)
+            case "update":
+                return Update(write.table, whole, write.values)
+            case _:
+                return Delete(write.table, whole)
+
+    # -- one step ----------------------------------------------------------------------------------
+
+    def _read(self, table: StepTable, path: Path) -> None:
+        if any(step.id == table.id for step in self.made):
+            raise self._origin.error((*path, "id"), f"two steps have the id {table.id!r}")
+        must_be_client(table.client, self._nodes, self._origin, (*path, "client"))
+        do = self._reading(table, self._operation(table, path), path)
+        node = self._node(table, path)
+        at_us, after, plus_us = self._due(table, path)
+        step = Step(
+            id=table.id,
+            client=table.client,
+            node=node,
+            do=do,
+            tx=table.tx,
+            at_us=at_us,
+            after=after,
+            plus_us=plus_us,
+            session=table.session,
+            read_only=table.read_only,
+            expect=self._expect(table, do, path),
+            line=self._origin.line(path),
+        )
+        self.made.append(step)
+        self._texts.append(isinstance(table.do, str))
+        self._last[table.client] = step
+
+    def _due(self, table: StepTable, path: Path) -> tuple[Micros | None, str | None, Micros]:
+        """Just one of an instant and an event; with neither, the client's step before must end."""
+        plus_us, before = ms(table.plus_ms or 0), self._last.get(table.client)
+        if table.at_ms is not None:
+            if table.after is not None or table.plus_ms is not None:
+                what = "at_ms says when; after and plus_ms would say it again"
+                raise self._origin.error((*path, "at_ms"), what)
+            return ms(table.at_ms), None, Micros(0)
+        if table.after is not None or before is not None:
+            previous = f"{before.id}.done" if before is not None else None
+            return None, table.after or previous, plus_us
+        return plus_us, None, Micros(0)
+
+    def _node(self, table: StepTable, path: Path) -> str:
+        """The step's own node, its transaction's coordinator, or the client's node before."""
+        must_exist(table.node, self._nodes, self._origin, (*path, "node"))
+        node = table.node
+        if table.tx is not None:
+            client = self._clients.setdefault(table.tx, table.client)
+            if client != table.client:
+                what = f"transaction {table.tx} belongs to client {client}, not {table.client}"
+                raise self._origin.error((*path, "tx"), what)
+            coordinator = self._tx_nodes.get(table.tx)
+            if coordinator is not None and node not in (None, coordinator):
+                what = f"transaction {table.tx} is coordinated by {coordinator}, not {node}"
+                raise self._origin.error((*path, "node"), what)
+            node = node or coordinator
+        before = self._last.get(table.client)
+        node = node or (before.node if before is not None else None)
+        if node is None:
+            what = f"node is missing; nodes: {', '.join(self._nodes)}"
+            raise self._origin.error(path, what)
+        if table.tx is not None:
+            self._tx_nodes[table.tx] = node
+        return node
+
+    # -- what it does ------------------------------------------------------------------------------
+
+    def _operation(self, table: StepTable, path: Path) -> Operation:
+        if (table.do is None) == (table.ddl is None):
+            raise self._origin.error(path, 'a step has either do = … or ddl = "…"')
+        if table.ddl is not None:
+            if table.tx is not None:
+                what = "DDL is not transactional; leave out tx"
+                raise self._origin.error((*path, "tx"), what)
+            lines = read_ddl(table.ddl, self._origin, (*path, "ddl"))
+            if len(lines) > 1:
+                what = f"one statement a step, not {len(lines)}; give each a step of its own"
+                raise self._origin.error((*path, "ddl"), what)
+            self.ddl += lines
+            return Ddl(lines[0].sql)
+        do_path = (*path, "do")
+        if isinstance(table.do, str):
+            return self._word(table.do, table.tx, do_path)
+        assert table.do is not None
+        return self._list(table.do, do_path)
+
+    def _reading(self, table: StepTable, do: Operation, path: Path) -> Operation:
+        """A transaction is read-only from its first step on, and then it only reads."""
+        begun = table.tx is not None and table.tx in self._read_only
+        if table.read_only and (isinstance(do, Ddl) or begun):
+            what = "DDL is not transactional" if isinstance(do, Ddl) else f"{table.tx} began before"
+            what += "; read_only stands on the step that begins a transaction"
+            raise self._origin.error((*path, "read_only"), what)
+        reads = self._read_only.get(table.tx, table.read_only) if table.tx else table.read_only
+        if table.tx is not None:
+            self._read_only[table.tx] = reads
+        if reads and isinstance(do, DataOperation) and not isinstance(do, Get | Scan):
+            raise self._origin.error((*path, "do"), "a read-only transaction does not write")
+        return Begin(read_only=True) if reads and isinstance(do, Begin) else do
+
+    def _word(self, text: str, tx: str | None, path: Path) -> Operation:
+        word = _WORDS.get(text)
+        if word is None:
+            if " " not in text.strip():
+                forms = ", ".join([*(f'"{name}"' for name in _WORDS), *_FORMS.values()])
+                raise self._origin.error(path, f'unknown operation "{text}"; one of {forms}')
+            read = read_operation(text, self._origin, path)
+            if not isinstance(read, RowWrite):
+                return read
+            self._writes[len(self.made)] = read
+            made: Operation = _MADE[read.kind](read.table, ())  # its key: once tables are known
+            return made
+        if tx is None:
+            raise self._origin.error(path, f"{text} needs a transaction; say tx")
+        return word
+
+    def _list(self, parts: list[Any], path: Path) -> Operation:
+        match parts:
+            case ["get", str(table), key]:
+                return Get(table, self._key(key, (*path, 2)))
+            case [("put" | "insert" | "replace") as kind, str(table), key]:
+                return self._write(kind, table, self._key(key, (*path, 2)))
+            case [("put" | "insert" | "replace") as kind, str(table), key, dict(values)]:
+                for name, value in values.items():
+                    self._value(value, (*path, 3, name))
+                return self._write(kind, table, self._key(key, (*path, 2)), values)
+            case ["delete", str(table), key]:
+                return Delete(table, self._key(key, (*path, 2)))
+            case ["scan", str(table)]:
+                return Scan(table)
+            case [str(kind), *_] if kind in _FORMS:
+                raise self._origin.error(path, f"expected {_FORMS[kind]}")
+            case _:
+                what = f"unknown operation; one of {', '.join(_FORMS.values())}"
+                raise self._origin.error(path, what)
+
+    def _write(
+        self, kind: str, table: str, key: Key, values: dict[str, Value] | None = None
+    ) -> Operation:
+        kinds: dict[str, type[Put | Insert | Replace]] = {
+            "put": Put,
+            "insert": Insert,
+            "replace": Replace,
+        }
+        return kinds[kind](table, key, values)
+
+    def _key(self, key: Any, path: Path) -> Key:
+        if isinstance(key, list) and len(key) > 1:
+            return tuple(self._value(part, (*path, index)) for index, part in enumerate(key))
+        return self._value(key, path)
+
+    def _value(self, value: Any, path: Path) -> Value:
+        if not isinstance(value, bool | int | float | str):
+            what = "expected a number, a string, true or false; dates and decimals as strings"
+            raise self._origin.error(path, what)
+        return value
+
+    # -- what must come of it ----------------------------------------------------------------------
+
+    def _expect(self, table: StepTable, do: Operation, path: Path) -> Any:
+        """What this design must come to: its own entry of `expect_under`, else `expect`."""
+        implicit = table.tx is None
+        chosen = table.expect
+        for design, one in table.expect_under.items():
+            own = (*path, "expect_under", design)
+            check_design(design, self._origin, own)
+            if not isinstance(one, str | dict):
+                raise self._origin.error(own, "expected a string or a table")
+            read_step_expect(one, do, implicit=implicit, origin=self._origin, path=own)
+            chosen = one if design == self._design else chosen
+        if table.expect is not None:
+            own = (*path, "expect")
+            read_step_expect(table.expect, do, implicit=implicit, origin=self._origin, path=own)
+        return chosen
+
+    # -- all of them together ----------------------------------------------------------------------
+
+    def _check_order(self, tables: list[StepTable]) -> None:
+        """Whatever a step waits for exists, and does not wait for the step in turn."""
+        ids = [step.id for step in self.made]
+        waits_for: dict[str, str] = {}
+        for index, (table, step) in enumerate(zip(tables, self.made, strict=True)):
+            check_event(table.after, ids, self._origin, ("step", index, "after"))
+            match = EVENT.match(step.after or "")
+            if match is not None:
+                waits_for[step.id] = match.group(1)
+        for index, step in enumerate(self.made):
+            chain = [step.id]
+            while chain[-1] in waits_for:
+                chain.append(waits_for[chain[-1]])
+                if chain[-1] == step.id:
+                    what = f"steps wait for each other: {' waits for '.join(chain)}"
+                    raise self._origin.error(("step", index), what)
+                if chain[-1] in chain[:-1]:
+                    break
+
+
+def names_of(statements: list[SqlLine]) -> list[str]:
+    """Every name under which the statements make a table or view known, in order."""
+    return list(dict.fromkeys(n for line in statements for n in names_made(line.statement)))

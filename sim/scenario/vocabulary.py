@@ -1,0 +1,59 @@
+"""The names that a scenario may use and that other packages define: messages, points, clauses."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ddlsim.kernel.host import kind_of
+from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
+from ddlsim.model.records import Record
+from ddlsim.protocol import (
+    barriers,
+    ids,
+    messages,
+    replica_messages,
+)
+from ddlsim.protocol.raft import messages as raft
+from ddlsim.scenario.positions import Path
+from ddlsim.scenario.problems import Origin, near
+
+PAYLOADS: Final = (
+    raft.Entry,
+    messages.CatalogUpdate,
+    messages.NodeJoined,
+    messages.SafeTimeCommand,
+    ids.TxId,
+)
+"""Records that travel inside of messages only."""
+
+
+def message_kinds() -> list[str]:
+    """Every kind of message that can be on its way, requests and replies, in alphabetical order."""
+    found: dict[str, None] = {}
+    for module in (messages, replica_messages, barriers, raft):
+        for value in vars(module).values():
+            is_own = isinstance(value, type) and value.__module__ == module.__name__
+            if is_own and issubclass(value, Record) and value not in PAYLOADS:
+                found[kind_of(value)] = None
+    return sorted(found)
+
+
+def check_kind(kind: str | None, origin: Origin, path: Path) -> None:
+    """A kind that no message has would match nothing, in silence."""
+    if kind is not None and kind not in (kinds := message_kinds()):
+        raise origin.error(path, f"no message is of the kind {kind!r}; {near(kind, kinds)}")
+
+
+def check_point(point: str, origin: Origin, path: Path) -> None:
+    """A point that the protocol never passes would pause nothing."""
+    points = [known.name for known in PAUSE_POINTS]
+    if point not in points:
+        raise origin.error(path, f"no point is called {point!r}; {near(point, points)}")
+
+
+def check_clauses(clauses: Sequence[str], origin: Origin) -> None:
+    """A scenario shows clauses that exist."""
+    known = [clause.id for clause in CLAUSES]
+    for index, clause in enumerate(clauses):
+        if clause not in known:
+            what = f"no clause has the id {clause!r}; see ddlsim list clauses"
+            raise origin.error(("clauses", index), what)

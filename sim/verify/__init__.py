@@ -1,0 +1,1 @@
+"""Many runs: seeds, suites, what they come to, and whether that is as expected."""

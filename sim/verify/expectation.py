@@ -1,0 +1,107 @@
+"""What several runs of one scenario come to, and whether that is what the scenario expects."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.model.records import Record
+from ddlsim.verify.campaign import RunRow
+
+
+class Sum(Record, frozen=True):
+    """The outcome of several runs; `runs` are their rows, each vacuous only if all are.
+
+    `reached` tells, for each probe that the scenario asks for, in how many of the runs that did
+    not crash it was met.
+    `unexpected` says in words what is not as the scenario expects; `missing` are those of its lines
+    that more runs might still put right.
+    """
+
+    outcome: Outcome
+    runs: tuple[RunRow, ...]
+    reached: dict[str, int]
+    unexpected: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether everything ended as the scenario says."""
+        return not self.unexpected
+
+    @property
+    def never_reached(self) -> tuple[str, ...]:
+        """The probes that no run has met."""
+        return tuple(probe for probe, runs in self.reached.items() if not runs)
+
+    @property
+    def first_failed(self) -> RunRow | None:
+        """The run to look at first: the failed one of the smallest seed."""
+        return next((row for row in self.runs if row.failed), None)
+
+
+def sum_of(rows: Sequence[RunRow], *, reaches: Sequence[str], expect: Any) -> Sum:
+    """What the runs come to: a probe counts as reached when any of them has reached it."""
+    finished = [row for row in rows if row.outcome is not Outcome.CRASHED]
+    reached = {
+        probe: sum(row.reached.get(probe, 0) > 0 for row in finished)
+        for probe in (reaches if finished else ())
+    }
+    calm = Outcome.OK if all(reached.values()) else Outcome.VACUOUS
+    runs = tuple(_with(row, calm) for row in rows)
+    outcome = worst(row.outcome for row in runs)
+    facts = tuple(_facts(outcome, runs, expect))
+    missing = tuple(_missing(outcome, runs, expect))
+    return Sum(outcome, runs, reached, (*facts, *missing), missing)
+
+
+def _with(row: RunRow, calm: Outcome) -> RunRow:
+    """A run that nothing is wrong with, as vacuous as all of them are together."""
+    if row.outcome not in (Outcome.OK, Outcome.VACUOUS) or row.outcome is calm:
+        return row
+    return structs.replace(row, outcome=calm)
+
+
+def _facts(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[str]:
+    """What differs and stays so however many runs follow: a step, an outcome that is too bad."""
+    for row in runs:
+        yield from (f"seed {row.seed}: {missed}" for missed in row.missed)
+    wanted = _wanted(expect)
+    told = outcome is Outcome.UNMET and wanted is Outcome.OK  # by what was missed
+    if not told and outcome is not wanted and not _may_come(outcome, wanted):
+        yield f"expected to be {wanted.word}, but it is {outcome.word}"
+
+
+def _missing(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[str]:
+    """What more runs might still bring: a worse outcome, a breach, a finding, a probe."""
+    wanted = _wanted(expect)
+    if outcome is not wanted and _may_come(outcome, wanted):
+        yield f"expected to be {wanted.word}, but it is {outcome.word}"
+    if isinstance(expect, str):
+        return
+    statuses: Counter[str] = Counter()
+    for row in runs:
+        for violation in row.violations:
+            statuses[violation.status] += 1
+            if violation.status == "violation":
+                statuses[f"violation {violation.invariant}"] += 1
+                statuses[f"violation {violation.checker}"] += 1
+    for name in expect.get("violated", ()):
+        if not statuses[f"violation {name}"]:
+            yield f"expected {name} to be violated, but it is not"
+    if "finding" in expect and not statuses[f"finding:{expect['finding']}"]:
+        yield f"expected to show {expect['finding']}, but nothing is explained by it"
+
+
+def _wanted(expect: Any) -> Outcome:
+    word = expect if isinstance(expect, str) else "violated" if "violated" in expect else "ok"
+    return next(outcome for outcome in Outcome if outcome.word == word)
+
+
+def _may_come(outcome: Outcome, wanted: Outcome) -> bool:
+    """Whether more runs might make one outcome the other: a breach to come, a probe to reach."""
+    if outcome is Outcome.VACUOUS:
+        return True
+    return outcome is Outcome.OK and wanted is not Outcome.VACUOUS

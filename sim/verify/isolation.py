@@ -1,0 +1,208 @@
+"""Runs in a child process of their own, so that a run may die, hang or eat all memory: it is a row.
+
+One child runs a whole chunk of jobs and sends each row as it is done. If it dies or falls silent
+for longer than the budget, the job that it was at becomes a row, and a new child takes the rest. So
+the price is that of one fork a chunk. Where a system cannot fork, jobs run in this process.
+
+The parent looks at a child's memory and ends it beyond its budget; the child tells its own peak. A
+limit of the system alone would not do: CPython 3.11 may repeat an exception's handler for ever
+where there is no memory left to enter it. So that limit lies higher, for what grows between looks.
+"""
+
+import gc
+import os
+import pickle
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, Pipe
+from typing import Final, Generic, Literal, NamedTuple, NoReturn, TypeVar
+
+from ddlsim.files import WriteError
+from ddlsim.model.records import Record
+from ddlsim.verify.workers import Lifeline
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+CAN_FORK: Final = hasattr(os, "fork")
+MIB: Final = 1 << 20
+OUT_OF_MEMORY: Final = 77
+"""What a child exits with that has no memory left to say so otherwise."""
+LOOK_S: Final = 0.05
+"""Between two looks at a child's memory."""
+ROOM_MIB: Final = 256
+"""What the system's limit allows beyond the budget."""
+
+
+class Limits(Record, frozen=True):
+    """What one run may take: seconds of wall time, MiB of memory beside what is there already."""
+
+    time_s: float | None = None
+    memory_mib: int | None = None
+
+    def words(self) -> list[str]:
+        """The flags of `run` that set them."""
+        time, memory = self.time_s, self.memory_mib
+        words = [] if time is None else ["--time", f"{time:f}".rstrip("0").rstrip(".") + "s"]
+        return words if memory is None else [*words, "--memory", f"{memory}MiB"]
+
+
+Loss = Literal["late", "large", "died"]
+"""What became of a run without a row of its own: over its time, over its memory, or gone."""
+
+
+class Acts(NamedTuple, Generic[J, R]):
+    """What is done with jobs: run one; make a row of one that was lost, how, with the reason; tell
+    the error in a row, if any."""
+
+    run: Callable[[J], R]
+    lost: Callable[[J, Loss, str], R]
+    error: Callable[[R], str]
+
+
+def isolated(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
+    """A row for every job, in order, whatever the runs do to their process."""
+    if not CAN_FORK:
+        return [acts.run(job) for job in jobs]
+    rows: list[R] = []
+    while len(rows) < len(jobs):
+        rows += _in_child(jobs[len(rows) :], limits, acts)
+    return rows
+
+
+def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
+    """Rows from a new child, up to and with the one at which it was lost."""
+    receiver, sender = Pipe(duplex=False)
+    lifeline = Lifeline()
+    most = _most_memory(limits)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
+        child = os.fork()
+    if not child:
+        _serve(sender, lifeline, jobs, limits, most, acts)
+    lifeline.in_parent()
+    sender.close()
+    rows: list[R] = []
+    ended = False
+    lost: tuple[Loss, str] | None = None
+    try:
+        while len(rows) < len(jobs):
+            lost = _over_budget(receiver, child, limits, most)
+            if lost is not None:
+                break
+            found = pickle.loads(receiver.recv_bytes())
+            if isinstance(found, WriteError):
+                raise found
+            rows.append(found)
+    except EOFError:
+        ended = True
+    finally:
+        receiver.close()
+        lifeline.close()
+        if len(rows) < len(jobs) and not ended:
+            os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+    if len(rows) < len(jobs):
+        rows.append(acts.lost(jobs[len(rows)], *(lost or _death(status, limits))))
+    return rows
+
+
+def _over_budget(
+    receiver: Connection, child: int, limits: Limits, most: int | None
+) -> tuple[Loss, str] | None:
+    """Wait until the child has sent a row or has ended: None; else the budget that it used up."""
+    if most is None:
+        return None if receiver.poll(limits.time_s) else _late(limits)
+    since = time.monotonic()
+    while not receiver.poll(LOOK_S):
+        if _memory(f"/proc/{child}/status", "VmSize") > most:
+            return _too_large(limits)
+        if limits.time_s is not None and time.monotonic() - since > limits.time_s:
+            return _late(limits)
+    return None
+
+
+def _serve(
+    sender: Connection,
+    lifeline: Lifeline,
+    jobs: Sequence[J],
+    limits: Limits,
+    most: int | None,
+    acts: Acts[J, R],
+) -> NoReturn:
+    """What the child does; it never returns, nor does anything of its parent's at its exit."""
+    code = 1
+    try:
+        lifeline.in_child()
+        gc.freeze()
+        if most is not None:
+            _limit_memory(most)
+        for job in jobs:
+            row = acts.run(job)
+            if most is not None:
+                _look_at_memory(most, acts.error(row))
+            sender.send_bytes(pickle.dumps(row))
+        code = 0
+    except WriteError as error:
+        sender.send_bytes(pickle.dumps(error))
+    except MemoryError:
+        code = OUT_OF_MEMORY
+    finally:
+        os._exit(code)
+
+
+def _look_at_memory(most: int, error: str) -> None:
+    """Raises MemoryError where a run went beyond it; the next one needs a child of its own."""
+    if _memory("/proc/self/status", "VmPeak") > most or "MemoryError" in error:
+        raise MemoryError
+
+
+def _late(limits: Limits) -> tuple[Loss, str]:
+    assert limits.time_s is not None, "without a budget a run is waited for"
+    return "late", f"took longer than {limits.time_s:g} s"
+
+
+def _too_large(limits: Limits) -> tuple[Loss, str]:
+    return "large", f"needs more than {limits.memory_mib} MiB"
+
+
+def _most_memory(limits: Limits) -> int | None:
+    """Bytes of address space up to which a child may grow; None where nothing limits it."""
+    if limits.memory_mib is None or sys.platform != "linux":
+        return None
+    return _memory("/proc/self/status", "VmSize") + limits.memory_mib * MIB
+
+
+def _memory(status: str, name: str) -> int:
+    """A figure of a process's status in bytes; 0 where it has ended."""
+    try:
+        with open(status, encoding="ascii") as file:
+            lines = file.read().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = next((line.split()[1] for line in lines if line.startswith(f"{name}:")), "0")
+    return int(found) * 1024
+
+
+def _limit_memory(most: int) -> None:
+    """Let the system refuse what grows far beyond the budget between two looks."""
+    import resource
+
+    room = most + ROOM_MIB * MIB
+    resource.setrlimit(resource.RLIMIT_AS, (room, room))
+
+
+def _death(status: int, limits: Limits) -> tuple[Loss, str]:
+    """How a child ended, in words."""
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == OUT_OF_MEMORY:
+        return _too_large(limits)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if limits.memory_mib is not None and number in (signal.SIGSEGV, signal.SIGABRT):
+            return _too_large(limits)  # an interpreter that could not even tell its want of memory
+        name = signal.Signals(number).name
+        return "died", f"its process was killed by signal {number} ({name})"
+    return "died", f"its process exited with code {os.WEXITSTATUS(status)}"

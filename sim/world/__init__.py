@@ -1,1 +1,0 @@
-"""From a scenario and a seed to a plan, a cluster and a run."""

@@ -1,0 +1,259 @@
+"""What clients do with their programs, and what they write down of it."""
+
+from typing import Any
+
+from ddlsim.history.events import (
+    Encoded,
+    Failed,
+    Invoked,
+    Ok,
+    TxAborted,
+    TxBegan,
+    TxCommitted,
+    Unknown,
+)
+from ddlsim.history.history import History
+from ddlsim.model.ops import (
+    Delete,
+    Get,
+    Put,
+    Rollback,
+    Scan,
+)
+from ddlsim.model.programs import Program
+from ddlsim.plan.records import HoldPlan
+from ddlsim.units import ms
+from tests.unit.scenario.worlds import (
+    program,
+    ran,
+    statement,
+    transaction,
+)
+
+PUT, GET = Put("t", 1, {"v": 5}), Get("t", 1)
+
+
+def run(*programs: Program, text: str = "", load_ms: int = 1_000) -> History:
+    return ran(text, programs=programs, load_until_us=ms(load_ms))
+
+
+def said(history: History) -> list[tuple[str, float, Any]]:
+    """The client's voice in short: (operation, ms, what came of it), invocations with None."""
+    lines: list[tuple[str, float, Any]] = []
+    for event in history.events:
+        at_ms = event.at_us / 1000
+        if isinstance(event, Invoked):
+            lines.append((event.op, at_ms, None))
+        elif isinstance(event, Ok):
+            lines.append((event.op, at_ms, "ok"))
+        elif isinstance(event, Failed | Unknown):
+            lines.append((event.op, at_ms, event.reason))
+    return lines
+
+
+# --- read-only transactions ----------------------------------------------------------------------
+
+
+def test_a_read_only_transaction_reads_the_past_and_commits() -> None:
+    """The write of just now is not in it, that of long ago is."""
+    late = transaction(GET, read_only=True, pause_us=ms(1_500))
+    history = run(program(transaction(PUT), transaction(GET, read_only=True), late), load_ms=4_000)
+    shown = [event.value for event in history.events if isinstance(event, Ok) and event.value]
+    assert shown == [{"id": 1, "v": 5}]
+    began = [event for event in history.events if isinstance(event, TxBegan)]
+    assert [event.read_ts is None for event in began] == [True, False, False]
+
+
+def test_a_session_reads_what_it_has_written() -> None:
+    """Its token is no older than its write (IGNITE-20668)."""
+    implicit = transaction(GET, read_only=True, implicit=True)
+    history = run(program(transaction(PUT), implicit, session=True))
+    shown = [event.value for event in history.events if isinstance(event, Ok) and event.value]
+    assert shown == [{"id": 1, "v": 5}]
+
+
+def test_a_read_only_transaction_does_not_write() -> None:
+    """A write, a deletion, and one after a read end it."""
+    for operations in ((PUT,), (Delete("t", 1),), (Scan("t"), PUT)):
+        history = run(program(transaction(*operations, read_only=True, retries=2)))
+        failed = [event.reason for event in history.events if isinstance(event, Failed)]
+        assert failed == ["READ_ONLY"]
+        assert [e.reason for e in history.events if isinstance(e, TxAborted)] == ["READ_ONLY"]
+
+
+# --- programs ------------------------------------------------------------------------------------
+
+
+def test_a_transaction_is_its_operations_and_a_commit() -> None:
+    """Each when the one before has ended; the first one begins it."""
+    history = run(program(transaction(PUT, GET)))
+    assert said(history) == [
+        ("c.1.0", 0, None),
+        ("c.1.0", 0, "ok"),
+        ("c.1.1", 0, None),
+        ("c.1.1", 0, "ok"),
+        ("c.1.c", 0, None),
+        ("c.1.c", 0, "ok"),
+    ]
+    assert [event.tx for event in history.of(TxBegan)] == ["c.1"]
+    assert [event.tx for event in history.of(TxCommitted)] == ["c.1"]
+
+
+def test_what_is_invoked_is_written_down_in_full() -> None:
+    """Who, what, where, in which transaction."""
+    history = run(
+        program(transaction(PUT), statement("ALTER TABLE t ADD COLUMN w INT", node="n2")),
+        program(transaction(Scan("t"), implicit=True), client="d", session=True),
+    )
+    asked = {event.op: event for event in history.of(Invoked)}
+    assert asked["c.1.0"] == Invoked(0, "c", "c.1.0", "c.1", "n1", "put", "t", 1)
+    assert asked["c.1.c"] == Invoked(0, "c", "c.1.c", "c.1", "n1", "commit")
+    sql = "ALTER TABLE t ADD COLUMN w INT"
+    assert asked["c.d1"] == Invoked(0, "c", "c.d1", None, "n2", "ddl", sql=sql)
+    assert asked["d.1"] == Invoked(0, "d", "d.1", None, "n1", "scan", "t", session=True)
+
+
+def test_a_rollback_ends_a_transaction_without_a_commit() -> None:
+    """What follows in the list is not asked for."""
+    history = run(program(transaction(PUT, Rollback(), GET), transaction(GET)))
+    assert [op for op, _, ended in said(history) if ended is None] == [
+        "c.1.0",
+        "c.1.1",
+        "c.2.0",
+        "c.2.c",
+    ]
+    assert [event.reason for event in history.of(TxAborted)] == ["ROLLED_BACK"]
+
+
+def test_an_implicit_transaction_is_one_operation() -> None:
+    """Without begin and commit."""
+    history = run(program(transaction(PUT, implicit=True)))
+    assert [op for op, _, _ in said(history)] == ["c.1", "c.1"]
+    assert [event.implicit for event in history.of(TxBegan)] == [True]
+
+
+def test_pauses_lie_before_items_and_gaps_between_operations() -> None:
+    """A gap lies before the second operation and all after it, not before the commit."""
+    item = transaction(PUT, GET, GET, pause_us=ms(10), gap_us=ms(3))
+    history = run(program(item, item))
+    asked = [at_ms for _, at_ms, ended in said(history) if ended is None]
+    assert asked == [10, 13, 16, 16, 26, 29, 32, 32]
+
+
+def test_a_statement_has_a_pause_or_an_instant() -> None:
+    """One that is due already runs at once."""
+    history = run(
+        program(
+            statement("ALTER TABLE t ADD COLUMN a INT", pause_us=ms(5)),
+            statement("ALTER TABLE t ADD COLUMN b INT", at_us=ms(300)),
+            statement("ALTER TABLE t ADD COLUMN c INT", at_us=ms(301)),
+        )
+    )
+    asked = [at_ms for _, at_ms, ended in said(history) if ended is None]
+    assert asked[:2] == [5, 300]
+    assert asked[2] == said(history)[3][1]  # when the one before was acknowledged
+
+
+def test_nothing_is_begun_once_the_load_is_over() -> None:
+    """What is under way ends; at the very end of the load one may still begin."""
+    items = [transaction(GET, pause_us=ms(40)) for _ in range(5)]
+    history = run(program(*items), load_ms=120)
+    assert [event.tx for event in history.of(TxCommitted)] == ["c.1", "c.2", "c.3"]
+
+
+# --- failures ------------------------------------------------------------------------------------
+
+OLD = program(transaction(PUT, GET, gap_us=ms(200)), client="old")
+"""Keeps row 1 for itself for 200 ms."""
+AT_ONCE = "lock_retries = 0\n"
+"""Then the younger one dies at once, else after three tries in 15 ms."""
+
+
+def young(**more: Any) -> Program:
+    """Wants row 1 as well, a little later."""
+    return program(transaction(PUT, pause_us=ms(1), **more), client="young")
+
+
+def refused(history: History) -> list[str]:
+    """The operations that were refused a lock."""
+    return [op for op, _, ended in said(history) if ended == "LOCK_CONFLICT"]
+
+
+def test_a_retriable_failure_is_repeated_as_a_new_transaction() -> None:
+    """As often as the item says, and not after the load [110.flow.8]."""
+    history = run(OLD, young(retries=2), text=AT_ONCE)
+    assert refused(history) == ["young.1.0", "young.2.0", "young.3.0"]
+    assert [event.tx for event in history.of(TxBegan)][1:] == ["young.1", "young.2", "young.3"]
+    assert refused(run(OLD, young(retries=0), text=AT_ONCE)) == ["young.1.0"]
+    assert refused(run(OLD, young(retries=20), load_ms=30)) == ["young.1.0", "young.2.0"]
+
+
+def test_a_retry_may_succeed() -> None:
+    """Then there is no other."""
+    history = run(OLD, young(retries=50))
+    committed = [event.tx for event in history.of(TxCommitted)]
+    assert committed == ["old.1", f"young.{len(refused(history)) + 1}"]
+    assert len(refused(history)) > 5
+
+
+def test_what_is_not_retriable_is_not_repeated() -> None:
+    """The program goes on with its next item."""
+    history = run(program(transaction(Get("nowhere", 1)), transaction(GET)))
+    ended = [(op, what) for op, _, what in said(history) if what is not None]
+    assert ended == [("c.1.0", "TABLE_NOT_FOUND"), ("c.2.0", "ok"), ("c.2.c", "ok")]
+
+
+def test_an_outcome_that_nobody_knows_is_not_repeated() -> None:
+    """But the transaction is rolled back, for whenever its node can be reached again."""
+    hold = HoldPlan("n1", "c", "answer", ms(5), ms(200), None, None)
+    history = ran(
+        "operation_timeout_ms = 30\ncommit_wait_ms = 20\n",
+        programs=(program(transaction(PUT, PUT, gap_us=ms(10)), transaction(GET)),),
+        holds=(hold,),
+        load_until_us=ms(20),
+    )
+    assert said(history)[2:] == [("c.1.1", 10, None), ("c.1.1", 60, "NODE_UNREACHABLE")]
+    assert [type(event) for event in history.events if isinstance(event, Unknown)] == [Unknown]
+    assert [(event.tx, event.reason) for event in history.of(TxAborted)] == [("c.1", "ROLLED_BACK")]
+
+
+# --- what the client knows and shows -------------------------------------------------------------
+
+
+def test_a_client_shows_rows_by_the_names_of_its_columns() -> None:
+    """One row for a get, a list for a scan, nothing for a row that is not there or for a write."""
+    items = [transaction(do, implicit=True) for do in (PUT, GET, Get("t", 2), Scan("t"))]
+    history = run(program(*items, transaction(Delete("t", 1), implicit=True)))
+    row = {"id": 1, "v": 5}
+    assert [event.value for event in history.of(Ok)] == [None, row, None, [row], None]
+
+
+def test_a_new_connection_knows_no_schema() -> None:
+    """Its first operation is encoded only when it was told how."""
+    for fresh, mismatches in ((False, 1), (True, 2)):
+        items = [transaction(PUT, implicit=True), transaction(PUT, implicit=True, fresh=fresh)]
+        history = run(program(*items))
+        assert history.probes["client-version-refreshed"] == mismatches
+        assert len(history.of(Encoded)) == 2
+
+
+def test_a_session_carries_the_time_of_its_answers() -> None:
+    """To a node whose clock is far behind, which then stamps later than that; others do not."""
+    behind = "[clocks.nodes.n3]\noffset_ms = -500\n"
+    for session in (True, False):
+        items = [transaction(GET, pause_us=ms(600)), transaction(GET, node="n3")]
+        history = run(program(*items, session=session), text=behind, load_ms=2_000)
+        first, second = (event.begin_ts for event in history.of(TxBegan))
+        assert (second > first) == session
+
+
+def test_with_recording_off_the_clients_do_the_same() -> None:
+    """And nobody writes it down."""
+    programs = (program(transaction(PUT, GET), statement("DROP TABLE t")),)
+    on, off = (ran(programs=programs, load_until_us=ms(500), recording=on) for on in (True, False))
+    assert off.events == []
+    assert (on.executed_events, on.end_us, on.probes) == (
+        off.executed_events,
+        off.end_us,
+        off.probes,
+    )

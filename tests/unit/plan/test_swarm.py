@@ -1,0 +1,250 @@
+"""A world drawn from a seed: repeatable, an ordinary scenario, and each knob of its own."""
+
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from ddlsim.checkers.assumptions import skew_beyond_bound
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cluster.run import run
+from ddlsim.nemesis.base import FAULTS
+from ddlsim.plan import (
+    swarm,
+    swarm_faults,
+    swarm_knobs,
+)
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.overrides import EMBEDDED
+from ddlsim.scenario.scenario import read
+from ddlsim.scenario.shipped import load, shipped
+from ddlsim.strategies.base import STRATEGIES
+from ddlsim.verify.campaign import (
+    Job,
+    Runner,
+    scenario_name,
+)
+from ddlsim.workload.base import WORKLOADS
+
+NOTHING = swarm.source_of(None, {})
+MANY = range(300)
+DRAWN = {seed: swarm.draw(NOTHING, seed) for seed in MANY}
+
+
+def data(seed: int) -> dict[str, Any]:
+    return tomllib.loads(DRAWN[seed].text)
+
+
+def faults_of(seed: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = data(seed).get("faults", [])
+    return found
+
+
+def test_a_seed_draws_the_same_world_every_time() -> None:
+    assert swarm.draw(NOTHING, 7) == DRAWN[7]
+    assert len({drawn.text for drawn in DRAWN.values()}) == len(DRAWN)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_world_can_be_planned(seed: int) -> None:
+    """Also when every kind of fault is drawn, those too that wait to be simulated."""
+    with patch.object(swarm_faults, "NOT_YET", ()):
+        scenario = swarm.scenario(NOTHING, seed)
+    planned = plan(scenario, seed)
+    assert all(fault.from_us < planned.load_until_us for fault in planned.faults)
+    assert all((fault.until_us or 0) <= planned.load_until_us for fault in planned.faults)
+
+
+def test_what_waits_to_be_simulated_changes_nothing_else() -> None:
+    """Each kind of fault has dice of its own, as every knob has."""
+    with patch.object(swarm_faults, "NOT_YET", ()):
+        all_kinds = [tomllib.loads(swarm.draw(NOTHING, seed).text) for seed in range(50)]
+    for seed, world in enumerate(all_kinds):
+        known = [f for f in world.get("faults", []) if f["name"] not in swarm_faults.NOT_YET]
+        assert known == faults_of(seed)
+        assert {k: v for k, v in world.items() if k != "faults"} == {
+            k: v for k, v in data(seed).items() if k != "faults"
+        }
+
+
+def test_a_knob_less_leaves_the_rest_of_the_world_as_it_is() -> None:
+    fewer = {k: v for k, v in swarm_faults.KINDS.items() if k not in ("learner_lag", "pause")}
+    for seed in range(30):
+        with patch.object(swarm_faults, "KINDS", fewer):
+            world = tomllib.loads(swarm.draw(NOTHING, seed).text)
+        left = [fault for fault in faults_of(seed) if fault["name"] in fewer]
+        assert world.get("faults", []) == left
+        assert world["workload"] == data(seed)["workload"]
+
+
+def test_a_stored_text_is_an_ordinary_scenario_that_gives_the_same_run() -> None:
+    drawn = run(plan(swarm.scenario(NOTHING, 11), 11))
+    stored = run(plan(read(DRAWN[11].text, "stored"), 11))
+    assert stored.fingerprint() == drawn.fingerprint()
+    assert drawn.header.scenario_text == DRAWN[11].text
+    assert (drawn.header.scenario, stored.header.scenario) == ("swarm", "stored")
+
+
+def test_every_knob_is_on_in_some_worlds_and_off_in_others() -> None:
+    values: dict[str, Counter[str]] = {}
+    for drawn in DRAWN.values():
+        for knob, value in drawn.knobs.items():
+            values.setdefault(knob, Counter())[str(value)] += 1
+    alike = [knob for knob, seen in values.items() if len(seen) == 1]
+    assert alike == list(swarm_faults.NOT_YET)
+    assert values["skew beyond CSmax"]["on"] < values["skew beyond CSmax"]["off"] / 5
+    assert values["nodes"].keys() == {"3", "4", "5", "6", "7"}
+    assert values["voters"].keys() == {"3", "5"}
+
+
+def test_every_kind_of_fault_and_of_client_is_drawn() -> None:
+    assert list(swarm_faults.KINDS) == [name for name in swarm_faults.KINDS if name in FAULTS]
+    assert sorted(swarm_faults.KINDS) == list(FAULTS)
+    drawn = {fault["name"] for seed in MANY for fault in faults_of(seed)}
+    assert sorted([*drawn, *swarm_faults.NOT_YET]) == list(FAULTS)
+    assert {load["name"] for seed in MANY for load in data(seed)["workload"]} == set(WORKLOADS)
+    assert sum(not faults_of(seed) for seed in MANY) > len(MANY) * swarm_faults.CALM / 2
+
+
+def test_faults_lie_inside_the_load() -> None:
+    for seed in MANY:
+        load_ms = data(seed)["run"]["load_ms"]
+        for fault in faults_of(seed):
+            assert 0 < fault["from_ms"] < load_ms
+            assert fault["from_ms"] + fault.get("for_ms", 0) <= load_ms
+
+
+def test_clocks_stay_within_the_bound_unless_the_knob_says_otherwise() -> None:
+    for seed in MANY:
+        world, knobs = data(seed), DRAWN[seed].knobs
+        limit_ms, skew_ms = world["protocol"]["max_clock_skew_ms"], world["clocks"]["max_skew_ms"]
+        assert (skew_ms < limit_ms) == (knobs["skew beyond CSmax"] == swarm_knobs.OFF)
+        if skew_ms < limit_ms:
+            assert band_ms(world) <= limit_ms
+
+
+def band_ms(world: dict[str, Any]) -> float:
+    """How wide a band around true time all clocks stay in, to the end of the longest run.
+
+    What leaves no band of CSmax shows at no time less, by more, than it has shown before.
+    """
+    run_ms = world["run"]["load_ms"] + world["run"]["drain_ms"]
+    drift = world["clocks"].get("drift_ppm", {"low": 0, "high": 0})
+    found: float = world["clocks"]["max_skew_ms"]
+    found += (drift["high"] - drift["low"]) * run_ms / 1_000_000
+    for fault in world.get("faults", []):
+        if fault["name"] == "clock_step":
+            found += abs(fault["by_ms"])
+        elif fault["name"] == "clock_drift":
+            found += abs(fault["ppm"]) * fault["for_ms"] / 1_000_000
+    return found
+
+
+def test_clocks_still_move_within_the_bound() -> None:
+    """Not that nothing was left of it."""
+    moved = {f["name"] for seed in MANY for f in faults_of(seed) if band_ms(data(seed)) > 1}
+    assert {"clock_step", "clock_drift"} <= moved
+    drifts = [data(seed)["clocks"].get("drift_ppm", {"high": 0})["high"] for seed in MANY]
+    assert max(drifts) >= 100
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_clock_of_a_run_leaves_the_bound(seed: int) -> None:
+    """Judged as the assumption is, in the seeds that are meant to keep it."""
+    meant = [
+        one
+        for one in MANY
+        if DRAWN[one].knobs["skew beyond CSmax"] == swarm_knobs.OFF
+        and not any(fault["name"] == "clock_skew_beyond" for fault in faults_of(one))
+        and any(fault["name"] in swarm_faults.CLOCKS_MOVE for fault in faults_of(one))
+    ]
+    history = run(plan(swarm.scenario(NOTHING, meant[seed]), meant[seed]))
+    assert skew_beyond_bound(Case(history)) is None
+
+
+# --- around a scenario ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(shipped()))
+def test_every_shipped_scenario_can_be_drawn_around(name: str) -> None:
+    base = load(name)
+    source = swarm.source_of(base, {})
+    for seed in (0, 1):
+        scenario = swarm.scenario(source, seed)
+        assert scenario.nodes == base.nodes
+        assert [line.sql for line in scenario.schema] == [line.sql for line in base.schema]
+        assert [step.do for step in scenario.steps] == [step.do for step in base.steps]
+        assert not any(step.expect for step in scenario.steps)
+        assert (scenario.expect, scenario.reaches) == ("ok", ())
+
+
+def test_files_stand_in_the_text_that_is_drawn() -> None:
+    base = load("realistic")
+    assert any(key.startswith(EMBEDDED) for key in base.overrides)
+    text = swarm.draw(swarm.source_of(base, {}), 3).text
+    again = read(text, "stored")
+    assert again.directory is None
+    for one, other in zip(again.migrations, base.migrations, strict=True):
+        assert [line.sql for line in one.statements] == [line.sql for line in other.statements]
+
+
+def test_nobody_waits_for_a_yes_that_may_be_a_no() -> None:
+    table: dict[str, Any] = {
+        "step": [{"id": "a"}, {"id": "b", "after": "a.ok", "expect": "ok"}],
+        "hold": [{"until": "b.failed"}, {"until_ms": 5}],
+        "pause": [{"until": "a.invoked"}],
+    }
+    swarm._loosen(table)
+    assert table["step"] == [{"id": "a"}, {"id": "b", "after": "a.done"}]
+    assert table["hold"] == [{"until": "b.done"}, {"until_ms": 5}]
+    assert table["pause"] == [{"until": "a.invoked"}]
+
+
+def test_what_is_set_stands_over_what_is_drawn() -> None:
+    source = swarm.source_of(None, {"protocol.delay_duration_ms": 77, "strategy.name": "iep"})
+    for seed in range(5):
+        assert swarm.scenario(source, seed).numbers["delay_duration_ms"] == 77
+
+
+@pytest.mark.parametrize("title", ["swarm", "smoke+swarm", "smoke"])
+def test_a_name_tells_how_to_draw_it_again(title: str) -> None:
+    words = {"swarm": ["--swarm"], "smoke+swarm": ["smoke", "--swarm"], "smoke": ["smoke"]}
+    assert swarm.words(title) == words[title]
+
+
+# --- campaigns ------------------------------------------------------------------------------------
+
+
+def test_each_seed_of_a_campaign_runs_its_own_world(tmp_path: Path) -> None:
+    job = Job("", "", {}, keep=str(tmp_path), first=4, swarm=True)
+    rows = [Runner(job).row(seed) for seed in (4, 5)]
+    assert [row.fingerprint for row in rows] == [
+        run(plan(swarm.scenario(NOTHING, seed), seed)).fingerprint() for seed in (4, 5)
+    ]
+    assert [row.scenario for row in rows] == ["swarm", "swarm"]
+    assert (tmp_path / scenario_name(4)).read_text("utf-8") == DRAWN[4].text
+    assert not (tmp_path / scenario_name(5)).exists()
+
+
+@pytest.mark.parametrize("name", ["iep", "iep_literal"])
+def test_a_swarm_finds_no_broken_claim(name: str) -> None:
+    """And whatever is planned ends."""
+    assert name in STRATEGIES
+    runner = Runner(Job("", "", {"strategy.name": name}, swarm=True))
+    rows = [runner.row(seed) for seed in range(25)]
+    bad = {row.seed: (row.outcome, row.crash, row.stuck[:1]) for row in rows if row.failed}
+    assert name == "iep_literal" or bad == {}
+    assert all(row.outcome is not Outcome.CRASHED for row in rows)
+
+
+@pytest.mark.parametrize(
+    "mutant", ["no_completeness_wait", "acknowledges_at_once", "no_commit_check"]
+)
+def test_a_swarm_convicts_a_broken_design(mutant: str) -> None:
+    """Planted: a rule that is missing is found out in a few seeds."""
+    runner = Runner(Job("", "", {"strategy.name": "iep", "strategy.mutant": mutant}, swarm=True))
+    assert any(runner.row(seed).outcome is Outcome.VIOLATED for seed in range(40))

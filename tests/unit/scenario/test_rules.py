@@ -1,0 +1,75 @@
+"""The rules of each field: what a scenario may name, and that no rule is forgotten."""
+
+import inspect
+
+import pytest
+
+from ddlsim.protocol.strategy import CheckPoints, Publication
+from ddlsim.scenario.findings import described
+from ddlsim.scenario.rules import (
+    MODULES,
+    NONE,
+    BadRuleError,
+    fields_of_designs,
+    is_number,
+    name_of,
+    rules_of,
+    value_of,
+)
+from ddlsim.strategies.base import STRATEGIES
+
+NO_RULES = {
+    "acknowledged",
+    "adds_mandatory_columns",
+    "allowed",
+    "any_step_aborts",
+    "enlist_at_first_use",
+    "is_table_version",
+    "logged",
+    "looked_up",
+    "validate",
+}
+"""Functions beside the rules that rules are made of."""
+
+
+def test_each_function_beside_the_rules_is_a_rule_of_some_field() -> None:
+    """A new one that no design has is added to `ALSO` of `ddlsim.scenario.rules`."""
+    known = {name for field in fields_of_designs() for name in rules_of(field)}
+    written = {
+        name
+        for module in MODULES
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (
+            (inspect.isfunction(value) and value.__module__ == module.__name__)
+            or isinstance(value, CheckPoints | Publication)
+        )
+    }
+    assert written - known == NO_RULES
+    assert not NO_RULES & known
+
+
+@pytest.mark.parametrize("field", fields_of_designs())
+def test_the_default_stands_first_and_every_rule_gives_itself(field: str) -> None:
+    rules = list(rules_of(field).values())
+    assert is_number(field) == (not rules)
+    assert [rule.default for rule in rules] == [True, *[False] * (len(rules) - 1)][: len(rules)]
+    for rule in rules:
+        assert value_of(field, rule.name) is rule.value
+        assert rule.summary
+
+
+def test_what_a_design_or_a_finding_names_is_a_rule() -> None:
+    for name in STRATEGIES:
+        for field in fields_of_designs():
+            value = getattr(STRATEGIES.get(name), field)
+            assert is_number(field) or name_of(value) in rules_of(field), (name, field)
+    for finding in described():
+        for field, rule in finding.closing.items():
+            assert rule in rules_of(field), finding.id
+
+
+def test_a_rule_can_be_left_out_where_a_design_may_have_none() -> None:
+    assert value_of("validate_at_finish", NONE) is None
+    with pytest.raises(BadRuleError, match="no rule of it is called 'none'"):
+        value_of("check_commit", NONE)

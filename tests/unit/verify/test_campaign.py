@@ -1,0 +1,236 @@
+"""One seed to a row, many seeds to many rows: the same whoever runs them, and in whatever order."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.history import codec
+from ddlsim.history.world_events import (
+    MessageDelivered,
+    MessageSent,
+    StepMissed,
+)
+from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.scenario import read
+from ddlsim.scenario.shipped import load
+from ddlsim.strategies.base import STRATEGIES, strategy
+from ddlsim.verify import (
+    campaign,
+    parallel,
+    workers,
+)
+from ddlsim.verify.campaign import (
+    Job,
+    Runner,
+    RunRow,
+    structure,
+)
+from ddlsim.verify.parallel import run_seeds
+from ddlsim.verify.workers import ProcessDiedError
+from tests.support.waiting import until
+from tests.unit.cli.command import TINY
+
+
+def job(name: str = "smoke", **rest: Any) -> Job:
+    scenario = load(name)
+    return Job(scenario.name, scenario.text, scenario.overrides, **rest)
+
+
+# --- one seed -------------------------------------------------------------------------------------
+
+
+def test_a_row_tells_everything_of_its_run() -> None:
+    row = Runner(job("negative/reads_newer_rows")).row(3)
+    assert (row.scenario, row.seed, row.outcome) == (
+        "negative/reads_newer_rows",
+        3,
+        Outcome.VIOLATED,
+    )
+    assert row.mutant == "reads_newer_rows"
+    assert row.figures is not None
+    assert row.figures.attempts > 0
+    assert row.failed
+    assert row.crash is None
+
+
+def test_the_first_of_each_structure_has_an_argument() -> None:
+    row = Runner(job("negative/no_completeness_wait")).row(0)
+    first: dict[object, int] = {}
+    for place, violation in enumerate(row.violations):
+        first.setdefault(structure(violation), place)
+    assert len(first) < len(row.violations)
+    assert set(row.arguments) == set(first.values())
+    assert all(row.arguments.values())
+
+
+def test_a_probe_that_is_asked_for_is_counted_even_if_it_was_not_met() -> None:
+    text = TINY.replace('"ddl-installed"', '"failover"')
+    row = Runner(Job("tiny", text, {})).row(0)
+    assert row.reached["failover"] == 0
+    assert row.outcome is Outcome.VACUOUS
+    assert not row.failed
+
+
+def test_a_step_that_ends_otherwise_is_missed() -> None:
+    text = TINY.replace('expect = "ok"\n\n[[step]]', 'expect = "unknown"\n\n[[step]]')
+    row = Runner(Job("tiny", text, {})).row(0)
+    assert row.missed == ("step w (line 14): expected unknown, got ok",)
+    assert row.outcome is Outcome.UNMET
+    assert row.failed
+    assert StepMissed.__struct_fields__[1:] == ("step", "line", "expected", "got")
+
+
+def test_an_error_of_ours_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise AssertionError("planted\nsecond line")
+
+    monkeypatch.setattr(campaign, "judge", broken)
+    row = Runner(job()).row(0)
+    assert (row.outcome, row.crash) == (Outcome.CRASHED, "AssertionError: planted")
+    assert (row.fingerprint, row.figures) == (None, None)
+    assert row.origin is not None
+    assert "in broken" in row.origin
+
+
+def test_bad_input_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise ScenarioError("planted")
+
+    monkeypatch.setattr(campaign, "plan", refused)
+    with pytest.raises(ScenarioError):
+        Runner(job()).row(0)
+
+
+def test_histories_of_the_first_and_of_failed_runs_are_kept(tmp_path: Path) -> None:
+    runner = Runner(job(keep=str(tmp_path), first=1))
+    rows = [runner.row(seed) for seed in (0, 1, 2)]
+    assert [path.name for path in tmp_path.iterdir()] == ["seed-1.jsonl"]
+    assert codec.load(tmp_path / "seed-1.jsonl").fingerprint() == rows[1].fingerprint
+    Runner(job("negative/reads_newer_rows", keep=str(tmp_path), first=1)).row(7)
+    assert (tmp_path / "seed-7.jsonl").exists()
+
+
+def test_a_trace_is_kept_when_it_is_asked_for(tmp_path: Path) -> None:
+    plain, traced = Runner(job()).row(0), Runner(job(trace=True, keep=str(tmp_path))).row(0)
+    assert plain.fingerprint != traced.fingerprint
+    history = codec.load(tmp_path / "seed-0.jsonl")
+    assert history.of(MessageSent)
+    assert history.of(MessageDelivered)
+
+
+def test_strict_judges_by_the_strict_graph() -> None:
+    name = "negative/no_completeness_wait"
+    relaxed, strict = Runner(job(name)).row(0), Runner(job(name, strict=True)).row(0)
+    assert strict.fingerprint == relaxed.fingerprint
+
+    def counted(row: RunRow) -> bool:
+        return any(one.status == "violation" and one.strict_only for one in row.violations)
+
+    assert counted(strict)
+    assert not counted(relaxed)
+
+
+def test_all_claims_judges_what_nobody_claimed() -> None:
+    scenario = load("negative/no_completeness_wait", {"strategy.name": "far_less"})
+    header = structs.replace(STRATEGIES.get("iep").header, name="far_less", claims=())
+    if "far_less" not in STRATEGIES:
+        strategy(replace(STRATEGIES.get("iep"), header=header))
+    mild = Runner(Job(scenario.name, scenario.text, scenario.overrides)).row(0)
+    severe = Runner(Job(scenario.name, scenario.text, scenario.overrides, all_claims=True)).row(0)
+    assert {one.status for one in mild.violations} == {"accepted"}
+    assert "violation" in {one.status for one in severe.violations}
+
+
+def test_a_job_and_a_row_can_travel() -> None:
+    sent = job("negative/reads_newer_rows")
+    row = Runner(sent).row(0)
+    assert pickle.loads(pickle.dumps(sent)) == sent
+    assert pickle.loads(pickle.dumps(row)) == row
+
+
+def test_a_job_is_enough_without_the_file(tmp_path: Path) -> None:
+    (tmp_path / "more.sql").write_text("ALTER TABLE t ADD COLUMN x INT", "utf-8")
+    text = TINY.replace("[schema]", '[[migration]]\nat_ms = 30\nfile = "more.sql"\n\n[schema]')
+    scenario = read(text, "tiny", directory=str(tmp_path))
+    sent = Job(scenario.name, scenario.text, scenario.overrides)
+    before = Runner(sent).row(0)
+    (tmp_path / "more.sql").unlink()
+    assert Runner(sent).row(0) == before
+
+
+# --- many seeds -----------------------------------------------------------------------------------
+
+
+def test_processes_give_the_rows_of_one_process_in_order() -> None:
+    seen: list[int] = []
+
+    def watch(rows: Sequence[RunRow]) -> None:
+        seen.extend(row.seed for row in rows)
+
+    here = run_seeds(job(), range(9), jobs=1)
+    there = run_seeds(job(), range(9), jobs=2, alone_s=0, watch=watch)
+    assert [row.seed for row in there] == list(range(9))
+    assert there == here
+    assert sorted(seen) == list(range(9))
+
+
+def test_few_quick_seeds_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", None)
+    assert len(run_seeds(job(), range(3), jobs=2, alone_s=60)) == 3
+
+
+def test_plugins_are_loaded_in_every_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {name: STRATEGIES.get(name) for name in STRATEGIES}
+    monkeypatch.setattr(STRATEGIES, "_items", known)  # and nobody else sees the plug-in
+    plugin = tmp_path / "far_away.py"
+    plugin.write_text(
+        '"""A design from outside."""\n'
+        "from dataclasses import replace\n"
+        "from ddlsim.model.design import DesignHeader\n"
+        "from ddlsim.strategies.base import strategy\n"
+        "from ddlsim.strategies.iep import IEP\n"
+        'strategy(replace(IEP, header=DesignHeader("far_away", "", "", "ignite", ())))\n',
+        "utf-8",
+    )
+    scenario = load("smoke", {"strategy.name": "far_away"})
+    sent = Job(scenario.name, scenario.text, scenario.overrides, loads=(str(plugin),))
+    rows = run_seeds(sent, range(3), jobs=2, alone_s=0)
+    assert [(row.strategy, row.outcome) for row in rows] == [("far_away", Outcome.OK)] * 3
+
+
+def test_an_error_in_a_process_is_told_here() -> None:
+    sent = Job("tiny", TINY.replace("nodes = 3", "nodes = 3\nleader = 'n9'"), {})
+    with pytest.raises(ScenarioError, match="n9"):
+        run_seeds(sent, range(3), jobs=2, alone_s=0)
+
+
+def die(seeds: Sequence[int]) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_dies_is_told_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_chunk", die)
+    with pytest.raises(ProcessDiedError, match="try --jobs 1"):
+        run_seeds(job(), range(3), jobs=2, alone_s=0)
+
+
+def test_an_interrupt_leaves_no_process_behind() -> None:
+    def watch(rows: Sequence[RunRow]) -> None:
+        if len(rows) and rows[0].seed:
+            raise KeyboardInterrupt
+
+    before = set(multiprocessing.active_children())
+    with pytest.raises(KeyboardInterrupt):
+        run_seeds(job(), range(400), jobs=2, alone_s=0, watch=watch)
+    until(lambda: not set(multiprocessing.active_children()) - before, "processes to end")
