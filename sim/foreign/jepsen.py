@@ -1,7 +1,8 @@
 """Jepsen's histories judged: read, inferred by their workload, searched for cycles, named.
 
 Graph, search and the models' names are those of `ddlsim.columns`; here is only what a history
-without timestamps and version orders needs more: what may be inferred, and when the answer is "unknown".
+without timestamps and version orders needs more: what may be inferred, and when the answer is
+"unknown".
 """
 
 from collections.abc import Iterable, Iterator

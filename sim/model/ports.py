@@ -1,8 +1,8 @@
 """The ports: all that a protocol asks of the world.
 
 A protocol is written against `Node`, never against SimPy, a socket or a random number. Whatever
-answers these calls can run it: the simulator (`ddlsim.cluster.adapters`), a test with fakes, one day
-a real network. Waits are awaitables; *between two awaits nothing else happens in the cluster*.
+answers these calls can run it: the simulator (`ddlsim.cluster.adapters`), a test with fakes, one
+day a real network. Waits are awaitables; *between two awaits nothing else happens in the cluster*.
 
 Every wait belongs to a scope. When the scope ends, the wait returns `Ended(reason)`; when the node
 crashes, its tasks are simply never resumed (so no `finally` of theirs ever runs).

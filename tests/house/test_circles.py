@@ -7,7 +7,8 @@ import networkx as nx
 
 from tests.house.tree import ROOT, parsed, plant
 
-TREES = ("sim", "analysis")
+TREES = {"sim": "ddlsim", "analysis": "ddlsim.analysis"}
+"""Folders, and the packages that they are."""
 KNOWN: frozenset[frozenset[str]] = frozenset(
     {
         frozenset(
@@ -52,10 +53,10 @@ KNOWN: frozenset[frozenset[str]] = frozenset(
 def modules(root: Path) -> dict[str, Path]:
     """Every module of the product by its name; a package stands for its `__init__`."""
     found: dict[str, Path] = {}
-    for tree in TREES:
+    for tree, package in TREES.items():
         for path in sorted((root / tree).rglob("*.py")):
-            parts = path.relative_to(root).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+            parts = path.relative_to(root / tree).with_suffix("").parts
+            found[".".join((package, *(part for part in parts if part != "__init__")))] = path
     return found
 
 
@@ -94,9 +95,9 @@ def test_circles_finds_imports_for_types_within_functions_and_relative_ones(
     tmp_path: Path,
 ) -> None:
     files = {
-        "sim/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ddlsim.b import B",
+        "sim/a.py": "if TYPE_CHECKING:\n    from ddlsim.b import B",
         "sim/b.py": "def late():\n    import ddlsim.c",
-        "sim/c.py": "from sim import a",
+        "sim/c.py": "from ddlsim import a",
         "sim/straight.py": "import ddlsim.a\nfrom ddlsim.b import B",
         "analysis/room/__init__.py": "from .one import x",
         "analysis/room/one.py": "from . import two",

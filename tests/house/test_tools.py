@@ -30,9 +30,9 @@ def test_no_check_is_forgotten() -> None:
 
 
 FAULTS = {
-    "format": ("x = [1,2]\n", "sim/a.py"),
+    "format": ("x = [1,2]\n", "ddlsim/a.py"),
     "lint": ("import os\n", "F401"),
-    "types": ("def f() -> int:\n    return ''\n", "sim/a.py:4: error"),
+    "types": ("def f() -> int:\n    return ''\n", "ddlsim/a.py:4: error"),
 }
 
 
@@ -41,8 +41,8 @@ def test_a_planted_fault_is_found(tool: str, tmp_path: Path) -> None:
     fault, complaint = FAULTS[tool]
     doc = '"""A file."""\n'
     settings = (ROOT / "pyproject.toml").read_text("utf-8")
-    files = {"sim/__init__.py": doc, "analysis/__init__.py": doc, "pyproject.toml": settings}
-    plant(tmp_path, {**files, "sim/a.py": f"{doc}\n{fault}"})
+    files = {"ddlsim/__init__.py": doc, "pyproject.toml": settings}
+    plant(tmp_path, {**files, "ddlsim/a.py": f"{doc}\n{fault}"})
     done = run(tool, tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert complaint in done.stdout

@@ -1,8 +1,8 @@
 """The waits of `tune`, by runs and by formula, beside a Monte Carlo written from the documents.
 
 `tests/support/wait_monte_carlo.py` shares no code with either. A figure agrees where it meets the
-interval over seeds, and the bracket of the closed form, each wider by the millisecond in which timestamps
-are told and by three standard errors of the Monte Carlo's own.
+interval over seeds, and the bracket of the closed form, each wider by the millisecond in which
+timestamps are told and by three standard errors of the Monte Carlo's own.
 """
 
 from dataclasses import replace

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-import ddlsim
+import ddlsim as package
 from ddlsim.cli import verb_list
 from tests.unit.cli.command import ROOT, ddlsim, process
 
@@ -15,7 +15,10 @@ HEAVY = (
     *("numpy", "networkx", "sqlglot", "simpy", "rich", "msgspec", "orjson", "matplotlib"),
     *("scipy", "pyarrow", "pyspark", "pandas", "jinja2"),
 )
-LOOK = "import sys; from ddlsim.cli import main; main(sys.argv[1:])\nprint(*sys.modules, file=sys.stderr)"
+LOOK = (
+    "import sys; from ddlsim.cli import main; main(sys.argv[1:])\n"
+    "print(*sys.modules, file=sys.stderr)"
+)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], [], ["rnu"]])
@@ -29,7 +32,7 @@ def test_help_and_slips_import_nothing_heavy(words: list[str]) -> None:
 
 
 def test_the_version_is_the_packages() -> None:
-    assert process("--version").out == f"ddlsim {ddlsim.__version__}\n"
+    assert process("--version").out == f"ddlsim {package.__version__}\n"
 
 
 def test_an_optimised_python_is_refused() -> None:
