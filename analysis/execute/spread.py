@@ -1,34 +1,237 @@
-"""A function applied to many things on Spark, one task each, the results in their order."""
+"""Chunks of a sweep, and anything else that is many, on Spark or on processes of this machine.
+
+`Workers` decides which, and keeps a session or processes for what comes next. Chunks' files are the
+result; they are on a file system that all machines of a cluster share. Whatever a task has written
+stays when the task is tried again, so a lost executor costs no run twice but those it was at.
+"""
 
 import pickle
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+
+from ddlsim.analysis.sweep.chunks import (
+    ChunkId,
+    Round,
+    Tally,
+    Work,
+    parts,
+    run_chunk,
+    tally_of,
+)
+from ddlsim.verify.parallel import ATTEMPTS, Executor
+from ddlsim.verify.workers import cores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 R = TypeVar("R")
+Watch = Callable[[Tally], object]
 
+NONE: Final = "none"
+"""The master that is none: processes of this machine, no JVM."""
+HERE: Final = "local[*]"
+SPARK_FROM_S: Final = 20.0
+"""Work on all cores together below which a session would take longer than it saves."""
+SECONDS_A_TASK: Final = 2.0
+"""A Python task costs a slot some 20 to 50 ms: below this work a task the price shows."""
+TASKS_LOCALLY: Final = 64
 TASKS_MOST: Final = 4_096
 """More tasks than that would cost more than they spread."""
+POLL_S: Final = 0.3
+GROUP: Final = "ddlsim-sweep"
+BEACON: Final = ".beacon"
 
 
-def spread(spark: "SparkSession", function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """What the function makes of each item; it is sent to the workers by its name."""
+class NotSharedError(ValueError):
+    """A directory that the workers do not share with us; the message ends in the remedy."""
+
+
+class WorkersDieError(RuntimeError):
+    """A chunk that no process survives, though its runs have processes of their own."""
+
+
+class Workers:
+    """What runs chunks: Spark at a master, processes, or whichever is the quicker of both here.
+
+    `note` is told when a session begins. A context manager: what was begun ends with its block.
+    """
+
+    def __init__(
+        self,
+        master: str | None,
+        jobs: int | None,
+        settings: dict[str, str] | None = None,
+        note: Callable[[str], object] = lambda text: None,
+    ) -> None:
+        self._master, self._jobs = master, jobs
+        self._settings, self._note = settings, note
+        self._stack = ExitStack()
+        self.spark: SparkSession | None = None
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def session(self) -> "SparkSession":
+        """The session, begun when it is first needed."""
+        if self.spark is None:
+            from ddlsim.analysis.execute import spark
+
+            master = HERE if self._master in (None, NONE) else str(self._master)
+            self._note(f"starting Spark ({master})")
+            self.spark = self._stack.enter_context(spark.session(master, settings=self._settings))
+        return self.spark
+
+    def run(
+        self, work: Work, whole: Round, chunks: Sequence[ChunkId], work_s: float, watch: Watch
+    ) -> str:
+        """Run chunks of so many seconds of work; what ran them. Their files are there then."""
+        if not self._is_for_spark(work_s):
+            processes = self._jobs or cores()
+            run_on_processes(work, whole, chunks, processes, watch)
+            return f"{min(processes, len(chunks))} processes"
+        spark = self.session()
+        master, slots = spark.sparkContext.master, spark.sparkContext.defaultParallelism
+        tasks = partitions(work_s, slots, local=str(master).startswith("local"))
+        run_on_spark(spark, work, whole, chunks, tasks, watch)
+        return f"Spark at {master}, {tasks} tasks"
+
+    def _is_for_spark(self, work_s: float) -> bool:
+        if self._master is not None:
+            return self._master != NONE
+        return self._jobs is None and work_s / cores() >= SPARK_FROM_S
+
+
+# --- processes -----------------------------------------------------------------------------------
+
+
+def run_on_processes(
+    work: Work, whole: Round, chunks: Sequence[ChunkId], processes: int, watch: Watch
+) -> None:
+    """Run these chunks; `WorkersDieError` where no process survives one."""
+    make = partial(_runner, work, whole)
+    with Executor(make, _died, processes=processes, alone_s=0) as executor:
+        executor.run(chunks, lambda chunk, tally: watch(tally))
+
+
+def _runner(work: Work, whole: Round) -> Callable[[Sequence[ChunkId]], list[Tally]]:
+    return lambda chunks: [run_chunk(work, whole, chunk) for chunk in chunks]
+
+
+def _died(chunk: ChunkId, how: str) -> Tally:
+    raise WorkersDieError(
+        f"{ATTEMPTS} processes died at {chunk.file}, perhaps for want of memory; "
+        "take fewer --jobs, then --resume"
+    )
+
+
+# --- Spark ---------------------------------------------------------------------------------------
+
+
+def partitions(work_s: float, cores: int, *, local: bool) -> int:
+    """How many tasks: two seconds of work each, two a core at least, not too many to watch."""
+    most = max(TASKS_LOCALLY, 2 * cores) if local else max(TASKS_LOCALLY, 4 * cores)
+    return int(min(max(work_s / SECONDS_A_TASK, 2 * cores), most))
+
+
+def run_on_spark(
+    spark: "SparkSession",
+    work: Work,
+    whole: Round,
+    chunks: Sequence[ChunkId],
+    tasks: int,
+    watch: Watch,
+) -> None:
+    """Run these chunks; `watch` is told of each by its file."""
+    token = uuid.uuid4().hex
+    beacon = Path(work.directory, BEACON)
+    beacon.write_text(token, "utf-8")
+    known = set(parts(work.directory))
+
+    def look() -> None:
+        for file in parts(work.directory):
+            if file not in known:
+                known.add(file)
+                watch(tally_of(file))
+
+    try:
+        _watched(spark, partial(spread, spark, _task(work, whole, token), chunks, tasks), look)
+    finally:
+        beacon.unlink(missing_ok=True)
+
+
+def _task(work: Work, whole: Round, token: str) -> Callable[[ChunkId], Tally]:
+    def task(chunk: ChunkId) -> Tally:
+        _check_shared(work.directory, token)
+        return run_chunk(work, whole, chunk)
+
+    return task
+
+
+def spread(
+    spark: "SparkSession", function: Callable[[T], R], items: Sequence[T], tasks: int = TASKS_MOST
+) -> list[R]:
+    """What the function makes of each item, in their order; a task for each, or so many tasks."""
     if not items:
         return []
-    sent = [pickle.dumps(item) for item in items]
+    every = tuple(items)
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for place in batch["id"].to_pylist():
-                result = pickle.dumps(function(pickle.loads(sent[place])))
+                result = pickle.dumps(function(every[place]))
                 columns = [pa.array([place], pa.int64()), pa.array([result], pa.binary())]
                 yield pa.RecordBatch.from_arrays(columns, names=["id", "result"])
 
-    frame = spark.range(len(items), numPartitions=min(len(items), TASKS_MOST))
+    frame = spark.range(len(items), numPartitions=min(len(items), tasks))
     found = frame.mapInArrow(task, "id long, result binary").toArrow().sort_by("id")
     return [pickle.loads(result) for result in found["result"].to_pylist()]
+
+
+def _check_shared(directory: str, token: str) -> None:
+    """Whether the driver's file is here too: else rows would be written to another place."""
+    beacon = Path(directory, BEACON)
+    if not beacon.is_file() or beacon.read_text("utf-8") != token:
+        raise NotSharedError(f"--out {directory}: {NOT_SHARED}")
+
+
+NOT_SHARED: Final = "the workers do not see it; name a directory that the whole cluster shares"
+
+
+def _watched(spark: "SparkSession", action: Callable[[], Any], look: Callable[[], None]) -> None:
+    """Carry out an action in a thread of its own, looking about meanwhile; its errors are ours."""
+    from pyspark import InheritableThread
+
+    raised: list[BaseException] = []
+
+    def act() -> None:
+        spark.sparkContext.setJobGroup(GROUP, "runs of a sweep", interruptOnCancel=True)
+        try:
+            action()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = InheritableThread(target=act)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL_S)
+            look()
+    except BaseException:
+        spark.sparkContext.cancelJobGroup(GROUP)
+        thread.join()
+        raise
+    look()
+    if raised:
+        if NOT_SHARED in str(raised[0]):
+            raise NotSharedError(NOT_SHARED) from None
+        raise raised[0]

@@ -1,21 +1,19 @@
 """A sweep from its file to its rows: what is left to do, what runs it, and when it is enough.
 
-What runs it: with a master, Spark; otherwise a pool of processes where that is quicker, that is,
-below twenty seconds of work, and Spark on this machine beyond. How long the work will be is
-measured on a few runs that are thrown away.
+What runs it: `analysis/execute/spread.py`. How long the work will be is measured on a few runs that
+are thrown away.
 """
 
 import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import structs
 
-from ddlsim.analysis.execute import pool
 from ddlsim.analysis.execute.isolation import Limits, rows_of
+from ddlsim.analysis.execute.spread import Workers
 from ddlsim.analysis.sweep import (
     grid,
     provenance,
@@ -35,11 +33,6 @@ from ddlsim.verify.workers import cores
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NONE: Final = "none"
-"""The master that is none: processes of this machine, no JVM."""
-HERE: Final = "local[*]"
-SPARK_FROM_S: Final = 20.0
-"""Work on all cores together below which a session would take longer than it saves."""
 PILOT_S: Final = 1.0
 CHUNK_S: Final = 2.0
 CHUNK_MOST: Final = 64
@@ -122,7 +115,7 @@ def carry_out(
     )
     with (
         store.claimed(options.directory, fresh, resume=options.resume) as manifest,
-        ExitStack() as s,
+        Workers(options.master, options.jobs, dict(options.settings), watcher.note) as workers,
     ):
         work = Work(
             directory=options.directory,
@@ -136,7 +129,7 @@ def carry_out(
             share=table.histories if isinstance(table.histories, float) else 0.0,
             limits=Limits(table.budget.time_s, table.budget.memory_mib),
         )
-        return _Conductor(work, sweep.seeds, options, watcher, manifest, s).conduct(further)
+        return _Conductor(work, sweep.seeds, options, watcher, manifest, workers).conduct(further)
 
 
 def _texts(sweep: Sweep) -> list[dict[str, Any]]:
@@ -160,15 +153,14 @@ class _Conductor:
         options: Options,
         watcher: Watcher,
         manifest: store.Manifest,
-        stack: ExitStack,
+        workers: Workers,
     ) -> None:
         self._work = work
         self._seeds = seeds
         self._options = options
         self._watcher = watcher
         self._manifest = manifest
-        self._stack = stack
-        self._spark: SparkSession | None = None
+        self._workers = workers
         self._cost_s: float | None = None
         self._by = "no worker, all was done"
 
@@ -185,7 +177,7 @@ class _Conductor:
             self._run(at)
             at += 1
             if at == len(self._manifest.rounds) and further is not None:
-                following = further(self._session, self._manifest.rounds)
+                following = further(self._workers.session, self._manifest.rounds)
                 if following is not None:
                     self._begin(following)
                     self._watcher.plan(following.runs, Tally(0, 0, 0))
@@ -197,11 +189,11 @@ class _Conductor:
 
     def _aggregates(self) -> tuple[str, ...]:
         """The tables of figures, if they are asked for or a session is there anyway."""
-        if self._spark is None and not self._options.aggregates:
+        if self._workers.spark is None and not self._options.aggregates:
             return ()
         from ddlsim.analysis.sweep import aggregates
 
-        return tuple(aggregates.write(self._session(), self._options.directory))
+        return tuple(aggregates.write(self._workers.session(), self._options.directory))
 
     def _look_over(self) -> None:
         """Count what is done; a chunk's file that is not what a worker wrote is run again."""
@@ -234,37 +226,7 @@ class _Conductor:
         if not chunks:
             return
         work_s = len(chunks) * whole.size * self._cost(whole)
-        if self._is_for_spark(work_s):
-            from ddlsim.analysis.execute import spark_fanout
-
-            spark = self._session()
-            slots = spark.sparkContext.defaultParallelism
-            local = str(spark.sparkContext.master).startswith("local")
-            tasks = spark_fanout.partitions(work_s, slots, local=local)
-            self._by = f"Spark at {spark.sparkContext.master}, {tasks} tasks"
-            spark_fanout.run_on_spark(spark, self._work, whole, chunks, tasks, self._watcher.ran)
-        else:
-            processes = self._options.jobs or cores()
-            self._by = f"{min(processes, len(chunks))} processes"
-            pool.run_on_processes(self._work, whole, chunks, processes, self._watcher.ran)
-
-    def _is_for_spark(self, work_s: float) -> bool:
-        options = self._options
-        if options.master is not None:
-            return options.master != NONE
-        return options.jobs is None and work_s / cores() >= SPARK_FROM_S
-
-    def _session(self) -> "SparkSession":
-        """The session, begun when it is first needed."""
-        if self._spark is None:
-            from ddlsim.analysis.execute import spark
-
-            master = self._options.master
-            master = HERE if master in (None, NONE) else master
-            self._watcher.note(f"starting Spark ({master})")
-            settings = dict(self._options.settings)
-            self._spark = self._stack.enter_context(spark.session(str(master), settings=settings))
-        return self._spark
+        self._by = self._workers.run(self._work, whole, chunks, work_s, self._watcher.ran)
 
     def _cost(self, whole: Round) -> float:
         """Seconds a run, of some runs spread over the cells; they are thrown away."""

@@ -5,29 +5,29 @@ Every cell of one answer has the same seeds, so all see the same weather (common
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from functools import cached_property
-from itertools import repeat
+from functools import cached_property, partial
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ddlsim import sealed
 from ddlsim.analysis.execute.isolation import Limits, rows_of
+from ddlsim.analysis.execute.spread import NONE, Workers
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep.chunks import (
+    ChunkId,
     Round,
-    Tally,
     Work,
 )
 from ddlsim.analysis.sweep.rows import (
     Cell,
     Job,
     Row,
+    failed_row,
     run_job,
 )
 from ddlsim.analysis.tune.goals import (
@@ -37,18 +37,15 @@ from ddlsim.analysis.tune.goals import (
     TuneError,
 )
 from ddlsim.units import US_PER_MS
-from ddlsim.verify import workers
+from ddlsim.verify.parallel import Executor
 
 Array = NDArray[np.float64]
 Watch = Callable[[int], None]
 """Told how many more runs are done."""
-NO_MASTER: Final = "none"
-"""The master that is none: processes of this machine, as for `sweep`."""
 NO_LIMITS: Final = Limits()
 OVER_BUDGET: Final = ("took longer", "needs more")
-ALONE: Final = 16
-"""So few runs are not worth a process."""
 SECONDS_A_RUN: Final = 0.1
+RUNS_A_CHUNK: Final = 20
 
 
 class Runs:
@@ -62,14 +59,15 @@ class Runs:
         self.seeds = seeds
         self.count = 0
         self.rows: list[Row] = []
-        self._master = None if master == NO_MASTER else master
         self._loads, self._watch, self._limits = loads, watch, limits
-        self._jobs = jobs or workers.cores()
+        self._on_spark = master not in (None, NONE)
+        self._workers = Workers(master, None)
+        self._executor = Executor(partial(_act, limits), _lost, processes=jobs)
         self._stack = ExitStack()
-        self._pool: ProcessPoolExecutor | None = None
-        self._spark: Any = None
 
     def __enter__(self) -> "Runs":
+        self._stack.enter_context(self._workers)
+        self._stack.enter_context(self._executor)
         return self
 
     def __exit__(
@@ -82,63 +80,41 @@ class Runs:
 
     def run(self, cells: Sequence[Cell]) -> list["Figures"]:
         """The figures of each cell, in order."""
-        if self._master is not None:
-            rows = self._on_spark(cells)
-        else:
-            rows = self._here([self._job(cell, seed) for cell in cells for seed in self.seeds])
+        rows = self._chunks(cells) if self._on_spark else self._rows(cells)
         self.count += len(rows)
         self.rows += rows
         each = len(self.seeds)
         return [Figures(cell, rows[at * each : (at + 1) * each]) for at, cell in enumerate(cells)]
 
-    def _job(self, cell: Cell, seed: int) -> Job:
-        return Job(cell=cell, seed=seed, loads=self._loads)
+    def _rows(self, cells: Sequence[Cell]) -> list[Row]:
+        jobs = [Job(cell, seed, loads=self._loads) for cell in cells for seed in self.seeds]
+        return self._executor.run(jobs, lambda job, row: self._watch(1), batch=2)
 
-    def _here(self, jobs: list[Job]) -> list[Row]:
-        if self._jobs == 1 or (self._pool is None and len(jobs) <= ALONE):
-            return [self._told(_row(job, self._limits)) for job in jobs]
-        if self._pool is None:
-            self._pool = self._stack.enter_context(workers.pool(self._jobs))
-        return [
-            self._told(row) for row in self._pool.map(_row, jobs, repeat(self._limits), chunksize=2)
-        ]
-
-    def _told(self, row: Row) -> Row:
-        self._watch(1)
-        return row
-
-    def _on_spark(self, cells: Sequence[Cell]) -> list[Row]:
+    def _chunks(self, cells: Sequence[Cell]) -> list[Row]:
         """The same as chunks of a sweep; their files are on a file system that all share."""
-
-        from ddlsim.analysis.execute import spark, spark_fanout
-        from ddlsim.analysis.sweep.chunks import ChunkId
-
-        if self._spark is None:
-            self._spark = self._stack.enter_context(spark.session(str(self._master)))
-        work_s = SECONDS_A_RUN * len(cells) * len(self.seeds)
-        context = self._spark.sparkContext
-        slots = context.defaultParallelism
-        tasks = spark_fanout.partitions(work_s, slots, local=context.master.startswith("local"))
+        slots = self._workers.session().sparkContext.defaultParallelism
         runs = len(cells) * len(self.seeds)
-        whole = Round(tuple(range(len(cells))), self.seeds.start, len(self.seeds),
-                      max(runs // (2 * tasks), 1))  # fmt: skip
+        size = max(min(runs // (4 * slots), RUNS_A_CHUNK), 1)
+        whole = Round(tuple(range(len(cells))), self.seeds.start, len(self.seeds), size)
         chunks = [ChunkId(0, place) for place in range(whole.chunks)]
-
-        def watch(tally: Tally) -> None:
-            self._watch(tally.runs)
-
         with TemporaryDirectory(prefix="ddlsim-tune-") as folder:
             work = Work(folder, tuple(cells), {}, loads=self._loads, limits=self._limits)
-            spark_fanout.run_on_spark(self._spark, work, whole, chunks, tasks, watch)
-            rows: list[Row] = []
-            for chunk in chunks:
-                rows += sealed.read(f"{folder}/{chunk.file}").to_pylist()
-        return rows
+            work_s = SECONDS_A_RUN * runs
+            self._workers.run(work, whole, chunks, work_s, lambda tally: self._watch(tally.runs))
+            return [
+                row for chunk in chunks for row in sealed.read(f"{folder}/{chunk.file}").to_pylist()
+            ]
 
 
-def _row(job: Job, limits: Limits) -> Row:
-    """The row of a run; one that has a budget runs in a process that can be ended."""
-    return run_job(job) if limits == NO_LIMITS else rows_of([job], limits)[0]
+def _act(limits: Limits) -> Callable[[Sequence[Job]], list[Row]]:
+    """Runs that have a budget run in processes that can be ended."""
+    if limits == NO_LIMITS:
+        return lambda jobs: [run_job(job) for job in jobs]
+    return lambda jobs: rows_of(jobs, limits)
+
+
+def _lost(job: Job, how: str) -> Row:
+    return failed_row(job, "crashed", how)
 
 
 class Figures:

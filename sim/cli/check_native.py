@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from ddlsim.analysis.sweep import aggregate
+from ddlsim.analysis.sweep import totals
 from ddlsim.checkers import names
 from ddlsim.checkers.base import Violation
 from ddlsim.checkers.outcome import Outcome
@@ -102,7 +102,7 @@ def together(judged: Sequence[Native]) -> list[Native]:
 def show_found(judged: Sequence[Native], to: Console) -> None:
     """What was found in all of them, each thing once."""
     rows = [one.row for one in judged]
-    view.findings(aggregate.found(rows), rows, to)
+    view.findings(totals.found(rows), rows, to)
     view.troubles(rows, to)
 
 

@@ -1,8 +1,9 @@
 """The result of `verify` as one JSON document, and as tests for JUnit."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
+from ddlsim.cli.documents import fields
 from ddlsim.cli.junit import TestCase
 from ddlsim.cli.repeat import also, of_scenario
 from ddlsim.history.history import FORMAT
@@ -10,42 +11,34 @@ from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.kills import MutantRow, Survivor
 from ddlsim.verify.verification import ScenarioRow, Verification
 
+MUTANT: Final = ("mutant", "scenario", "breaks", "judge", "killed", "runs", "complete")
+CLAIM: Final = ("assumes", "runs", "breaches", "foretold", "out_of_assumption", "accepted",
+                "unjudged", "findings")  # fmt: skip
+
 
 def document(result: Verification) -> dict[str, Any]:
     """The shape `verify`, described in the README."""
+    short = [{"case": row.label, **fields(row, ("runs", "wanted"))} for row in result.short]
     return {
         "format": FORMAT,
-        "as_expected": result.as_expected,
-        "unexpected": list(result.unexpected),
-        "open": list(result.open),
-        "decided": result.decided,
+        **fields(result, ("as_expected", "unexpected", "open", "decided")),
         "seeds": {"most": result.seeds, "least_run": result.least_run},
-        "cases": result.cases,
-        "runs": result.runs,
+        **fields(result, ("cases", "runs")),
         "mutation_score": result.score,
         "mutants": [_mutant(row) for row in result.mutants],
         "survivors": [_survivor(one) for one in result.survivors],
         "undecided_mutants": [_survivor(one) for one in result.undecided_mutants],
-        "short": [
-            {"case": row.label, "runs": row.runs, "wanted": row.wanted} for row in result.short
-        ],
+        "short": short,
         "scenarios": [_scenario(row) for row in result.scenarios if row.kind != "claims"],
         "claims": [_claim(row) for row in result.claims],
         "vacuous": [row.scenario for row in result.vacuous],
-        "not_run": list(result.not_run),
-        "never_reached": list(result.never_reached),
+        **fields(result, ("not_run", "never_reached")),
     }
 
 
 def _mutant(row: MutantRow) -> dict[str, Any]:
     return {
-        "mutant": row.mutant,
-        "scenario": row.scenario,
-        "breaks": row.breaks,
-        "judge": row.judge,
-        "killed": row.killed,
-        "runs": row.runs,
-        "complete": row.complete,
+        **fields(row, MUTANT),
         "seeds_to_conviction": {"median": row.median_seeds, "blocks": list(row.blocks)},
         "killed_by": {
             checker: {"runs": runs, "first_seed": row.first_seed[checker]}
@@ -55,21 +48,12 @@ def _mutant(row: MutantRow) -> dict[str, Any]:
 
 
 def _survivor(one: Survivor) -> dict[str, Any]:
-    return {
-        "mutant": one.mutant,
-        "judge": one.judge,
-        "runs": one.runs,
-        "reason": one.reason or None,
-    }
+    return {**fields(one, ("mutant", "judge", "runs")), "reason": one.reason or None}
 
 
 def _scenario(row: ScenarioRow) -> dict[str, Any]:
     return {
-        "scenario": row.scenario,
-        "strategy": row.strategy,
-        "mutant": row.mutant,
-        "runs": row.runs,
-        "complete": row.complete,
+        **fields(row, ("scenario", "strategy", "mutant", "runs", "complete")),
         "outcome": row.outcome if row.runs else None,
         "expected": row.expected,
         "as_expected": bool(row.runs) and not row.wrong,
@@ -83,20 +67,11 @@ def _scenario(row: ScenarioRow) -> dict[str, Any]:
 def _claim(row: ClaimRow) -> dict[str, Any]:
     example = None
     if row.example is not None:
-        scenario, seed, words = row.example
-        example = {"scenario": scenario, "seed": seed, "summary": words}
+        example = dict(zip(("scenario", "seed", "summary"), row.example, strict=True))
     return {
-        "strategy": row.strategy,
-        "invariant": row.invariant,
+        **fields(row, ("strategy", "invariant")),
         "claim": row.word,
-        "assumes": list(row.assumes),
-        "runs": row.runs,
-        "breaches": row.breaches,
-        "foretold": row.foretold,
-        "out_of_assumption": row.out_of_assumption,
-        "accepted": row.accepted,
-        "unjudged": row.unjudged,
-        "findings": row.findings,
+        **fields(row, CLAIM),
         "example": example,
         "excuse": row.excuse or None,
     }

@@ -49,11 +49,15 @@ def _is_of_the_pipeline(error: Exception) -> bool:
         "ddlsim.analysis.sweep.chunks": "DamagedPartError",
         "ddlsim.analysis.execute.java": "NoJavaError",
         "ddlsim.analysis.execute.spark": "BadMasterError",
-        "ddlsim.analysis.execute.spark_fanout": "NotSharedError",
-        "ddlsim.analysis.execute.pool": "WorkersDieError",
+        "ddlsim.analysis.execute.spread": "NotSharedError WorkersDieError",
         "ddlsim.analysis.sweep.until": "BadTargetError",
     }
-    loaded = [getattr(sys.modules[m], k) for m, k in kinds.items() if m in sys.modules]
+    loaded = [
+        getattr(sys.modules[module], name)
+        for module, names in kinds.items()
+        if module in sys.modules
+        for name in names.split()
+    ]
     return isinstance(error, tuple(loaded))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ddlsim.analysis.sweep.aggregate import Found
+from ddlsim.analysis.sweep.totals import Found
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.documents import fields
 from ddlsim.cli.junit import FAILURES, TestCase

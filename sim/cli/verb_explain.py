@@ -5,8 +5,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from ddlsim.analysis.sweep import aggregate
-from ddlsim.analysis.sweep.aggregate import Found
+from ddlsim.analysis.sweep import totals
+from ddlsim.analysis.sweep.totals import Found
 from ddlsim.checkers.argument import (
     Argument,
     argue,
@@ -60,7 +60,7 @@ def execute(options: Options) -> int:
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
     )
     case = Case(history)
-    found = sorted(aggregate.found([row]), key=_simplest)
+    found = sorted(totals.found([row]), key=_simplest)
     arguments = [argue(case, one.example) for one in found]
     again = repeat.of_header(history.header, options)
     files = _pictures(options, case, row, found, arguments)
@@ -77,7 +77,7 @@ def execute(options: Options) -> int:
 def _simplest(one: Found) -> tuple[int, bool, int]:
     """The gravest first; of equally grave ones cycles, and of these those of the fewest steps."""
     steps = one.example.steps
-    rank = aggregate.BY_WEIGHT.index(one.example.status.partition(":")[0])
+    rank = totals.BY_WEIGHT.index(one.example.status.partition(":")[0])
     return (rank, not steps, len(steps))
 
 

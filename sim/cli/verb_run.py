@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from ddlsim.analysis.sweep import aggregate
+from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli import (
     arguments,
@@ -31,10 +31,13 @@ from ddlsim.scenario import bounds
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario, with_migration
 from ddlsim.scenario.shipped import load
-from ddlsim.verify.campaign import Job, RunRow
+from ddlsim.verify.campaign import (
+    Job,
+    RunRow,
+    run_seeds,
+)
 from ddlsim.verify.expectation import Sum, sum_of
 from ddlsim.verify.isolation import CAN_FORK, Limits
-from ddlsim.verify.parallel import run_seeds
 
 FIRST_SEED = 0
 AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
@@ -170,8 +173,8 @@ def report(
         expect=scenario.expect,
         seeds=seeds,
         sum=total,
-        figures=aggregate.total(rows) if len(rows) > 1 else rows[0].figures,
-        found=aggregate.found(total.runs),
+        figures=totals.total(rows) if len(rows) > 1 else rows[0].figures,
+        found=totals.found(total.runs),
         command=repeat.of_options(options, first.seed),
         drawn={} if given.source is None else swarm.draw(given.source, first.seed).knobs,
     )

@@ -2,7 +2,6 @@
 
 import shlex
 from collections import Counter
-from contextlib import ExitStack
 from typing import Any
 
 from msgspec import structs
@@ -23,29 +22,18 @@ SHOWN = 10
 
 
 class Shown(sweeps.Watcher):
-    """A progress bar over everything that is to be run."""
+    """Tells a progress bar of everything that is to be run."""
 
-    def __init__(self) -> None:
-        self._stack = ExitStack()
-        self._progress: Progress | None = None
-
-    def __enter__(self) -> "Shown":
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
 
     def plan(self, runs: int, done: Tally) -> None:
         """So many runs (more)."""
-        if self._progress is None:
-            self._progress = self._stack.enter_context(Progress(runs, KEPT))
-        else:
-            self._progress.expect(runs)
+        self._progress.expect(runs)
         self._progress.found(done.runs, done.violated, done.violated + done.failed)
 
     def ran(self, tally: Tally) -> None:
         """A chunk is done."""
-        assert self._progress is not None
         self._progress.count(tally.runs, tally.violated, tally.violated + tally.failed)
 
     def note(self, text: str) -> None:
@@ -74,9 +62,9 @@ def execute(options: Options) -> int:
         settings=tuple(map(_setting, options.conf)),
         aggregates=options.aggregates,
     )
-    with Shown() as shown:
-        further = until.further(targets, options.out, shown.note) if targets else None
-        done = sweeps.carry_out(sweep, asked, shown, further)
+    further = until.further(targets, options.out, note) if targets else None
+    with Progress(0, KEPT) as progress:
+        done = sweeps.carry_out(sweep, asked, Shown(progress), further)
     document = document_of(options.out, done)
     if options.output == "json":
         print(documents.text(document))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlsim import files
+from ddlsim.analysis.execute.spread import NONE
 from ddlsim.analysis.sweep import provenance
 from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.advise import Advice, Advisor
@@ -26,7 +27,7 @@ from ddlsim.analysis.tune.cells import (
 )
 from ddlsim.analysis.tune.document import WRITER, document
 from ddlsim.analysis.tune.goals import TuneError, read_goals
-from ddlsim.analysis.tune.runs import NO_MASTER, Runs
+from ddlsim.analysis.tune.runs import Runs
 from ddlsim.analysis.tune.world import (
     World,
     by_name,
@@ -92,25 +93,23 @@ def show(options: Options, found: dict[str, Any], kept: str | None) -> None:
 
 def _advised(asked: Asked, options: Options) -> tuple[Advice, Runs]:
     bounds.check_seeds("tune", EXPECTED_CELLS * options.seeds)
-    on_spark = options.master not in {None, NO_MASTER}
+    on_spark = options.master not in {None, NONE}
     if options.jobs is not None and on_spark:
         raise InputError("tune: --jobs is for processes, --master for Spark; keep one of them")
     if on_spark:
         note(f"starting Spark ({options.master})")
-    with Progress(EXPECTED_CELLS * len(asked.seeds)) as progress:
-
-        def watch(runs: int) -> None:
-            progress.count(runs, 0, 0)
-
-        with Runs(
+    with (
+        Progress(EXPECTED_CELLS * len(asked.seeds)) as progress,
+        Runs(
             asked.seeds,
             master=options.master,
             jobs=options.jobs,
             loads=asked.loads,
-            watch=watch,
+            watch=progress.count,
             limits=Limits(options.time, options.memory),
-        ) as runs:
-            return Advisor(asked, runs).advise(), runs
+        ) as runs,
+    ):
+        return Advisor(asked, runs).advise(), runs
 
 
 def more_seeds(options: Options, found: dict[str, Any]) -> dict[str, Any] | None:

@@ -10,11 +10,14 @@ from ddlsim.cli import (
 from ddlsim.cli.exit_codes import NOT_DECIDED
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import note
-from ddlsim.cli.progress_suite import SuiteProgress
+from ddlsim.cli.progress import SuiteProgress
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
-from ddlsim.verify.suite import cases_of, names_of
-from ddlsim.verify.suite_parallel import run_suite
+from ddlsim.verify.suite import (
+    cases_of,
+    names_of,
+    run_suite,
+)
 from ddlsim.verify.verification import Verification, verification
 
 SEEDS: Final = range(10)

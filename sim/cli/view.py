@@ -7,7 +7,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from ddlsim.analysis.sweep.aggregate import Found, times_of
+from ddlsim.analysis.sweep.totals import Found, times_of
 from ddlsim.cli import view_figures, view_swarm
 from ddlsim.cli.report import Report
 from ddlsim.cli.words import (

@@ -4,7 +4,8 @@ The same job and seed give the same row in any process.
 """
 
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,6 +58,7 @@ from ddlsim.verify.isolation import (
     Loss,
     isolated,
 )
+from ddlsim.verify.parallel import ALONE_S, Executor
 
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
 """What is wrong with what was asked for, as against what went wrong in a run."""
@@ -188,10 +190,10 @@ class Runner:
         """The rows of some seeds; where runs have budgets, each in a process that can be ended."""
         if self.job.limits == Limits():
             return [self.row(seed) for seed in seeds]
-        acts = Acts(self.row, self._lost, lambda row: row.crash or "")
+        acts = Acts(self.row, self.lost, lambda row: row.crash or "")
         return isolated(seeds, self.job.limits, acts)
 
-    def _lost(self, seed: int, loss: Loss, why: str) -> RunRow:
+    def lost(self, seed: int, loss: Loss, why: str) -> RunRow:
         """The row of a run that has taken more than it may, or whose process has died."""
         scenario = self.scenario or swarm.scenario(swarm_source(self.job), seed)
         if self.job.stream and self.job.keep is not None:
@@ -220,6 +222,42 @@ class Runner:
             all_claims=self.job.all_claims,
             known=self._findings,
         )
+
+
+# --- many seeds ----------------------------------------------------------------------------------
+
+CHUNK_MOST: Final = 8
+CHUNKS_EACH: Final = 8
+"""Each process has about so many chunks of seeds, of `CHUNK_MOST` at most."""
+
+
+def run_seeds(
+    job: Job,
+    seeds: Sequence[int],
+    *,
+    jobs: int | None = None,
+    watch: Callable[[RunRow], object] = lambda row: None,
+    alone_s: float = ALONE_S,
+) -> list[RunRow]:
+    """The row of every seed, in order; a seed that no process survives has a crashed row.
+
+    `watch` has each row as it comes in.
+    """
+    lost = partial(_killer, job)
+    with Executor(partial(_rows_of, job), lost, processes=jobs, alone_s=alone_s) as executor:
+        size = min(max(len(seeds) // (executor.processes * CHUNKS_EACH), 1), CHUNK_MOST)
+        return executor.run(seeds, lambda seed, row: watch(row), batch=size)
+
+
+def _rows_of(job: Job) -> Callable[[Sequence[int]], list[RunRow]]:
+    return Runner(job).rows
+
+
+def _killer(job: Job, seed: int, how: str) -> RunRow:
+    return Runner(job).lost(seed, "died", how)
+
+
+# --- rows ----------------------------------------------------------------------------------------
 
 
 def swarm_source(job: Job) -> swarm.Source:

@@ -22,7 +22,7 @@ from typing import Final, Generic, Literal, NamedTuple, NoReturn, TypeVar
 
 from ddlsim.files import WriteError
 from ddlsim.model.records import Record
-from ddlsim.verify.workers import Lifeline
+from ddlsim.verify.workers import Lifeline, death
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -104,9 +104,9 @@ def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
         lifeline.close()
         if len(rows) < len(jobs) and not ended:
             os.kill(child, signal.SIGKILL)
-        status = os.waitpid(child, 0)[1]
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if len(rows) < len(jobs):
-        rows.append(acts.lost(jobs[len(rows)], *(lost or _death(status, limits))))
+        rows.append(acts.lost(jobs[len(rows)], *(lost or _death(code, limits))))
     return rows
 
 
@@ -195,14 +195,12 @@ def _limit_memory(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (room, room))
 
 
-def _death(status: int, limits: Limits) -> tuple[Loss, str]:
-    """How a child ended, in words."""
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == OUT_OF_MEMORY:
+def _death(code: int, limits: Limits) -> tuple[Loss, str]:
+    """How a child ended that has not sent all its rows."""
+    starved = code in (
+        -signal.SIGSEGV,
+        -signal.SIGABRT,
+    )  # it could not even tell its want of memory
+    if code == OUT_OF_MEMORY or (starved and limits.memory_mib is not None):
         return _too_large(limits)
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        if limits.memory_mib is not None and number in (signal.SIGSEGV, signal.SIGABRT):
-            return _too_large(limits)  # an interpreter that could not even tell its want of memory
-        name = signal.Signals(number).name
-        return "died", f"its process was killed by signal {number} ({name})"
-    return "died", f"its process exited with code {os.WEXITSTATUS(status)}"
+    return "died", death(code)

@@ -1,81 +1,194 @@
-"""Many seeds on all cores; their rows come back sorted by seed, whichever process ran them.
+"""Jobs to results, in this process or on processes of this machine; the same whichever runs them.
 
-Seeds are run in this process at first, so that a few quick ones never pay for starting others;
-after a second the rest is cut into chunks for as many processes as there are cores.
+Jobs are run here at first, so that a few quick ones never pay for starting processes; then on as
+many processes as there are cores. A process that dies is replaced, and what it was at is tried
+again, job by job: a job that no process survives is `lost`, and the others go on.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
-from typing import Final
+from multiprocessing.connection import Connection, Pipe, wait
+from types import TracebackType
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from ddlsim.verify import workers
-from ddlsim.verify.campaign import (
-    Job,
-    Runner,
-    RunRow,
-)
+
+J = TypeVar("J")
+R = TypeVar("R")
 
 ALONE_S: Final = 1.0
-CHUNK_MOST: Final = 8
-CHUNKS_EACH: Final = 8
-AHEAD: Final = 4
-"""How many chunks, or trials of a suite, each process has before it."""
+ATTEMPTS: Final = 3
+"""A job at which so many processes have died is lost."""
+
+Act = Callable[[Sequence[J]], Sequence[R]]
+"""Runs some jobs; returns a result for each, in order."""
 
 
-Watch = Callable[[Sequence[RunRow]], None]
-"""Told of every few rows as they come in, in no particular order."""
+class _Task(NamedTuple, Generic[J]):
+    """A job with its place, and how many processes have died at it."""
+
+    number: int
+    job: J
+    deaths: int = 0
 
 
-def run_seeds(
-    job: Job,
-    seeds: Sequence[int],
-    *,
-    jobs: int | None = None,
-    watch: Watch = lambda rows: None,
-    alone_s: float = ALONE_S,
-) -> list[RunRow]:
-    """The rows of all seeds, sorted by seed."""
-    processes = jobs or workers.cores()
-    runner = Runner(job)
-    rows: list[RunRow] = []
-    until = time.monotonic() + alone_s
-    for place, seed in enumerate(seeds):
-        if processes > 1 and place and time.monotonic() > until:
-            rows += _in_processes(job, seeds[place:], processes, watch)
-            break
-        rows += runner.rows([seed])
-        watch(rows[-1:])
-    return sorted(rows, key=lambda row: row.seed)
+class Executor(Generic[J, R]):
+    """Runs jobs; a context manager, whose processes stay for the next jobs until its block ends.
+
+    `make` returns what runs jobs; it is called once in every process that runs any, and travels to
+    it. `lost` makes the result of a job that no process survives, of how the last of them died; or
+    raises. Jobs run in this process for `alone_s` seconds first, and all of them where `processes`
+    is 1.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Act[J, R]],
+        lost: Callable[[J, str], R],
+        *,
+        processes: int | None = None,
+        alone_s: float = ALONE_S,
+    ) -> None:
+        self.processes = processes or workers.cores()
+        self._make, self._lost, self._alone_s = make, lost, alone_s
+        self._act: Act[J, R] | None = None
+        self._workers: list[_Worker[J, R]] = []
+
+    def __enter__(self) -> "Executor[J, R]":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in self._workers:
+            worker.end()
+        for worker in self._workers:
+            worker.death()
+
+    def run(
+        self,
+        jobs: Iterable[J],
+        watch: Callable[[J, R], object] = lambda job, result: None,
+        *,
+        batch: int = 1,
+    ) -> list[R]:
+        """A result for every job, in order; `watch` has each as it comes in.
+
+        A process is handed `batch` jobs at a time. Jobs are taken as they are wanted: they may be
+        very many, and which one is next may depend on what `watch` was told. Raises what a job
+        raises.
+        """
+        found: dict[int, R] = {}
+        left = (_Task(number, job) for number, job in enumerate(jobs))
+        for task, result in self._results(left, batch):
+            found[task.number] = result
+            watch(task.job, result)
+        return [found[number] for number in sorted(found)]
+
+    def _results(self, left: Iterator[_Task[J]], batch: int) -> Iterator[tuple[_Task[J], R]]:
+        """Tasks as they are done, in any order."""
+        until = time.monotonic() + self._alone_s
+        while self.processes == 1 or (not self._workers and time.monotonic() < until):
+            task = next(left, None)
+            if task is None:
+                return
+            if self._act is None:
+                self._act = self._make()
+            yield task, self._act([task.job])[0]
+        again: deque[_Task[J]] = deque()
+        while self._hand_out(again, left, batch):
+            busy = {worker.connection: worker for worker in self._workers if worker.tasks}
+            for ready in wait(list(busy)):
+                worker = busy[ready]  # type: ignore[index]  # one of those asked about
+                tasks, results = worker.tasks, worker.answer()
+                if results is None:
+                    yield from self._replaced(worker, tasks, again)
+                else:
+                    yield from zip(tasks, results, strict=True)
+
+    def _hand_out(self, again: deque[_Task[J]], left: Iterator[_Task[J]], batch: int) -> bool:
+        """Give something to every process that has nothing; whether any has something now."""
+        idle = [worker for worker in self._workers if not worker.tasks]
+        for _ in range(self.processes - len(self._workers) + len(idle)):
+            tasks = [again.popleft()] if again else list(islice(left, batch))
+            if not tasks:
+                break
+            if not idle:
+                idle.append(_Worker(self._make))
+                self._workers += idle
+            idle.pop().give(tasks)
+        return any(worker.tasks for worker in self._workers)
+
+    def _replaced(
+        self, worker: "_Worker[J, R]", tasks: Sequence[_Task[J]], again: deque[_Task[J]]
+    ) -> Iterator[tuple[_Task[J], R]]:
+        """Forget a process that has died; what it was at goes to another, or is lost."""
+        self._workers.remove(worker)
+        died = worker.death()
+        for task in tasks:
+            if task.deaths + 1 == ATTEMPTS:
+                yield task, self._lost(task.job, died)
+            else:
+                again.append(task._replace(deaths=task.deaths + 1))
 
 
-def _in_processes(job: Job, seeds: Sequence[int], processes: int, watch: Watch) -> list[RunRow]:
-    """The rows of these seeds; a few chunks for each process are made at a time, not all."""
-    rows: list[RunRow] = []
-    size = min(max(len(seeds) // (processes * CHUNKS_EACH), 1), CHUNK_MOST)
-    chunks = (seeds[at : at + size] for at in range(0, len(seeds), size))
-    with workers.pool(min(processes, -(-len(seeds) // size)), _begin, job) as pool:
+class _Worker(Generic[J, R]):
+    """A process, and what it is at."""
 
-        def begun(count: int) -> set[Future[list[RunRow]]]:
-            return {pool.submit(_chunk, chunk) for chunk in islice(chunks, count)}
+    def __init__(self, make: Callable[[], Act[J, R]]) -> None:
+        self.connection, far = Pipe()
+        self._process = workers.process(_serve, far, make)
+        far.close()
+        self.tasks: list[_Task[J]] = []
 
-        under_way = begun(processes * AHEAD)
-        while under_way:
-            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-            for each in done:
-                rows += each.result()
-                watch(each.result())
-            under_way |= begun(len(done))
-    return rows
+    def give(self, tasks: list[_Task[J]]) -> None:
+        """Something to do."""
+        self.tasks = tasks
+        with suppress(ConnectionError):  # it has died: that is seen where its answer is read
+            self.connection.send([task.job for task in tasks])
+
+    def answer(self) -> list[R] | None:
+        """What came of it: results, None where the process has died; raises what a job raised."""
+        self.tasks = []
+        try:
+            found: list[R] | Exception = self.connection.recv()
+        except (EOFError, OSError):
+            self.connection.close()
+            return None
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def end(self) -> None:
+        """Let it go; one that is still at something is killed."""
+        self.connection.close()
+        if self.tasks:
+            self._process.kill()
+
+    def death(self) -> str:
+        """Wait for its end; how it died, in words."""
+        self._process.join()
+        return workers.death(self._process.exitcode or 0)
 
 
-_runners: list[Runner] = []
-
-
-def _begin(job: Job) -> None:
-    _runners.append(Runner(job))
-
-
-def _chunk(seeds: Sequence[int]) -> list[RunRow]:
-    return _runners[-1].rows(seeds)
+def _serve(connection: Connection, make: Callable[[], Act[J, R]]) -> None:
+    """What a process does, until the other end of its pipe is closed."""
+    act: Act[J, R] | None = None
+    with suppress(EOFError, ConnectionError):
+        while True:
+            jobs = connection.recv()
+            found: list[R] | Exception
+            try:
+                act = act or make()
+                found = list(act(jobs))
+            except Exception as error:
+                error.add_note(f"in a process of its own:\n{traceback.format_exc()}")
+                found = error
+            connection.send(found)

@@ -15,7 +15,9 @@ short has looked at everything about equally. A scripted scenario leaves nothing
 round. A mutant rests once its judge has convicted it in `BLOCKS` disjoint blocks of seeds.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -39,6 +41,7 @@ from ddlsim.verify.campaign import (
     Runner,
     RunRow,
 )
+from ddlsim.verify.parallel import ALONE_S, Executor
 
 BLOCKS: Final = 5
 """After so many convictions a mutant is run no more."""
@@ -208,6 +211,10 @@ def _under_others(
 # --- running it ----------------------------------------------------------------------------------
 
 
+Turn = tuple[int, int]
+"""The place of a case, and a seed for it."""
+
+
 class Stand:
     """Runs cases in this process; what a case needs is read once."""
 
@@ -221,6 +228,15 @@ class Stand:
         if self._cases[at].kind != "mutant":
             return Trial(row)
         return Trial(row, slim(self._runner(at, control=True).row(seed)))
+
+    def trials(self, turns: Iterable[Turn]) -> list[Trial]:
+        """The trials of some turns."""
+        return [self.trial(*turn) for turn in turns]
+
+    def lost(self, turn: Turn, how: str) -> Trial:
+        """The trial of a turn that no process survives."""
+        at, seed = turn
+        return Trial(self._runner(at, control=False).lost(seed, "died", how))
 
     def _runner(self, at: int, *, control: bool) -> Runner:
         runner = self._runners.get((at, control))
@@ -281,7 +297,7 @@ class Schedule:
     def _wants(self, at: int) -> int:
         return min(1, len(self._seeds)) if self._cases[at].scripted else len(self._seeds)
 
-    def next(self) -> tuple[int, int] | None:
+    def next(self) -> Turn | None:
         """The place of a case and a seed for it; None where no case wants one."""
         while self._waiting:
             at = self._waiting.pop(0)
@@ -314,3 +330,45 @@ class Schedule:
             if convictions == BLOCKS:
                 return trials[: place + 1]
         return trials
+
+
+def run_suite(
+    cases: Sequence[Case],
+    seeds: Sequence[int],
+    *,
+    time_s: float | None = None,
+    jobs: int | None = None,
+    watch: Callable[[Case, Trial], object] = lambda case, trial: None,
+    alone_s: float = ALONE_S,
+) -> list[list[Trial]]:
+    """The trials of each case, by seed; when time is up nothing more is begun.
+
+    `watch` has each trial as it comes in, in no particular order.
+    """
+    schedule = Schedule(cases, seeds)
+    ends = None if time_s is None else time.monotonic() + time_s
+
+    def turns() -> Iterator[Turn]:
+        while ends is None or time.monotonic() < ends:
+            turn = schedule.next()
+            if turn is None:
+                return
+            yield turn
+
+    def take(turn: Turn, trial: Trial) -> None:
+        schedule.take(turn[0], trial)
+        watch(cases[turn[0]], trial)
+
+    known = list(cases)
+    lost = partial(_lost, known)
+    with Executor(partial(_trials, known), lost, processes=jobs, alone_s=alone_s) as executor:
+        executor.run(turns(), take)
+    return schedule.result()
+
+
+def _trials(cases: Sequence[Case]) -> Callable[[Sequence[Turn]], list[Trial]]:
+    return Stand(cases).trials
+
+
+def _lost(cases: Sequence[Case], turn: Turn, how: str) -> Trial:
+    return Stand(cases).lost(turn, how)

@@ -18,10 +18,8 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NoReturn
@@ -31,13 +29,6 @@ ORPHANED: Final = 78
 """What a process exits with whose parent has gone."""
 ENDING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 """Sent to all processes of a terminal or a service. To die of one is not the doing of a run."""
-
-
-class ProcessDiedError(RuntimeError):
-    """A process that ran seeds is gone, without a word of Python."""
-
-    def __str__(self) -> str:
-        return "a process that ran seeds died, perhaps for want of memory; try --jobs 1"
 
 
 def cores() -> int:
@@ -114,33 +105,14 @@ def kernel_sees_to_it(number: int) -> bool:
         return False
 
 
+def death(code: int) -> str:
+    """How a process ended, in words; its exit code as Python has it, negative for a signal."""
+    if code < 0:
+        return f"its process was killed by signal {-code} ({signal.Signals(-code).name})"
+    return f"its process exited with code {code}"
+
+
 # --- how processes are begun ---------------------------------------------------------------------
-
-
-@contextmanager
-def pool(
-    processes: int, set_up: Callable[..., None] | None = None, *words: Any
-) -> Iterator[ProcessPoolExecutor]:
-    """So many processes, each set up by a function; they are ended where the block is left by an
-    error, and waited for where it is not. `ProcessDiedError` if one of them dies."""
-    before = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(
-        processes,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_begin_then,
-        initargs=(_Later(set_up, words),),
-    )
-    try:
-        yield executor
-    except BaseException as error:
-        for child in set(multiprocessing.active_children()) - before:
-            child.kill()
-        # its thread is waited for here: at the interpreter's exit both would close its pipe
-        executor.shutdown(cancel_futures=True)
-        if isinstance(error, BrokenProcessPool):
-            raise ProcessDiedError from None
-        raise
-    executor.shutdown()
 
 
 def process(target: Callable[..., None], *words: Any) -> SpawnProcess:
@@ -156,7 +128,7 @@ class _Later:
     """What a process is to do. It travels packed: to unpack it imports what belongs to it, which
     takes long, and until `begin` has been called a process does not end with its parent."""
 
-    def __init__(self, act: Callable[..., None] | None, words: tuple[Any, ...]) -> None:
+    def __init__(self, act: Callable[..., None], words: tuple[Any, ...]) -> None:
         self._what = (act, words)
 
     def __reduce__(self) -> tuple[type["_Packed"], tuple[bytes]]:
@@ -169,14 +141,13 @@ class _Packed:
     def __init__(self, what: bytes) -> None:
         self._what = what
 
-    def unpacked(self) -> tuple[Callable[..., None] | None, tuple[Any, ...]]:
+    def unpacked(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """What is to be called, with what."""
-        found: tuple[Callable[..., None] | None, tuple[Any, ...]] = pickle.loads(self._what)
+        found: tuple[Callable[..., None], tuple[Any, ...]] = pickle.loads(self._what)
         return found
 
 
 def _begin_then(later: Any) -> None:  # a `_Later` that has arrived as a `_Packed`
     begin()
     act, words = later.unpacked()
-    if act is not None:
-        act(*words)
+    act(*words)

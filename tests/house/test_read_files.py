@@ -19,7 +19,7 @@ ALLOWED = {
     "sim/files.py": "a file that was just written",
     "analysis/execute/spark.py": "the program's own modules",
     "analysis/execute/java.py": "the release of a Java, and a script of ours",
-    "analysis/execute/spark_fanout.py": "a beacon that this program writes",
+    "analysis/execute/spread.py": "a beacon that this program writes",
 }
 
 

@@ -18,7 +18,7 @@ ALLOWED = {
     "analysis/execute/java.py": "a start script, renamed when it is whole",
     "analysis/execute/spark.py": "the log's settings, in a folder of the session",
     "sim/history/stream.py": "a history while its run goes on, as `beside` has it",
-    "analysis/execute/spark_fanout.py": "a beacon that tells whether a folder is shared",
+    "analysis/execute/spread.py": "a beacon that tells whether a folder is shared",
     "analysis/sweep/store.py": "the lock of a folder, which holds nothing",
 }
 

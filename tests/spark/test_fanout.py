@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.analysis.execute import spark_fanout
-from ddlsim.analysis.execute.spark_fanout import (
+from ddlsim.analysis.execute import spread
+from ddlsim.analysis.execute.spread import (
     NotSharedError,
     partitions,
     run_on_spark,
@@ -124,4 +124,4 @@ def test_how_many_tasks() -> None:
     assert partitions(10_000, 2, local=True) == 64
     assert partitions(10_000, 100, local=False) == 400
     assert partitions(1, 100, local=False) == 200
-    assert spark_fanout.SECONDS_A_TASK == 2.0
+    assert spread.SECONDS_A_TASK == 2.0

@@ -20,7 +20,7 @@ def test_spark_gives_the_rows_of_this_process(spark: Any) -> None:
     with Runs(range(3, 5), jobs=1) as here:
         here.run(made)
     there = Runs(range(3, 5), master="given")
-    there._spark = spark
+    there._workers.spark = spark
     figures = there.run(made)
     assert there.count == here.count == 4
     assert [row["fingerprint"] for row in there.rows] == [row["fingerprint"] for row in here.rows]

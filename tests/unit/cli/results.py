@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ddlsim.analysis.sweep import aggregate
+from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.base import Step, Violation
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.report import Report
@@ -112,7 +112,7 @@ def a_report(*rows: RunRow, expect: Any = "ok", reaches: tuple[str, ...] = ()) -
         expect=expect,
         seeds=[row.seed for row in rows],
         sum=total,
-        figures=aggregate.total(rows),
-        found=aggregate.found(total.runs),
+        figures=totals.total(rows),
+        found=totals.found(total.runs),
         command=f"ddlsim run smoke --seed {(total.first_failed or rows[0]).seed}",
     )

@@ -11,8 +11,7 @@ from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import bounds
 from ddlsim.scenario.shipped import load, shipped
-from ddlsim.verify import parallel
-from ddlsim.verify.campaign import Job
+from ddlsim.verify.campaign import Job, run_seeds
 from tests.unit.analysis.sweeps import SWEEP, sweep_file
 from tests.unit.cli.command import TINY, ddlsim, process, tiny
 from tests.unit.cli.test_tune import small_delays
@@ -140,14 +139,14 @@ def test_a_long_range_costs_what_is_run_of_it() -> None:
     """Ten thousand million seeds: chunks are made as they are wanted, and none is a list."""
     done = count()
 
-    def watch(rows: Any) -> None:
+    def watch(row: Any) -> None:
         if next(done) == 20:
             raise KeyboardInterrupt
 
     tracemalloc.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            parallel.run_seeds(Job("tiny", TINY, {}), range(10**10), jobs=2, watch=watch, alone_s=0)
+            run_seeds(Job("tiny", TINY, {}), range(10**10), jobs=2, watch=watch, alone_s=0)
         assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
     finally:
         tracemalloc.stop()

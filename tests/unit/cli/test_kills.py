@@ -100,13 +100,15 @@ os.wait()
 BUSY = """\
 from tests.helpers_killing import Unpacked, at_work
 from ddlsim.world import workers
+from ddlsim.verify.parallel import Executor
+from functools import partial
 
 if __name__ == "__main__":
     WORK
 """
 A_POOL = """\
-with workers.pool(1, at_work, Unpacked()) as pool:
-        pool.submit(print).result()
+with Executor(partial(at_work, Unpacked()), print, processes=2, alone_s=0) as executor:
+        executor.run([1])
 """
 A_PROCESS = "workers.process(at_work, Unpacked()).join()"
 

@@ -20,13 +20,14 @@ class Terminal(io.StringIO):
 
 def test_a_single_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(1) as shown:
-        shown.watch([a_row()])
+        shown.watch(a_row())
     assert capsys.readouterr() == ("", "")
 
 
 def test_many_runs_end_with_their_speed(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(2) as shown:
-        shown.watch([a_row(0), a_row(1)])
+        for row in (a_row(0), a_row(1)):
+            shown.watch(row)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("ddlsim: 2 runs in ")
@@ -38,8 +39,9 @@ def test_now_and_then_a_line_tells_violations_and_what_is_left(
 ) -> None:
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     with Progress(4) as shown:
-        shown.watch([a_row(0), a_row(1, a_violation()), a_crash(2)])
-    told = capsys.readouterr().err.splitlines()[0]
+        for row in (a_row(0), a_row(1, a_violation()), a_crash(2)):
+            shown.watch(row)
+    told = capsys.readouterr().err.splitlines()[2]
     assert told.startswith("ddlsim: 3 of 4 runs done, 1 violated, 1 failed otherwise, about ")
     assert told.endswith(" s left")
 
@@ -47,7 +49,7 @@ def test_now_and_then_a_line_tells_violations_and_what_is_left(
 def test_lines_do_not_come_all_the_time(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(200) as shown:
         for seed in range(200):
-            shown.watch([a_row(seed)])
+            shown.watch(a_row(seed))
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -56,8 +58,8 @@ def test_a_terminal_has_a_bar_that_goes_away(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     with Progress(3) as shown:
-        shown.watch([a_row(0, a_violation())])
-        shown.watch([a_row(1), a_row(2)])
+        for row in (a_row(0, a_violation()), a_row(1), a_row(2)):
+            shown.watch(row)
     written: Any = terminal.getvalue()
     assert "3/3" in written
     assert "1 violated" in written
@@ -67,7 +69,8 @@ def test_a_terminal_has_a_bar_that_goes_away(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_interrupt_tells_how_far_it_was(capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted() -> None:
         with Progress(9) as shown:
-            shown.watch([a_row(0), a_row(1)])
+            shown.watch(a_row(0))
+            shown.watch(a_row(1))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

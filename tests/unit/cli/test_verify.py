@@ -14,13 +14,13 @@ from msgspec import structs
 from rich.console import Console
 
 from ddlsim.cli import (
-    progress_suite,
+    progress,
     view_verify,
     words,
 )
-from ddlsim.cli.progress_suite import SuiteProgress
+from ddlsim.cli.progress import SuiteProgress
 from ddlsim.mutants.base import MUTANTS
-from ddlsim.verify import suite_parallel
+from ddlsim.verify import suite as campaigns
 from ddlsim.verify.kills import MutantRow
 from ddlsim.verify.suite import Trial
 from ddlsim.verify.verification import verification
@@ -125,7 +125,7 @@ def test_when_the_time_is_up_nothing_is_called_survived_or_unexpected() -> None:
 def test_so_say_json_and_junit(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that is a quarter of a second further at each look: nothing is run."""
     clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
-    monkeypatch.setattr(suite_parallel, "time", clock)
+    monkeypatch.setattr(campaigns, "time", clock)
     found = json.loads(verify(*QUICK, "--time", "0.1s", "--output", "json").out)
     assert (found["as_expected"], found["decided"], found["mutation_score"]) == (False, False, None)
     assert (found["unexpected"], found["survivors"]) == ([], [])
@@ -141,7 +141,7 @@ def test_what_is_wrong_is_exit_1_however_little_time_there_was(
 ) -> None:
     """One trial: a step that was missed; what comes after it is not run."""
     clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
-    monkeypatch.setattr(suite_parallel, "time", clock)
+    monkeypatch.setattr(campaigns, "time", clock)
     wanted = '{ v = 5 }]\nexpect = "ok"'
     file = tiny(tmp_path, **{wanted: '{ v = 5 }]\nexpect = { aborts = "LOCK_CONFLICT" }'})
     done = verify(file, *QUICK, "--time", "0.5s")
@@ -153,7 +153,7 @@ def test_what_is_wrong_is_exit_1_however_little_time_there_was(
 def test_fewer_seeds_than_were_asked_for_are_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though all that ran was as expected; without --seeds the time alone says what is enough."""
     clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
-    monkeypatch.setattr(suite_parallel, "time", clock)
+    monkeypatch.setattr(campaigns, "time", clock)
     words = ("generated/read_own_ddl", "--time", "1s")
     done = verify(*words, "--seeds", "50")
     assert done.code == 7
@@ -163,7 +163,7 @@ def test_fewer_seeds_than_were_asked_for_are_not_enough(monkeypatch: pytest.Monk
 
 
 def test_now_and_then_a_line_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_suite, "EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
     lines = verify(*QUICK, "--seeds", "2").err.splitlines()
     assert lines[0].startswith("ddlsim: 1 trial, ")
     assert lines[0].endswith(" s left")
@@ -189,7 +189,7 @@ def test_a_long_name_does_not_run_into_what_follows(name: str) -> None:
 def test_within_the_time_seeds_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that is a quarter of a second further at each look."""
     clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
-    monkeypatch.setattr(suite_parallel, "time", clock)
+    monkeypatch.setattr(campaigns, "time", clock)
     found = document("generated/read_own_ddl", "--time", "1s", "--jobs", "1")
     assert found["seeds"]["most"] is None
     assert 1 < found["seeds"]["least_run"] < 4
@@ -212,7 +212,7 @@ def test_how_many_seeds_there_was_time_for_is_told_where_seeds_matter(
 ) -> None:
     looks = 0.25 * (len(names) + 2)
     clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
-    monkeypatch.setattr(suite_parallel, "time", clock)
+    monkeypatch.setattr(campaigns, "time", clock)
     done = verify(*names, "--time", f"{looks}s")
     assert words in " ".join(done.out.split())
     assert "0 to" not in done.out
@@ -222,7 +222,7 @@ def test_how_many_seeds_there_was_time_for_is_told_where_seeds_matter(
 
 def test_where_nothing_was_run_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(monotonic=count(step=0.25).__next__)
-    monkeypatch.setattr(suite_parallel, "time", clock)
+    monkeypatch.setattr(campaigns, "time", clock)
     done = verify("iep98/own_ddl", "--time", "0.1s")
     assert done.code == 7
     assert "nothing was run" in done.out

@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import pickle
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,19 +23,14 @@ from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.shipped import load
 from ddlsim.strategies.base import STRATEGIES, strategy
-from ddlsim.verify import (
-    campaign,
-    parallel,
-    workers,
-)
+from ddlsim.verify import campaign, workers
 from ddlsim.verify.campaign import (
     Job,
     Runner,
     RunRow,
+    run_seeds,
     structure,
 )
-from ddlsim.verify.parallel import run_seeds
-from ddlsim.verify.workers import ProcessDiedError
 from tests.support.waiting import until
 from tests.unit.cli.command import TINY
 
@@ -173,8 +168,8 @@ def test_a_job_is_enough_without_the_file(tmp_path: Path) -> None:
 def test_processes_give_the_rows_of_one_process_in_order() -> None:
     seen: list[int] = []
 
-    def watch(rows: Sequence[RunRow]) -> None:
-        seen.extend(row.seed for row in rows)
+    def watch(row: RunRow) -> None:
+        seen.append(row.seed)
 
     here = run_seeds(job(), range(9), jobs=1)
     there = run_seeds(job(), range(9), jobs=2, alone_s=0, watch=watch)
@@ -184,7 +179,7 @@ def test_processes_give_the_rows_of_one_process_in_order() -> None:
 
 
 def test_few_quick_seeds_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(workers, "process", None)
     assert len(run_seeds(job(), range(3), jobs=2, alone_s=60)) == 3
 
 
@@ -215,19 +210,30 @@ def test_an_error_in_a_process_is_told_here() -> None:
         run_seeds(sent, range(3), jobs=2, alone_s=0)
 
 
-def die(seeds: Sequence[int]) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+class Deadly(Runner):
+    """Dies at seed 1."""
+
+    def row(self, seed: int) -> RunRow:
+        if seed == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().row(seed)
 
 
-def test_a_process_that_dies_is_told_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "_chunk", die)
-    with pytest.raises(ProcessDiedError, match="try --jobs 1"):
-        run_seeds(job(), range(3), jobs=2, alone_s=0)
+def deadly(job: Job) -> Callable[[Sequence[int]], list[RunRow]]:
+    return Deadly(job).rows
+
+
+def test_a_seed_that_kills_its_process_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "_rows_of", deadly)
+    rows = run_seeds(job(), range(4), jobs=2, alone_s=0)
+    assert [row.outcome for row in rows] == [Outcome.OK, Outcome.CRASHED, Outcome.OK, Outcome.OK]
+    assert rows[1].crash == "its process was killed by signal 9 (SIGKILL)"
+    assert rows[2] == Runner(job()).row(2)
 
 
 def test_an_interrupt_leaves_no_process_behind() -> None:
-    def watch(rows: Sequence[RunRow]) -> None:
-        if len(rows) and rows[0].seed:
+    def watch(row: RunRow) -> None:
+        if row.seed:
             raise KeyboardInterrupt
 
     before = set(multiprocessing.active_children())

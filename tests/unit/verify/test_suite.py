@@ -18,9 +18,9 @@ from ddlsim.verify.suite import (
     cases_of,
     convicts,
     names_of,
+    run_suite,
     slim,
 )
-from ddlsim.verify.suite_parallel import run_suite
 from tests.unit.cli.command import tiny
 from tests.unit.cli.results import a_cycle, a_row, a_violation
 

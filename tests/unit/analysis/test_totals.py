@@ -1,6 +1,6 @@
 """Many runs taken together: totals, pooled durations, and what was found, told once."""
 
-from ddlsim.analysis.sweep.aggregate import (
+from ddlsim.analysis.sweep.totals import (
     found,
     times_of,
     total,

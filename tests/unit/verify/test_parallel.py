@@ -1,0 +1,110 @@
+"""One executor: the same results here and on processes, whatever dies meanwhile."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ddlsim.verify.parallel import ATTEMPTS, Executor
+
+
+def told(job: int, how: str) -> str:
+    return f"{job}: {how}"
+
+
+def squares() -> Callable[[Sequence[int]], list[str]]:
+    return lambda jobs: [str(job * job) for job in jobs]
+
+
+@pytest.mark.parametrize(("processes", "batch"), [(1, 1), (2, 1), (2, 3)])
+def test_results_come_in_the_order_of_jobs(processes: int, batch: int) -> None:
+    seen: dict[int, str] = {}
+    with Executor(squares, told, processes=processes, alone_s=0) as executor:
+        found = executor.run(iter(range(10)), seen.__setitem__, batch=batch)
+        again = executor.run([7])
+    assert found == [str(job * job) for job in range(10)] == [seen[job] for job in range(10)]
+    assert again == ["49"]
+
+
+def test_no_job_starts_no_process() -> None:
+    with Executor(squares, told, processes=2, alone_s=0) as executor:
+        assert executor.run([]) == []
+        assert not executor._workers
+
+
+def deaths(folder: str, first_only: bool) -> Callable[[Sequence[int]], list[str]]:
+    """Job 3 is killed and 5 exits, every time or only the first; each try leaves a file."""
+
+    def act(jobs: Sequence[int]) -> list[str]:
+        for job in jobs:
+            tries = len(list(Path(folder).glob(f"{job}.*")))
+            Path(folder, f"{job}.{tries}").touch()
+            if job in (3, 5) and not (first_only and tries):
+                os.kill(os.getpid(), signal.SIGKILL) if job == 3 else os._exit(3)
+        return [str(job) for job in jobs]
+
+    return act
+
+
+def test_a_job_that_no_process_survives_is_lost_and_the_others_are_done(tmp_path: Path) -> None:
+    make = partial(deaths, str(tmp_path), first_only=False)
+    with Executor(make, told, processes=2, alone_s=0) as executor:
+        found = executor.run(range(8), batch=4)
+        assert executor.run([6]) == ["6"]
+    wanted = [str(job) for job in range(8)]
+    wanted[3] = "3: its process was killed by signal 9 (SIGKILL)"
+    wanted[5] = "5: its process exited with code 3"
+    assert found == wanted
+    assert len(list(tmp_path.glob("3.*"))) == len(list(tmp_path.glob("5.*"))) == ATTEMPTS
+
+
+def test_a_process_that_dies_once_costs_nothing(tmp_path: Path) -> None:
+    make = partial(deaths, str(tmp_path), first_only=True)
+    with Executor(make, told, processes=2, alone_s=0) as executor:
+        assert executor.run(range(8), batch=4) == [str(job) for job in range(8)]
+
+
+def refuses(job: int, how: str) -> str:
+    raise RuntimeError(f"{job} {how}")
+
+
+def test_an_error_ends_the_run_and_its_processes(tmp_path: Path) -> None:
+    """One that `lost` raises, and one of a job."""
+    before = set(multiprocessing.active_children())
+    make = partial(deaths, str(tmp_path), first_only=False)
+    with (
+        pytest.raises(RuntimeError, match="5 its process exited with code 3"),
+        Executor(make, refuses, processes=2, alone_s=0) as executor,
+    ):
+        executor.run([5, 1])
+    with (
+        pytest.raises(ZeroDivisionError) as caught,
+        Executor(divides, told, processes=2, alone_s=0) as other,
+    ):
+        other.run([1, 0])
+    assert "in a process of its own" in caught.value.__notes__[0]
+    assert set(multiprocessing.active_children()) <= before
+
+
+def divides() -> Callable[[Sequence[int]], list[str]]:
+    return lambda jobs: [str(1 // job) for job in jobs]
+
+
+def test_what_is_next_may_depend_on_what_came_back() -> None:
+    """Jobs are taken no sooner than a process is free for them."""
+    done: list[int] = []
+    ahead: list[int] = []
+
+    def jobs() -> Iterator[int]:
+        for job in range(12):
+            ahead.append(job - len(done))
+            yield job
+
+    with Executor(squares, told, processes=2, alone_s=0) as executor:
+        executor.run(jobs(), lambda job, result: done.append(job))
+    assert len(done) == 12
+    assert max(ahead) <= 2
