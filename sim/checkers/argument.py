@@ -226,7 +226,7 @@ def _moments(case: Case, violation: Violation, parties: tuple[Party, ...]) -> It
     places = {id(event): at for at, event in enumerate(case.history.events) if id(event) in events}
     for _, event in sorted(events.items(), key=lambda one: (one[1].at_us, places.get(one[0], 0))):
         node = getattr(event, "node", None)
-        yield Moment(event.at_us / US_PER_MS, type(event).__name__, node, describe(event))
+        yield Moment(event.at_us / US_PER_MS, type(event).__name__, node, describe(event, case))
 
 
 def _frame(case: Case, party: Party) -> Iterator[AnyEvent]:

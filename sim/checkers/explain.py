@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from textwrap import wrap
+from typing import Any
 
 from ddlsim.checkers.base import (
     Step,
@@ -16,7 +17,11 @@ from ddlsim.history.events import (
     UpdateLogged,
 )
 from ddlsim.history.history import Header, History
-from ddlsim.units import Timestamp, show
+from ddlsim.units import (
+    US_PER_MS,
+    Timestamp,
+    show,
+)
 
 WIDTH = 80
 STATUS_WORDS = {
@@ -62,7 +67,7 @@ def argument(case: Case, violation: Violation) -> Iterator[str]:
     if violation.steps:
         yield from cycle(case, violation.steps, violation.witness)
         return
-    yield from timeline(violation.witness)
+    yield from timeline(case, violation.witness)
 
 
 def cycle(case: Case, steps: tuple[Step, ...], witness: tuple[AnyEvent, ...] = ()) -> Iterator[str]:
@@ -79,14 +84,17 @@ def cycle(case: Case, steps: tuple[Step, ...], witness: tuple[AnyEvent, ...] = (
         yield from _wrapped(f"{arrow}, because {step.because}{end}", "  ")
 
 
-def timeline(witness: tuple[AnyEvent, ...]) -> Iterator[str]:
+def timeline(case: Case, witness: tuple[AnyEvent, ...]) -> Iterator[str]:
     """The events that show it, by their instants."""
     for event in sorted(witness, key=lambda one: one.at_us):
-        yield from _wrapped(f"{event.at_us / 1000:10.3f} ms  {describe(event)}", "  ")
+        yield from _wrapped(f"{event.at_us / 1000:10.3f} ms  {describe(event, case)}", "  ")
 
 
-def describe(event: AnyEvent) -> str:
-    """One event in one line: who, what, and its fields as they are named in the history."""
+def describe(event: AnyEvent, case: Case) -> str:
+    """One event in one line: what it is, and its fields, with names in the place of ids.
+
+    Timestamps are `218+5`: milliseconds and the logical part of the hybrid clock.
+    """
     if isinstance(event, UpdateLogged):
         return (
             f"update {event.catalog_version} logged by {event.node}: {_changed(event)}, "
@@ -94,15 +102,33 @@ def describe(event: AnyEvent) -> str:
         )
     if isinstance(event, SchemaResolved):
         return (
-            f"{event.node} resolved object {event.object_id} for {event.tx} ({event.purpose}) at "
-            f"{show(Timestamp(event.ts))}: version {event.version}"
+            f"{event.node} resolved {case.schemas.name(event.object_id)} for {event.tx} "
+            f"({event.purpose}) at {show(Timestamp(event.ts))}: version {event.version}"
         )
-    shown = [
-        f"{name} {_value(name, getattr(event, name))}"
-        for name in event.__struct_fields__
-        if name not in {"at_us", "rows"} and getattr(event, name) is not None
-    ]
+    shown = []
+    for name in event.__struct_fields__:
+        value = getattr(event, name)
+        if name not in {"at_us", "rows"} and value is not None and value is not False:
+            shown.append(_field(event, name, value, case))
     return f"{type(event).__name__}: {', '.join(shown)}"
+
+
+def _field(event: AnyEvent, name: str, value: Any, case: Case) -> str:
+    """A field as people read it."""
+    if name.endswith("_ts") or name in {"ts", "stamp"}:
+        return f"{name} {show(Timestamp(value))}"
+    if name.endswith("_us"):
+        return f"{name.removesuffix('_us')} {value / US_PER_MS:g} ms"
+    if name == "object_id":
+        return f"object {case.schemas.name(value)}"
+    if name == "row":
+        names = case.schemas.columns(event.object_id, event.version)  # type: ignore[union-attr]
+        cells = (f"{names.get(column, column)} = {cell!r}" for column, cell in value)
+        return f"row ({', '.join(cells)})"
+    if name == "tables":
+        used = (f"{case.schemas.describe(one, began)} ({at} at commit)" for one, began, at in value)
+        return f"tables {', '.join(used)}"
+    return f"{name}" if value is True else f"{name} {value}"
 
 
 def _changed(event: UpdateLogged) -> str:
@@ -112,12 +138,6 @@ def _changed(event: UpdateLogged) -> str:
         for one in change.changes
     ]
     return ", ".join(tags) or "nothing"
-
-
-def _value(name: str, value: object) -> str:
-    if name.endswith("_ts") and isinstance(value, int):
-        return show(Timestamp(value))
-    return f"{value}"
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

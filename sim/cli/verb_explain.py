@@ -33,6 +33,7 @@ from ddlsim.cli.words import (
     console,
     labelled,
     say,
+    unreached,
     verdict,
 )
 from ddlsim.files import write_text
@@ -120,7 +121,7 @@ def _show(
         labelled("NEVER reached", ", ".join(unmet), to, "bold yellow")
     if row.unmatched:
         labelled("met nothing", "; ".join(row.unmatched), to, "bold yellow")
-    labelled("not met", ", ".join(view_checked.unreached(row)), to)
+    labelled("not met", unreached(view_checked.unreached(row)), to)
     if files:
         labelled("wrote", ", ".join(files), to)
     to.print()

@@ -12,10 +12,12 @@ from ddlsim.cli import view_figures, view_swarm
 from ddlsim.cli.report import Report
 from ddlsim.cli.words import (
     COLOURS,
+    FEW,
     INDENT,
     command,
     labelled,
     say,
+    unreached,
     verdict,
 )
 from ddlsim.scenario import findings as findings_known
@@ -27,7 +29,6 @@ STATUS: Final = {
     "out_of_assumption": "out of assumption",
     "accepted": "accepted",
 }
-LISTED: Final = 12
 ALSO: Final = 2
 TOLD_ELSEWHERE: Final = "abort-"
 """Probes that the figures show already, as reasons."""
@@ -69,10 +70,10 @@ def _verdict(report: Report, to: Console) -> None:
 
 def _cut(lines: Sequence[str], to: Console, style: str = "") -> None:
     """Some lines, as long as they are few."""
-    for line in lines[:LISTED]:
+    for line in lines[:FEW]:
         say(line, to, style)
-    if len(lines) > LISTED:
-        say(f"... and {len(lines) - LISTED} more", to)
+    if len(lines) > FEW:
+        say(f"... and {len(lines) - FEW} more", to)
 
 
 def _fingerprint(report: Report) -> str:
@@ -91,8 +92,8 @@ def _tally(runs: Sequence[RunRow]) -> str:
 
 def some(names: Sequence[str]) -> str:
     """A list that is cut where it would become long."""
-    shown = ", ".join(names[:LISTED])
-    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
+    shown = ", ".join(names[:FEW])
+    return shown if len(names) <= FEW else f"{shown} and {len(names) - FEW} more"
 
 
 # --- what was found ------------------------------------------------------------------------------
@@ -214,4 +215,4 @@ def _probes(report: Report, to: Console) -> None:
     if others:
         labelled("also met", ", ".join(f"{probe} {counts[probe]:,}" for probe in others), to)
     if report.never_reached:
-        labelled("never reached", ", ".join(report.never_reached), to)
+        labelled("never reached", unreached(report.never_reached), to)

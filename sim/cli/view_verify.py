@@ -14,6 +14,7 @@ from ddlsim.cli.words import (
     counted,
     labelled,
     say,
+    unreached,
 )
 from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.kills import MutantRow
@@ -196,4 +197,4 @@ def _left_out(result: Verification, to: Console) -> None:
     if vacuous := result.vacuous:
         labelled("vacuous", ", ".join(row.scenario for row in vacuous), to, "bold yellow")
     if result.never_reached:
-        labelled("never reached", ", ".join(result.never_reached), to)
+        labelled("never reached", unreached(result.never_reached), to)

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
@@ -27,6 +28,8 @@ WIDTH_MOST: Final = 100
 WIDTH_LEAST: Final = 60
 LABEL: Final = 14
 INDENT: Final = "  "
+FEW: Final = 12
+"""So many names are listed; more are counted."""
 
 
 class Piped(Console):
@@ -108,3 +111,10 @@ def block(text: str, to: Console, style: str = "") -> None:
 def counted(number: int, what: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def unreached(probes: Sequence[str]) -> str:
+    """Probes that were not met: a few by name, many as their number."""
+    if len(probes) <= FEW:
+        return ", ".join(probes)
+    return f"{len(probes)} probes; --output json names them, `ddlsim list probes` explains them"

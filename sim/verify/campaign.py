@@ -342,7 +342,7 @@ def _steps(case: Case, violation: Violation) -> Iterator[str]:
     """What shows a violation, step by step: around its cycle, or through its events."""
     if violation.steps:
         return cycle(case, violation.steps, violation.witness)
-    return timeline(violation.witness)
+    return timeline(case, violation.witness)
 
 
 def _crashed(scenario: Scenario, seed: int, error: Exception) -> RunRow:

@@ -14,7 +14,7 @@ from ddlsim.history.events import UpdateLogged
 from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.ddl import SimpleChange
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
-from ddlsim.model.schema import SchemaObject
+from ddlsim.model.schema import SchemaObject, Table
 
 
 class SchemaVersion(NamedTuple):
@@ -178,6 +178,15 @@ class SchemaLog:
 
     def describe(self, object_id: int, version: int) -> str:
         """An object at a version, for people: `t (version 2)`."""
-        one = self.version(object_id, version) or self.newest(object_id)
-        name = f"object {object_id}" if one is None else one.name
-        return f"{name} version {version}"
+        return f"{self.name(object_id, version)} version {version}"
+
+    def name(self, object_id: int, version: int | None = None) -> str:
+        """An object's name at a version, or its newest one."""
+        one = None if version is None else self.version(object_id, version)
+        one = one or self.newest(object_id)
+        return f"object {object_id}" if one is None else one.name
+
+    def columns(self, object_id: int, version: int) -> dict[int, str]:
+        """The names of a table's columns at a version, by their ids."""
+        table = self.definition(object_id, version)
+        return {one.id: one.name for one in table.columns} if isinstance(table, Table) else {}

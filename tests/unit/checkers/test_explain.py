@@ -1,8 +1,15 @@
 """The argument in words, as a person reads it."""
 
 from ddlsim.checkers.base import judge
+from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.explain import describe, explain
-from ddlsim.history.world_events import NeverCompleted
+from ddlsim.history.events import (
+    Enlisted,
+    LockWaited,
+    WriteExecuted,
+)
+from ddlsim.history.world_events import NeverCompleted, PartitionSafeTime
+from ddlsim.units import timestamp
 from tests.support.history import Story, add_column
 from tests.unit.checkers.test_serializability import b2_t2
 
@@ -37,7 +44,7 @@ def test_an_answer_that_was_wrong_is_told_with_its_events() -> None:
     said = words(explain(history, judge(history)))
     assert "VIOLATION: I1 atomicity (wrong-version): node B, resolving object 1 for T" in said
     assert "1000.000 ms update 2 logged by n1: t column-added, Tm = 1000, Tu = 1100" in said
-    assert "1155.000 ms B resolved object 1 for T (arrival) at 1155: version 1" in said
+    assert "1155.000 ms B resolved t for T (arrival) at 1155: version 1" in said
 
 
 def test_what_does_not_count_says_why() -> None:
@@ -65,5 +72,27 @@ def test_every_line_fits_and_every_event_has_words() -> None:
     history = b2_t2(add_column(2, "w")).history()
     said = explain(history, judge(history))
     assert max(len(line) for line in said.splitlines()) <= 100
+    case = Case(history)
     for event in history.events:
-        assert describe(event)
+        said = describe(event, case)
+        fields = [name for name in event.__struct_fields__ if name.endswith("ts")]
+        packed = [str(getattr(event, name)) for name in {*fields, "ts", "stamp"} & set(fields)]
+        assert said
+        assert not any(number in said for number in packed if len(number) > 5)
+        assert "object_id" not in said
+
+
+def test_an_event_is_told_with_names_and_plain_timestamps() -> None:
+    case = Case(b2_t2(add_column(2, "w")).history())
+    t = next(event.object_id for event in case.history.events if isinstance(event, Enlisted))
+    at = timestamp(351, 5)
+    row = ((0, 7), (1, None))
+    wrote = WriteExecuted(351_000, "n1", "T1", "c1.3", t, 0, 7, at, 1, row)
+    assert describe(wrote, case) == (
+        "WriteExecuted: node n1, tx T1, op c1.3, object t, partition 0, key 7, op_ts 351+5, "
+        "version 1, row (id = 7, v = None)"
+    )
+    safe = PartitionSafeTime(351_000, "n1", "t/0", at)
+    assert describe(safe, case) == "PartitionSafeTime: node n1, group t/0, ts 351+5"
+    waited = LockWaited(351_000, "n1", "T1", "c1.3", t, 7, 2_500, granted=True)
+    assert describe(waited, case).endswith("object t, key 7, waited 2.5 ms, granted")

@@ -41,7 +41,9 @@ def test_an_ok_says_what_was_checked_and_how_much(fine: str) -> None:
     )
     assert "I4 own_ddl: 0 operations after an acknowledged DDL, 1 acknowledged DDL; " in told
     assert "nothing that could have broken it" in told
-    assert "not met submit-resent" in told
+    unmet = json.loads(ddlsim("explain", fine, "--output", "json").out)["not_met"]
+    assert "submit-resent" in unmet
+    assert f"not met {len(unmet)} probes" in told
 
 
 def test_the_same_as_data(fine: str) -> None:
