@@ -13,12 +13,6 @@ from ddlsim.foreign.inputs import (
     looked_for,
 )
 from ddlsim.foreign.readers.problems import ForeignError
-from ddlsim.history import parquet
-
-
-def recognises(head: bytes) -> bool:
-    """Whether a file that begins so may be one."""
-    return head.startswith(parquet.MAGIC)
 
 
 def judge(path: str, model: str) -> Report:

@@ -12,6 +12,8 @@ from ddlsim.history import parquet
 
 HEAD: Final = 4096
 """How much of a file tells what it is, in bytes."""
+NATIVE: Final = b'{"event":"Header"'
+"""How a history of this program begins; other readers are not even imported for it."""
 
 
 class Report(NamedTuple):
@@ -86,9 +88,7 @@ def _witness(path: str, model: str) -> Report:
 
 
 def _is_columns(head: bytes) -> bool:
-    from ddlsim.foreign import columns_report
-
-    return columns_report.recognises(head)
+    return head.startswith(parquet.MAGIC)
 
 
 def _columns(path: str, model: str) -> Report:
@@ -117,6 +117,6 @@ def kind_of(path: str) -> str:
             head = file.read(HEAD)
     except OSError:
         return "native"
-    if head.startswith(parquet.MAGIC) and parquet.is_one(path):
+    if head.startswith(NATIVE) or (head.startswith(parquet.MAGIC) and parquet.is_one(path)):
         return "native"
     return next((one.name for one in INPUTS.values() if one.recognises(head)), "native")
