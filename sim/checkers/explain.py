@@ -13,8 +13,11 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.stuck import waiting
 from ddlsim.history.events import (
     AnyEvent,
+    Encoded,
+    RowFinal,
     SchemaResolved,
     UpdateLogged,
+    WriteExecuted,
 )
 from ddlsim.history.history import Header, History
 from ddlsim.units import (
@@ -122,7 +125,8 @@ def _field(event: AnyEvent, name: str, value: Any, case: Case) -> str:
     if name == "object_id":
         return f"object {case.schemas.name(value)}"
     if name == "row":
-        names = case.schemas.columns(event.object_id, event.version)  # type: ignore[union-attr]
+        assert isinstance(event, Encoded | WriteExecuted | RowFinal), event
+        names = case.schemas.columns(event.object_id, event.version)
         cells = (f"{names.get(column, column)} = {cell!r}" for column, cell in value)
         return f"row ({', '.join(cells)})"
     if name == "tables":

@@ -55,6 +55,7 @@ LISTS: Final = (
     "probes",
     "rules",
     "figures",
+    "terms",
 )
 INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")

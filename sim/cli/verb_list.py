@@ -246,6 +246,13 @@ def figures() -> list[Entry]:
     ]
 
 
+def terms() -> list[Entry]:
+    """Every word that screens show."""
+    from ddlsim.model.terms import terms as known
+
+    return [{"name": one.name, "summary": one.sentence, "source": one.source} for one in known()]
+
+
 LISTS: Final[dict[str, Callable[[], list[Entry]]]] = {
     "scenarios": scenarios,
     "strategies": strategies,
@@ -258,4 +265,5 @@ LISTS: Final[dict[str, Callable[[], list[Entry]]]] = {
     "probes": probes,
     "rules": rules,
     "figures": figures,
+    "terms": terms,
 }

@@ -16,6 +16,7 @@ ALLOWED = {
     "sim/verify/isolation.py": "what the kernel tells of this process",
     "sim/scenario/measured.py": "`text_of` looks, and calls what reads",
     "sim/cli/verb_list.py": "scenarios that travel with the program",
+    "sim/model/terms.py": "a table that travels with the program",
     "sim/files.py": "a file that was just written",
     "analysis/execute/spark.py": "the program's own modules",
     "analysis/execute/java.py": "the release of a Java, and a script of ours",

@@ -35,7 +35,7 @@ def test_the_text_names_every_entry_and_fits(what: str) -> None:
     done = ddlsim("list", what)
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= 80
-    first = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
+    first = [line.partition("  ")[0] for line in done.out.splitlines() if not line.startswith(" ")]
     assert first == list(listed(what))
 
 
