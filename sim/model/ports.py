@@ -9,9 +9,10 @@ crashes, its tasks are simply never resumed (so no `finally` of theirs ever runs
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ddlsim.model.hlc import HybridClock
+from ddlsim.model.records import Record
 from ddlsim.model.settings import DERIVED, with_derived
 from ddlsim.units import (
     US_PER_MS,
@@ -19,6 +20,8 @@ from ddlsim.units import (
     Timestamp,
 )
 
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
@@ -33,6 +36,10 @@ class NoReplyType:
 
 NO_REPLY: Final = NoReplyType()
 """What a request gives when no answer came in time."""
+
+
+class Request(Record, Generic[R_co], frozen=True):
+    """A message that is answered; `R_co` is what the answer may be."""
 
 
 class Settings:
@@ -202,8 +209,8 @@ class Node(Protocol):
         """Send and forget."""
 
     def request(
-        self, to: str, payload: object, timeout_us: Micros, label: int | None = None
-    ) -> Awaitable[Any]:
+        self, to: str, payload: Request[R], timeout_us: Micros, label: int | None = None
+    ) -> Awaitable[R | NoReplyType]:
         """Send and wait for the reply; `NO_REPLY` if none came in time."""
 
     def spawn(self, task: Coroutine[Any, Any, Any]) -> None:

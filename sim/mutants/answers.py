@@ -1,7 +1,5 @@
 """Statements whose clients are told what the meta storage's log does not say."""
 
-from typing import Any
-
 from ddlsim.model.ddl import Statement
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import Mutant, mutant
@@ -63,8 +61,8 @@ class ForgettingMetaStorage(MetaStorage):
         if type(command) is not CatalogUpdate or leader is None:
             return await super().submit(command)
         request = Submit(node.clock.now(), command)
-        reply: Any = await node.request(leader, request, patience(node.settings, 0))
-        if type(reply) is not Submitted:
+        reply = await node.request(leader, request, patience(node.settings, 0))
+        if not isinstance(reply, Submitted):
             node.probe("submit-resent")
             version = self.application.catalog.version
             return Submitted(node.clock.now(), accepted=False, catalog_version=version)

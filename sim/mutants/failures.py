@@ -1,7 +1,5 @@
 """Transactions on a cluster that fails, with one rule missing each: stamps, leases, ends."""
 
-from typing import Any
-
 from ddlsim.model.schema import SchemaObject
 from ddlsim.mutants.base import Mutant, mutant
 from ddlsim.protocol.design.failure_rules import (
@@ -15,7 +13,11 @@ from ddlsim.protocol.design.failure_rules import (
 )
 from ddlsim.protocol.design.flows import stamp_at_once
 from ddlsim.protocol.meta_commands import AppliedUpdate
-from ddlsim.protocol.raft import Member
+from ddlsim.protocol.raft import (
+    Mark,
+    Member,
+    RaftMessage,
+)
 from ddlsim.protocol.strategy import CoordinatorPart
 from ddlsim.protocol.transaction.commit_check import schema_on_arrival
 from ddlsim.protocol.transaction.replica import Checked, Replica
@@ -55,7 +57,7 @@ class UnhurriedReplica(Replica):
 class HastyMember(Member):
     """A member that confirms what it has written before its disk has."""
 
-    def begin_sync(self) -> Any:
+    def begin_sync(self) -> tuple[Mark, list[tuple[str, RaftMessage]]]:
         """Say at once what depends on the disk."""
         mark, promised = super().begin_sync()
         self.outbox += promised

@@ -1,8 +1,5 @@
 """The meta storage with one rule missing each: stamps, ticks, and what survives a change."""
 
-from typing import Any
-
-from ddlsim.model.ports import Node
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import Mutant, mutant
 from ddlsim.protocol.design.failure_rules import (
@@ -20,10 +17,7 @@ from ddlsim.protocol.design.time_rules import (
 from ddlsim.protocol.messages import CatalogUpdate, NodeJoined
 from ddlsim.protocol.meta_commands import Stamped
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
-from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.metastorage.ticker import Ticker
-from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import Micros, Timestamp
 
 ENCODING_US = Micros(1_000)
@@ -49,18 +43,10 @@ class LooseTick(Record, frozen=True):
 class ShortcutMetaStorage(MetaStorage):
     """A leader that tells safe time to every node directly, besides what is in the log."""
 
-    def __init__(
-        self,
-        node: Node,
-        strategy: Strategy,
-        catalog: Catalog,
-        sync: SchemaSync,
-        *others: Any,
-        **more: Any,
-    ) -> None:
-        super().__init__(node, strategy, catalog, sync, *others, **more)
-        self._sync = sync
-        node.on(LooseTick, self._on_tick)
+    def start(self) -> None:
+        """Hear of safe time also outside of the log."""
+        self.node.on(LooseTick, self._on_tick)
+        super().start()
 
     def _tick(self, term: int) -> None:
         super()._tick(term)
@@ -71,7 +57,7 @@ class ShortcutMetaStorage(MetaStorage):
 
     def _on_tick(self, sender: str, tick: LooseTick) -> None:
         del sender
-        self._sync.publish(tick.sent_ts)
+        self.application.sync.publish(tick.sent_ts)
 
 
 class FaithfulTicker(Ticker):

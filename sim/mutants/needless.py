@@ -1,6 +1,6 @@
 """Designs that refuse and wait more than their rules ask: safe, and dearer than they need be."""
 
-from typing import Any, Final
+from typing import Final
 
 from ddlsim.model.ports import Future
 from ddlsim.model.reasons import Reason
@@ -58,7 +58,7 @@ def refusing(reason: Reason) -> type[Replica]:
     """A primary that answers every write with a reason that nothing has given."""
 
     class RefusingReplica(Replica):
-        async def operate(self, sender: str, request: Operate) -> Any:
+        async def operate(self, sender: str, request: Operate) -> Operated | None:
             if request.action not in {"put", "delete"}:
                 return await super().operate(sender, request)
             now = self.node.clock.now()

@@ -12,20 +12,20 @@ once every node has said that it has heard of it.
 A node that does not answer is asked again, for ever or until a limit.
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from ddlsim.model.ports import (
-    NO_REPLY,
     Future,
     Node,
+    Request,
 )
 from ddlsim.model.records import Record
 from ddlsim.protocol.waiting import begun, patience
 from ddlsim.units import Micros, Timestamp
 
 
-class Prepare(Record, frozen=True):
+class Prepare(Request["Agreed"], frozen=True):
     """A change of these objects is coming.
 
     `closes` asks to stop until `Switch`, `once_unused` to answer only when no open transaction of
@@ -39,7 +39,7 @@ class Prepare(Record, frozen=True):
     once_unused: bool = False
 
 
-class Switch(Record, frozen=True):
+class Switch(Request["Agreed"], frozen=True):
     """The change is in the log as this version: open once it is known."""
 
     sent_ts: Timestamp
@@ -67,7 +67,7 @@ class Barriers:
         self,
         node: Node,
         members: tuple[str, ...],
-        knows: Callable[[int], Any],
+        knows: Callable[[int], Awaitable[None]],
         users: Users,
     ) -> None:
         self.node = node
@@ -75,7 +75,7 @@ class Barriers:
         self._knows = knows
         self._users = users
         self._closed: dict[str, None] = {}
-        self._waiting: list[Future[Any]] = []
+        self._waiting: list[Future[None]] = []
         node.on(Prepare, self._on_prepare)
         node.on(Switch, self._on_switch)
 
@@ -111,21 +111,23 @@ class Barriers:
         """Let every node open, and wait until all have, or for no longer than the limit."""
         return await self._all(lambda: Switch(self.node.clock.now(), op, version), limit_us)
 
-    async def _all(self, ask: Callable[[], Any], limit_us: Micros | None) -> bool:
+    async def _all(self, ask: Callable[[], Request[Agreed]], limit_us: Micros | None) -> bool:
         node = self.node
         until_us = None if limit_us is None else node.watch.now_us + limit_us
         asked = [begun(node, self._agreed(name, ask, until_us)) for name in self._members]
         return all([await each for each in asked])
 
-    async def _agreed(self, name: str, ask: Callable[[], Any], until_us: int | None) -> bool:
+    async def _agreed(
+        self, name: str, ask: Callable[[], Request[Agreed]], until_us: int | None
+    ) -> bool:
         """Ask one node again and again."""
         node, tries = self.node, 0
         while True:
             wait_us = patience(node.settings, tries)
             if until_us is not None:
                 wait_us = Micros(min(wait_us, max(until_us - node.watch.now_us, 1)))
-            reply: Any = await node.request(name, ask(), wait_us)
-            if reply is not NO_REPLY:
+            reply = await node.request(name, ask(), wait_us)
+            if isinstance(reply, Agreed):
                 node.clock.update(reply.sent_ts)
                 return True
             if until_us is not None and node.watch.now_us >= until_us:

@@ -7,7 +7,7 @@ log, so that a replica that has applied it knows everything of the partition up 
 the row otherwise.
 """
 
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ddlsim.model.ops import Key
 from ddlsim.model.reasons import Reason
@@ -105,4 +105,4 @@ class StampedCommand(Record, frozen=True):
     """A command as it stands in the log, under its leader's stamp."""
 
     safe_ts: Timestamp
-    command: Command[Any]
+    command: Command[object]

@@ -10,10 +10,9 @@ much ahead.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from ddlsim.history.world_events import LeaseBegan
-from ddlsim.model.ports import Future, Node
+from ddlsim.model.ports import Node
 from ddlsim.model.records import Record
 from ddlsim.protocol.ids import Place
 from ddlsim.units import (
@@ -35,13 +34,12 @@ class Lease(Record, frozen=True):
 class Leases:
     """The leases as one node knows them."""
 
-    __slots__ = ("_born_ts", "_leases", "_waiting", "_watchers", "node")
+    __slots__ = ("_born_ts", "_leases", "_watchers", "node")
 
     def __init__(self, node: Node, *, restarted: bool) -> None:
         self.node = node
         self._born_ts = node.clock.now() if restarted else MIN_TIMESTAMP
         self._leases: dict[Place, Lease] = {}
-        self._waiting: dict[Place, list[Future[Any]]] = {}
         self._watchers: list[Callable[[Lease | None, Lease], None]] = []
 
     def of(self, place: Place) -> Lease | None:
@@ -105,15 +103,7 @@ class Leases:
             )
         for watcher in self._watchers:
             watcher(before, lease)
-        for waiting in self._waiting.pop(lease.place, ()):
-            waiting.set(None)
 
     def watch(self, watcher: Callable[[Lease | None, Lease], None]) -> None:
         """Tell `watcher` of every lease that begins or is prolonged: (the one before, this)."""
         self._watchers.append(watcher)
-
-    def changed(self, place: Place) -> Future[Any]:
-        """A future for the next news of a place's lease."""
-        news: Future[Any] = self.node.future()
-        self._waiting.setdefault(place, []).append(news)
-        return news

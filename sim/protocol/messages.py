@@ -8,6 +8,7 @@ session carries a causal token. Raft's appends carry none either.
 from ddlsim.history.event import Cells
 from ddlsim.model.ddl import ObjectChange, Statement
 from ddlsim.model.ops import Key
+from ddlsim.model.ports import Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.model.schema import Table
@@ -21,7 +22,7 @@ from ddlsim.units import MIN_TIMESTAMP, Timestamp
 # --- client to coordinator ------------------------------------------------------------------------
 
 
-class ClientBegin(Record, frozen=True):
+class ClientBegin(Request["Answer"], frozen=True):
     """Begin an explicit transaction."""
 
     op: str
@@ -30,7 +31,7 @@ class ClientBegin(Record, frozen=True):
     read_only: bool = False
 
 
-class ClientOperation(Record, frozen=True):
+class ClientOperation(Request["Answer | Mismatch | Refusal"], frozen=True):
     """Read or write rows of a table: `action` is the operation's tag.
 
     `client_version` is clientSV [110.flow.1], of the table with the id `table_id`: a name may mean
@@ -61,7 +62,7 @@ class ClientOperation(Record, frozen=True):
     strict: bool = False
 
 
-class ClientCommit(Record, frozen=True):
+class ClientCommit(Request["Answer | Refusal"], frozen=True):
     """Commit a transaction."""
 
     op: str
@@ -69,7 +70,7 @@ class ClientCommit(Record, frozen=True):
     session_ts: Timestamp | None = None
 
 
-class ClientRollback(Record, frozen=True):
+class ClientRollback(Request["Answer | Refusal"], frozen=True):
     """Roll a transaction back."""
 
     op: str
@@ -77,7 +78,7 @@ class ClientRollback(Record, frozen=True):
     session_ts: Timestamp | None = None
 
 
-class ClientDdl(Record, frozen=True):
+class ClientDdl(Request["Answer | Refusal"], frozen=True):
     """Run a DDL statement."""
 
     op: str
@@ -116,7 +117,7 @@ class Refusal(Record, frozen=True):
 # --- coordinator to primary -----------------------------------------------------------------------
 
 
-class Operate(Record, frozen=True):
+class Operate(Request["Operated"], frozen=True):
     """One operation on one partition, under the enlisted version I [110.flow.3]."""
 
     sent_ts: Timestamp
@@ -152,7 +153,7 @@ class Operated(Record, frozen=True):
     done: bool = True
 
 
-class Finish(Record, frozen=True):
+class Finish(Request["Finished | NotPrimary"], frozen=True):
     """Store the outcome at the commit partition `place`: the commit point.
 
     `participants` are the partitions with locks or intents; `tables` go into the history.
@@ -176,7 +177,13 @@ class Finished(Record, frozen=True):
     tables: tuple[tuple[int, int, int], ...] = ()
 
 
-class Cleanup(Record, frozen=True):
+class NotPrimary(Record, frozen=True):
+    """The node asked is not primary of the partition, or is so no longer."""
+
+    sent_ts: Timestamp
+
+
+class Cleanup(Request["Cleaned"], frozen=True):
     """The transaction has ended: see to its intents at these partitions, release its locks."""
 
     sent_ts: Timestamp
@@ -189,9 +196,6 @@ class Cleaned(Record, frozen=True):
     """The participant has cleaned up."""
 
     sent_ts: Timestamp
-
-
-# --- replicas of one partition to each other ------------------------------------------------------
 
 
 # --- any node to the meta storage leader ----------------------------------------------------------
@@ -235,7 +239,7 @@ class NodeJoined(Record, frozen=True):
         """No client's operation."""
 
 
-class Submit(Record, frozen=True):
+class Submit(Request["Submitted | NotLeader"], frozen=True):
     """Ask the meta storage leader to run a command."""
 
     sent_ts: Timestamp
@@ -250,4 +254,8 @@ class Submitted(Record, frozen=True):
     catalog_version: int
 
 
-# --- placement driver to a replica ----------------------------------------------------------------
+class NotLeader(Record, frozen=True):
+    """The node asked does not lead the meta storage, or does so no longer; who may, if known."""
+
+    sent_ts: Timestamp
+    leader: str | None

@@ -1,12 +1,19 @@
 """What nodes say to each other of partitions: replication, leases, the ends of transactions."""
 
 from enum import Enum
-from typing import Any
 
 from ddlsim.model.ops import Key
+from ddlsim.model.ports import Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
+from ddlsim.protocol.commands import Command
 from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.messages import (
+    Finished,
+    NotPrimary,
+    Operated,
+)
+from ddlsim.protocol.raft import RaftMessage
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 
@@ -28,7 +35,7 @@ class AreReplicated(Record, frozen=True):
     place: Place
 
 
-class Read(Record, frozen=True):
+class Read(Request[Operated], frozen=True):
     """Read one key (`get`) or a partition (`scan`) as of `read_ts`, on any replica."""
 
     sent_ts: Timestamp
@@ -42,13 +49,7 @@ class Read(Record, frozen=True):
     read_ts: Timestamp
 
 
-class NotPrimary(Record, frozen=True):
-    """The node asked is not primary of the partition, or is so no longer."""
-
-    sent_ts: Timestamp
-
-
-class TxStateRequest(Record, frozen=True):
+class TxStateRequest(Request["TxState"], frozen=True):
     """What has become of a transaction? Asked of its coordinator; `read_ts` is merged there."""
 
     sent_ts: Timestamp
@@ -78,7 +79,7 @@ class TxState(Record, frozen=True):
     state: Fate
 
 
-class RecoverTx(Record, frozen=True):
+class RecoverTx(Request[Finished | NotPrimary], frozen=True):
     """The transaction's coordinator seems gone: abort it unless its outcome is stored."""
 
     sent_ts: Timestamp
@@ -90,15 +91,15 @@ class PartitionRaft(Record, frozen=True):
     """A message of the Raft group of a partition."""
 
     place: Place
-    message: Any
+    message: RaftMessage
 
 
-class PartitionSubmit(Record, frozen=True):
+class PartitionSubmit(Request["PartitionSubmitted"], frozen=True):
     """Ask the leader of a partition's group to run a command; `number` is the sender's for it."""
 
     sent_ts: Timestamp
     place: Place
-    command: Any
+    command: Command[object]
     number: int = 0
 
 
@@ -107,12 +108,12 @@ class PartitionSubmitted(Record, frozen=True):
 
     sent_ts: Timestamp
     done: bool
-    result: Any = None
+    result: object = None
     leader: str | None = None
     stamp: Timestamp = MIN_TIMESTAMP
 
 
-class LeaseGrant(Record, frozen=True):
+class LeaseGrant(Request["LeaseAccepted"], frozen=True):
     """Make ready to be primary of a partition under a lease that begins at `start_ts`."""
 
     sent_ts: Timestamp

@@ -14,7 +14,7 @@ module imports none of the parts, so they can all import it.
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
 from ddlsim.history.event import Cells
 from ddlsim.model.ddl import (
@@ -339,4 +339,4 @@ class Strategy:
 
         What is known when the code is written says `replace`, which is checked by type.
         """
-        return replace(self, **cast("dict[str, Any]", rules))
+        return replace(self, **rules)  # type: ignore[arg-type]  # known by name only

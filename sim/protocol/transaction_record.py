@@ -6,7 +6,6 @@ the commit are judged against [110.flow.2-6].
 """
 
 from enum import Enum
-from typing import Any
 
 from ddlsim.model.ports import Future
 from ddlsim.model.reasons import Reason
@@ -89,7 +88,7 @@ class Transaction:
         self.last_op_ts = MIN_TIMESTAMP
         self.wrote = False
         self.queried = False
-        self.idle: Future[Any] | None = None
+        self.idle: Future[None] | None = None
 
     def touched(self, place: Place, lease: Lease) -> None:
         """A partition now takes part, under this lease; the first one is the commit partition."""

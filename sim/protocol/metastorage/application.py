@@ -12,7 +12,6 @@ time published before the second stage, a node would answer for timestamps that 
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from ddlsim.history.events import UpdateApplied, UpdateLogged
 from ddlsim.model.ports import Future, Node
@@ -60,15 +59,15 @@ class Application:
         self.joined: dict[str, Timestamp] = {}
         self.lease_version = 0
         self._strategy = strategy
-        self._sync = sync
+        self.sync = sync
         self.applied_index = 0
         self.applied_term = 0
         self._applied_version = catalog.version
         self._message_ts = sync.safe_time
         self._last_activation_ts = catalog.latest().activation_ts
         self._updates: list[AppliedUpdate] = []
-        self._waiting: dict[int, list[Future[Any]]] = {}
-        self._version_waiters: list[tuple[int, Future[Any]]] = []
+        self._waiting: dict[int, list[Future[None]]] = {}
+        self._version_waiters: list[tuple[int, Future[None]]] = []
         self._log: Stage[tuple[int, int, Stamped]] = Stage(
             node, lambda _: self.delays.log, self._apply
         )
@@ -79,27 +78,30 @@ class Application:
             node, lambda _: self.delays.listener, self._notify_others
         )
 
-    def apply(self, index: int, term: int, command: Stamped) -> None:
+    def apply(self, index: int, term: int, command: object) -> None:
         """Apply a committed command; commands come in the order of the log."""
+        assert isinstance(command, Stamped), command
         self._log.take((index, term, command))
 
-    def restore(self, index: int, term: int, command: Stamped) -> None:
+    def restore(self, index: int, term: int, command: object) -> None:
         """Apply, without its delays, a command that was applied before the node died."""
+        assert isinstance(command, Stamped), command
         delays, self.delays = self.delays, Delays()
         self._log.take((index, term, command))
         self.delays = delays
 
     def restoring(self) -> None:
         """Safe time stays hidden until everything is back: it must not be seen to go back."""
-        self._sync.is_restoring = True
+        self.sync.is_restoring = True
 
     def restored(self) -> None:
         """All of that is back: safe time is where it was [98.x.7]."""
-        self._sync.is_restoring = False
-        self._sync.publish(self.restored_safe_time(self._message_ts))
+        self.sync.is_restoring = False
+        self.sync.publish(self.restored_safe_time(self._message_ts))
 
-    def stamp_of(self, command: Stamped) -> Timestamp:
+    def stamp_of(self, command: object) -> Timestamp:
         """Tm."""
+        assert isinstance(command, Stamped), command
         return command.message_ts
 
     async def reaches(self, index: int) -> None:
@@ -118,12 +120,12 @@ class Application:
 
     # --- snapshots --------------------------------------------------------------------------------
 
-    def may_store(self, command: Stamped) -> bool:
+    def may_store(self, command: object) -> bool:
         """Every node can store everything: the catalog is what this log brings."""
         del command
         return True
 
-    def may_install(self, state: MetaState) -> bool:
+    def may_install(self, state: object) -> bool:
         """Every node can take over everything."""
         del state
         return True
@@ -141,14 +143,15 @@ class Application:
             tuple(self.joined.items()),
         )
 
-    def install(self, state: MetaState) -> None:
+    def install(self, state: object) -> None:
         """Take over a state, another member's or this disk's own: what is new in it, in order.
 
         It goes to the catalog behind whatever is still on its way there. What a node knew before it
         died is back without the delays of its listeners, since safe time comes back with it.
         """
+        assert isinstance(state, MetaState), state
         delays = self.delays
-        if self._sync.is_restoring:
+        if self.sync.is_restoring:
             self.delays = Delays()
         self._install(state)
         self.delays = delays
@@ -201,7 +204,7 @@ class Application:
         if counts:
             self._message_ts = message_ts
             if not self._strategy.publish_safe_time.after_catalog_listeners:
-                self._sync.publish(message_ts)
+                self.sync.publish(message_ts)
             self._listening.take((message_ts, applied))
         else:
             self.node.probe("tick-ignored")
@@ -268,14 +271,14 @@ class Application:
         if applied is not None:
             self._apply_to_catalog(applied)
         if not self._strategy.publish_safe_time.after_other_listeners:
-            self._sync.publish(message_ts)
+            self.sync.publish(message_ts)
         self._others.take(message_ts)
 
     def _notify_others(self, message_ts: Timestamp) -> None:
         """All listeners are through with the command."""
         if self.delays.listener:
             self.node.probe("slow-listener")
-        self._sync.publish(message_ts)
+        self.sync.publish(message_ts)
 
     def _apply_to_catalog(self, applied: AppliedUpdate) -> None:
         node = self.node

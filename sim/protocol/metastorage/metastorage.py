@@ -11,14 +11,14 @@ When nothing happens for H, the leader commits an idle safe-time command, throug
 """
 
 from collections.abc import Callable
-from typing import Any
 
-from ddlsim.model.ports import NO_REPLY, Node
+from ddlsim.model.ports import Node, NoReplyType
 from ddlsim.model.records import Record
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.messages import (
     CatalogUpdate,
     NodeJoined,
+    NotLeader,
     SafeTimeCommand,
     Submit,
     Submitted,
@@ -41,13 +41,6 @@ from ddlsim.units import Micros, Timestamp
 
 GROUP = "meta"
 """The group's name."""
-
-
-class NotLeader(Record, frozen=True):
-    """The node asked does not lead the meta storage, or does so no longer; who may, if known."""
-
-    sent_ts: Timestamp
-    leader: str | None
 
 
 class MetaStorageConfig(Record, frozen=True):
@@ -129,16 +122,16 @@ class MetaStorage:
             began = node.watch.now_us
             request = Submit(node.clock.now(), command)
             wait_us = patience(node.settings, asked - 1)
-            reply: Any = await node.request(to, request, wait_us)
-            if type(reply) is Submitted:
+            reply = await node.request(to, request, wait_us)
+            if isinstance(reply, Submitted):
                 node.clock.update(reply.sent_ts)
                 return reply
             node.probe("submit-resent")
-            if type(reply) is NotLeader and reply.leader not in (None, to):
+            if isinstance(reply, NotLeader) and reply.leader not in (None, to):
                 hint = reply.leader
             elif node.watch.now_us - began < wait_us:  # refused, not lost
                 await node.sleep(node.settings.retry_us)
-            if reply is NO_REPLY and self.group.leader == to:
+            if isinstance(reply, NoReplyType) and self.group.leader == to:
                 hint = voters[asked % len(voters)]
 
     async def catalog_reaches(self, version: int) -> None:

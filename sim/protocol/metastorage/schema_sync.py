@@ -21,7 +21,7 @@ one transaction could commit on both [98.one].
 """
 
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Final
 
 from ddlsim.history.events import SafeTimeAdvanced, SchemaResolved
 from ddlsim.model.ports import Future, Node
@@ -70,7 +70,7 @@ class SchemaSync:
         self.is_restoring = False
         self.barriers: Barriers | None = None
         self._resolve = strategy.resolve_schema
-        self._waiters: list[tuple[Timestamp, int, Future[Any]]] = []
+        self._waiters: list[tuple[Timestamp, int, Future[bool]]] = []
         self._order = 0
 
     def publish(self, ts: Timestamp) -> None:
@@ -92,7 +92,7 @@ class SchemaSync:
         if self.safe_time >= ts:
             return
         self.node.probe("completeness-wait")
-        reached = self.node.future()
+        reached: Future[bool] = self.node.future()
         self._order += 1
         heappush(self._waiters, (ts, self._order, reached))
         await reached
@@ -170,6 +170,6 @@ class SchemaSync:
             )
 
 
-def _give_up(reached: Future[Any]) -> None:
+def _give_up(reached: Future[bool]) -> None:
     if not reached.done:
         reached.set(False)

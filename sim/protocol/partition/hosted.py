@@ -1,7 +1,6 @@
 """A replica on a node: its group's member, its machine, and what only a primary has."""
 
-from typing import Any
-
+from ddlsim.model.ops import Key
 from ddlsim.model.ports import Future
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.leases import Lease
@@ -37,5 +36,5 @@ class Hosted:
         self.is_alone = group.is_alone
         self.lease: Lease | None = None
         self.stamped_us = 0
-        self.pending: dict[Any, Intent] = {}
-        self.waiting: list[tuple[Timestamp, int, Future[Any]]] = []
+        self.pending: dict[Key, Intent] = {}
+        self.waiting: list[tuple[Timestamp, int, Future[None]]] = []

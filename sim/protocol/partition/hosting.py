@@ -10,12 +10,12 @@ and then; a group of one needs none, since there is nobody to tell.
 """
 
 from heapq import heappop, heappush
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from ddlsim.model.ports import (
-    NO_REPLY,
     Future,
     Node,
+    NoReplyType,
 )
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
@@ -24,6 +24,7 @@ from ddlsim.protocol.commands import (
     PrimaryChange,
     SafeTimeSync,
     StampedCommand,
+    WriteIntent,
 )
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.leases import Lease, Leases
@@ -223,8 +224,8 @@ class Hosting:
             if to == node.name:  # not yet, or no longer
                 continue
             request = PartitionSubmit(node.clock.now(), hosted.place, command, number)
-            reply: Any = await node.request(to, request, patience(node.settings, asked))
-            if reply is NO_REPLY:  # that has taken long enough
+            reply = await node.request(to, request, patience(node.settings, asked))
+            if isinstance(reply, NoReplyType):  # that has taken long enough
                 doubtful, refused = True, False
                 continue
             attempt = await self._told(hosted, reply)
@@ -238,7 +239,7 @@ class Hosting:
         self.node.probe("partition-submit-repeated")
         return Applied(BUSY) if reply.result is BUSY else ELSEWHERE
 
-    def _propose(self, hosted: Hosted, command: Command[Any]) -> Applied[object] | Pending:
+    def _propose(self, hosted: Hosted, command: Command[object]) -> Applied[object] | Pending:
         """Stamp and append at the leader; a one-phase write may be refused, or find it `BUSY`."""
         group = hosted.group
         stamp = self._stamp(self.node.clock, group.last_stamp)
@@ -288,7 +289,8 @@ class Hosting:
         if hosted is None or not hosted.group.is_leader:
             leader = None if hosted is None else hosted.group.leader
             return PartitionSubmitted(node.clock.now(), done=False, leader=leader)
-        needed = getattr(request.command, "catalog_version", 0)
+        command = request.command
+        needed = command.catalog_version if isinstance(command, WriteIntent | FullWrite) else 0
         if not self._knows_version(needed):
             node.probe("catalog-version-awaited")
             return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
@@ -332,7 +334,7 @@ class Hosting:
         """Wait until this replica knows everything of its partition up to `ts`."""
         if hosted.machine.safe_ts >= ts:
             return
-        reached: Future[Any] = self.node.future()
+        reached: Future[None] = self.node.future()
         self._order += 1
         heappush(hosted.waiting, (ts, self._order, reached))
         await reached

@@ -9,7 +9,6 @@ that comes twice changes nothing: a transaction that has ended stays so, whateve
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from ddlsim.history.events import TxCommitted
 from ddlsim.history.world_events import PartitionSafeTime, TxRecovered
@@ -19,6 +18,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
     Cleaned,
     CleanUp,
+    Command,
     FinishTx,
     FullWrite,
     PrimaryChange,
@@ -41,7 +41,6 @@ class Partition(Rows):
     """One replica of one partition."""
 
     __slots__ = (
-        "_apply_by_kind",
         "_knows",
         "_node",
         "_ops",
@@ -89,31 +88,38 @@ class Partition(Rows):
         self._knows = knows
         self._written: dict[TxId, dict[Key, None]] = {}
         self._ops: dict[TxId, dict[str, None]] = {}
-        self._apply_by_kind: dict[type, Callable[[Timestamp, Any], Any]] = {
-            WriteIntent: self._write,
-            FullWrite: self._write_and_commit,
-            FinishTx: self._finish,
-            CleanUp: self._clean_up,
-            Cleaned: self._cleaned,
-            PrimaryChange: self._change_primary,
-        }
 
     # --- what its group asks ----------------------------------------------------------------------
 
-    def apply(self, index: int, term: int, command: StampedCommand) -> Any:
+    def apply(self, index: int, term: int, command: object) -> object:
         """Carry out a command; what its proposer is told."""
+        assert isinstance(command, StampedCommand), command
         self.applied_index, self.applied_term = index, term
         stamp = command.safe_ts
-        inner = command.command
-        carry_out = self._apply_by_kind.get(type(inner))
-        result = None if carry_out is None else carry_out(stamp, inner)
+        result = self._carried_out(stamp, command.command)
         if stamp > self.safe_ts:
             self.safe_ts = stamp
             if self.on_safe_time is not None:
                 self.on_safe_time(stamp)
         return result
 
-    def restore(self, index: int, term: int, command: StampedCommand) -> None:
+    def _carried_out(self, stamp: Timestamp, command: Command[object]) -> object:
+        """What a command comes to; one that is nothing but its stamp comes to nothing."""
+        if isinstance(command, WriteIntent):
+            return self._write(command)
+        if isinstance(command, FinishTx):
+            return self._finish(command)
+        if isinstance(command, FullWrite):
+            return self._write_and_commit(stamp, command)
+        if isinstance(command, CleanUp):
+            self._clean_up(stamp, command)
+        elif isinstance(command, Cleaned):
+            self.uncleaned.pop(command.tx, None)
+        elif isinstance(command, PrimaryChange):
+            self.lease_start = max(self.lease_start, command.lease_start)
+        return None
+
+    def restore(self, index: int, term: int, command: object) -> None:
         """Carry out again what was carried out before the node died."""
         self.apply(index, term, command)
 
@@ -127,19 +133,22 @@ class Partition(Rows):
         if self.on_safe_time is not None and self.applied_index:
             self.on_safe_time(self.safe_ts)
 
-    def stamp_of(self, command: StampedCommand) -> Timestamp:
+    def stamp_of(self, command: object) -> Timestamp:
         """The leader's stamp."""
+        assert isinstance(command, StampedCommand), command
         return command.safe_ts
 
-    def may_store(self, command: StampedCommand) -> bool:
+    def may_store(self, command: object) -> bool:
         """Whether this node's catalog knows the version that a row was written under."""
+        assert isinstance(command, StampedCommand), command
         inner = command.command
         if not isinstance(inner, WriteIntent | FullWrite):
             return True
         return self._knows(inner.catalog_version)
 
-    def may_install(self, state: PartitionState) -> bool:
+    def may_install(self, state: object) -> bool:
         """Whether this node's catalog knows every version that rows were written under."""
+        assert isinstance(state, PartitionState), state
         return self._knows(state.catalog_version)
 
     def snapshot(self) -> PartitionState:
@@ -158,8 +167,9 @@ class Partition(Rows):
             {tx: tuple(ops) for tx, ops in self._ops.items()},
         )
 
-    def install(self, state: PartitionState) -> None:
-        """Be what another replica was."""
+    def install(self, state: object) -> None:
+        """Replace this replica's state by a snapshot."""
+        assert isinstance(state, PartitionState), state
         self.applied_index, self.applied_term = state.index, state.term
         self.catalog_version = state.catalog_version
         self.lease_start = state.lease_start
@@ -178,9 +188,8 @@ class Partition(Rows):
 
     # --- commands ---------------------------------------------------------------------------------
 
-    def _write(self, stamp: Timestamp, command: WriteIntent) -> Reason | None:
+    def _write(self, command: WriteIntent) -> Reason | None:
         """Leave an intent, unless the transaction is over, or the lease that it came under."""
-        del stamp
         tx, key = command.tx, command.key
         if tx in self.ended:
             return Reason.TX_FINISHED
@@ -222,12 +231,11 @@ class Partition(Rows):
         self._record_commit(tx, stamp, command.tables)
         return stamp
 
-    def _finish(self, stamp: Timestamp, command: FinishTx) -> Outcome:
+    def _finish(self, command: FinishTx) -> Outcome:
         """The commit point: the first outcome stays, and everyone is told that one.
 
         What the transaction has left in this partition is seen to with it.
         """
-        del stamp
         tx = command.tx
         known = self.outcomes.get(tx)
         if known is not None:
@@ -278,14 +286,6 @@ class Partition(Rows):
             del self.intents[key]
             if commit_ts is not None:
                 self._put(key, RowVersion(tx.label, commit_ts, intent.version, intent.row))
-
-    def _cleaned(self, stamp: Timestamp, command: Cleaned) -> None:
-        del stamp
-        self.uncleaned.pop(command.tx, None)
-
-    def _change_primary(self, stamp: Timestamp, command: PrimaryChange) -> None:
-        del stamp
-        self.lease_start = max(self.lease_start, command.lease_start)
 
     # --- reading ----------------------------------------------------------------------------------
 

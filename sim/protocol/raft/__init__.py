@@ -1,6 +1,6 @@
 """Raft (Ongaro and Ousterhout, 2014) as a step machine: messages, log and member."""
 
-from ddlsim.protocol.raft.log import RaftLog
+from ddlsim.protocol.raft.log import Mark, RaftLog
 from ddlsim.protocol.raft.member import Member
 from ddlsim.protocol.raft.messages import (
     RAFT_MESSAGES,
@@ -8,6 +8,7 @@ from ddlsim.protocol.raft.messages import (
     AppendReply,
     Entry,
     InstallSnapshot,
+    RaftMessage,
     RequestVote,
     SnapshotReply,
     TimeoutNow,
@@ -20,8 +21,10 @@ __all__ = [
     "AppendReply",
     "Entry",
     "InstallSnapshot",
+    "Mark",
     "Member",
     "RaftLog",
+    "RaftMessage",
     "RequestVote",
     "SnapshotReply",
     "TimeoutNow",

@@ -7,8 +7,6 @@ writing when the machine dies may have written some of it: a torn tail.
 The log may be compacted: entries up to `base_index` are dropped once a snapshot contains them.
 """
 
-from typing import Any
-
 from ddlsim.protocol.raft.messages import Entry
 
 
@@ -50,7 +48,7 @@ class RaftLog:
         self.base_term = 0
         self.snapshot_index = 0
         self.snapshot_term = 0
-        self.snapshot_state: Any = None
+        self.snapshot_state: object = None
         self.synced_index = 0
         self.applied = 0
         self._synced_term = 0
@@ -128,7 +126,7 @@ class RaftLog:
 
     # --- snapshots --------------------------------------------------------------------------------
 
-    def compact(self, index: int, state: Any, keep: int) -> None:
+    def compact(self, index: int, state: object, keep: int) -> None:
         """Keep the state after `index`, and of the entries before it only the last `keep`."""
         term = self.term_at(index)
         assert term is not None, f"{index} is not in the log"
@@ -140,7 +138,7 @@ class RaftLog:
         del self.entries[: base - self.base_index]
         self.base_index, self.base_term = base, base_term
 
-    def replace(self, index: int, term: int, state: Any) -> None:
+    def replace(self, index: int, term: int, state: object) -> None:
         """Take over a snapshot; entries behind it stay where they agree with it."""
         if self.term_at(index) == term:
             del self.entries[: index - self.base_index]

@@ -13,17 +13,15 @@ whether it would be elected (pre-vote; Ongaro's thesis, 9.6), so that one that w
 depose a leader that everybody else hears. Learners never vote. `replication` has the rest.
 """
 
-from typing import Any
-
 from ddlsim.protocol.raft.log import Mark, RaftLog
 from ddlsim.protocol.raft.messages import (
     AppendEntries,
     AppendReply,
     Entry,
     InstallSnapshot,
+    RaftMessage,
     RequestVote,
     SnapshotReply,
-    TimeoutNow,
     VoteReply,
 )
 from ddlsim.protocol.raft.replication import (
@@ -34,6 +32,7 @@ from ddlsim.protocol.raft.replication import (
     Progress,
     Replication,
 )
+from ddlsim.units import Timestamp
 
 
 class Member(Replication):
@@ -73,32 +72,31 @@ class Member(Replication):
         log.synced_index = self.commit_index = self._known_commit = index
         return index
 
-    def step(self, sender: str, message: Any) -> None:
+    def step(self, sender: str, message: RaftMessage) -> None:
         """Take one message."""
-        kind = type(message)
         if message.term > self.log.term and self._enters(message):
             self._follow(message.term, None)
-        if kind is AppendEntries:
+        if isinstance(message, AppendEntries):
             self._take_append(sender, message)
-        elif kind is AppendReply:
+        elif isinstance(message, AppendReply):
             self._take_reply(sender, message)
-        elif kind is RequestVote:
+        elif isinstance(message, RequestVote):
             self._take_request(sender, message)
-        elif kind is VoteReply:
+        elif isinstance(message, VoteReply):
             self._take_vote(sender, message)
-        elif kind is InstallSnapshot:
+        elif isinstance(message, InstallSnapshot):
             self._take_snapshot(sender, message)
-        elif kind is SnapshotReply:
+        elif isinstance(message, SnapshotReply):
             self._take_snapshot_reply(sender, message)
-        elif kind is TimeoutNow and message.term == self.log.term and self._votes_here:
+        elif message.term == self.log.term and self._votes_here:  # `TimeoutNow`
             self._campaign(forced=True)
 
     @staticmethod
-    def _enters(message: Any) -> bool:
+    def _enters(message: RaftMessage) -> bool:
         """Whether a message's term has begun: pre-votes speak of one that nobody has entered."""
-        if type(message) is RequestVote:
+        if isinstance(message, RequestVote):
             return not message.pre
-        return not (type(message) is VoteReply and message.pre and message.granted)
+        return not (isinstance(message, VoteReply) and message.pre and message.granted)
 
     def election_timeout(self) -> None:
         """No leader was heard for long enough: ask whether to stand for election."""
@@ -139,7 +137,7 @@ class Member(Replication):
         if self.role is LEADER:
             self._follow(self.log.term, None)
 
-    def transfer_to(self, peer: str, payload: object) -> None:
+    def transfer_to(self, peer: str, payload: Timestamp | None) -> None:
         """Hand the group over to a voter as soon as it has the whole log."""
         assert peer in self._voters, f"{peer} does not vote"
         if self.role is LEADER and peer != self.name:
@@ -160,13 +158,13 @@ class Member(Replication):
 
     # --- the disk ---------------------------------------------------------------------------------
 
-    def begin_sync(self) -> tuple[Mark, list[tuple[str, Any]]]:
+    def begin_sync(self) -> tuple[Mark, list[tuple[str, RaftMessage]]]:
         """Begin to write; what depends on it is said once it has ended."""
         promised, self._promised = self._promised, []
         self.needs_sync = False
         return self.log.mark(), promised
 
-    def end_sync(self, begun: tuple[Mark, list[tuple[str, Any]]]) -> None:
+    def end_sync(self, begun: tuple[Mark, list[tuple[str, RaftMessage]]]) -> None:
         """A write has ended."""
         mark, promised = begun
         self.log.sync(mark)

@@ -1,15 +1,16 @@
 """What members of a replication group say to each other."""
 
-from typing import Any, Final
+from typing import Final
 
 from ddlsim.model.records import Record
+from ddlsim.units import Timestamp
 
 
 class Entry(Record, frozen=True):
     """One entry of the log."""
 
     term: int
-    command: Any
+    command: object
 
 
 class AppendEntries(Record, frozen=True):
@@ -57,10 +58,10 @@ class VoteReply(Record, frozen=True):
 
 
 class TimeoutNow(Record, frozen=True):
-    """The leader hands over: stand for election at once. `payload` is the driver's affair."""
+    """The leader hands over: stand for election at once. `payload` is its clock, if it tells it."""
 
     term: int
-    payload: Any = None
+    payload: Timestamp | None = None
 
 
 class InstallSnapshot(Record, frozen=True):
@@ -69,7 +70,7 @@ class InstallSnapshot(Record, frozen=True):
     term: int
     last_index: int
     last_term: int
-    state: Any
+    state: object
 
 
 class SnapshotReply(Record, frozen=True):
@@ -79,6 +80,15 @@ class SnapshotReply(Record, frozen=True):
     match_index: int
 
 
+RaftMessage = (
+    AppendEntries
+    | AppendReply
+    | RequestVote
+    | VoteReply
+    | TimeoutNow
+    | InstallSnapshot
+    | SnapshotReply
+)
 RAFT_MESSAGES: Final = (
     AppendEntries,
     AppendReply,

@@ -10,7 +10,6 @@ snapshot. Learners receive the log like everyone, and never count.
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
 
 from ddlsim.protocol.raft.log import RaftLog
 from ddlsim.protocol.raft.messages import (
@@ -18,9 +17,11 @@ from ddlsim.protocol.raft.messages import (
     AppendReply,
     Entry,
     InstallSnapshot,
+    RaftMessage,
     SnapshotReply,
     TimeoutNow,
 )
+from ddlsim.units import Timestamp
 
 
 class Role(Enum):
@@ -64,9 +65,9 @@ class Replication:
         self.role = FOLLOWER
         self.leader: str | None = leader
         self.commit_index = log.snapshot_index
-        self.outbox: list[tuple[str, Any]] = []
+        self.outbox: list[tuple[str, RaftMessage]] = []
         self.committed: deque[tuple[int, Entry]] = deque()
-        self.installed: tuple[int, Any] | None = None
+        self.installed: tuple[int, object] | None = None
         self.lost: list[tuple[int, Entry]] = []
         self.needs_sync = False
         self.hears_leader: Callable[[], bool] = lambda: self.leader is not None
@@ -76,10 +77,10 @@ class Replication:
         self._quorum = len(voters) // 2 + 1
         self._progress: dict[str, Progress] = {}
         self._votes: dict[str, None] = {}
-        self._promised: list[tuple[str, Any]] = []
+        self._promised: list[tuple[str, RaftMessage]] = []
         self._known_commit = 0
         self._round = 0
-        self._transfer: tuple[str, Any] | None = None
+        self._transfer: tuple[str, Timestamp | None] | None = None
         if leader is not None:
             log.term = 1
             log.sync_now()

@@ -10,7 +10,6 @@ for one. A group of one has no timers and no messages: what is proposed is appli
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from ddlsim.history.world_events import (
     CommandLogged,
@@ -25,9 +24,12 @@ from ddlsim.model.ports import (
 )
 from ddlsim.protocol.raft import (
     AppendEntries,
+    Entry,
     InstallSnapshot,
+    Mark,
     Member,
     RaftLog,
+    RaftMessage,
     TimeoutNow,
 )
 from ddlsim.protocol.replication.group_timers import Timed
@@ -57,7 +59,7 @@ class Group(Timed):
         voters: tuple[str, ...],
         learners: tuple[str, ...] = (),
         leader: str | None = None,
-        wrap: Callable[[object], object] | None = None,
+        wrap: Callable[[RaftMessage], object] | None = None,
         member_class: type[Member] = Member,
     ) -> None:
         self.node = node
@@ -75,8 +77,8 @@ class Group(Timed):
         born_with = None if restored else leader or voters[0]
         self.member = member_class(node.name, voters, learners, self._log, leader=born_with)
         self._led_term = self.member.term if self.member.is_leader else 0
-        self._waiting: dict[int, Future[Any]] = {}
-        self._last_result: tuple[int, Any] = (0, None)
+        self._waiting: dict[int, Future[object]] = {}
+        self._last_result: tuple[int, object] = (0, None)
         self._busy = False
         self._compact_at = self._log.base_index + 2 * node.settings.snapshot_entries
         self._heard_us: dict[str, int] = {}
@@ -140,14 +142,14 @@ class Group(Timed):
             self._arm_resend()
         return index
 
-    def proposed(self, command: Any) -> Applied[Any] | Pending:
+    def proposed(self, command: object) -> Applied[object] | Pending:
         """Propose at the leader; a group of one over a disk that takes no time applies it now."""
         log = self._log
         through = self.is_alone and log.applied == log.base_index + len(log.entries)
         if through and not self.node.disk_delay_us and not self._busy:
             # nobody else has to store it, nothing comes before it, and this disk takes no time
             log.applied = index = self.member.append_alone(command)
-            self.last_stamp = command.safe_ts
+            self.last_stamp = self.machine.stamp_of(command)
             result = self.machine.apply(index, log.term, command)
             if index > self._compact_at:
                 self._compact()
@@ -159,7 +161,7 @@ class Group(Timed):
         applied, result = self._last_result
         if applied == index:
             return Applied(result)
-        waiting: Future[Any] = self.node.future()
+        waiting: Future[object] = self.node.future()
         self._waiting[index] = waiting
         return Pending(waiting)
 
@@ -175,10 +177,9 @@ class Group(Timed):
 
     # --- messages ---------------------------------------------------------------------------------
 
-    def receive(self, sender: str, message: Any) -> None:
+    def receive(self, sender: str, message: RaftMessage) -> None:
         """Take a message of the group."""
-        kind = type(message)
-        if kind is AppendEntries:
+        if isinstance(message, AppendEntries):
             entries = message.entries
             if entries and not self._may_store(entries):
                 return
@@ -186,17 +187,17 @@ class Group(Timed):
             if self.member.leader == sender:
                 self._leader_heard_us = self.node.watch.now_us
             return
-        if kind is InstallSnapshot and not self.machine.may_install(message.state):
+        if isinstance(message, InstallSnapshot) and not self.machine.may_install(message.state):
             self.node.probe("catalog-version-awaited")
             return
-        if kind is TimeoutNow and message.payload is not None:
+        if isinstance(message, TimeoutNow) and message.payload is not None:
             self.node.clock.update(message.payload)
         self._heard_us[sender] = self.node.watch.now_us
         self._step(sender, message)
-        if kind is InstallSnapshot and self.member.leader == sender:
+        if isinstance(message, InstallSnapshot) and self.member.leader == sender:
             self._leader_heard_us = self.node.watch.now_us
 
-    def _may_store(self, entries: Iterable[Any]) -> bool:
+    def _may_store(self, entries: Iterable[Entry]) -> bool:
         """Whether this node knows the catalog version that each entry needs."""
         may_store = self.machine.may_store
         for entry in entries:
@@ -205,13 +206,13 @@ class Group(Timed):
                 return False
         return True
 
-    def _step(self, sender: str, message: Any) -> None:
-        if type(message) is AppendEntries:
+    def _step(self, sender: str, message: RaftMessage) -> None:
+        if isinstance(message, AppendEntries):
             self._note_stamps(entry.command for entry in message.entries)
         self.member.step(sender, message)
         self._after()
 
-    def _note_stamps(self, commands: Iterable[Any]) -> None:
+    def _note_stamps(self, commands: Iterable[object]) -> None:
         stamp_of = self.machine.stamp_of
         for command in commands:
             stamp = stamp_of(command)
@@ -312,7 +313,7 @@ class Group(Timed):
         self.node.probe("slow-disk")
         self.node.call_later(Micros(delay_us), self._synced, self.member.begin_sync())
 
-    def _synced(self, begun: Any) -> None:
+    def _synced(self, begun: tuple[Mark, list[tuple[str, RaftMessage]]]) -> None:
         self.member.end_sync(begun)
         self._after()
 

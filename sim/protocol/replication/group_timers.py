@@ -5,7 +5,6 @@ the others hear from it, every `heartbeat_ms`, and sees whether a majority answe
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from ddlsim.history.world_events import LeaderSteppedDown
 from ddlsim.model.ports import (
@@ -27,7 +26,7 @@ class Timed:
     member: Member
     is_alone: bool
     on_deposed: Callable[[int], None] | None
-    _waiting: dict[int, Future[Any]]
+    _waiting: dict[int, Future[object]]
     _heard_us: dict[str, int]
     _level_us: dict[str, int]
     _leader_heard_us: int

@@ -1,6 +1,6 @@
 """What a group replicates, and what a command comes to that was proposed to it."""
 
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from ddlsim.model.ports import Future
 from ddlsim.model.records import Record
@@ -43,7 +43,7 @@ class Pending:
 
     __slots__ = ("future",)
 
-    def __init__(self, future: Future[Any]) -> None:
+    def __init__(self, future: Future[object]) -> None:
         self.future = future
 
 
@@ -58,10 +58,10 @@ class StateMachine(Protocol):
     applied_index: int
     applied_term: int
 
-    def apply(self, index: int, term: int, command: Any) -> Any:
+    def apply(self, index: int, term: int, command: object) -> object:
         """Carry out a committed command; the result is what its proposer gets."""
 
-    def restore(self, index: int, term: int, command: Any) -> None:
+    def restore(self, index: int, term: int, command: object) -> None:
         """Carry out a command again that was applied before the node died."""
 
     def restoring(self) -> None:
@@ -70,17 +70,17 @@ class StateMachine(Protocol):
     def restored(self) -> None:
         """Everything that was applied before the node died is back."""
 
-    def stamp_of(self, command: Any) -> Timestamp:
+    def stamp_of(self, command: object) -> Timestamp:
         """The timestamp that the leader stamped on a command."""
 
-    def may_store(self, command: Any) -> bool:
+    def may_store(self, command: object) -> bool:
         """Whether this node knows enough to store a command; if not, it is sent again later."""
 
-    def may_install(self, state: Any) -> bool:
+    def may_install(self, state: object) -> bool:
         """Whether this node knows enough to install a snapshot; if not, it is sent again later."""
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> object:
         """The whole state up to `applied_index`, as a copy that later commands do not change."""
 
-    def install(self, state: Any) -> None:
+    def install(self, state: object) -> None:
         """Replace the state by a snapshot."""

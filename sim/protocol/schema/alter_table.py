@@ -19,8 +19,7 @@ that an index covers cannot be dropped before the index. Constraints are kept as
 here knows which columns a CHECK reads; dropping such a column is allowed.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from ddlsim.model.ddl import (
     Action,
@@ -146,7 +145,7 @@ def alter(
     changes: list[SimpleChange] = []
     idle = NoOp("nothing changes")
     for action in actions:
-        outcome = _ACTIONS[type(action)](table, action, next_id + len(changes))
+        outcome = _done(table, action, next_id + len(changes))
         if isinstance(outcome, Refused):
             return outcome
         if isinstance(outcome, NoOp):
@@ -179,7 +178,7 @@ def _column_exists(name: str) -> Refused:
     return Refused(Reason.OBJECT_EXISTS, f"column {name!r} exists already")
 
 
-def _add_column(table: Table, action: AddColumn, _: int) -> Change:
+def _add_column(table: Table, action: AddColumn) -> Change:
     """ADD COLUMN [110.column.add]."""
     spec = action.column
     if _column(table, spec.name) is not None:
@@ -192,7 +191,7 @@ def _add_column(table: Table, action: AddColumn, _: int) -> Change:
     return evolve(table, columns=columns, next_column_id=column.id + 1), ColumnAdded(column)
 
 
-def _drop_column(table: Table, action: DropColumn, _: int) -> Change:
+def _drop_column(table: Table, action: DropColumn) -> Change:
     """DROP COLUMN, but not of the key and not under an index [110.column.drop]."""
     column = _column(table, action.name)
     if column is None:
@@ -207,7 +206,7 @@ def _drop_column(table: Table, action: DropColumn, _: int) -> Change:
     return evolve(table, columns=left), ColumnDropped(column)
 
 
-def _rename_column(table: Table, action: RenameColumn, _: int) -> Change:
+def _rename_column(table: Table, action: RenameColumn) -> Change:
     """RENAME COLUMN; the id stays [110.column.rename]."""
     column = _column(table, action.name)
     if column is None:
@@ -218,7 +217,7 @@ def _rename_column(table: Table, action: RenameColumn, _: int) -> Change:
     return renamed, ColumnRenamed(column.id, column.name, action.new_name)
 
 
-def _alter_column(table: Table, action: AlterColumn, _: int) -> Change:
+def _alter_column(table: Table, action: AlterColumn) -> Change:
     """ALTER COLUMN: type, nullability and default, any of them or all [110.mixed]."""
     column = _column(table, action.name)
     if column is None:
@@ -254,7 +253,7 @@ def _add_constraint(table: Table, action: AddConstraint, next_id: int) -> Change
     return new, ConstraintAdded(constraint)
 
 
-def _drop_constraint(table: Table, action: DropConstraint, _: int) -> Change:
+def _drop_constraint(table: Table, action: DropConstraint) -> Change:
     """DROP CONSTRAINT [110.constraint.drop]."""
     for constraint in table.constraints:
         if constraint.name == action.name:
@@ -264,11 +263,18 @@ def _drop_constraint(table: Table, action: DropConstraint, _: int) -> Change:
     return NoOp(message) if action.if_exists else Refused(Reason.OBJECT_NOT_FOUND, message)
 
 
-_ACTIONS: Final[dict[type[Action], Callable[[Any, Any, int], Change]]] = {
-    AddColumn: _add_column,
-    DropColumn: _drop_column,
-    RenameColumn: _rename_column,
-    AlterColumn: _alter_column,
-    AddConstraint: _add_constraint,
-    DropConstraint: _drop_constraint,
-}
+def _done(table: Table, action: Action, next_id: int) -> Change:
+    """The table after one action; `next_id` is for what it creates."""
+    match action:
+        case AddColumn():
+            return _add_column(table, action)
+        case DropColumn():
+            return _drop_column(table, action)
+        case RenameColumn():
+            return _rename_column(table, action)
+        case AlterColumn():
+            return _alter_column(table, action)
+        case AddConstraint():
+            return _add_constraint(table, action, next_id)
+        case DropConstraint():
+            return _drop_constraint(table, action)

@@ -24,8 +24,8 @@ their table. A table without a primary key gets a hidden one, `__p_key`, as the 
 The zone `default` exists without being created.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from functools import singledispatch
+from typing import Final, NamedTuple
 
 from ddlsim.model.ddl import (
     AlterTable,
@@ -101,13 +101,22 @@ def build(
     if mandatory and isinstance(statement, AlterTable):
         outcome = _alter_table(statement, snapshot, next_object_id, mandatory=True)
     else:
-        outcome = _BUILDERS[type(statement)](statement, snapshot, next_object_id)
+        outcome = _built(statement, snapshot, next_object_id)
     return Built((outcome,)) if isinstance(outcome, ObjectChange) else outcome
+
+
+@singledispatch
+def _built(
+    statement: object, snapshot: Snapshot, next_object_id: int
+) -> ObjectChange | Built | NoOp | Refused:
+    """What a statement comes to, by its class."""
+    raise AssertionError(f"no statement: {statement} on {snapshot}, {next_object_id}")
 
 
 # --- tables --------------------------------------------------------------------------------------
 
 
+@_built.register
 def _create_table(
     statement: CreateTable, snapshot: Snapshot, next_id: int
 ) -> ObjectChange | NoOp | Refused:
@@ -123,6 +132,7 @@ def _create_table(
     return created(table) if isinstance(table, Table) else table
 
 
+@_built.register
 def _drop_table(statement: DropTable, snapshot: Snapshot, _: int) -> ObjectChange | NoOp | Refused:
     """DROP TABLE [110.table.drop]; the views that read it have to go first."""
     table = the_table(statement.name, snapshot, if_exists=statement.if_exists)
@@ -144,6 +154,7 @@ def _rename(
     return changed(new, (ObjectRenamed(found.name, new_name),))
 
 
+@_built.register
 def _rename_table(
     statement: RenameTable, snapshot: Snapshot, _: int
 ) -> ObjectChange | NoOp | Refused:
@@ -151,6 +162,7 @@ def _rename_table(
     return _rename(found, statement.new_name, snapshot)
 
 
+@_built.register
 def _alter_table(
     statement: AlterTable, snapshot: Snapshot, next_id: int, *, mandatory: bool = False
 ) -> ObjectChange | NoOp | Refused:
@@ -168,6 +180,7 @@ def _alter_table(
 # --- indexes -------------------------------------------------------------------------------------
 
 
+@_built.register
 def _create_index(
     statement: CreateIndex, snapshot: Snapshot, next_id: int
 ) -> ObjectChange | NoOp | Refused:
@@ -192,6 +205,7 @@ def _create_index(
     return changed(new, (IndexCreated(index),))
 
 
+@_built.register
 def _drop_index(statement: DropIndex, snapshot: Snapshot, _: int) -> ObjectChange | NoOp | Refused:
     """DROP INDEX."""
     table = snapshot.index_owner(statement.name)
@@ -206,6 +220,7 @@ def _drop_index(statement: DropIndex, snapshot: Snapshot, _: int) -> ObjectChang
 # --- views ---------------------------------------------------------------------------------------
 
 
+@_built.register
 def _create_view(
     statement: CreateView, snapshot: Snapshot, next_id: int
 ) -> ObjectChange | NoOp | Refused:
@@ -222,6 +237,7 @@ def _create_view(
     return created(View(next_id, statement.name, 1, statement.sql, tuple(ids)))
 
 
+@_built.register
 def _drop_view(statement: DropView, snapshot: Snapshot, _: int) -> ObjectChange | NoOp | Refused:
     """DROP VIEW [110.view]."""
     view = the_view(statement.name, snapshot, if_exists=statement.if_exists)
@@ -230,6 +246,7 @@ def _drop_view(statement: DropView, snapshot: Snapshot, _: int) -> ObjectChange 
     return read_by_view(view, snapshot) or dropped(view)
 
 
+@_built.register
 def _rename_view(
     statement: RenameView, snapshot: Snapshot, _: int
 ) -> ObjectChange | NoOp | Refused:
@@ -240,6 +257,7 @@ def _rename_view(
 # --- zones ---------------------------------------------------------------------------------------
 
 
+@_built.register
 def _create_zone(
     statement: CreateZone, snapshot: Snapshot, next_id: int
 ) -> ObjectChange | NoOp | Refused:
@@ -255,6 +273,7 @@ def _create_zone(
     return created(Zone(next_id, statement.name, 1, partitions, replicas, first_name=first))
 
 
+@_built.register
 def _alter_zone(
     statement: AlterZone, snapshot: Snapshot, _: int
 ) -> ObjectChange | Built | NoOp | Refused:
@@ -287,6 +306,7 @@ def _set_default(zone: Zone | None, snapshot: Snapshot) -> Built | NoOp:
     )
 
 
+@_built.register
 def _rename_zone(
     statement: RenameZone, snapshot: Snapshot, _: int
 ) -> ObjectChange | NoOp | Refused:
@@ -302,6 +322,7 @@ def _rename_zone(
     return changed(new, (ObjectRenamed(zone.name, statement.new_name),))
 
 
+@_built.register
 def _drop_zone(statement: DropZone, snapshot: Snapshot, _: int) -> ObjectChange | NoOp | Refused:
     """DROP ZONE, once no table lies in it [110.zone]."""
     zone = snapshot.zone(statement.name)
@@ -314,21 +335,3 @@ def _drop_zone(statement: DropZone, snapshot: Snapshot, _: int) -> ObjectChange 
             message = f"table {table.name!r} lies in zone {zone.name!r}"
             return refuse(message)
     return dropped(zone)
-
-
-_Builder = Callable[[Any, Snapshot, int], ObjectChange | Built | NoOp | Refused]
-_BUILDERS: Final[dict[type[Statement], _Builder]] = {
-    CreateTable: _create_table,
-    DropTable: _drop_table,
-    RenameTable: _rename_table,
-    AlterTable: _alter_table,
-    CreateIndex: _create_index,
-    DropIndex: _drop_index,
-    CreateView: _create_view,
-    DropView: _drop_view,
-    RenameView: _rename_view,
-    CreateZone: _create_zone,
-    AlterZone: _alter_zone,
-    RenameZone: _rename_zone,
-    DropZone: _drop_zone,
-}

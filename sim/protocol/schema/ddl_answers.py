@@ -5,7 +5,9 @@ out one, and its author has to wait for the same acknowledgement [98.flow.4].
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from ddlsim.model.ddl import (
     ObjectChange,
@@ -48,10 +50,9 @@ class Decision(Record, frozen=True):
     message: str = ""
 
 
-def evolve(part: Part, **fields: Any) -> Part:
+def evolve(part: Part, **fields: object) -> Part:
     """A copy of a record with other values in some fields."""
-    kept = {name: getattr(part, name) for name in part.__struct_fields__}
-    return type(part)(**(kept | fields))
+    return replace(part, **fields)
 
 
 def refuse(message: str) -> Refused:

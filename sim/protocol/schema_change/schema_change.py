@@ -20,7 +20,6 @@ before the acknowledgement and asks elsewhere [98.risk.1].
 """
 
 from collections import deque
-from typing import Any
 
 from ddlsim.history.events import DdlDecided
 from ddlsim.model.ddl import Statement
@@ -63,7 +62,7 @@ class SchemaChange:
         self._busy = False
         self._statement: Statement | None = None
         self._asked_ts: Timestamp = MIN_TIMESTAMP
-        self._queue: deque[Future[Any]] = deque()
+        self._queue: deque[Future[None]] = deque()
         node.on(ClientDdl, self.run)
 
     async def run(self, sender: str, request: ClientDdl) -> Answer | Refusal:

@@ -11,7 +11,7 @@ column), so that whoever reads them later can tell which write they come from.
 
 import zlib
 from collections.abc import Awaitable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from ddlsim.history.event import Cells
 from ddlsim.history.events import Encoded
@@ -25,6 +25,7 @@ from ddlsim.model.ops import (
     Scan,
     Update,
 )
+from ddlsim.model.ports import NoReplyType, Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import (
     Column,
@@ -46,6 +47,7 @@ from ddlsim.protocol.schema.rows import (
 )
 from ddlsim.units import Micros, Timestamp
 
+R = TypeVar("R")
 REFRESHES = 5
 """How often one operation may be encoded anew before the client gives up."""
 LARGEST: Final = {"TINYINT": 0x7F, "SMALLINT": 0x7FFF, "INTEGER": 0x7FFFFFFF, "BIGINT": 0xFFFFFFFF}
@@ -58,8 +60,8 @@ class Connection(Protocol):
     recording: bool
 
     def request(
-        self, to: str, payload: object, timeout_us: Micros, label: int | None = None
-    ) -> Awaitable[Any]:
+        self, to: str, payload: Request[R], timeout_us: Micros, label: int | None = None
+    ) -> Awaitable[R | NoReplyType]:
         """Send and wait for the reply."""
 
     def elapsed_us(self) -> Micros:
@@ -82,7 +84,7 @@ class Client:
         self._timeout_us = timeout_us
         self._session = session
 
-    async def ask(self, node: str, request: object) -> Any:
+    async def ask(self, node: str, request: Request[R]) -> R | NoReplyType:
         """Send a request that needs no encoding, and keep the session's token."""
         reply = await self._connection.request(node, request, self._timeout_us)
         if self._session:
@@ -99,12 +101,12 @@ class Client:
         begins: bool = False,
         implicit: bool = False,
         read_only: bool = False,
-    ) -> Any:
+    ) -> Answer | Refusal | NoReplyType:
         """Run one operation, encoding anew for as long as the coordinator asks for it.
 
         All tries together have one time limit, which is the operation's.
         """
-        reply: Any = None
+        known_ts = Timestamp(0)
         until_us = self._connection.elapsed_us() + self._timeout_us
         label = zlib.crc32(op.encode()) << 8
         for refresh in range(REFRESHES):
@@ -138,11 +140,11 @@ class Client:
             reply = await self._connection.request(node, request, left_us, label + refresh)
             if self._session:
                 self._keep_token(reply)
-            if type(reply) is not Mismatch:
+            if not isinstance(reply, Mismatch):
                 return reply
-            self.tables[do.table] = reply.table
+            self.tables[do.table], known_ts = reply.table, reply.token_ts
             begins = False
-        refusal = Refusal(reply.token_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
+        refusal = Refusal(known_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
         return await self._given_up(node, op, tx, refusal, until_us)
 
     async def _given_up(
@@ -173,7 +175,7 @@ class Client:
             )
         return row
 
-    def _keep_token(self, reply: Answer | Mismatch | Refusal) -> None:
+    def _keep_token(self, reply: object) -> None:
         token: Timestamp | None = getattr(reply, "token_ts", None)
         if token is not None:
             self.token_ts = token if self.token_ts is None else max(token, self.token_ts)

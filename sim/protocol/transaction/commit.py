@@ -10,18 +10,16 @@ with the same commit_ts is sent again, to whoever is primary by then. If others 
 for dead, they may have stored an abort; then that is what counts.
 """
 
-from typing import Any
-
 from ddlsim.history.events import TxAborted, TxCommitted
-from ddlsim.model.ports import (
-    NO_REPLY,
-    Future,
-    Timer,
-)
+from ddlsim.model.ports import Future, Timer
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.leases import Leases
-from ddlsim.protocol.messages import Finish, Finished
+from ddlsim.protocol.messages import (
+    Finish,
+    Finished,
+    NotPrimary,
+)
 from ddlsim.protocol.replica_messages import (
     AreReplicated,
     Fate,
@@ -151,12 +149,12 @@ class TransactionEnds:
                 node.clock.now(), tx.id, commit_ts, place, participants, tables, validate
             )
             wait_us = patience(node.settings, tries)
-            reply: Any = await node.request(self._holder(place), request, wait_us)
-            if type(reply) is Finished:
+            reply = await node.request(self._holder(place), request, wait_us)
+            if isinstance(reply, Finished):
                 break
             node.probe("finish-resent")
             tries += 1
-            if reply is not NO_REPLY:
+            if isinstance(reply, NotPrimary):
                 node.clock.update(reply.sent_ts)
                 await node.sleep(node.settings.retry_us)
         node.clock.update(reply.sent_ts)
@@ -267,7 +265,7 @@ class TransactionEnds:
             await idle
             timer.cancel()
 
-    def _ask_again(self, tx: Transaction, idle: Future[Any]) -> None:
+    def _ask_again(self, tx: Transaction, idle: Future[None]) -> None:
         """The news may be lost: ask the primaries; those that are none any longer say nothing."""
         for place in dict.fromkeys(tx.unreplicated.values()):
             ops = tuple(op for op, at in tx.unreplicated.items() if at == place)

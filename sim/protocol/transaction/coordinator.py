@@ -14,8 +14,9 @@ Any failure ends the transaction: its intents are dropped, its locks released, a
 a code that tells whether to retry [110.flow.7].
 """
 
+from collections.abc import Sequence
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -44,7 +45,7 @@ from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.commit import TransactionEnds
 from ddlsim.protocol.transaction.marking import Marking
 from ddlsim.protocol.transaction.participant import Participant
-from ddlsim.protocol.transaction.routing import Router
+from ddlsim.protocol.transaction.routing import Answered, Router
 from ddlsim.protocol.transaction_record import (
     ABORTED,
     ACTIVE,
@@ -299,11 +300,11 @@ class Coordinator(Marking):
         return self._answered(tx, request, enlistment, answer)
 
     def _answered(
-        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, answer: Any
+        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, answer: Answered
     ) -> Answer | Refusal:
         """What the primary of a key says, as the client is told it."""
-        if type(answer) is not Operated:
-            return self.refusal(answer if type(answer) is Reason else Reason.NODE_UNREACHABLE)
+        if not isinstance(answer, Operated):
+            return self.refusal(answer if isinstance(answer, Reason) else Reason.NODE_UNREACHABLE)
         clock = self.node.clock
         clock.update(answer.sent_ts)
         if answer.reason is not None:
@@ -329,7 +330,7 @@ class Coordinator(Marking):
         tx: Transaction,
         request: ClientOperation,
         enlistment: Enlistment,
-        answers: list[Any],
+        answers: Sequence[Answered],
     ) -> Answer | Refusal:
         """One answer of many."""
         without = msgspec.structs.replace(request, metadata=False)
@@ -337,10 +338,10 @@ class Coordinator(Marking):
         reason: Reason | None = None
         for answer in answers:
             told = self._answered(tx, without, enlistment, answer)
-            if type(told) is Refusal:
+            if isinstance(told, Refusal):
                 reason = reason or told.reason
             else:
-                rows += told.rows  # type: ignore[union-attr]  # an Answer
+                rows += told.rows
         if reason is not None:
             return self.refusal(reason)
         table = enlistment.table

@@ -5,8 +5,6 @@ operation runs under [110.flow.5] [110.fwd.2]. A row written under a newer schem
 reader [110.back].
 """
 
-from typing import Any
-
 from ddlsim.history.event import Cells
 from ddlsim.history.events import (
     ReadExecuted,
@@ -18,20 +16,24 @@ from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.protocol.commands import FullWrite, WriteIntent
-from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.ids import Tuple, TxId
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.partition.hosted import Hosted
 from ddlsim.protocol.partition.hosting import Hosting, Submission
 from ddlsim.protocol.partition_state import Intent
-from ddlsim.protocol.replica_messages import AreReplicated, Replicated
+from ddlsim.protocol.replica_messages import (
+    AreReplicated,
+    Read,
+    Replicated,
+)
 from ddlsim.protocol.replication.state_machine import BusyType
 from ddlsim.protocol.schema.rows import decode, upgrade
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MAX_TIMESTAMP, Timestamp
 
 ReadRow = tuple[Key, Cells]
-Found = tuple[str | None, int, Any]
+Found = tuple[str | None, int, Tuple | None]
 """(writer, schema version, row) of what a read sees under a key; writer None: never written."""
 NOTHING: Found = (None, 0, None)
 
@@ -72,7 +74,7 @@ class Executor:
         """What a read finds: the transaction's own intents, and what is committed."""
         tx, machine, pending = request.tx, hosted.machine, hosted.pending
         scan = request.action == "scan"
-        keys: Any = (request.key,)
+        keys = [request.key]
         if scan:
             keys = list(machine.rows)
             keys += [key for key in machine.intents if key not in machine.rows]
@@ -94,7 +96,9 @@ class Executor:
                 seen.append((key, NOTHING))
         return seen
 
-    def _judged_row(self, table_id: int, initial: int, version: int, row: Any) -> Reason | None:
+    def _judged_row(
+        self, table_id: int, initial: int, version: int, row: Tuple | None
+    ) -> Reason | None:
         """What the design says to a row of this version, under schema I."""
         if row is None and not self.strategy.check_operation_when.deleted_rows:
             return None
@@ -105,14 +109,15 @@ class Executor:
 
     def shown(
         self,
-        request: Any,
+        request: Operate | Read,
         tx: TxId,
         op_ts: Timestamp,
         table: Table,
         seen: list[tuple[Key, Found]],
     ) -> Operated:
         """Decode what was seen, upgrade it, and write down the read."""
-        node, initial = self.node, getattr(request, "initial", table.version)
+        node = self.node
+        initial = request.initial if isinstance(request, Operate) else table.version
         reads: list[RowRead] = []
         found: list[ReadRow] = []
         for key, (writer, version, row) in seen:
@@ -150,7 +155,7 @@ class Executor:
             )
         return Operated(node.clock.now(), op_ts, None, tuple(found))
 
-    def _excused(self, table_id: int, initial: int, version: int, row: Any) -> bool:
+    def _excused(self, table_id: int, initial: int, version: int, row: Tuple | None) -> bool:
         """Whether the design reads this row of a newer schema all the same."""
         excuses = self.strategy.excuses_tuple
         if excuses is None or not self._knows(table_id, version):

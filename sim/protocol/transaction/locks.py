@@ -11,8 +11,9 @@ until the transaction ends.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+from ddlsim.model.ops import Key
 from ddlsim.model.ports import Future
 from ddlsim.protocol.ids import TxId
 
@@ -22,7 +23,7 @@ IX: Final = 4
 CONFLICTS: Final = {S: X | IX, X: S | X | IX, IX: S | X}
 """What one transaction must not hold while another gets this mode: only S and IX share."""
 
-Resource = tuple[int, int, Any]
+Resource = tuple[int, int, Key | None]
 """(table id, partition, key), or None for the key: the whole partition."""
 
 Request = tuple[TxId, int, Future[bool]]

@@ -10,8 +10,6 @@ stores an abort unless an outcome is stored. Recovery only ever aborts: a coordi
 wanted to commit is told so.
 """
 
-from typing import Any
-
 from ddlsim.model.ports import Future, Node
 from ddlsim.protocol.commands import Cleaned as CleanedCommand
 from ddlsim.protocol.commands import CleanUp, FinishTx
@@ -22,11 +20,12 @@ from ddlsim.protocol.messages import (
     Cleanup,
     Finish,
     Finished,
+    NotPrimary,
 )
 from ddlsim.protocol.partition.hosted import Hosted
 from ddlsim.protocol.partition.hosting import Hosting, Submission
 from ddlsim.protocol.partition_state import Outcome
-from ddlsim.protocol.replica_messages import NotPrimary, RecoverTx
+from ddlsim.protocol.replica_messages import RecoverTx
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.recovery import Active, Recovery
@@ -194,8 +193,8 @@ class Participant(Recovery):
                 request = Cleanup(node.clock.now(), tx, commit_ts, tuple(there))
                 began = node.watch.now_us
                 wait_us = patience(node.settings, tries)
-                reply: Any = await node.request(name, request, wait_us)
-                if type(reply) is Cleaned:
+                reply = await node.request(name, request, wait_us)
+                if isinstance(reply, Cleaned):
                     node.clock.update(reply.sent_ts)
                     left = [place for place in left if place not in there]
                     continue

@@ -7,20 +7,17 @@ cut off is told so when it wants to commit.
 """
 
 from abc import abstractmethod
-from typing import Any
 
-from ddlsim.model.ports import NO_REPLY, Node
+from ddlsim.model.ports import Node, NoReplyType
 from ddlsim.protocol.commands import FinishTx
 from ddlsim.protocol.ids import Place, TxId
-from ddlsim.protocol.messages import Finished
+from ddlsim.protocol.messages import Finished, NotPrimary
 from ddlsim.protocol.partition.hosted import Hosted
 from ddlsim.protocol.partition.hosting import Hosting
 from ddlsim.protocol.partition_state import Outcome
 from ddlsim.protocol.replica_messages import (
     Fate,
-    NotPrimary,
     RecoverTx,
-    TxState,
     TxStateRequest,
 )
 from ddlsim.protocol.strategy import Strategy
@@ -136,10 +133,9 @@ class Recovery:
         while read_ts is not None or tries < PATIENCE:  # a reader must know, however long it takes
             tries += 1
             request = TxStateRequest(node.clock.now(), tx, read_ts)
-            state: Any = await node.request(coordinator, request, Micros(silence_us))
-            if state is NO_REPLY or state.state is Fate.UNKNOWN:
+            state = await node.request(coordinator, request, Micros(silence_us))
+            if isinstance(state, NoReplyType) or state.state is Fate.UNKNOWN:
                 return await self._recovered(tx, commit_place)
-            assert type(state) is TxState, state
             node.clock.update(state.sent_ts)
             if state.state is Fate.ABORTED:
                 return Outcome(None, ())
@@ -154,9 +150,9 @@ class Recovery:
         while True:
             request = RecoverTx(node.clock.now(), tx, commit_place)
             holder = self._holder(commit_place)
-            reply: Any = await node.request(holder, request, patience(node.settings, tries))
+            reply = await node.request(holder, request, patience(node.settings, tries))
             tries += 1
-            if type(reply) is Finished:
+            if isinstance(reply, Finished):
                 node.clock.update(reply.sent_ts)
                 return Outcome(reply.commit_ts, ())
             await node.sleep(node.settings.retry_us)

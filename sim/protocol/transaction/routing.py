@@ -6,18 +6,28 @@ other locks than those before it.
 """
 
 from collections.abc import Awaitable
-from typing import Any
 
-from ddlsim.model.ports import NO_REPLY, Node
+from ddlsim.model.ports import (
+    NO_REPLY,
+    Node,
+    NoReplyType,
+)
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.leases import Lease, Leases
-from ddlsim.protocol.messages import ClientOperation, Operate
+from ddlsim.protocol.messages import (
+    ClientOperation,
+    Operate,
+    Operated,
+)
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.protocol.waiting import begun
 from ddlsim.units import US_PER_MS, Micros
+
+Answered = Operated | NoReplyType | Reason
+"""A primary's answer, none in time, or why no primary could be asked."""
 
 
 class Router:
@@ -37,7 +47,7 @@ class Router:
         *,
         one_phase: bool = False,
         again: bool = False,
-    ) -> Awaitable[Any]:
+    ) -> Awaitable[Answered]:
         """Its answer, `NO_REPLY`, or the reason why nobody could be asked.
 
         `again`: the same operation once more, at whoever is primary now.
@@ -60,7 +70,7 @@ class Router:
         place: Place,
         *,
         one_phase: bool,
-    ) -> Any:
+    ) -> Answered:
         """Wait for a primary, but not for ever."""
         node = self.node
         node.probe("primary-awaited")
@@ -84,7 +94,7 @@ class Router:
         lease: Lease,
         *,
         one_phase: bool,
-    ) -> Awaitable[Any]:
+    ) -> Awaitable[Operated | NoReplyType]:
         node, table = self.node, enlistment.table
         message = Operate(
             node.clock.now(),
@@ -108,7 +118,7 @@ class Router:
 
     async def ask_replica(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partition: int
-    ) -> Any:
+    ) -> Operated | NoReplyType:
         """The answer of some replica: of another one at every try."""
         node, table = self.node, enlistment.table
         assert tx.read_ts is not None, f"{tx.id.label} is not read-only"
@@ -132,7 +142,7 @@ class Router:
             tried += 1
             wait_us = Micros(node.settings.read_resend_ms * US_PER_MS)
             answer = await node.request(to, message, wait_us, request.label + partition)
-            if answer is not NO_REPLY:
+            if isinstance(answer, Operated):
                 return answer
             node.probe("read-at-another-replica")
             await node.sleep(node.settings.retry_us)

@@ -94,14 +94,3 @@ def test_the_latest_lease_takes_the_place_of_the_one_before() -> None:
         ("a", timestamp(100)),
         ("b", timestamp(300)),
     ]
-
-
-def test_who_waits_for_news_of_a_place_gets_them_once() -> None:
-    """News of another place are none."""
-    known = known_at()
-    news = known.changed(PLACE)
-    known.begin(Lease(OTHER, "a", timestamp(1), timestamp(2)))
-    assert not news.done
-    known.begin(lease())
-    assert news.done
-    assert not known.changed(PLACE).done

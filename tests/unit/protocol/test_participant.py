@@ -9,8 +9,8 @@ from ddlsim.protocol.messages import (
     Cleanup,
     Finish,
     Finished,
+    NotPrimary,
 )
-from ddlsim.protocol.replica_messages import NotPrimary
 from ddlsim.protocol.transaction.locks import X
 from ddlsim.units import Timestamp, timestamp
 from tests.support.protocol import FIRST_LEASE

@@ -8,11 +8,14 @@ from ddlsim.history.events import TxRecovered
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.messages import Finish, Finished
+from ddlsim.protocol.messages import (
+    Finish,
+    Finished,
+    NotPrimary,
+)
 from ddlsim.protocol.partition_state import Outcome
 from ddlsim.protocol.replica_messages import (
     Fate,
-    NotPrimary,
     RecoverTx,
     TxState,
     TxStateRequest,
