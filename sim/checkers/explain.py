@@ -122,6 +122,8 @@ def _field(event: AnyEvent, name: str, value: Any, case: Case) -> str:
         return f"{name} {show(Timestamp(value))}"
     if name.endswith("_us"):
         return f"{name.removesuffix('_us')} {value / US_PER_MS:g} ms"
+    if name == "group":
+        return f"group {case.schemas.group(value)}"
     if name == "object_id":
         return f"object {case.schemas.name(value)}"
     if name == "row":

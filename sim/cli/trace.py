@@ -1,8 +1,10 @@
 """A history as Chrome trace JSON, which ui.perfetto.dev and chrome://tracing open.
 
 Clients are threads of one process, with their operations as slices and their transactions above
-them; nodes are threads of another, with faults, deaths, what they applied, and messages where the
-run recorded them. A counter follows the catalog's version; activations are instants at Tu.
+them; nodes are threads of another, with faults, deaths, waits for schemas and locks, what they
+applied, and messages where the run recorded them. Counters follow the catalog's version and how far
+each node's safe time is behind; activations are instants at Tu. Leases, and leaders that were
+elected, are slices of processes of their own, a thread for each partition's group.
 """
 
 import json
@@ -10,10 +12,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import UpdateApplied
+from ddlsim.history.events import LockWaited, SafeTimeAdvanced, SchemaResolved, UpdateApplied
 from ddlsim.history.world_events import (
     FaultBegan,
     FaultHealed,
+    LeaderElected,
+    LeaderSteppedDown,
+    LeaseBegan,
     MessageDelivered,
     MessageSent,
     NodeCrashed,
@@ -28,6 +33,8 @@ from ddlsim.units import (
 
 CLIENTS: Final = 1
 CLUSTER: Final = 2
+LEASES: Final = 3
+LEADERS: Final = 4
 Record = dict[str, Any]
 
 
@@ -39,15 +46,25 @@ def perfetto(case: Case) -> str:
 def _records(case: Case) -> Iterator[Record]:
     clients = _threads({one.invoked.client for one in case.operations.values() if one.invoked})
     nodes = _threads({node for node in case.header.settings if node})
-    for pid, name in ((CLIENTS, "clients"), (CLUSTER, "cluster")):
-        yield {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}
-    for pid, threads in ((CLIENTS, clients), (CLUSTER, nodes)):
+    leased = _threads({event.group for _, event in case.of(LeaseBegan)})
+    led = _threads({event.group for _, event in case.of(LeaderElected)})
+    for pid, process, threads in (
+        (CLIENTS, "clients", clients),
+        (CLUSTER, "cluster", nodes),
+        (LEASES, "leases", leased),
+        (LEADERS, "leaders elected", led),
+    ):
+        yield {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": process}}
         for name, tid in threads.items():
-            args = {"name": name}
+            args = {"name": case.schemas.group(name) if pid in {LEASES, LEADERS} else name}
             yield {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": args}
     yield from _operations(case, clients)
     yield from _transactions(case, clients)
     yield from _schema(case, nodes)
+    yield from _safe_times(case)
+    yield from _waits(case, nodes)
+    yield from _leases(case, leased)
+    yield from _leaders(case, led)
     yield from _faults(case, nodes)
     yield from _messages(case, nodes)
 
@@ -120,6 +137,77 @@ def _schema(case: Case, nodes: dict[str, int]) -> Iterator[Record]:
 
 def _instant(name: str, at_us: int, tid: int) -> Record:
     return {"ph": "i", "s": "t", "pid": CLUSTER, "tid": tid, "ts": at_us, "name": name}
+
+
+def _safe_times(case: Case) -> Iterator[Record]:
+    """How far the schema safe time of each node is behind, just before and after it advances."""
+    known: dict[str, float] = {}
+    for _, event in case.of(SafeTimeAdvanced):
+        now_ms, safe_ms = event.at_us / US_PER_MS, physical_ms(Timestamp(event.safe_ts))
+        for at_us, behind in ((event.at_us - 1, known.get(event.node)), (event.at_us, safe_ms)):
+            if behind is not None and at_us >= 0:
+                lag = {"ms": round(max(now_ms - behind, 0), 3)}
+                name = f"safe-time lag {event.node}"
+                yield {"ph": "C", "pid": CLUSTER, "ts": at_us, "name": name, "args": lag}
+        known[event.node] = safe_ms
+
+
+def _waits(case: Case, nodes: dict[str, int]) -> Iterator[Record]:
+    """Waits for the completeness of schema metadata, and for locks."""
+    waits: list[tuple[int, SchemaResolved | LockWaited]] = [
+        *case.of(SchemaResolved),
+        *case.of(LockWaited),
+    ]
+    for at, event in waits:
+        name = "lock wait" if isinstance(event, LockWaited) else "completeness wait"
+        if event.waited_us and event.node in nodes:
+            span = (event.at_us - event.waited_us, event.at_us)
+            args = {"tx": event.tx, "object": case.schemas.name(event.object_id)}
+            yield from _slice("wait", f"{at}", name, span, CLUSTER, nodes[event.node], args)
+
+
+def _leases(case: Case, groups: dict[str, int]) -> Iterator[Record]:
+    """Which node is primary of a partition, from the start of its lease to its expiration."""
+    ends: dict[tuple[str, str, int], int] = {}
+    for _, event in case.of(LeaseBegan):  # again, with the same start, where it is prolonged
+        key = (event.group, event.holder, event.start_ts)
+        ends[key] = max(ends.get(key, 0), event.expiration_ts)
+    for (group, holder, start_ts), expiration_ts in ends.items():
+        begin, end = Timestamp(start_ts), Timestamp(expiration_ts)
+        span = (physical_ms(begin) * US_PER_MS, physical_ms(end) * US_PER_MS)
+        args = {"start_ts": show(begin), "expiration_ts": show(end)}
+        id_ = f"{group}:{holder}:{start_ts}"
+        yield from _slice("lease", id_, f"primary {holder}", span, LEASES, groups[group], args)
+
+
+def _leaders(case: Case, groups: dict[str, int]) -> Iterator[Record]:
+    """Each leader that was elected, until it steps down, dies, or another one is elected.
+
+    Groups are born with a leader, whose time is not a slice.
+    """
+    open_: dict[str, LeaderElected] = {}
+    for event in case.history.events:
+        for one in [one for one in open_.values() if _ends(one, event)]:
+            yield from _led(open_.pop(one.group), event.at_us, groups)
+        if isinstance(event, LeaderElected):
+            open_[event.group] = event
+    for one in open_.values():
+        yield from _led(one, case.history.end_us, groups)
+
+
+def _ends(one: LeaderElected, event: object) -> bool:
+    """Whether an event ends a leader's time."""
+    if isinstance(event, NodeCrashed):
+        return event.node == one.node
+    if isinstance(event, LeaderSteppedDown):
+        return (event.group, event.node) == (one.group, one.node)
+    return isinstance(event, LeaderElected) and event.group == one.group
+
+
+def _led(one: LeaderElected, until_us: int, groups: dict[str, int]) -> Iterator[Record]:
+    span, args = (one.at_us, until_us), {"term": one.term}
+    id_ = f"{one.group}:{one.term}:{one.node}"
+    yield from _slice("leader", id_, f"leader {one.node}", span, LEADERS, groups[one.group], args)
 
 
 def _faults(case: Case, nodes: dict[str, int]) -> Iterator[Record]:

@@ -186,6 +186,11 @@ class SchemaLog:
         one = one or self.newest(object_id)
         return f"object {object_id}" if one is None else one.name
 
+    def group(self, group: str) -> str:
+        """A partition's group by its table's name, `t/0`; the meta storage's is `meta`."""
+        number, slash, partition = group.partition("/")
+        return f"{self.name(int(number))}/{partition}" if slash and number.isdigit() else group
+
     def columns(self, object_id: int, version: int) -> dict[int, str]:
         """The names of a table's columns at a version, by their ids."""
         table = self.definition(object_id, version)

@@ -27,6 +27,7 @@ from ddlsim.cli import (
     timeline,
 )
 from ddlsim.history import codec
+from ddlsim.history.world_events import LeaderElected, LeaseBegan
 from tests.unit.cli.command import ddlsim, tiny
 from tests.unit.cli.results import a_violation
 
@@ -310,6 +311,25 @@ def test_a_trace_is_what_viewers_expect(kept: Path, name: str) -> None:
         if one["ph"] == "e" and one["cat"] != "fault":
             assert one["ts"] >= begun.pop((one["cat"], one["id"]))
     assert all(cat == "fault" for cat, _ in begun)
+
+
+def test_a_trace_has_tracks_for_lag_waits_leases_and_leaders(kept: Path) -> None:
+    records = json.loads(drawn(kept, "faults", "--trace-out", "perfetto:"))["traceEvents"]
+    events = codec.load(history(kept, "faults")).events
+    lags = [one["args"]["ms"] for one in records if one["name"].startswith("safe-time lag")]
+    assert lags
+    assert min(lags) >= 0
+    waits = {one["id"] for one in records if one.get("cat") == "wait"}
+    assert len(waits) == sum(bool(getattr(event, "waited_us", 0)) for event in events)
+    leases = [one for one in records if one.get("cat") == "lease" and one["ph"] == "b"]
+    begun = {(e.group, e.holder, e.start_ts) for e in events if isinstance(e, LeaseBegan)}
+    assert len(leases) == len(begun)
+    elected = [event for event in events if isinstance(event, LeaderElected)]
+    leaders = [one for one in records if one.get("cat") == "leader" and one["ph"] == "b"]
+    assert [one["ts"] for one in leaders] == [event.at_us for event in elected] != []
+    threads = {one["args"]["name"] for one in records if one["name"] == "thread_name"}
+    schemas = Case(codec.load(history(kept, "faults"))).schemas
+    assert {schemas.group(one.group) for one in elected} <= threads
 
 
 def test_a_trace_has_messages_where_the_run_recorded_them(kept: Path) -> None:
