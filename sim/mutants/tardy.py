@@ -11,7 +11,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import Mutant, mutant
 from ddlsim.protocol.design.flows import replicate_wait_acknowledge
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.partition.hosting import Hosted
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import (

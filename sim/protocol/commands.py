@@ -17,7 +17,6 @@ from ddlsim.protocol.ids import (
     Tuple,
     TxId,
 )
-from ddlsim.protocol.partition_state import Outcome
 from ddlsim.protocol.replication.state_machine import BusyType
 from ddlsim.units import MAX_TIMESTAMP, Timestamp
 
@@ -60,6 +59,18 @@ class FullWrite(Command[Timestamp | Reason | BusyType], frozen=True):
     catalog_version: int
     tables: tuple[tuple[int, int, int], ...] = ()
     expires_ts: Timestamp = MAX_TIMESTAMP
+
+
+class Outcome(Record, frozen=True):
+    """How a transaction ended whose commit partition this is; `commit_ts` None: aborted.
+
+    `participants` are the other partitions that have to hear of it; `reason` is why the commit
+    partition itself aborted it, if it did.
+    """
+
+    commit_ts: Timestamp | None
+    participants: tuple[Place, ...]
+    reason: Reason | None = None
 
 
 class FinishTx(Command[Outcome], frozen=True):

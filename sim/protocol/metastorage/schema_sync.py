@@ -129,12 +129,18 @@ class SchemaSync:
 
         Raises `MetadataLateError` where the strategy waits for a limited time only.
         """
-        began = self.node.watch.now_us
+        node = self.node
+        began = node.watch.now_us
         snapshot = await self._resolve(self, ts)
         found = snapshot.by_id(object_id)
-        self.record_resolved(
-            tx, op, purpose, None, object_id, ts, 0 if found is None else found.version, began
-        )
+        if node.recording:  # as `record_resolved` does; this is the look-up of every operation
+            now, version = node.watch.now_us, 0 if found is None else found.version
+            waited = now - began
+            node.record(
+                SchemaResolved(
+                    now, node.name, tx, op, purpose, None, object_id, ts, version, waited
+                )
+            )
         return found
 
     async def named_at(

@@ -12,6 +12,7 @@ and then; a group of one needs none, since there is nobody to tell.
 from heapq import heappop, heappush
 from typing import Generic, NamedTuple, TypeVar, cast
 
+from ddlsim.model.ops import Key
 from ddlsim.model.ports import (
     Future,
     Node,
@@ -30,8 +31,7 @@ from ddlsim.protocol.ids import Place
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
-from ddlsim.protocol.partition.hosted import Hosted
-from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.partition.partition import Intent, Partition
 from ddlsim.protocol.raft import Member
 from ddlsim.protocol.replica_messages import (
     PartitionRaft,
@@ -58,6 +58,36 @@ from ddlsim.units import (
 R = TypeVar("R")
 ELSEWHERE: Applied[object] = Applied(NOT_LEADER)
 """What comes of a command where another node leads, or none."""
+
+
+class Hosted:
+    """A replica on this node: its group's member, its machine, and what only a primary has.
+
+    `lease` is this node's own, by which it is primary, while it may be; `pending` are the primary's
+    own intents that its group has not applied yet, by key. `stamped_us` is when this node, leading
+    the group, last stamped a command.
+    """
+
+    __slots__ = (
+        "group",
+        "is_alone",
+        "lease",
+        "machine",
+        "pending",
+        "place",
+        "stamped_us",
+        "waiting",
+    )
+
+    def __init__(self, place: Place, group: Group, machine: Partition) -> None:
+        self.place = place
+        self.group = group
+        self.machine = machine
+        self.is_alone = group.is_alone
+        self.lease: Lease | None = None
+        self.stamped_us = 0
+        self.pending: dict[Key, Intent] = {}
+        self.waiting: list[tuple[Timestamp, int, Future[None]]] = []
 
 
 class Submission(NamedTuple, Generic[R]):
@@ -191,7 +221,7 @@ class Hosting:
         """Begin to run a command: its result, or what `result_of` has to be awaited for."""
         attempt = self._propose(hosted, command) if hosted.group.is_leader else ELSEWHERE
         if isinstance(attempt, Applied) and attempt is not ELSEWHERE:
-            return cast("Applied[R]", attempt)  # what the partition gives for such a command
+            return attempt  # type: ignore[return-value]  # what the partition gives for it
         return Submission(hosted, command, attempt)
 
     async def result_of(self, submission: Submission[R]) -> R:

@@ -15,29 +15,60 @@ from ddlsim.history.world_events import PartitionSafeTime, TxRecovered
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
+from ddlsim.model.records import Record
 from ddlsim.protocol.commands import (
     Cleaned,
     CleanUp,
     Command,
     FinishTx,
     FullWrite,
+    Outcome,
     PrimaryChange,
     StampedCommand,
     WriteIntent,
 )
-from ddlsim.protocol.ids import Place, TxId
-from ddlsim.protocol.partition.partition_rows import Rows
-from ddlsim.protocol.partition_state import (
-    Intent,
-    Outcome,
-    PartitionState,
-    RowVersion,
-)
+from ddlsim.protocol.ids import Place, Tuple, TxId
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 
-class Partition(Rows):
+class RowVersion(Record, frozen=True):
+    """One version of a row; `row` None is a deletion."""
+
+    writer: str
+    commit_ts: Timestamp
+    version: int
+    row: Tuple | None
+
+
+class Intent(Record, frozen=True):
+    """A row that a transaction wrote and has not committed."""
+
+    tx: TxId
+    op: str
+    op_ts: Timestamp
+    version: int
+    row: Tuple | None
+    commit_place: Place
+
+
+class PartitionState(Record, frozen=True):
+    """A snapshot: everything that the commands up to `index` have made."""
+
+    index: int
+    term: int
+    safe_ts: Timestamp
+    lease_start: Timestamp
+    rows: dict[Key, tuple[RowVersion, ...]]
+    intents: dict[Key, Intent]
+    ended: dict[TxId, Timestamp | None]
+    outcomes: dict[TxId, Outcome]
+    uncleaned: tuple[TxId, ...]
+    catalog_version: int
+    ops: dict[TxId, tuple[str, ...]]
+
+
+class Partition:
     """One replica of one partition."""
 
     __slots__ = (
@@ -57,6 +88,7 @@ class Partition(Rows):
         "on_safe_time",
         "outcomes",
         "place",
+        "rows",
         "safe_ts",
         "uncleaned",
     )
@@ -286,6 +318,31 @@ class Partition(Rows):
             del self.intents[key]
             if commit_ts is not None:
                 self._put(key, RowVersion(tx.label, commit_ts, intent.version, intent.row))
+
+    # --- committed rows: versions by key, in the order of their commit timestamps -----------------
+
+    def _put(self, key: Key, version: RowVersion) -> None:
+        """File a committed version; resolved out of turn, it may not be the newest."""
+        versions = self.rows.get(key)
+        if versions is None:
+            self.rows[key] = [version]
+            return
+        place = len(versions)
+        while place and versions[place - 1].commit_ts > version.commit_ts:
+            place -= 1
+        versions.insert(place, version)
+
+    def newest(self, key: Key) -> RowVersion | None:
+        """The newest committed version of a row."""
+        versions = self.rows.get(key)
+        return versions[-1] if versions else None
+
+    def as_of(self, key: Key, read_ts: Timestamp) -> RowVersion | None:
+        """The committed version of a row that is in force at a timestamp."""
+        for version in reversed(self.rows.get(key, ())):
+            if version.commit_ts <= read_ts:
+                return version
+        return None
 
     # --- reading ----------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.protocol.messages import Operate, Operated
-from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.partition.hosting import Hosted
 from ddlsim.protocol.schema.rows import column_ids
 from ddlsim.protocol.transaction.execution import Executor
 from ddlsim.units import Timestamp

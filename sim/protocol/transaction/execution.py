@@ -19,9 +19,8 @@ from ddlsim.protocol.commands import FullWrite, WriteIntent
 from ddlsim.protocol.ids import Tuple, TxId
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
-from ddlsim.protocol.partition.hosted import Hosted
-from ddlsim.protocol.partition.hosting import Hosting, Submission
-from ddlsim.protocol.partition_state import Intent
+from ddlsim.protocol.partition.hosting import Hosted, Hosting, Submission
+from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.replica_messages import (
     AreReplicated,
     Read,

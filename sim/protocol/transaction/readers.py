@@ -17,9 +17,8 @@ from ddlsim.model.schema import Table
 from ddlsim.protocol.commands import SafeTimeSync
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSync
-from ddlsim.protocol.partition.hosted import Hosted
-from ddlsim.protocol.partition.hosting import Hosting
-from ddlsim.protocol.partition_state import Intent
+from ddlsim.protocol.partition.hosting import Hosted, Hosting
+from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.execution import NOTHING, Found

@@ -25,8 +25,7 @@ from ddlsim.protocol.ids import Place, TxId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSync
-from ddlsim.protocol.partition.hosted import Hosted
-from ddlsim.protocol.partition.hosting import Hosting
+from ddlsim.protocol.partition.hosting import Hosted, Hosting
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseGrant
 from ddlsim.protocol.replication.group import Group

@@ -18,8 +18,7 @@ from ddlsim.protocol.commands import (
     SafeTimeSync,
     StampedCommand,
 )
-from ddlsim.protocol.partition.partition import Partition
-from ddlsim.protocol.partition_state import RowVersion
+from ddlsim.protocol.partition.partition import Partition, RowVersion
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp
 from tests.support.protocol import (

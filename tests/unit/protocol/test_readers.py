@@ -9,10 +9,10 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
     CleanUp,
     FullWrite,
+    Outcome,
     SafeTimeSync,
 )
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.partition_state import Outcome
 from ddlsim.protocol.replica_messages import (
     Fate,
     Read,

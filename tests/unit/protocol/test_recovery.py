@@ -6,21 +6,20 @@ import pytest
 
 from ddlsim.history.events import TxRecovered
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.commands import FullWrite
+from ddlsim.protocol.commands import FullWrite, Outcome
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import (
     Finish,
     Finished,
     NotPrimary,
 )
-from ddlsim.protocol.partition_state import Outcome
 from ddlsim.protocol.replica_messages import (
     Fate,
     RecoverTx,
     TxState,
     TxStateRequest,
 )
-from ddlsim.protocol.transaction.recovery import PATIENCE
+from ddlsim.protocol.transaction.participant import PATIENCE
 from ddlsim.units import Timestamp, timestamp
 from tests.support.protocol import FIRST_LEASE, result_of
 from tests.unit.protocol.primary import PLACE

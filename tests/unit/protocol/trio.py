@@ -9,7 +9,7 @@ from ddlsim.protocol.commands import WriteIntent
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.messages import Operate
-from ddlsim.protocol.partition.hosted import Hosted
+from ddlsim.protocol.partition.hosting import Hosted
 from ddlsim.protocol.replica_messages import (
     PartitionRaft,
     Read,
