@@ -15,17 +15,9 @@ from click import Argument, Option
 from click.core import ParameterSource
 
 from ddlsim import __version__
-from ddlsim.cli import (
-    complete,
-    exit_codes,
-    values,
-)
+from ddlsim.cli import complete, exit_codes, values
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import (
-    InputError,
-    near,
-    note,
-)
+from ddlsim.cli.problems import InputError, near, note
 from ddlsim.cli.values import Known
 from ddlsim.columns.models import MODELS
 from ddlsim.foreign.inputs import INPUTS

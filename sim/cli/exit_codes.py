@@ -3,11 +3,7 @@
 from typing import Final, NamedTuple
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli.problems import (
-    BAD_INPUT,
-    INTERRUPTED,
-    PIPE_CLOSED,
-)
+from ddlsim.cli.problems import BAD_INPUT, INTERRUPTED, PIPE_CLOSED
 from ddlsim.cli.signals import SIGNALLED
 
 SIGHUP, SIGTERM = 1, 15

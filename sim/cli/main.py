@@ -9,11 +9,7 @@ from importlib import import_module
 import click
 from click.shell_completion import shell_complete
 
-from ddlsim.cli import (
-    arguments,
-    signals,
-    streams,
-)
+from ddlsim.cli import arguments, signals, streams
 from ddlsim.cli.problems import (
     BAD_INPUT,
     CRASHED,

@@ -10,12 +10,7 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.problems import note
 from ddlsim.cli.words import counted
 from ddlsim.verify.campaign import RunRow
-from ddlsim.verify.suite import (
-    Case,
-    Schedule,
-    Trial,
-    convicts,
-)
+from ddlsim.verify.suite import Case, Schedule, Trial, convicts
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

@@ -7,11 +7,7 @@ from pathlib import Path
 from ddlsim.cli.options import Options
 from ddlsim.history.history import Header
 from ddlsim.plan import swarm
-from ddlsim.scenario.overrides import (
-    EMBEDDED,
-    MIGRATION,
-    repeat_options,
-)
+from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, repeat_options
 from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.isolation import Limits
 

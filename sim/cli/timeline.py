@@ -11,17 +11,8 @@ from typing import Final, NamedTuple
 from ddlsim.checkers.argument import Argument, update_of
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.history.events import UpdateApplied
-from ddlsim.history.world_events import (
-    FaultBegan,
-    FaultHealed,
-    NodeCrashed,
-    NodeRestarted,
-)
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    physical_ms,
-)
+from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 MOST: Final = 2_000
 LEFT: Final = 150

@@ -24,12 +24,7 @@ from ddlsim.history.world_events import (
     NodeCrashed,
     NodeRestarted,
 )
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    physical_ms,
-    show,
-)
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
 
 CLIENTS: Final = 1
 CLUSTER: Final = 2

@@ -3,11 +3,7 @@
 from typing import TYPE_CHECKING, Union
 
 from ddlsim.checkers.outcome import worst
-from ddlsim.cli import (
-    check_spread,
-    documents,
-    junit,
-)
+from ddlsim.cli import check_spread, documents, junit
 from ddlsim.cli.check_foreign import MODEL_OF_OTHERS, Foreign
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError

@@ -7,11 +7,7 @@ from msgspec import structs
 
 from ddlsim.analysis.sweep import totals
 from ddlsim.analysis.sweep.totals import Found
-from ddlsim.checkers.argument import (
-    Argument,
-    argue,
-    prose,
-)
+from ddlsim.checkers.argument import Argument, argue, prose
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.extent import Extent, extents
 from ddlsim.cli import (
@@ -28,14 +24,7 @@ from ddlsim.cli import (
 from ddlsim.cli.check_foreign import MODEL_OF_OTHERS
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
-from ddlsim.cli.words import (
-    command,
-    console,
-    labelled,
-    say,
-    unreached,
-    verdict,
-)
+from ddlsim.cli.words import command, console, labelled, say, unreached, verdict
 from ddlsim.files import write_text
 from ddlsim.foreign import inputs
 from ddlsim.history import codec

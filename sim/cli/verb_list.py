@@ -4,7 +4,7 @@ import shutil
 import sys
 import textwrap
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from ddlsim.cli import documents
@@ -27,7 +27,7 @@ def execute(options: Options) -> int:
     """Print one of the lists."""
     for file in options.load:
         load_file(file)
-    entries = LISTS[options.what]()
+    entries = list(LISTS[options.what]())
     if options.output == "json":
         told = [{key: entry[key] for key in entry if key != REMARK} for entry in entries]
         print(documents.text(told))
@@ -61,199 +61,127 @@ def lines(entries: list[Entry], columns: int) -> list[str]:
     return told
 
 
-def scenarios() -> list[Entry]:
+def _entry(name: str, summary: str, source: str, remark: str = "", **more: Any) -> Entry:
+    return {"name": name, "summary": summary, "source": source, **more, REMARK: remark}
+
+
+def scenarios() -> Iterator[Entry]:
     """Every shipped scenario; whether it can be run is for `run` to say."""
     from ddlsim.scenario.shipped import shipped
 
-    entries = []
     for name, path in shipped().items():
         try:
             table = tomllib.loads(path.read_text("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError):
             table = {"title": "cannot be read; `ddlsim run` tells why"}
-        entries.append(
-            {
-                "name": name,
-                "summary": table.get("title", ""),
-                "source": table.get("source", ""),
-                "expect": table.get("expect", "ok"),
-                "clauses": table.get("clauses", []),
-            }
-        )
-    return entries
+        more = {"expect": table.get("expect", "ok"), "clauses": table.get("clauses", [])}
+        yield _entry(name, table.get("title", ""), table.get("source", ""), **more)
 
 
-def strategies() -> list[Entry]:
+def strategies() -> Iterator[Entry]:
     """Every design."""
     from ddlsim.strategies.base import STRATEGIES
 
-    entries = []
     for name, item in STRATEGIES.items():
-        header = item.header
-        claims = {claim.invariant: list(claim.assumes) for claim in header.claims}
-        entry = {"name": name, "summary": header.summary, "source": header.source}
-        entries.append({**entry, "plane": header.plane, "claims": claims})
-    return entries
+        one = item.header
+        claims = {claim.invariant: list(claim.assumes) for claim in one.claims}
+        yield _entry(name, one.summary, one.source, plane=one.plane, claims=claims)
 
 
-def mutants() -> list[Entry]:
+def mutants() -> Iterator[Entry]:
     """Every broken rule, and the checker that must convict it."""
     from ddlsim.mutants.base import MUTANTS
 
-    return [
-        {
-            "name": name,
-            "summary": item.summary,
-            "source": item.source,
-            "breaks": item.breaks,
-            "also": list(item.also),
-            "caught_by": item.caught_by,
-            REMARK: f"caught by {item.caught_by}",
-        }
-        for name, item in MUTANTS.items()
-    ]
+    for name, one in MUTANTS.items():
+        more = {"breaks": one.breaks, "also": list(one.also), "caught_by": one.caught_by}
+        yield _entry(name, one.summary, one.source, f"caught by {one.caught_by}", **more)
 
 
-def faults() -> list[Entry]:
+def faults() -> Iterator[Entry]:
     """Every kind of fault."""
     from ddlsim.nemesis.base import FAULTS
 
-    return [_plain(name, item) for name, item in FAULTS.items()]
+    return (_entry(name, one.summary, one.source or OURS) for name, one in FAULTS.items())
 
 
-def workloads() -> list[Entry]:
+def workloads() -> Iterator[Entry]:
     """Every kind of workload."""
     from ddlsim.workload.base import WORKLOADS
 
-    return [_plain(name, item) for name, item in WORKLOADS.items()]
+    return (_entry(name, one.summary, one.source or OURS) for name, one in WORKLOADS.items())
 
 
-def _plain(name: str, item: Any) -> Entry:
-    return {"name": name, "summary": item.summary, "source": item.source or OURS}
-
-
-def checkers() -> list[Entry]:
+def checkers() -> Iterator[Entry]:
     """Every judge, with the invariant that it judges."""
     from ddlsim.checkers.base import CHECKERS
 
-    return [
-        {
-            "name": name,
-            "summary": item.summary,
-            "source": item.invariant,
-            "invariant": item.invariant,
-            "class": item.severity,
-            REMARK: f"{item.invariant}, {item.severity}",
-        }
-        for name, item in CHECKERS.items()
-    ]
+    for name, one in CHECKERS.items():
+        more = {"invariant": one.invariant, "class": one.severity}
+        remark = f"{one.invariant}, {one.severity}"
+        yield _entry(name, one.summary, one.invariant, remark, **more)
 
 
-def clauses() -> list[Entry]:
+def clauses() -> Iterator[Entry]:
     """Every clause of the documents, and the named points at which a scenario can pause a task."""
-    entries: list[Entry] = [
-        {
-            "name": clause.id,
-            "summary": clause.sentence,
-            "source": clause.source,
-            "kind": "clause",
-            "must": clause.must,
-            REMARK: "must" if clause.must else "",
-        }
-        for clause in CLAUSES
-    ]
-    entries += [
-        {
-            "name": point.name,
-            "summary": point.sentence,
-            "source": point.source,
-            "kind": "pause point",
-            "must": False,
-            REMARK: "pause point",
-        }
-        for point in PAUSE_POINTS
-    ]
-    return entries
+    for one in CLAUSES:
+        remark = "must" if one.must else ""
+        yield _entry(one.id, one.sentence, one.source, remark, kind="clause", must=one.must)
+    for point in PAUSE_POINTS:
+        more = {"kind": "pause point", "must": False}
+        yield _entry(point.name, point.sentence, point.source, "pause point", **more)
 
 
-def reasons() -> list[Entry]:
+def reasons() -> Iterator[Entry]:
     """Why an operation fails or a transaction aborts: the closed list."""
-    return [
-        {
-            "name": reason.name,
-            "summary": reason.sentence,
-            "source": "IEP-110" if reason.is_schema else "the transaction protocol",
-            "retriable": reason.retriable,
-            "schema": reason.is_schema,
-            REMARK: "retriable" if reason.retriable else "",
-        }
-        for reason in Reason
-    ]
+    for one in Reason:
+        source = "IEP-110" if one.is_schema else "the transaction protocol"
+        remark = "retriable" if one.retriable else ""
+        more = {"retriable": one.retriable, "schema": one.is_schema}
+        yield _entry(one.name, one.sentence, source, remark, **more)
 
 
-def probes() -> list[Entry]:
+def probes() -> Iterator[Entry]:
     """Every branch that counts how often it was reached, for `reaches` of a scenario."""
     from ddlsim.model.probes import known
 
-    return [{"name": probe.name, "summary": probe.sentence, "source": OURS} for probe in known()]
+    return (_entry(probe.name, probe.sentence, OURS) for probe in known())
 
 
-def rules() -> list[Entry]:
+def rules() -> Iterator[Entry]:
     """Every rule of every field that `[strategy]` of a scenario may set, field by field."""
-    from ddlsim.scenario.rules import (
-        fields_of_designs,
-        is_number,
-        rules_of,
-    )
+    from ddlsim.scenario.rules import fields_of_designs, is_number, rules_of
 
-    entries: list[Entry] = []
     for field in fields_of_designs():
         if is_number(field):
-            what = {"name": f"{field}=0", "summary": "a whole number", "source": OURS}
-            entries.append({**what, "field": field, "rule": None, "default": False})
+            more: dict[str, Any] = {"field": field, "rule": None, "default": False}
+            yield _entry(f"{field}=0", "a whole number", OURS, **more)
         for name, rule in rules_of(field).items():
-            entries.append(
-                {
-                    "name": f"{field}={name}",
-                    "summary": rule.summary,
-                    "source": rule.source or OURS,
-                    "field": field,
-                    "rule": name,
-                    "default": rule.default,
-                    REMARK: "the default" if rule.default else "",
-                }
-            )
-    return entries
+            remark = "the default" if rule.default else ""
+            more = {"field": field, "rule": name, "default": rule.default}
+            yield _entry(f"{field}={name}", rule.summary, rule.source or OURS, remark, **more)
 
 
-def figures() -> list[Entry]:
+def figures() -> Iterator[Entry]:
     """Every figure, and what its sweep must vary."""
     from ddlsim.analysis.figures.figure import plots
 
     sources = {"history": "a run", "sweep": "a sweep", "tune": "what tune found"}
-    return [
-        {
-            "name": name,
-            "summary": plot.summary,
-            "source": sources[plot.of],
-            "needs": [need.name for need in plot.needs],
-            "paths": [need.path for need in plot.needs],
-            REMARK: f"over {', '.join(need.path for need in plot.needs) or 'designs'}"
-            if plot.of == "sweep"
-            else f"of {sources[plot.of]}",
-        }
-        for name, plot in plots().items()
-    ]
+    for name, plot in plots().items():
+        paths = [need.path for need in plot.needs]
+        source = sources[plot.of]
+        over = f"over {', '.join(paths) or 'designs'}" if plot.of == "sweep" else f"of {source}"
+        more = {"needs": [need.name for need in plot.needs], "paths": paths}
+        yield _entry(name, plot.summary, source, over, **more)
 
 
-def terms() -> list[Entry]:
+def terms() -> Iterator[Entry]:
     """Every word that screens show."""
     from ddlsim.model.terms import terms as known
 
-    return [{"name": one.name, "summary": one.sentence, "source": one.source} for one in known()]
+    return (_entry(*one) for one in known())
 
 
-LISTS: Final[dict[str, Callable[[], list[Entry]]]] = {
+LISTS: Final[dict[str, Callable[[], Iterable[Entry]]]] = {
     "scenarios": scenarios,
     "strategies": strategies,
     "mutants": mutants,

@@ -8,21 +8,11 @@ from msgspec import structs
 
 from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import (
-    arguments,
-    documents,
-    folder,
-    junit,
-    repeat,
-)
+from ddlsim.cli import arguments, documents, folder, junit, repeat
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.progress import Progress
-from ddlsim.cli.report import (
-    Report,
-    case_of,
-    case_of_expectation,
-)
+from ddlsim.cli.report import Report, case_of, case_of_expectation
 from ddlsim.cluster.designs import design
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
@@ -31,11 +21,7 @@ from ddlsim.scenario import bounds
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario, with_migration
 from ddlsim.scenario.shipped import load
-from ddlsim.verify.campaign import (
-    Job,
-    RunRow,
-    run_seeds,
-)
+from ddlsim.verify.campaign import Job, RunRow, run_seeds
 from ddlsim.verify.expectation import Sum, sum_of
 from ddlsim.verify.isolation import CAN_FORK, Limits
 

@@ -12,27 +12,12 @@ from ddlsim.analysis.execute.spread import NONE
 from ddlsim.analysis.sweep import provenance
 from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.advise import Advice, Advisor
-from ddlsim.analysis.tune.asked import (
-    LEASES_PER_MS,
-    Asked,
-    Chosen,
-    Wish,
-    coarse,
-)
-from ddlsim.analysis.tune.cells import (
-    DELAYS,
-    OFFSETS,
-    Load,
-    Setting,
-)
+from ddlsim.analysis.tune.asked import LEASES_PER_MS, Asked, Chosen, Wish, coarse
+from ddlsim.analysis.tune.cells import DELAYS, OFFSETS, Load, Setting
 from ddlsim.analysis.tune.document import WRITER, document
 from ddlsim.analysis.tune.goals import TuneError, read_goals
 from ddlsim.analysis.tune.runs import Runs
-from ddlsim.analysis.tune.world import (
-    World,
-    by_name,
-    world_of,
-)
+from ddlsim.analysis.tune.world import World, by_name, world_of
 from ddlsim.cli import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
@@ -41,11 +26,7 @@ from ddlsim.files import write_text
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
 from ddlsim.scenario.files import reason
-from ddlsim.scenario.measured import (
-    Measured,
-    parse,
-    text_of,
-)
+from ddlsim.scenario.measured import Measured, parse, text_of
 from ddlsim.verify.isolation import Limits
 
 OURS = ("tune.json", "rows.parquet", "cells.parquet")

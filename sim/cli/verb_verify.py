@@ -2,22 +2,14 @@
 
 from typing import Final
 
-from ddlsim.cli import (
-    document_verify,
-    documents,
-    junit,
-)
+from ddlsim.cli import document_verify, documents, junit
 from ddlsim.cli.exit_codes import NOT_DECIDED
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import note
 from ddlsim.cli.progress import SuiteProgress
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
-from ddlsim.verify.suite import (
-    cases_of,
-    names_of,
-    run_suite,
-)
+from ddlsim.verify.suite import cases_of, names_of, run_suite
 from ddlsim.verify.verification import Verification, verification
 
 SEEDS: Final = range(10)

@@ -10,16 +10,7 @@ from rich.text import Text
 from ddlsim.analysis.sweep.totals import Found, times_of
 from ddlsim.cli import view_figures, view_swarm
 from ddlsim.cli.report import Report
-from ddlsim.cli.words import (
-    COLOURS,
-    FEW,
-    INDENT,
-    command,
-    labelled,
-    say,
-    unreached,
-    verdict,
-)
+from ddlsim.cli.words import COLOURS, FEW, INDENT, command, labelled, say, unreached, verdict
 from ddlsim.scenario import findings as findings_known
 from ddlsim.verify.campaign import RunRow
 

@@ -5,11 +5,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from ddlsim.analysis.tune.words import number, told
-from ddlsim.cli.words import (
-    command,
-    labelled,
-    say,
-)
+from ddlsim.cli.words import command, labelled, say
 
 Part = dict[str, Any]
 SHOWN: Final = 6

@@ -7,23 +7,11 @@ from rich.text import Text
 
 from ddlsim.cli.document_verify import command as repeat
 from ddlsim.cli.view import some
-from ddlsim.cli.words import (
-    INDENT,
-    block,
-    command,
-    counted,
-    labelled,
-    say,
-    unreached,
-)
+from ddlsim.cli.words import INDENT, block, command, counted, labelled, say, unreached
 from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.kills import MutantRow
 from ddlsim.verify.suite import BLOCKS
-from ddlsim.verify.verification import (
-    NOT_RUN,
-    ScenarioRow,
-    Verification,
-)
+from ddlsim.verify.verification import NOT_RUN, ScenarioRow, Verification
 
 MUTANT_WIDTH = 31
 CLAUSE_WIDTH = 19

@@ -10,11 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from ddlsim.scenario.positions import (
-    Path,
-    Positions,
-    show_path,
-)
+from ddlsim.scenario.positions import Path, Positions, show_path
 
 
 class ScenarioError(ValueError):
