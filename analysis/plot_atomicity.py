@@ -88,7 +88,7 @@ def _count(cells: Cells) -> str:
     broken = sum(round(cell.violating("I1").value * len(cell.rows)) for cell in cells.cells)
     if broken or not runs:
         return f"{broken} of {runs} runs"
-    return f"0 of {runs} runs: below {100 * float(intervals.none_seen(runs)):.1g} %"
+    return f"0 of {runs} runs: below {100 * float(intervals.none_seen(runs)):.2g} %"
 
 
 def _border(panel: Any, cells: Cells, known: dict[int, Forms]) -> str:
