@@ -21,6 +21,7 @@ from ddlsim.scenario.config import (
     Text,
 )
 from ddlsim.scenario.files import reason
+from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import paths_of
 from ddlsim.scenario.positions import show_path
 from ddlsim.scenario.problems import (
@@ -34,7 +35,7 @@ from ddlsim.scenario.scenario import (
     Scenario,
     parse_toml,
 )
-from ddlsim.scenario.shipped import load, roots
+from ddlsim.scenario.shipped import roots
 from ddlsim.strategies.base import STRATEGIES
 
 HISTORIES: Final = ("none", "failures")

@@ -18,9 +18,9 @@ from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
+from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario, with_migration
-from ddlsim.scenario.shipped import load
 from ddlsim.verify.campaign import Job, RunRow, run_seeds
 from ddlsim.verify.expectation import Sum, sum_of
 from ddlsim.verify.isolation import CAN_FORK, Limits

@@ -11,8 +11,6 @@ from ddlsim.cluster.adapters import (
     Pauses,
     Recorder,
 )
-from ddlsim.cluster.failures import Failures
-from ddlsim.cluster.troubles import Troubles
 from ddlsim.history.events import UpdateLogged
 from ddlsim.history.world_events import ClockSet
 from ddlsim.kernel.clock import PhysicalClock
@@ -25,7 +23,7 @@ from ddlsim.model.ops import Get, Scan
 from ddlsim.model.ports import Settings
 from ddlsim.model.schema import Table
 from ddlsim.model.settings import DERIVED
-from ddlsim.nemesis.roles import NobodyError
+from ddlsim.nemesis.roles import META, VacantRoleError
 from ddlsim.plan.records import NodePlan, Plan
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.metastorage.stages import Delays
@@ -62,15 +60,12 @@ class Cluster:
         self.hosts: dict[str, Host] = {}
         self.ports: dict[str, NodePort] = {}
         self.servers: dict[str, Server] = {}
-        self.disk_delays: dict[str, int] = {}
-        self.failures = Failures(self)
-        self.troubles = Troubles(self.failures)
-        self.asked: dict[str, str] = {}  # by client: the node that it has asked last
+        self.asked: dict[str, str] = {}  # by client: the node that it sent its last request to
+        self._disk_us: Counter[str] = Counter()
         self._delays = {node.name: Delays() for node in plan.nodes}
         self._settings = {node.name: settings(node) for node in plan.nodes}
         self._strategy = strategy
         self._parts = parts
-        self._paused: Counter[str] = Counter()
         self._configure_links()
         for node in plan.nodes:
             self._add_host(node)
@@ -105,7 +100,7 @@ class Cluster:
         host = self.hosts[node]
         settings, clock = self._settings[node], self._strategy.clock
         port = NodePort(host, settings, self.recorder, self.pauses, clock)
-        port.disk_delay_us = self.disk_delays.get(node, 0)
+        port.disk_delay_us = self._disk_us[node]
         self.ports[node] = port
 
     @property
@@ -113,11 +108,24 @@ class Cluster:
         """The meta storage leader, or the last one."""
         return self._newest_leader([s.metastorage.group for s in self.servers.values()])
 
-    def leader_of_place(self, place: Place) -> str:
-        """The leader of a partition's group, or the last one."""
+    def leader_of(self, group: str) -> str:
+        """The node that leads `meta`, or the partition `t/0`; the last leader if there is none.
+
+        Raises `VacantRoleError` where the table is not there or never had a primary.
+        """
+        if group == META:
+            return self.leader
+        place = self.place_of(group)
         groups = [server.group_of(place) for server in self.servers.values()]
         found = [group for group in groups if group is not None]
         return self._newest_leader(found) if found else self._holder(place)
+
+    def member_of(self, group: str, node: str) -> Group | None:
+        """A node's member of `meta` or `t/0`, if it has one."""
+        server = self.servers[node]
+        if group == META:
+            return server.metastorage.group
+        return server.group_of(self.place_of(group))
 
     def _newest_leader(self, groups: list[Group]) -> str:
         """The leader in the highest term: a deposed one may still lead in its own."""
@@ -125,18 +133,23 @@ class Cluster:
         return newest.leader or newest.node.name
 
     def primary_of(self, table_name: str, partition: int = 0) -> str:
-        """The primary of a partition, or the last one; `NobodyError` if there is none yet."""
+        """The primary of a partition, or the last one; `VacantRoleError` if there is none yet."""
         return self._holder((self.table_id(table_name), partition))
 
     def _holder(self, place: Place) -> str:
         lease = self.servers[self.leader].metastorage.leases.of(place)
         if lease is None:
-            raise NobodyError(f"{place} never had a primary")
+            raise VacantRoleError(f"{place} never had a primary")
         return lease.holder
 
     def delays(self, node: str) -> Delays:
         """How slowly a node applies the meta storage, stage by stage."""
         return self._delays[node]
+
+    def place_of(self, partition: str) -> Place:
+        """`t/0` as (table id, number)."""
+        table, _, number = partition.partition("/")
+        return self.table_id(table), int(number or 0)
 
     def table_id(self, name: str) -> int:
         """The table that had this name when the run began, else the one that has it now."""
@@ -144,23 +157,26 @@ class Cluster:
             return self._table_ids[name]
         found = self.servers[self.leader].catalog.latest().meant(name)
         if not isinstance(found, Table):
-            raise NobodyError(f"there is no table {name}")
+            raise VacantRoleError(f"there is no table {name}")
         return found.id
 
     def settings_of(self, node: str) -> Settings:
         """A node's settings as they are now."""
         return self._settings[node]
 
-    def pause(self, node: str) -> None:
-        """A node stands still until it was resumed as often as it was paused."""
-        self._paused[node] += 1
-        self.hosts[node].pause()
+    def slow_disk(self, node: str, by_us: int) -> None:
+        """Make every sync of a node's disk take `by_us` more, or less if negative."""
+        self._disk_us[node] += by_us
+        self.ports[node].disk_delay_us = self._disk_us[node]
 
-    def resume(self, node: str) -> None:
-        """A node goes on, unless another pause of it lasts."""
-        self._paused[node] -= 1
-        if not self._paused[node]:
-            self.hosts[node].resume()
+    def slow_apply(self, node: str, stage: str, by_us: int) -> None:
+        """Make a node apply the meta storage `by_us` later at a stage, or earlier if negative."""
+        delays = self._delays[node]
+        setattr(delays, stage, getattr(delays, stage) + by_us)
+
+    def drift_of(self, node: str) -> int:
+        """The present drift of a node's physical clock, in parts per million."""
+        return self.hosts[node].clock.pieces[-1].drift_ppm
 
     def step_clock(self, node: str, by_us: int) -> None:
         """A node's physical clock jumps."""

@@ -10,9 +10,9 @@ from ddlsim.protocol.server import Server
 
 
 def alive(cluster: Cluster) -> dict[str, Server]:
-    """The servers of the nodes that are not dead."""
-    down = cluster.failures.is_down
-    return {name: server for name, server in cluster.servers.items() if not down(name)}
+    """The servers of the nodes that have not crashed."""
+    hosts = cluster.hosts
+    return {name: server for name, server in cluster.servers.items() if hosts[name].alive}
 
 
 def at_rest(cluster: Cluster) -> bool:

@@ -14,7 +14,7 @@ from ddlsim.cluster.adapters import Recorder
 from ddlsim.cluster.clients import ClientHost, ProgramRunner
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.designs import declared, design
-from ddlsim.cluster.levers import ClusterLevers
+from ddlsim.cluster.faults import ClusterFaults, FaultInProgress
 from ddlsim.cluster.rest import (
     alive,
     at_rest,
@@ -44,7 +44,7 @@ from ddlsim.nemesis.base import (
     Fault,
     touched,
 )
-from ddlsim.nemesis.roles import NobodyError
+from ddlsim.nemesis.roles import VacantRoleError
 from ddlsim.plan.records import (
     ClockStep,
     FaultPlan,
@@ -113,9 +113,10 @@ class Run:
         self._recorder = recorder
         self._clients: dict[str, ClientHost] = {}
         self._programs: list[ProgramRunner] = []
-        self._faults: list[tuple[Fault, ClusterLevers, FaultPlan]] = []
+        self._cluster_faults = ClusterFaults(self.cluster)
+        self._faults: list[tuple[Fault, FaultInProgress, FaultPlan]] = []
         self._healed: dict[int, None] = {}
-        self._on_nobody: dict[int, None] = {}
+        self._on_vacant_role: dict[int, None] = {}
         self._touched: dict[int, tuple[str, ...]] = {}
         if plan.trace:
             self.cluster.network.trace = self._trace
@@ -162,13 +163,13 @@ class Run:
             self.loop.call_at(tick.at_us, self._tick)
         for transfer in plan.leaders:
             if transfer.at_us:
-                failures = self.cluster.failures
-                self.loop.call_at(transfer.at_us, failures.transfer, transfer.group, transfer.node)
+                transfer_to = self._cluster_faults.transfer
+                self.loop.call_at(transfer.at_us, transfer_to, transfer.group, transfer.node)
         for change in plan.clock_steps:
             self.loop.call_at(change.at_us, self._set_clock, change)
         for number, planned in enumerate(plan.faults):
             fault = FAULTS.get(planned.name)(**planned.fields)
-            self._faults.append((fault, ClusterLevers(self.cluster), planned))
+            self._faults.append((fault, FaultInProgress(self._cluster_faults), planned))
             self.loop.call_at(planned.from_us, self._begin_fault, number)
             if planned.until_us is not None:
                 self.loop.call_at(planned.until_us, self._heal_fault, number)
@@ -196,25 +197,25 @@ class Run:
         """Begin a fault, unless no node plays the role that it is to strike."""
         if number in self._healed:
             return
-        fault, levers, planned = self._faults[number]
+        fault, actions, planned = self._faults[number]
         try:
-            nodes = self._touched[number] = touched(fault, levers)
-        except NobodyError:
+            nodes = self._touched[number] = touched(fault, actions)
+        except VacantRoleError:
             nodes = ()
         self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named, nodes))
         try:
-            fault.begin(levers)
-        except NobodyError:
+            fault.begin(actions)
+        except VacantRoleError:
             self._recorder.probe("fault-on-nobody")
-            self._on_nobody[number] = None
+            self._on_vacant_role[number] = None
             self._heal_fault(number)
 
     def _heal_fault(self, number: int) -> None:
         if number in self._healed:
             return
         self._healed[number] = None
-        fault, levers, planned = self._faults[number]
-        fault.heal(levers)
+        fault, actions, planned = self._faults[number]
+        fault.heal(actions)
         nodes = self._touched.get(number, ())
         self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named, nodes))
 
@@ -239,13 +240,13 @@ class Run:
     def _tell_unmatched(self) -> None:
         """Holds, pauses and faults of the scenario that met nothing, for a warning."""
         told = self._steps.unmatched()
-        for number, (fault, levers, planned) in enumerate(self._faults):
+        for number, (fault, actions, planned) in enumerate(self._faults):
             on = "" if fault.node_named is None else f" on {fault.node_named}"
             what = f"faults[{number}] ({planned.name}{on})"
-            if number in self._on_nobody:
+            if number in self._on_vacant_role:
                 told.append(f"{what} struck nothing: no node had that part")
-            elif levers.missed is not None:
-                told.append(f"{what} {levers.missed}")
+            elif actions.without_effect is not None:
+                told.append(f"{what} {actions.without_effect}")
         for what in told:
             self._recorder.record(NothingMatched(self.loop.now_us, what))
 

@@ -1,15 +1,15 @@
-"""What a fault is: data with two verbs, and the levers that it may pull.
+"""The base class of faults, and what they may know and claim.
 
-A fault is a frozen dataclass; its fields are the keys of its `[[faults]]` table, less `from_ms` and
-`for_ms`, which say when. `decide` throws its dice before the run. `begin` pulls levers, `heal`
-releases them: every fault has levers of its own, which remember what was done through them.
+A fault is a frozen dataclass; its fields are the keys of its `[[faults]]` table, without `from_ms`
+and `for_ms`, which say when it lasts. `decide` makes its random choices before the run. `begin`
+calls `FaultActions`, `heal` undoes what was done through them: each fault in progress has its own.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar
 
-from ddlsim.nemesis.levers import Levers
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.roles import (
     ANY,
     ANY_FOLLOWER,
@@ -96,12 +96,12 @@ class Fault(ABC):
         return value if isinstance(value, str) else None
 
     @abstractmethod
-    def begin(self, levers: Levers) -> None:
+    def begin(self, actions: FaultActions) -> None:
         """Make it happen."""
 
-    def heal(self, levers: Levers) -> None:
+    def heal(self, actions: FaultActions) -> None:
         """Make everything as it was."""
-        levers.release()
+        actions.undo()
 
 
 def decided_role(role: str | None, world: FaultWorld, dice: Dice) -> str | None:
@@ -122,7 +122,7 @@ def drawn_order(names: tuple[str, ...], dice: Dice) -> tuple[str, ...]:
     return tuple(left.pop(dice.below(len(left))) for _ in names)
 
 
-def touched(fault: Fault, levers: Levers) -> tuple[str, ...]:
+def touched(fault: Fault, actions: FaultActions) -> tuple[str, ...]:
     """The nodes that a fault makes sick, roles resolved now: those it names, or else all of them.
 
     Of a link that it cuts, one end is always among them.
@@ -131,8 +131,8 @@ def touched(fault: Fault, levers: Levers) -> tuple[str, ...]:
     for field in fault.targets:
         value = getattr(fault, field)
         roles += value if isinstance(value, tuple) else [value] if value is not None else []
-    named = roles or levers.nodes()
-    return tuple(dict.fromkeys(levers.resolve(role) for role in named))
+    named = roles or actions.nodes()
+    return tuple(dict.fromkeys(actions.resolve(role) for role in named))
 
 
 def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it reads as a sentence

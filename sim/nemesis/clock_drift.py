@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     Claim,
     Fault,
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 
 MILLION = 1_000_000
 
@@ -33,5 +33,5 @@ class ClockDrift(Fault):
     def claims(self) -> tuple[Claim, ...]:
         return (Claim("the rate of its clock", self.node),)
 
-    def begin(self, levers: Levers) -> None:
-        levers.clock_drift(levers.resolve(self.node), self.ppm)
+    def begin(self, actions: FaultActions) -> None:
+        actions.clock_drift(actions.resolve(self.node), self.ppm)

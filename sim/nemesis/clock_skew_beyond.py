@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     Claim,
     Fault,
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 from ddlsim.units import ms
 
 
@@ -37,6 +37,6 @@ class ClockSkewBeyond(Fault):
     def claims(self) -> tuple[Claim, ...]:
         return (Claim("what its clock shows", self.node),)
 
-    def begin(self, levers: Levers) -> None:
+    def begin(self, actions: FaultActions) -> None:
         by_us = ms(self.beyond_ms)
-        levers.clock_beyond(levers.resolve(self.node), -by_us if self.behind else by_us)
+        actions.clock_beyond(actions.resolve(self.node), -by_us if self.behind else by_us)

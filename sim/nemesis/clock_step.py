@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     Fault,
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 from ddlsim.units import ms
 
 
@@ -28,5 +28,5 @@ class ClockStep(Fault):
     def verify(self) -> None:
         check(self.by_ms != 0, "by_ms", "must not be 0")
 
-    def begin(self, levers: Levers) -> None:
-        levers.clock_step(levers.resolve(self.node), ms(self.by_ms), returns=not self.stays)
+    def begin(self, actions: FaultActions) -> None:
+        actions.clock_step(actions.resolve(self.node), ms(self.by_ms), returns=not self.stays)

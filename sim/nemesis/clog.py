@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     Fault,
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 from ddlsim.units import Micros, ms
 
 
@@ -35,15 +35,15 @@ class Clog(Fault):
         check(self.delay_ms > 0, "delay_ms", "must be more than 0")
         check(self.to is None or self.to != self.node, "to", f"is {self.node} itself")
 
-    def begin(self, levers: Levers) -> None:
-        node = levers.resolve(self.node)
-        ends = levers.nodes() if self.to is None else (levers.resolve(self.to),)
+    def begin(self, actions: FaultActions) -> None:
+        node = actions.resolve(self.node)
+        ends = actions.nodes() if self.to is None else (actions.resolve(self.to),)
         by_us = ms(self.delay_ms)
         for end in ends:
             if end != node:
-                self._clog(levers, node, end, by_us)
+                self._clog(actions, node, end, by_us)
                 if self.both_ways:
-                    self._clog(levers, end, node, by_us)
+                    self._clog(actions, end, node, by_us)
 
-    def _clog(self, levers: Levers, sender: str, to: str, by_us: Micros) -> None:
-        levers.delay_traffic(sender=sender, to=to, kind=self.kind, by_us=by_us)
+    def _clog(self, actions: FaultActions, sender: str, to: str, by_us: Micros) -> None:
+        actions.delay_traffic(sender=sender, to=to, kind=self.kind, by_us=by_us)

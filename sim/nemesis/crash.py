@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     LIFE,
     Claim,
@@ -10,7 +11,6 @@ from ddlsim.nemesis.base import (
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 
 
 @fault
@@ -37,6 +37,6 @@ class Crash(Fault):
     def claims(self) -> tuple[Claim, ...]:
         return (Claim(LIFE, self.node),)
 
-    def begin(self, levers: Levers) -> None:
+    def begin(self, actions: FaultActions) -> None:
         torn = self.torn if self.lose_unsynced else None
-        levers.crash(levers.resolve(self.node), torn=torn)
+        actions.crash(actions.resolve(self.node), torn=torn)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     LIFE,
     Claim,
@@ -12,7 +13,6 @@ from ddlsim.nemesis.base import (
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 
 
 @fault
@@ -48,7 +48,7 @@ class CrashMajority(Fault):
     def claims(self) -> tuple[Claim, ...]:
         return tuple(Claim(LIFE, node) for node in self.nodes)
 
-    def begin(self, levers: Levers) -> None:
+    def begin(self, actions: FaultActions) -> None:
         torn = self.torn if self.lose_unsynced else None
-        for node in dict.fromkeys(levers.resolve(name) for name in self.nodes):
-            levers.crash(node, torn=torn)
+        for node in dict.fromkeys(actions.resolve(name) for name in self.nodes):
+            actions.crash(node, torn=torn)

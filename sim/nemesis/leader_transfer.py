@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     LIFE,
     Claim,
     Fault,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 
 
 @fault
@@ -32,5 +32,5 @@ class LeaderTransfer(Fault):
     def claims(self) -> tuple[Claim, ...]:
         return () if self.to is None else (Claim(LIFE, self.to, alone=False),)
 
-    def begin(self, levers: Levers) -> None:
-        levers.transfer(self.group, None if self.to is None else levers.resolve(self.to))
+    def begin(self, actions: FaultActions) -> None:
+        actions.transfer(self.group, None if self.to is None else actions.resolve(self.to))

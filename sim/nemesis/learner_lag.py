@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     Fault,
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 from ddlsim.units import ms
 
 REPLICATION: Final = "append-entries"
@@ -30,9 +30,9 @@ class LearnerLag(Fault):
     def verify(self) -> None:
         check(self.delay_ms is None or self.delay_ms > 0, "delay_ms", "must be more than 0")
 
-    def begin(self, levers: Levers) -> None:
-        to = levers.resolve(self.node)
+    def begin(self, actions: FaultActions) -> None:
+        to = actions.resolve(self.node)
         if self.delay_ms is None:
-            levers.hold_traffic(sender=None, to=to, kind=REPLICATION)
+            actions.hold_traffic(sender=None, to=to, kind=REPLICATION)
         else:
-            levers.delay_traffic(sender=None, to=to, kind=REPLICATION, by_us=ms(self.delay_ms))
+            actions.delay_traffic(sender=None, to=to, kind=REPLICATION, by_us=ms(self.delay_ms))

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, fault
-from ddlsim.nemesis.levers import Levers
 
 
 @fault
@@ -22,5 +22,5 @@ class LeaseLoss(Fault):
 
     place: str
 
-    def begin(self, levers: Levers) -> None:
-        levers.expire_lease(self.place)
+    def begin(self, actions: FaultActions) -> None:
+        actions.expire_lease(self.place)

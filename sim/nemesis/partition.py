@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar, Literal, Self
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     Dice,
     Fault,
@@ -11,7 +12,6 @@ from ddlsim.nemesis.base import (
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 
 
 @fault
@@ -49,14 +49,14 @@ class Partition(Fault):
         side = [left.pop(dice.below(len(left))) for _ in range(len(left) // 2)]
         return replace(decided, side=tuple(sorted(side, key=world.nodes.index)))
 
-    def begin(self, levers: Levers) -> None:
-        node = None if self.node is None else levers.resolve(self.node)
+    def begin(self, actions: FaultActions) -> None:
+        node = None if self.node is None else actions.resolve(self.node)
         names = (node,) if self.shape in ("one_node", "one_way") else self.side
-        inside = [levers.resolve(name) for name in names if name is not None]
-        outside = [name for name in levers.nodes() if name not in inside]
+        inside = [actions.resolve(name) for name in names if name is not None]
+        outside = [name for name in actions.nodes() if name not in inside]
         if self.shape == "bridge":
             inside, outside = ([n for n in part if n != node] for part in (inside, outside))
         for one, other in product(inside, outside):
-            levers.block_traffic(sender=one, to=other, kind=None)
+            actions.block_traffic(sender=one, to=other, kind=None)
             if self.shape != "one_way":
-                levers.block_traffic(sender=other, to=one, kind=None)
+                actions.block_traffic(sender=other, to=one, kind=None)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     LIFE,
     Claim,
     Fault,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 
 
 @fault
@@ -26,5 +26,5 @@ class Pause(Fault):
     def claims(self) -> tuple[Claim, ...]:
         return (Claim(LIFE, self.node, alone=False),)
 
-    def begin(self, levers: Levers) -> None:
-        levers.pause(levers.resolve(self.node))
+    def begin(self, actions: FaultActions) -> None:
+        actions.pause(actions.resolve(self.node))

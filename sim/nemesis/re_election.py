@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, fault
-from ddlsim.nemesis.levers import Levers
 
 
 @fault
@@ -23,5 +23,5 @@ class ReElection(Fault):
 
     group: str = "meta"
 
-    def begin(self, levers: Levers) -> None:
-        levers.re_elect(self.group)
+    def begin(self, actions: FaultActions) -> None:
+        actions.re_elect(self.group)

@@ -38,7 +38,7 @@ SHOWN: Final = (
 """Every role as it is shown to people."""
 
 
-class NobodyError(LookupError):
+class VacantRoleError(LookupError):
     """Nobody plays the role at this instant: its table has been dropped, or is not there yet."""
 
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     Claim,
     Fault,
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 
 
 @fault
@@ -32,5 +32,5 @@ class SettingChange(Fault):
     def claims(self) -> tuple[Claim, ...]:
         return (Claim(f"its {self.key}", self.node),)
 
-    def begin(self, levers: Levers) -> None:
-        levers.set_setting(levers.resolve(self.node), self.key, self.to)
+    def begin(self, actions: FaultActions) -> None:
+        actions.set_setting(actions.resolve(self.node), self.key, self.to)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     Fault,
     check,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 from ddlsim.units import ms
 
 
@@ -27,5 +27,5 @@ class SlowDisk(Fault):
     def verify(self) -> None:
         check(self.delay_ms > 0, "delay_ms", "must be more than 0")
 
-    def begin(self, levers: Levers) -> None:
-        levers.slow_disk(levers.resolve(self.node), ms(self.delay_ms))
+    def begin(self, actions: FaultActions) -> None:
+        actions.slow_disk(actions.resolve(self.node), ms(self.delay_ms))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
 
+from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     Dice,
     Fault,
@@ -14,7 +15,6 @@ from ddlsim.nemesis.base import (
     drawn_order,
     fault,
 )
-from ddlsim.nemesis.levers import Levers
 from ddlsim.units import Micros, ms
 
 
@@ -56,16 +56,16 @@ class Swizzle(Fault):
             back=tuple(chosen[name] for name in back),
         )
 
-    def begin(self, levers: Levers) -> None:
+    def begin(self, actions: FaultActions) -> None:
         at_us = 0
         calls: list[tuple[int, Callable[[], None]]] = []
-        nodes = dict.fromkeys(levers.resolve(name) for name in self.nodes)
+        nodes = dict.fromkeys(actions.resolve(name) for name in self.nodes)
         for node in nodes:
-            calls.append((at_us, partial(levers.cut_off, node)))
+            calls.append((at_us, partial(actions.cut_off, node)))
             at_us += ms(self.every_ms)
         at_us += ms(self.held_ms)
-        for node in dict.fromkeys(levers.resolve(name) for name in self.back):
-            calls.append((at_us, partial(levers.reconnect, node)))
+        for node in dict.fromkeys(actions.resolve(name) for name in self.back):
+            calls.append((at_us, partial(actions.reconnect, node)))
             at_us += ms(self.every_ms)
         for when_us, call in calls:
-            levers.later(Micros(when_us), call)
+            actions.later(Micros(when_us), call)

@@ -18,7 +18,6 @@ from ddlsim.plan.records import FaultPlan
 from ddlsim.scenario.migrations import paced
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import Scenario
-from ddlsim.scenario.worlds import workload_world
 from ddlsim.units import Micros, ms
 from ddlsim.workload.base import Die
 
@@ -35,7 +34,7 @@ def work(scenario: Scenario, streams: Streams) -> tuple[tuple[Program, ...], tup
     programs = _migrations(scenario)
     steps = list(scenario.steps)
     for index, entry in enumerate(scenario.workloads):
-        world = workload_world(scenario, entry.label)
+        world = scenario.workload_world(entry.label)
         try:
             programs += entry.workload.programs(world, streams)
             steps += entry.workload.steps(world, streams)

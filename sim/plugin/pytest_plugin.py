@@ -139,7 +139,7 @@ class ScenarioFile(pytest.File):
             from ddlsim.plan.plan import plan
             from ddlsim.registry import BadPluginError, load_file
             from ddlsim.scenario import bounds
-            from ddlsim.scenario.shipped import load
+            from ddlsim.scenario.load import load
             from ddlsim.verify.campaign import BAD_INPUT
 
             bad: tuple[type[Exception], ...] = (*BAD_INPUT, BadPluginError)

@@ -10,6 +10,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.settings import DERIVED
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario import config
+from ddlsim.scenario.findings import described
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import (
     Origin,
@@ -256,8 +257,6 @@ def read_expect(
 
 def check_finding(table: ScenarioTable, expect: str | dict[str, Any], origin: Origin) -> None:
     """A file that describes a finding must also show it; what is expected must be known."""
-    from ddlsim.scenario.findings import described  # its files are found beside those of scenarios
-
     finding = table.finding
     wanted = expect.get("finding") if isinstance(expect, dict) else None
     if wanted is not None and finding is None:

@@ -26,6 +26,7 @@ from ddlsim.scenario.files import Files, reason
 from ddlsim.scenario.first_schema import tables_at_start
 from ddlsim.scenario.migrations import (
     MigrationEntry,
+    paced,
     read_migrations,
     read_schema,
 )
@@ -50,7 +51,7 @@ from ddlsim.scenario.steps import StepReader
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import check_clauses
 from ddlsim.scenario.workloads import WorkloadEntry, read_workloads
-from ddlsim.scenario.worlds import workload_world
+from ddlsim.workload.base import PlannedDdl, WorkloadWorld
 
 NO_MUTANT: Final = "none"
 """How a setting over a scenario's mutant asks for the design as it is."""
@@ -156,6 +157,21 @@ class Scenario(Record, frozen=True):
         everywhere = self.numbers["delay_duration_ms"]
         delays = [own.get(node) for node in self.nodes]
         return max(everywhere if delay is None else delay for delay in delays)
+
+    def workload_world(self, label: str) -> WorkloadWorld:
+        """What a workload may know: nodes, tables at the start, DDL whose instants are known."""
+        planned = [
+            PlannedDdl(at_us, line.statement, line.sql)
+            for _, at_us, line in paced(self.migrations)
+            if at_us is not None
+        ]
+        return WorkloadWorld(
+            label=label,
+            nodes=self.nodes,
+            tables=tuple(tables_at_start(self.schema).values()),
+            planned_ddl=tuple(sorted(planned, key=lambda ddl: ddl.at_us)),
+            delay_duration_ms=self.largest_delay_ms,
+        )
 
     def arguments(self) -> list[str]:
         """The command line arguments of `ddlsim run` that name this scenario with its overrides."""
@@ -300,7 +316,7 @@ def _check_work(scenario: Scenario, origin: Origin) -> None:
     """Workloads find what they need, clients do one thing, all begins before the load ends."""
     for index, entry in enumerate(scenario.workloads):
         try:
-            entry.workload.fits(workload_world(scenario, entry.label))
+            entry.workload.fits(scenario.workload_world(entry.label))
         except ValueError as error:
             raise origin.field_error(("workload", index), str(error)) from None
     for index, migration in enumerate(scenario.migrations):

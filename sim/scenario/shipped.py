@@ -1,14 +1,8 @@
-"""Scenarios by name: those that travel with the program, and those in files."""
+"""Scenarios that travel with the program: where their files are, by name."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import ddlsim
-from ddlsim import files
-from ddlsim.scenario.files import reason
-from ddlsim.scenario.problems import ScenarioError, closest
-from ddlsim.scenario.scenario import Scenario, read
 
 
 def roots() -> list[Path]:
@@ -26,65 +20,3 @@ def shipped() -> dict[str, Path]:
         for file in root.rglob("*.toml"):
             found.setdefault(file.relative_to(root).with_suffix("").as_posix(), file)
     return dict(sorted(found.items()))
-
-
-def load(
-    path_or_name: str | Path,
-    overrides: Mapping[str, Any] | None = None,
-    *,
-    outside: bool = False,
-) -> Scenario:
-    """The scenario in a file, or the shipped one of this name or unique base name.
-
-    It may name files `outside` of its folder only where that is allowed.
-    """
-    given = str(path_or_name)
-    file = Path(given)
-    if given.endswith(".toml") or file.is_file() or files.is_special(file):
-        if file.is_file() or files.is_special(file):
-            return _load(file, given, overrides, outside=outside)
-        if given.removesuffix(".toml") not in shipped():
-            raise ScenarioError(f"{given}: no such file{_near(given.removesuffix('.toml'))}")
-        given = given.removesuffix(".toml")
-    known = shipped()
-    if given in known:
-        return _load(known[given], given, overrides, outside=outside)
-    same = [name for name in known if name.rpartition("/")[2] == given]
-    if len(same) == 1:
-        return _load(known[same[0]], same[0], overrides, outside=outside)
-    if same:
-        raise ScenarioError(f"{given}: several scenarios are called so: {', '.join(same)}")
-    raise ScenarioError(f"{given}: neither a file nor a shipped scenario{_near(given)}")
-
-
-def _near(name: str) -> str:
-    """A remedy: the names that look like it, or where to find all of them."""
-    known = shipped()
-    names = dict.fromkeys([*known, *(full.rpartition("/")[2] for full in known)])
-    found = closest(name, names)
-    return f"; did you mean {' or '.join(found)}?" if found else "; see ddlsim list scenarios"
-
-
-def _load(file: Path, name: str, overrides: Mapping[str, Any] | None, *, outside: bool) -> Scenario:
-    try:
-        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
-            raise ScenarioError(f"{name}: {why}")
-        text = file.read_text(files.TEXT)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{name}: {reason(error)}") from None
-    return read(
-        text,
-        name,
-        directory=str(file.parent),
-        within=_within(file, outside=outside),
-        overrides=overrides,
-    )
-
-
-def _within(file: Path, *, outside: bool) -> str:
-    """The folder that holds all files which a scenario may name: its own, of a shipped one the
-    folder of all, and the whole file system where that is allowed."""
-    place = file.resolve()
-    if outside:
-        return place.anchor
-    return str(next((root for root in roots() if place.is_relative_to(root)), file.parent))

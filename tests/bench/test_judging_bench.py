@@ -15,7 +15,7 @@ from ddlsim.checkers.base import judge
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
-from ddlsim.scenario.shipped import load
+from ddlsim.scenario.load import load
 from tests.bench.figures import show
 from tests.scenarios.runs import names
 

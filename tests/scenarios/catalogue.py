@@ -1,6 +1,6 @@
 """What the schedules of the catalogue of designs have in common."""
 
-from ddlsim.scenario.shipped import load
+from ddlsim.scenario.load import load
 from tests.scenarios.runs import compared, runner_of
 
 FOLDER = "strategies/"

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import Scenario
-from ddlsim.scenario.shipped import load, shipped
+from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.campaign import (
     Job,
     Runner,

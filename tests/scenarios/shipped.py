@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.scenario.shipped import load, shipped
+from ddlsim.scenario.load import load
+from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.expectation import Sum
 from tests.scenarios.runs import NEGATIVE, compared, result
 from tests.scenarios.test_mutants import first_conviction

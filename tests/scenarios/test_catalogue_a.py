@@ -5,7 +5,8 @@ import pytest
 from ddlsim.cluster.run import run
 from ddlsim.history.events import ReadExecuted, WriteExecuted
 from ddlsim.plan.plan import plan
-from ddlsim.scenario.shipped import load, shipped
+from ddlsim.scenario.load import load
+from ddlsim.scenario.shipped import shipped
 from ddlsim.units import physical_ms
 from tests.scenarios.catalogue import FOLDER, statuses
 from tests.scenarios.runs import runner_of

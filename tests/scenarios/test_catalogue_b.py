@@ -7,7 +7,8 @@ newer schemas that may be read (B7) [110.later.4].
 
 import pytest
 
-from ddlsim.scenario.shipped import load, shipped
+from ddlsim.scenario.load import load
+from ddlsim.scenario.shipped import shipped
 from tests.scenarios.catalogue import FOLDER, statuses
 from tests.scenarios.runs import runner_of
 

@@ -8,9 +8,9 @@ from ddlsim.model.design import DesignHeader
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario import findings
+from ddlsim.scenario.load import load
 from ddlsim.scenario.rules import rules_of as rules_of_field
 from ddlsim.scenario.scenario import Scenario
-from ddlsim.scenario.shipped import load
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.strategies.iep_closed import CLOSING
 from ddlsim.verify.campaign import RunRow

@@ -7,8 +7,8 @@ import pytest
 from ddlsim.protocol.design import mandatory_columns
 from ddlsim.protocol.schema.ddl import Refused
 from ddlsim.protocol.schema_change.table_looks import TableLooks
+from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
-from ddlsim.scenario.shipped import load
 from ddlsim.units import plus_ms
 from ddlsim.verify.campaign import RunRow
 from tests.scenarios.runs import compared, runner_of

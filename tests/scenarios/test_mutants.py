@@ -9,7 +9,8 @@ from msgspec import structs
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.mutants.base import MUTANTS
-from ddlsim.scenario.shipped import load, shipped
+from ddlsim.scenario.load import load
+from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.campaign import RunRow
 from tests.scenarios.runs import NEGATIVE, compared, convicted_by, runner_of, under_mutant
 from tests.scenarios.test_scenarios import BY_MUTANT

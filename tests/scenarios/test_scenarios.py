@@ -28,7 +28,7 @@ from ddlsim.protocol.schema.ddl import (
 )
 from ddlsim.protocol.strategy import Steps
 from ddlsim.protocol.transaction import commit_check
-from ddlsim.scenario.shipped import load
+from ddlsim.scenario.load import load
 from tests.scenarios.runs import (
     SEEDS,
     names,

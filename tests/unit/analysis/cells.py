@@ -6,8 +6,8 @@ from ddlsim.analysis.sweep.rows import Cell
 from ddlsim.cluster.run import run
 from ddlsim.history.history import History
 from ddlsim.plan.plan import plan
+from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
-from ddlsim.scenario.shipped import load
 
 TINY = """\
 title = "Two clients write while a column is added"

@@ -3,8 +3,8 @@
 import pytest
 
 from ddlsim.analysis.formula.by_formula import Forms
+from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import Scenario, override
-from ddlsim.scenario.shipped import load
 
 MU = 1 / 3_000
 """Leases are prolonged every three seconds."""

@@ -13,8 +13,8 @@ from ddlsim.cluster.run import run
 from ddlsim.history.events import SchemaResolved
 from ddlsim.history.history import History
 from ddlsim.plan.plan import plan
+from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
-from ddlsim.scenario.shipped import load
 from ddlsim.units import US_PER_MS
 
 CLOCK_MS = 1

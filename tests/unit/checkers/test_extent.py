@@ -17,7 +17,7 @@ from ddlsim.checkers.extent import (
 from ddlsim.cluster.run import run
 from ddlsim.history import codec
 from ddlsim.plan.plan import plan
-from ddlsim.scenario.shipped import load
+from ddlsim.scenario.load import load
 
 NAMES = ("smoke", "iep98/own_ddl", "iep110/validated_at_commit", "transactions/read_only")
 

@@ -10,7 +10,8 @@ import pytest
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import bounds
-from ddlsim.scenario.shipped import load, shipped
+from ddlsim.scenario.load import load
+from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.campaign import Job, run_seeds
 from tests.unit.analysis.sweeps import SWEEP, sweep_file
 from tests.unit.cli.command import TINY, ddlsim, process, tiny

@@ -73,7 +73,7 @@ def test_a_plugin_is_listed_with_the_others(
         '    name: ClassVar[str] = "listed_fault"\n'
         '    summary: ClassVar[str] = "does nothing"\n'
         '    source: ClassVar[str] = "a test"\n'
-        "    def begin(self, levers): pass\n",
+        "    def begin(self, actions): pass\n",
         "utf-8",
     )
     assert listed("faults", "--load", str(plugin))["listed_fault"]["summary"] == "does nothing"

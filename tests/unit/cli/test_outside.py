@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.scenario.shipped import load, shipped
+from ddlsim.scenario.load import load
+from ddlsim.scenario.shipped import shipped
 from tests.unit.analysis.cells import TINY as GENERATED
 from tests.unit.analysis.sweeps import SWEEP
 from tests.unit.cli.command import TINY, ddlsim

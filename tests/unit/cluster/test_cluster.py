@@ -144,17 +144,6 @@ def test_a_clock_that_is_set_is_recorded_as_it_is_then() -> None:
     assert cluster.hosts["n2"].clock.read_us() == 194_000
 
 
-def test_a_node_that_is_paused_twice_must_be_resumed_twice() -> None:
-    """Faults may overlap."""
-    cluster = built()
-    for _ in range(2):
-        cluster.pause("n2")
-    cluster.resume("n2")
-    assert cluster.hosts["n2"].incarnation.paused
-    cluster.resume("n2")
-    assert not cluster.hosts["n2"].incarnation.paused
-
-
 def test_with_recording_off_a_cluster_says_nothing() -> None:
     """It is built in the same way."""
     cluster = built(recording=False)

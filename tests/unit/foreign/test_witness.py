@@ -17,7 +17,7 @@ from ddlsim.foreign.witness import report as witness_report
 from ddlsim.foreign.witness import witness
 from ddlsim.foreign.witness.records import hlc
 from ddlsim.plan.plan import plan
-from ddlsim.scenario.shipped import load
+from ddlsim.scenario.load import load
 from tests.unit.foreign.witness_logs import (
     Entry,
     changed,

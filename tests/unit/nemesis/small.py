@@ -1,4 +1,4 @@
-"""Levers that only write down how they are pulled."""
+"""Fault actions that only note how they are called."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from ddlsim.nemesis.roles import LEADER
 from ddlsim.units import Micros
 
-Pull = tuple[Any, ...]
+Call = tuple[Any, ...]
 
 
-class NotedLevers:
+class NotedActions:
     """A cluster of three whose leader is n1 and whose every primary is n2."""
 
     def __init__(self) -> None:
-        self.pulls: list[Pull] = []
+        self.calls: list[Call] = []
 
     def nodes(self) -> Sequence[str]:
         return ("n1", "n2", "n3")
@@ -24,20 +24,20 @@ class NotedLevers:
         return "n2" if role.startswith("primary of") else role
 
     def later(self, by_us: Micros, call: Callable[[], None]) -> None:
-        """At once, but with the delay written down."""
-        self.pulls.append(("later", by_us))
+        """Called at once; the delay is noted."""
+        self.calls.append(("later", by_us))
         call()
 
     def delay_traffic(
         self, *, sender: str | None, to: str | None, kind: str | None, by_us: Micros
     ) -> None:
-        self.pulls.append(("delay", sender, to, kind, by_us))
+        self.calls.append(("delay", sender, to, kind, by_us))
 
     def hold_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
-        self.pulls.append(("hold", sender, to, kind))
+        self.calls.append(("hold", sender, to, kind))
 
     def block_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
-        self.pulls.append(("block", sender, to, kind))
+        self.calls.append(("block", sender, to, kind))
 
     def set_link_profile(
         self,
@@ -49,49 +49,49 @@ class NotedLevers:
         duplication: float | None = None,
         reordering: float | None = None,
     ) -> None:
-        self.pulls.append(("link", sender, to, kind, loss, duplication, reordering))
+        self.calls.append(("link", sender, to, kind, loss, duplication, reordering))
 
     def cut_off(self, node: str) -> None:
-        self.pulls.append(("cut", node))
+        self.calls.append(("cut", node))
 
     def reconnect(self, node: str) -> None:
-        self.pulls.append(("reconnect", node))
+        self.calls.append(("reconnect", node))
 
     def clock_beyond(self, node: str, by_us: int) -> None:
-        self.pulls.append(("beyond", node, by_us))
+        self.calls.append(("beyond", node, by_us))
 
     def crash(self, node: str, *, torn: int | None) -> None:
-        self.pulls.append(("crash", node, torn))
+        self.calls.append(("crash", node, torn))
 
     def slow_disk(self, node: str, by_us: Micros) -> None:
-        self.pulls.append(("disk", node, by_us))
+        self.calls.append(("disk", node, by_us))
 
     def set_setting(self, node: str, key: str, value: int) -> None:
-        self.pulls.append(("set", node, key, value))
+        self.calls.append(("set", node, key, value))
 
     def transfer(self, group: str, to: str | None) -> None:
-        self.pulls.append(("transfer", group, to))
+        self.calls.append(("transfer", group, to))
 
     def re_elect(self, group: str) -> None:
-        self.pulls.append(("re-elect", group))
+        self.calls.append(("re-elect", group))
 
     def expire_lease(self, place: str) -> None:
-        self.pulls.append(("expire", place))
+        self.calls.append(("expire", place))
 
     def clock_step(self, node: str, by_us: int, *, returns: bool) -> None:
-        self.pulls.append(("step", node, by_us, returns))
+        self.calls.append(("step", node, by_us, returns))
 
     def clock_drift(self, node: str, ppm: int) -> None:
-        self.pulls.append(("drift", node, ppm))
+        self.calls.append(("drift", node, ppm))
 
     def pause(self, node: str) -> None:
-        self.pulls.append(("pause", node))
+        self.calls.append(("pause", node))
 
     def slow_apply(self, node: str, stage: str, delay_us: Micros) -> None:
-        self.pulls.append(("slow", node, stage, delay_us))
+        self.calls.append(("slow", node, stage, delay_us))
 
-    def release(self) -> None:
-        self.pulls.append(("release",))
+    def undo(self) -> None:
+        self.calls.append(("undo",))
 
 
 class Picks:

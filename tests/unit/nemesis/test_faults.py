@@ -1,4 +1,4 @@
-"""Each fault pulls the levers that it should, and releases them."""
+"""What each fault does through its actions, and which fields it refuses."""
 
 from dataclasses import fields
 from typing import Any
@@ -14,10 +14,10 @@ from ddlsim.nemesis.roles import (
     place_of,
     table_of,
 )
-from tests.unit.nemesis.small import NotedLevers, Picks, Pull
+from tests.unit.nemesis.small import Call, NotedActions, Picks
 
 APPEND = "append-entries"
-CASES: list[tuple[str, dict[str, Any], list[Pull]]] = [
+CASES: list[tuple[str, dict[str, Any], list[Call]]] = [
     ("learner_lag", {"node": "n3"}, [("hold", None, "n3", APPEND)]),
     ("learner_lag", {"node": LEADER, "delay_ms": 1.5}, [("delay", None, "n1", APPEND, 1_500)]),
     ("learner_lag", {"node": "primary of t"}, [("hold", None, "n2", APPEND)]),
@@ -126,17 +126,17 @@ CASES: list[tuple[str, dict[str, Any], list[Pull]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "fields", "pulls"), CASES)
-def test_a_fault_pulls_its_levers_and_releases_them(
-    name: str, fields: dict[str, Any], pulls: list[Pull]
+@pytest.mark.parametrize(("name", "fields", "calls"), CASES)
+def test_begin_calls_the_actions_of_the_fault_and_heal_undoes_them(
+    name: str, fields: dict[str, Any], calls: list[Call]
 ) -> None:
-    levers, fault = NotedLevers(), FAULTS.get(name)(**fields)
+    actions, fault = NotedActions(), FAULTS.get(name)(**fields)
 
-    fault.begin(levers)
-    assert levers.pulls == pulls
+    fault.begin(actions)
+    assert actions.calls == calls
 
-    fault.heal(levers)
-    assert levers.pulls == [*pulls, ("release",)]
+    fault.heal(actions)
+    assert actions.calls == [*calls, ("undo",)]
 
 
 def test_every_fault_has_a_case_and_tells_what_it_is() -> None:
@@ -202,9 +202,9 @@ def test_who_is_cut_off_when_and_comes_back_when_is_drawn() -> None:
 
 
 def test_a_node_that_plays_two_roles_is_struck_once() -> None:
-    levers = NotedLevers()
-    FAULTS.get("crash_majority")(nodes=(LEADER, "n1", "n2")).begin(levers)
-    assert levers.pulls == [("crash", "n1", None), ("crash", "n2", None)]
+    actions = NotedActions()
+    FAULTS.get("crash_majority")(nodes=(LEADER, "n1", "n2")).begin(actions)
+    assert actions.calls == [("crash", "n1", None), ("crash", "n2", None)]
 
 
 def test_histories_name_the_one_node_of_a_fault() -> None:

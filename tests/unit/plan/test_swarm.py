@@ -19,9 +19,10 @@ from ddlsim.plan import (
     swarm_knobs,
 )
 from ddlsim.plan.plan import plan
+from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import read
-from ddlsim.scenario.shipped import load, shipped
+from ddlsim.scenario.shipped import shipped
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.verify.campaign import (
     Job,

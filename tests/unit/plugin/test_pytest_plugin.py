@@ -11,7 +11,7 @@ import pytest
 
 from ddlsim.plugin import pytest_plugin
 from ddlsim.plugin.pytest_plugin import told
-from ddlsim.scenario.shipped import load
+from ddlsim.scenario.load import load
 from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.expectation import sum_of
 from tests.unit.cli.command import ROOT, TINY, ddlsim

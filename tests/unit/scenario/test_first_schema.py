@@ -1,7 +1,6 @@
 """What the schema of a scenario leaves behind before the run begins."""
 
 from ddlsim.scenario.first_schema import tables_at_start
-from ddlsim.scenario.worlds import workload_world
 from tests.unit.scenario.small import scenario
 
 SQL = """[schema]
@@ -25,7 +24,7 @@ def test_tables_have_the_names_that_they_begin_with() -> None:
 
 
 def test_workloads_see_those_tables_and_no_others() -> None:
-    world = workload_world(scenario(SQL), "w")
+    world = scenario(SQL).workload_world("w")
     assert [table.name for table in world.tables] == ["b", "d"]
 
 

@@ -99,7 +99,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 def test_a_shipped_scenario_runs_on_the_shipped_sample() -> None:
     from ddlsim.cluster.run import run
-    from ddlsim.scenario.shipped import load
+    from ddlsim.scenario.load import load
 
     scenario = load("measured")
     links = [link for link in plan(scenario, 0).links if link.sender == "n1" and link.to == "n2"]

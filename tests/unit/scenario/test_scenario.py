@@ -17,8 +17,9 @@ from ddlsim.model.ops import (
     Scan,
 )
 from ddlsim.scenario import shipped
+from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
-from ddlsim.scenario.shipped import load
+from ddlsim.scenario.scenario import read
 from tests.unit.scenario.small import (
     PROTOCOL,
     SCHEMA,
@@ -45,7 +46,7 @@ def test_the_head_of_a_file() -> None:
     small = scenario(overrides={"expect": {"violated": "atomicity"}})
     assert small.expect == {"violated": ["atomicity"]}
 
-    read_head = shipped.read(head + PROTOCOL, "head")
+    read_head = read(head + PROTOCOL, "head")
     assert (read_head.title, read_head.source) == ("A title", "IEP-98")
     assert read_head.clauses == ("98.past.3",)
     assert read_head.reaches == ("completeness-wait",)

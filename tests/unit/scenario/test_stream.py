@@ -16,9 +16,9 @@ from ddlsim.history import codec
 from ddlsim.history.stream import Stream, streamed
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import bounds
+from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
-from ddlsim.scenario.shipped import load
 from ddlsim.verify.campaign import (
     Job,
     Runner,

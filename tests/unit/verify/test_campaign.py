@@ -19,9 +19,9 @@ from ddlsim.history.world_events import (
     MessageSent,
     StepMissed,
 )
+from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
-from ddlsim.scenario.shipped import load
 from ddlsim.strategies.base import STRATEGIES, strategy
 from ddlsim.verify import campaign, workers
 from ddlsim.verify.campaign import (

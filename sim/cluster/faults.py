@@ -1,0 +1,352 @@
+"""Faults, as they are done to a cluster.
+
+A `FaultInProgress` is what one fault acts through; it keeps a list of undos. `ClusterFaults` does
+what faults do to nodes, groups and settings, and counts those that overlap there:
+
+- a node that several faults crash or pause runs again when the last of them ends;
+- a lease that several faults let expire is renewed again when the last of them ends;
+- delays of disks and of stages add up;
+- of several values of a setting, the latest one that still lasts counts.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from ddlsim.cluster.cluster import Cluster
+from ddlsim.history.world_events import (
+    NodeCrashed,
+    NodeRestarted,
+    SettingChanged,
+)
+from ddlsim.kernel.network import (
+    Block,
+    LinkProfile,
+    Override,
+    Rule,
+    Slow,
+)
+from ddlsim.nemesis.actions import FaultActions
+from ddlsim.nemesis.roles import (
+    COORDINATOR,
+    LEADER,
+    META,
+    PLACE_LEADER,
+    PRIMARY,
+    place_of,
+)
+from ddlsim.protocol.raft import RaftLog
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.replication.state_machine import disk_name
+from ddlsim.units import US_PER_MS, Micros
+
+Undo = Callable[[], None]
+"""Takes one action back; called once."""
+
+
+class ClusterFaults:
+    """Does what faults do to nodes, groups and settings of one cluster; counts those in progress.
+
+    What lasts returns its `Undo`.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._crashes: Counter[str] = Counter()
+        self._torn: dict[str, int] = {}
+        self._pauses: Counter[str] = Counter()
+        self._expiries: Counter[str] = Counter()
+        self._values: dict[tuple[str, str], dict[object, int]] = {}
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def crash(self, node: str, torn: int | None) -> Undo:
+        """Crash a node if it runs; of several `torn` the smallest counts, None loses nothing."""
+        self._crashes[node] += 1
+        if torn is not None:
+            self._torn[node] = min(torn, self._torn.get(node, torn))
+        if self._crashes[node] == 1:
+            cluster = self.cluster
+            cluster.recorder.record(NodeCrashed(cluster.loop.now_us, node))
+            cluster.recorder.probe("crash")
+            cluster.hosts[node].crash()
+        return lambda: self._end_crash(node)
+
+    def _end_crash(self, node: str) -> None:
+        self._crashes[node] -= 1
+        if self._crashes[node]:
+            return
+        torn, logs = self._torn.pop(node, None), self._logs(node)
+        if torn is not None:
+            for log in logs:
+                log.lose_unsynced(torn)
+            self.cluster.recorder.probe("unsynced-lost")
+        for log in logs:
+            log.sync_now()
+        self._restart(node)
+
+    def _logs(self, node: str) -> list[RaftLog]:
+        disk = self.cluster.hosts[node].disk
+        return [disk[key] for key in disk if key.startswith(disk_name(""))]
+
+    def _restart(self, node: str) -> None:
+        """Begin a new incarnation of the node, with its disk."""
+        cluster = self.cluster
+        host = cluster.hosts[node]
+        number = host.incarnation_number + 1
+        cluster.recorder.record(NodeRestarted(cluster.loop.now_us, node, number))
+        host.restart(lambda: cluster.boot(node, restarted=True))
+
+    def pause(self, node: str) -> Undo:
+        """Stop a node."""
+        self._pauses[node] += 1
+        self.cluster.hosts[node].pause()
+        return lambda: self._end_pause(node)
+
+    def _end_pause(self, node: str) -> None:
+        self._pauses[node] -= 1
+        if not self._pauses[node]:
+            self.cluster.hosts[node].resume()
+
+    def drift_clock(self, node: str, ppm: int) -> Undo:
+        """Set the drift of a clock; undone, the difference that this made is taken back."""
+        by_ppm = ppm - self.cluster.drift_of(node)
+        self.cluster.set_drift(node, ppm)
+        return lambda: self.cluster.set_drift(node, self.cluster.drift_of(node) - by_ppm)
+
+    def slow_disk(self, node: str, by_us: Micros) -> Undo:
+        """Make every sync of a disk take `by_us` more."""
+        self.cluster.slow_disk(node, by_us)
+        return lambda: self.cluster.slow_disk(node, -by_us)
+
+    def slow_apply(self, node: str, stage: str, by_us: Micros) -> Undo:
+        """Make one stage of applying the meta storage take `by_us` more."""
+        self.cluster.slow_apply(node, stage, by_us)
+        return lambda: self.cluster.slow_apply(node, stage, -by_us)
+
+    # --- settings ---------------------------------------------------------------------------------
+
+    def change_setting(self, node: str, key: str, value: int) -> Undo:
+        """Change a setting; undone, the latest value that still lasts holds, or the first one."""
+        before: int = getattr(self.cluster.settings_of(node), key)
+        values = self._values.setdefault((node, key), {None: before})
+        change = object()
+        values[change] = value
+        self._set(node, key, value)
+
+        def forget() -> None:
+            del values[change]
+            self._set(node, key, next(reversed(values.values())))
+            if len(values) == 1:
+                del self._values[node, key]
+
+        return forget
+
+    def _set(self, node: str, key: str, value: int) -> None:
+        cluster = self.cluster
+        setattr(cluster.settings_of(node), key, value)
+        cluster.recorder.probe("setting-changed")
+        cluster.recorder.record(SettingChanged(cluster.loop.now_us, node, key, value))
+
+    # --- groups and leases ------------------------------------------------------------------------
+
+    def transfer(self, group: str, to: str | None) -> None:
+        """Make the leader of `meta` or `t/0` hand over to the voter `to`, or to the next voter.
+
+        Nothing happens where the leader is down or `to` is no other voter.
+        """
+        found = self._led(group)
+        if found is None:
+            return
+        others = [voter for voter in found.voters if voter != found.node.name]
+        if to is None and others:
+            to = others[0]
+        if to is not None and to in others:
+            found.transfer_to(to)
+            self.cluster.recorder.probe("transfer")
+
+    def re_elect(self, group: str) -> None:
+        """Make the leader step down and stand for election at once, unless it is down."""
+        found = self._led(group)
+        if found is not None:
+            found.re_elect()
+
+    def _led(self, group: str) -> Group | None:
+        """The group's member on the node that leads it; None if that is down or does not lead."""
+        cluster = self.cluster
+        leader = cluster.leader_of(group)
+        found = cluster.member_of(group, leader) if cluster.hosts[leader].alive else None
+        return found if found is not None and found.is_leader else None
+
+    def expire_lease(self, partition: str) -> Undo:
+        """Stop renewing the present lease of a partition; when it has ended another begins."""
+        self._expiries[partition] += 1
+        if self._expiries[partition] == 1:
+            place = self.cluster.place_of(partition)
+            for server in self.cluster.servers.values():
+                lease = server.metastorage.leases.of(place)
+                if lease is not None:
+                    server.driver.not_renewed[place] = lease.start_ts
+        return lambda: self._end_expiry(partition)
+
+    def _end_expiry(self, partition: str) -> None:
+        self._expiries[partition] -= 1
+        if not self._expiries[partition]:
+            place = self.cluster.place_of(partition)
+            for server in self.cluster.servers.values():
+                server.driver.not_renewed.pop(place, None)
+
+
+class FaultInProgress(FaultActions):
+    """The actions of one fault on a cluster, documented by `FaultActions`."""
+
+    def __init__(self, faults: ClusterFaults) -> None:
+        self._faults = faults
+        self._cluster = faults.cluster
+        self._undo: list[Undo] = []
+        self._undone = 0
+        self._cuts: dict[str, list[Rule]] = {}
+        self._rules: list[Rule] = []
+        self._overrides: list[Override] = []
+
+    @property
+    def without_effect(self) -> str | None:
+        """Why its actions have changed no message; None if they have, or none concerns messages."""
+        matching: list[Rule | Override] = [*self._rules, *self._overrides]
+        hits = sum(each.hits for each in matching)
+        if not matching:
+            return None
+        if not hits:
+            return "met no message"
+        if self._rules or any(each.strikes for each in self._overrides):
+            return None
+        return f"left all of the {hits} messages that it met as they were"
+
+    def nodes(self) -> Sequence[str]:
+        return tuple(self._cluster.hosts)
+
+    def resolve(self, role: str) -> str:
+        cluster = self._cluster
+        if role == LEADER:
+            return cluster.leader
+        if match := PRIMARY.match(role):
+            return cluster.primary_of(match[1], int(match[2] or 0))
+        if match := PLACE_LEADER.match(role):
+            return cluster.leader_of(f"{match[1]}/{match[2] or 0}")
+        if match := COORDINATOR.match(role):
+            return cluster.asked.get(match[1], next(iter(cluster.hosts)))
+        assert role in cluster.hosts, f"no node or role is called {role!r}"
+        return role
+
+    def later(self, by_us: Micros, call: Callable[[], None]) -> None:
+        undone = self._undone
+        loop = self._cluster.loop
+
+        def unless_undone() -> None:
+            if self._undone == undone:
+                call()
+
+        loop.call_at(loop.now_us + by_us, unless_undone)
+
+    # --- messages ---------------------------------------------------------------------------------
+
+    def delay_traffic(
+        self, *, sender: str | None, to: str | None, kind: str | None, by_us: Micros
+    ) -> None:
+        self._install(Slow(sender, to, kind, by_us=by_us))
+
+    def hold_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
+        held = self._cluster.network.hold(sender, to, kind)
+        self._rules.append(held)
+        self._undo.append(held.release)
+
+    def block_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
+        self._install(Block(sender, to, kind))
+
+    def cut_off(self, node: str) -> None:
+        cuts = self._cuts[node] = []
+        for other in self.nodes():
+            if other != node:
+                cuts += [Block(node, other), Block(other, node)]
+        for rule in cuts:
+            self._install(rule)
+
+    def reconnect(self, node: str) -> None:
+        for rule in self._cuts.pop(node, ()):
+            rule.remove()
+
+    def set_link_profile(
+        self,
+        *,
+        sender: str | None,
+        to: str | None,
+        kind: str | None,
+        loss: float | None = None,
+        duplication: float | None = None,
+        reordering: float | None = None,
+    ) -> None:
+        profile = LinkProfile(loss=loss, duplication=duplication, reordering=reordering)
+        override = self._cluster.network.configure(profile, sender, to, kind)
+        self._overrides.append(override)
+        self._undo.append(override.remove)
+
+    def _install(self, rule: Rule) -> None:
+        self._cluster.network.install(rule)
+        self._rules.append(rule)
+        self._undo.append(rule.remove)
+
+    # --- machines ---------------------------------------------------------------------------------
+
+    def clock_step(self, node: str, by_us: int, *, returns: bool) -> None:
+        self._cluster.step_clock(node, by_us)
+        if returns:
+            self._undo.append(lambda: self._cluster.step_clock(node, -by_us))
+
+    def clock_beyond(self, node: str, by_us: int) -> None:
+        cluster = self._cluster
+        skew_us = cluster.settings_of(node).max_clock_skew_ms * US_PER_MS
+        offset_us = by_us + (skew_us if by_us > 0 else -skew_us)
+        shown_us = cluster.hosts[node].clock.read_us()
+        self.clock_step(node, cluster.loop.now_us + offset_us - shown_us, returns=True)
+
+    def clock_drift(self, node: str, ppm: int) -> None:
+        self._undo.append(self._faults.drift_clock(node, ppm))
+
+    def pause(self, node: str) -> None:
+        self._undo.append(self._faults.pause(node))
+
+    def crash(self, node: str, *, torn: int | None) -> None:
+        self._undo.append(self._faults.crash(node, torn))
+
+    def slow_disk(self, node: str, by_us: Micros) -> None:
+        self._undo.append(self._faults.slow_disk(node, by_us))
+
+    def slow_apply(self, node: str, stage: str, delay_us: Micros) -> None:
+        self._undo.append(self._faults.slow_apply(node, stage, delay_us))
+
+    def set_setting(self, node: str, key: str, value: int) -> None:
+        self._undo.append(self._faults.change_setting(node, key, value))
+
+    # --- groups and leases ------------------------------------------------------------------------
+
+    def transfer(self, group: str, to: str | None) -> None:
+        self._faults.transfer(self._full_name(group), to)
+
+    def re_elect(self, group: str) -> None:
+        self._faults.re_elect(self._full_name(group))
+
+    def expire_lease(self, place: str) -> None:
+        self._undo.append(self._faults.expire_lease(self._full_name(place)))
+
+    def _full_name(self, group: str) -> str:
+        """`t/0` for `t`; raises `VacantRoleError` where the table is not there."""
+        place = place_of(group)
+        if group == META or place is None:
+            return group
+        self._cluster.table_id(place[0])
+        return f"{place[0]}/{place[1]}"
+
+    def undo(self) -> None:
+        self._undone += 1
+        self._cuts.clear()
+        while self._undo:
+            self._undo.pop()()
