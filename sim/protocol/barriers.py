@@ -70,6 +70,7 @@ class Barriers:
         knows: Callable[[int], Awaitable[None]],
         users: Users,
     ) -> None:
+        assert node.name in members, f"{node.name} is no member"
         self.node = node
         self._members = members
         self._knows = knows

@@ -7,6 +7,17 @@ every node learns of them in the same order.
 
 A lease counts at `ts` if it lasts for more than CSmax beyond it: the holder's clock may be that
 much ahead.
+
+    none --granted--> (holder, start_ts, expiration_ts) --prolonged--> the same, later expiration_ts
+                        '-- outdated on every clock: another one is granted, with a later start_ts
+
+`_leases` is changed by `begin` alone: from the meta storage's log (`Application`), and at the birth
+of a cluster. `_born_ts` is when this incarnation began. Without them:
+
+* two nodes would believe that they are primary: leases are a compare-and-set in one log.
+* a primary that died and came back would go on without its locks: `is_of_this_life`.
+* a coordinator whose clock is behind would send to a primary that is none any more: `valid_at` asks
+  for CSmax more than the lease's own end.
 """
 
 from collections.abc import Callable
@@ -85,6 +96,7 @@ class Leases:
 
     def begin(self, lease: Lease) -> None:
         """A lease was granted or prolonged."""
+        assert lease.start_ts < lease.expiration_ts, f"{lease} is over when it begins"
         before = self._leases.get(lease.place)
         self._leases[lease.place] = lease
         node = self.node

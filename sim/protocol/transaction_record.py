@@ -94,6 +94,7 @@ class Transaction:
         """A partition now takes part, under this lease; the first one is the commit partition."""
         if self.commit_place is None:
             self.commit_place = place
+        assert lease.place == place, f"{lease} is not of {place}"
         self.participants[place] = lease
 
     def does(self, action: str, *, metadata: bool) -> None:
@@ -112,6 +113,7 @@ class Transaction:
 
     def answered_early(self, op: str, place: Place) -> None:
         """A write was answered before it is replicated; the news may have come already."""
+        assert op not in self.unreplicated, f"{op} was answered twice"
         if op in self.early:
             self._note(self.early.pop(op))
         else:

@@ -30,6 +30,7 @@ def patience(settings: Settings, tries: int) -> Micros:
     Doubled each time, up to an operation's time limit: an answer may take a round of replication
     over slow links, and whoever asks again too early puts the same command into the log again.
     """
+    assert tries >= 0, f"{tries} tries"
     if not tries:
         return settings.resend_us
     longest = max(settings.operation_timeout_us, settings.resend_us)

@@ -92,10 +92,12 @@ class Application:
 
     def restoring(self) -> None:
         """Safe time stays hidden until everything is back: it must not be seen to go back."""
+        assert not self.sync.is_restoring, f"{self.node.name} is being restored already"
         self.sync.is_restoring = True
 
     def restored(self) -> None:
         """All of that is back: safe time is where it was [98.x.7]."""
+        assert self.sync.is_restoring, f"{self.node.name} is not being restored"
         self.sync.is_restoring = False
         self.sync.publish(self.restored_safe_time(self._message_ts))
 
@@ -110,6 +112,7 @@ class Application:
             applied = self.node.future()
             self._waiting.setdefault(index, []).append(applied)
             await applied
+            assert self.applied_index >= index, f"{index} is not applied"
 
     async def catalog_reaches(self, version: int) -> None:
         """Wait until the catalog has applied a version, listeners included."""
@@ -117,6 +120,7 @@ class Application:
             applied = self.node.future()
             self._version_waiters.append((version, applied))
             await applied
+            assert self.catalog.version >= version, f"the catalog is not at {version}"
 
     # --- snapshots --------------------------------------------------------------------------------
 
@@ -218,6 +222,7 @@ class Application:
         if update.expected != self.lease_version:
             self.node.probe("lease-cas-lost")
             return
+        assert update.leases, "an update of no lease"
         self.lease_version += 1
         for lease in update.leases:
             self.leases.begin(lease)

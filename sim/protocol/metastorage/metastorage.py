@@ -151,6 +151,7 @@ class MetaStorage:
         Only a command of its own term lets a leader commit what earlier terms left behind (Raft
         5.4.2), so the first one is an idle safe-time command, whatever the ticks do.
         """
+        assert self.group.is_leader, f"{self.node.name} does not lead the meta storage"
         self._strategy.take_over_clock(self.node.clock, self.group.last_stamp)
         self._tick(term)
         self.node.call_later(Micros(0), self.ticker.start, term)
@@ -161,6 +162,7 @@ class MetaStorage:
         self.ticker.stop(term)
 
     def _tick(self, term: int) -> None:
+        assert self.group.is_leader, f"{self.node.name} does not lead the meta storage"
         message_ts = self._strategy.tick_ts(self.node.clock)
         self._propose(Stamped(message_ts, SafeTimeCommand(term)))
         self.node.probe("idle-tick")

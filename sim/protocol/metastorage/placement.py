@@ -35,6 +35,9 @@ class Placement:
         partitions: int,
         replicas: int,
     ) -> None:
+        assert replicas >= 1, f"{replicas} replicas"
+        assert partitions >= 1, f"{partitions} partitions"
+        assert set(placed.values()) <= set(nodes), f"{placed} names no node"
         self._nodes = nodes
         self._placed = placed
         self._catalog = catalog

@@ -83,6 +83,7 @@ class PlacementDriver:
 
     def _look(self) -> None:
         """Prolong what must be prolonged, replace what has ended."""
+        assert self._timer is not None, "a second timer of the placement driver"
         self._timer = None
         if not self._leads():
             self._term = None
@@ -158,6 +159,7 @@ class PlacementDriver:
 
     async def _grant(self, place: Place, candidate: str) -> None:
         """Let a candidate make itself ready; it becomes primary with the next lease update."""
+        assert place in self._asking, f"{candidate} is asked about {place} unasked"
         node, settings = self.node, self.node.settings
         term, start_ts = self._term, node.clock.now()
         request = LeaseGrant(start_ts, place, start_ts)
@@ -179,6 +181,7 @@ class PlacementDriver:
 
     def _write(self, changed: list[Lease]) -> None:
         """One command for all; the next only when this one is through."""
+        assert changed, "no lease has changed"
         applied = self._application
         if self._sent_index > applied.applied_index and self._metastorage.group.is_leader:
             return  # the one before is still on its way

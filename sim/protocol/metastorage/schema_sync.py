@@ -86,6 +86,7 @@ class SchemaSync:
             reached = heappop(waiters)[2]
             if not reached.done:  # else nobody waits for it any longer
                 reached.set(True)
+        assert not waiters or waiters[0][0] > ts, f"{node.name}: somebody still waits for {ts}"
 
     async def safe_time_reaches(self, ts: Timestamp) -> None:
         """Wait until the schema safe time is at least `ts`."""
@@ -96,6 +97,7 @@ class SchemaSync:
         self._order += 1
         heappush(self._waiters, (ts, self._order, reached))
         await reached
+        assert self.safe_time >= ts, f"{self.node.name} has not come to {ts}"
 
     async def safe_time_reaches_in_time(self, ts: Timestamp, wait_us: Micros) -> None:
         """The same, but for no longer than so; `MetadataLateError` if that was not enough."""
@@ -111,6 +113,7 @@ class SchemaSync:
         timer.cancel()
         if not in_time:
             raise MetadataLateError
+        assert self.safe_time >= ts, f"{node.name} has not come to {ts}"
 
     def needed_for(self, op_ts: Timestamp) -> tuple[Timestamp, Timestamp]:
         """For Top: the safe time that a look-up waits for, and the timestamp that it looks up at.

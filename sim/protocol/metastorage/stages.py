@@ -48,6 +48,8 @@ class Stage(Generic[T]):
             self._pass_on(self._waiting.popleft())
 
     def _finish(self) -> None:
+        assert self._busy, "a stage finished what it had not begun"
+        assert self._waiting, "a stage lost what it was at"
         self._busy = False
         self._pass_on(self._waiting.popleft())
         self._run()

@@ -59,6 +59,7 @@ class Ticker:
             self._timer = None
 
     def _idle(self) -> None:
+        assert self._timer is not None, "a second timer of idle ticks"
         self._timer = None
         if self.term is not None:
             self._tick(self.term)

@@ -148,6 +148,7 @@ class Hosting:
         voters = self.placement.replicas_of(place)
         if node.name not in voters:
             return None
+        assert place not in self.members, f"{node.name} holds {place} already"
         machine = self._partition_class(
             node, self.strategy, place, self._birth_ts, self._knows_version
         )
@@ -173,6 +174,7 @@ class Hosting:
 
     def see_lease(self, hosted: Hosted, lease: Lease | None) -> None:
         """Keep a lease by which this node is primary; the locks of an earlier life are gone."""
+        assert lease is None or lease.place == hosted.place, f"{lease} is not of {hosted.place}"
         mine = lease is not None and lease.holder == self.node.name
         if mine and lease is not None and self.leases.is_of_this_life(lease.start_ts):
             hosted.lease = lease
@@ -189,11 +191,13 @@ class Hosting:
 
     def _elected(self, hosted: Hosted, term: int) -> None:
         """A leader's first command lets it commit what earlier terms left behind (Raft 5.4.2)."""
+        assert hosted.group.is_leader, f"{self.node.name} does not lead {hosted.place}"
         self._propose(hosted, SafeTimeSync())
         self._arm_idle(hosted, term)
 
     def _arm_idle(self, hosted: Hosted, term: int) -> None:
         """An idle command is due one period after the last one that was stamped."""
+        assert not hosted.is_alone, f"nobody waits for an idle command of {hosted.place}"
         due_us = hosted.stamped_us + self.node.settings.partition_idle_ms * US_PER_MS
         delay_us = Micros(max(due_us - self.node.watch.now_us, 0))
         self.node.call_later(delay_us, self._idle, hosted, term, hosted.stamped_us)
@@ -219,6 +223,7 @@ class Hosting:
 
     def submit(self, hosted: Hosted, command: Command[R]) -> Applied[R] | Submission[R]:
         """Begin to run a command: its result, or what `result_of` has to be awaited for."""
+        assert self.members[hosted.place] is hosted, f"{hosted.place} is another replica"
         attempt = self._propose(hosted, command) if hosted.group.is_leader else ELSEWHERE
         if isinstance(attempt, Applied) and attempt is not ELSEWHERE:
             return attempt  # type: ignore[return-value]  # what the partition gives for it
@@ -272,6 +277,7 @@ class Hosting:
     def _propose(self, hosted: Hosted, command: Command[object]) -> Applied[object] | Pending:
         """Stamp and append at the leader; a one-phase write may be refused, or find it `BUSY`."""
         group = hosted.group
+        assert group.is_leader, f"{self.node.name} does not lead {hosted.place}"
         stamp = self._stamp(self.node.clock, group.last_stamp)
         if type(command) is FullWrite:
             validated = self._validated(hosted, command, stamp)
@@ -355,6 +361,7 @@ class Hosting:
     # --- partition safe time ----------------------------------------------------------------------
 
     def _safe_time_moved(self, hosted: Hosted, ts: Timestamp) -> None:
+        assert hosted.machine.safe_ts >= ts, f"{hosted.place} has not come to {ts}"
         hosted.machine.record_safe_time(ts)
         waiting = hosted.waiting
         while waiting and waiting[0][0] <= ts:
@@ -368,3 +375,4 @@ class Hosting:
         self._order += 1
         heappush(hosted.waiting, (ts, self._order, reached))
         await reached
+        assert hosted.machine.safe_ts >= ts, f"{hosted.place} has not come to {ts}"

@@ -6,6 +6,22 @@ no values, so that a read of its absence can tell whose deletion it saw.
 
 Every replica applies the same commands in the same order and so comes to the same state. A command
 that comes twice changes nothing: a transaction that has ended stays so, whatever still arrives.
+
+    no intent --WriteIntent--> intent --FinishTx or CleanUp with commit_ts--> a version of the row
+                                      '-- with None --> dropped
+    a transaction: open --FinishTx, CleanUp, FullWrite--> `ended`, for good
+
+All fields are changed by `apply`, `restore` and `install` alone, from the group's log:
+
+* `rows`: by key, sorted by commit_ts; reads at a timestamp take the last one before it.
+* `intents`, `_written` (their keys by transaction), `_ops` (the writes that were applied).
+* `ended`: without it a write that arrives late would leave an intent that nothing ever removes.
+* `outcomes`, `uncleaned`: of transactions whose commit partition this is; the first outcome stays.
+* `lease_start`: commands that were sent under an earlier lease change nothing. Without it a deposed
+  primary could write after a new one has read.
+* `safe_ts`: the last stamp. It never goes back, and nothing stamped below it can still arrive, so a
+  read at or below it is repeatable on every replica.
+* `catalog_version`: the largest that a row needs; a node behind it could not decode a snapshot.
 """
 
 from collections.abc import Callable
@@ -101,6 +117,7 @@ class Partition:
         lease_start: Timestamp,
         knows: Callable[[int], bool],
     ) -> None:
+        assert min(place) >= 0, f"{place} is no partition"
         self.place = place
         self.name = f"{place[0]}/{place[1]}"
         self.rows: dict[Key, list[RowVersion]] = {}
@@ -157,11 +174,13 @@ class Partition:
 
     def restoring(self) -> None:
         """Nobody hears of safe time until everything is back."""
+        assert self._watcher is None, f"{self.name} is being restored already"
         self._watcher, self.on_safe_time = self.on_safe_time, None
 
     def restored(self) -> None:
         """Everything is back; safe time is where it was."""
-        self.on_safe_time = self._watcher
+        assert self.on_safe_time is None, f"{self.name} is not being restored"
+        self.on_safe_time, self._watcher = self._watcher, None
         if self.on_safe_time is not None and self.applied_index:
             self.on_safe_time(self.safe_ts)
 
@@ -213,6 +232,7 @@ class Partition:
         self._written = {}
         self._ops = {tx: dict.fromkeys(ops) for tx, ops in state.ops.items()}
         for key, intent in state.intents.items():
+            assert intent.tx not in self.ended, f"{intent.tx.label} has ended and left an intent"
             self._written.setdefault(intent.tx, {})[key] = None
         self.safe_ts = max(self.safe_ts, state.safe_ts)
         if self.on_safe_time is not None:
@@ -257,6 +277,7 @@ class Partition:
             self._node.probe("lease-over-at-commit")
             return Reason.PRIMARY_EXPIRED
         self.end(tx, None)  # an attempt of which nobody heard may have left an intent
+        assert tx not in self._written, f"{tx.label} has ended and left intents"
         self.ended[tx] = stamp
         self.catalog_version = max(self.catalog_version, command.catalog_version)
         self._put(command.key, RowVersion(tx.label, stamp, command.version, command.row))
@@ -275,6 +296,7 @@ class Partition:
         others = command.participants
         if self.place in others:
             others = tuple(place for place in others if place != self.place)
+        assert self.place not in others, f"{self.name} would tell itself"
         outcome = Outcome(command.commit_ts, others, command.reason)
         self.outcomes[tx] = outcome
         if others:
@@ -318,6 +340,7 @@ class Partition:
             del self.intents[key]
             if commit_ts is not None:
                 self._put(key, RowVersion(tx.label, commit_ts, intent.version, intent.row))
+        assert tx not in self._ops, f"{tx.label} has ended and still has operations"
 
     # --- committed rows: versions by key, in the order of their commit timestamps -----------------
 
@@ -330,6 +353,7 @@ class Partition:
         place = len(versions)
         while place and versions[place - 1].commit_ts > version.commit_ts:
             place -= 1
+        assert not place or versions[place - 1].commit_ts <= version.commit_ts, f"{key!r}: order"
         versions.insert(place, version)
 
     def newest(self, key: Key) -> RowVersion | None:

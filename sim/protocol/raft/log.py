@@ -67,6 +67,7 @@ class RaftLog:
 
     def entry(self, index: int) -> Entry:
         """The entry at an index that the log still holds."""
+        assert self.base_index < index <= self.last_index, f"{index} is not in the log"
         return self.entries[index - self.base_index - 1]
 
     def term_at(self, index: int) -> int | None:
@@ -78,6 +79,7 @@ class RaftLog:
 
     def since(self, index: int) -> tuple[Entry, ...]:
         """Every entry behind `index`."""
+        assert index >= self.base_index, f"{index} is in the snapshot"
         return tuple(self.entries[index - self.base_index :])
 
     def truncate(self, index: int) -> None:

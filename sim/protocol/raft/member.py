@@ -200,6 +200,7 @@ class Member(Replication):
 
     def _campaign(self, *, forced: bool) -> None:
         """Enter the next term as its candidate; the own vote counts once it is on the disk."""
+        assert self._votes_here, f"{self.name} is a learner"
         log = self.log
         log.term += 1
         log.voted_for = self.name

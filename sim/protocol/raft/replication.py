@@ -118,6 +118,7 @@ class Replication:
         if prev_index < log.base_index:
             self._send_snapshot(peer)
             return
+        assert progress.match_index < progress.next_index, f"{peer} has what comes next"
         entries = log.since(prev_index)
         progress.next_index = prev_index + len(entries) + 1
         prev_term = log.term_at(prev_index) or 0
@@ -299,6 +300,7 @@ class Replication:
 
     def _commit_to(self, index: int) -> None:
         log, committed = self.log, self.committed
+        assert index > self.commit_index, f"{index} is committed already"
         for number in range(self.commit_index + 1, index + 1):
             committed.append((number, log.entry(number)))
         self.commit_index = index

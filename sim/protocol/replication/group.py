@@ -7,6 +7,20 @@ A follower that hears nothing from a leader for an election timeout stands for e
 not all do so at once, each adds a span of its own, up to as much again. A leader lets its followers
 hear from it ten times in an election timeout, and steps down when it has not heard from a majority
 for one. A group of one has no timers and no messages: what is proposed is applied at once.
+
+    follower --silence--> candidate --votes--> leader --no majority, or a higher term--> follower
+    (`member` has the role; `_led_term` is the term that this driver leads, 0 while it does not)
+
+* `member`: the step machine; only `_after` carries out what it leaves in its boxes. `_busy` guards
+  that: what a machine's callback proposes is carried out by the turn that is under way.
+* `_log.applied`: here alone, before the machine applies. A node that dies comes back to it.
+* `last_stamp`: the largest stamp in the log, also of entries that are not committed: a new leader
+  stamps above it, else two commands would change places in time.
+* `_waiting`: futures by index. Of an index that another leader's entry takes, `NOT_LEADER`: whoever
+  proposed does not know whether its command is in the log, and must ask again.
+* `_heartbeat`, `_election_armed`, `_resend_armed`: one timer each; `_heard_us` and `_level_us` are
+  the leader's alone, `_leader_heard_us` everybody's.
+* `_compact_at`: for a group of one, whose log would else be copied at every command.
 """
 
 from collections.abc import Callable, Iterable
@@ -63,6 +77,7 @@ class Group:
         wrap: Callable[[RaftMessage], object] | None = None,
         member_class: type[Member] = Member,
     ) -> None:
+        assert node.name in (*voters, *learners), f"{node.name} is no member of {name}"
         self.node = node
         self.name = name
         self.machine = machine
@@ -145,6 +160,7 @@ class Group:
 
     def proposed(self, command: object) -> Applied[object] | Pending:
         """Propose at the leader; a group of one over a disk that takes no time applies it now."""
+        assert self.member.is_leader, f"{self.node.name} does not lead {self.name}"
         log = self._log
         through = self.is_alone and log.applied == log.base_index + len(log.entries)
         if through and not self.node.disk_delay_us and not self._busy:
@@ -159,6 +175,7 @@ class Group:
                 self._compact_at = max(behind, 2 * index)
             return Applied(result)
         index = self.propose(command)
+        assert index not in self._waiting, f"{self.name} has two proposals at {index}"
         applied, result = self._last_result
         if applied == index:
             return Applied(result)
@@ -180,6 +197,7 @@ class Group:
 
     def receive(self, sender: str, message: RaftMessage) -> None:
         """Take a message of the group."""
+        assert sender != self.node.name, f"{sender} writes to itself"
         if isinstance(message, AppendEntries):
             entries = message.entries
             if entries and not self._may_store(entries):
@@ -307,6 +325,7 @@ class Group:
 
     def _sync(self) -> None:
         """Write to the disk: at once, or for as long as the disk takes."""
+        assert self.member.needs_sync, f"{self.name} has nothing to write"
         delay_us = self.node.disk_delay_us
         if not delay_us:
             self.member.sync_now()
@@ -323,6 +342,7 @@ class Group:
     def _change_role(self) -> None:
         """Elected, deposed, or both in a row."""
         member, node = self.member, self.node
+        assert self._busy, "a role changes within `_after` only"
         if self._led_term:
             term, self._led_term = self._led_term, 0
             self._stop_leading(term)
@@ -339,6 +359,7 @@ class Group:
 
     def _stop_leading(self, term: int) -> None:
         node = self.node
+        assert not self._led_term, f"{node.name} still leads {self.name}"
         if node.recording:
             node.record(LeaderSteppedDown(node.watch.now_us, node.name, self.name, term))
         if self._heartbeat is not None:
@@ -354,6 +375,7 @@ class Group:
 
     def _lead(self) -> None:
         """Let the others hear from this leader, and see whether they answer."""
+        assert self.member.is_leader, f"{self.node.name} does not lead {self.name}"
         if self.is_alone:
             return
         now = self.node.watch.now_us
@@ -367,6 +389,7 @@ class Group:
 
     def _beat(self) -> None:
         member, now = self.member, self.node.watch.now_us
+        assert not self.is_alone, f"{self.name} has nobody to hear it"
         if not member.is_leader:
             self._heartbeat = None
             return
@@ -405,6 +428,7 @@ class Group:
 
     def _election_due(self, extra_us: int) -> None:
         member = self.member
+        assert self._election_armed, f"{self.name} has a second election timer"
         if member.is_leader:
             self._election_armed = False
             return
@@ -437,6 +461,7 @@ class Group:
             self.node.call_later(self.node.settings.resend_us, self._resend)
 
     def _resend(self) -> None:
+        assert self._resend_armed, f"{self.name} has a second timer to resend"
         self._resend_armed = False
         if not self.member.is_leader:
             return

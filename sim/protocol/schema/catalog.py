@@ -218,6 +218,7 @@ class Catalog:
     def _append(self, version: int) -> None:
         """Build the next snapshot upon the latest one and file it by its activation."""
         message_ts, activation_ts, objects = self._updates[version]
+        assert version > self.version, f"{version} comes behind {self.version}"
         snapshot = self._latest.after(version, message_ts, activation_ts, objects)
         place = bisect_right(self._starts, activation_ts)
         self._starts.insert(place, activation_ts)
@@ -235,6 +236,7 @@ class Catalog:
             return self._hit
         starts = self._starts
         place = bisect_right(starts, ts)
+        assert len(starts) == len(self._by_activation), "a snapshot without its activation"
         self._hit = self._by_activation[place - 1] if place else self._nothing
         self._hit_from = starts[place - 1] if place else MIN_TIMESTAMP
         self._hit_until = starts[place] if place < len(starts) else MAX_TIMESTAMP

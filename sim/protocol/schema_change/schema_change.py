@@ -75,6 +75,7 @@ class SchemaChange:
             turn = self.node.future()
             self._queue.append(turn)
             await turn
+        assert not self._busy, f"{self.node.name} installs two statements at a time"
         self._busy = True
         self._statement, self._asked_ts = request.statement, clock.current()
         decision: Decision = await self.strategy.install(self, request.op, request.statement)

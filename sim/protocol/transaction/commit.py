@@ -84,6 +84,7 @@ class TransactionEnds:
             await waiting
         if tx.reason is not None:
             return self.abort(tx, tx.reason)
+        assert tx.commit_ts is None, f"{tx.id.label} has a commit_ts"
         tx.commit_ts = commit_ts = node.clock.now()
         if tx.bound_ts is not None and commit_ts >= tx.bound_ts:
             return self.abort(tx, Reason.ROLLBACK_ONLY)
@@ -172,6 +173,7 @@ class TransactionEnds:
 
     def committed(self, tx: Transaction) -> None:
         """The outcome is stored."""
+        assert tx.state in {ACTIVE, COMMITTING, COMMITTED}, f"{tx.id.label} is {tx.state.value}"
         tx.state = COMMITTED
         self._coordinator.transactions.pop(tx.id.label, None)
 
@@ -191,6 +193,7 @@ class TransactionEnds:
         return None
 
     def _end_read_only(self, tx: Transaction, read_ts: Timestamp) -> None:
+        assert not tx.participants, f"{tx.id.label} is read-only and has primaries"
         tables = tuple((e.object_id, e.version, e.version) for e in tx.by_id.values())
         self._record_commit(tx, read_ts, tables)
         self.committed(tx)
@@ -211,6 +214,7 @@ class TransactionEnds:
         assert tx.state in {ACTIVE, COMMITTING}, tx.state
         tx.state = ABORTED
         tx.reason = reason
+        assert coordinator.transactions[tx.id.label] is tx, f"{tx.id.label} is another one"
         del coordinator.transactions[tx.id.label]
         coordinator.aborted[tx.id.label] = reason
         if node.recording:
@@ -224,6 +228,7 @@ class TransactionEnds:
 
     def watch_time(self, tx: Transaction) -> None:
         """A transaction has begun: it may take `tx_timeout_ms`. One timer, for the oldest open."""
+        assert tx.state is ACTIVE, f"{tx.id.label} is {tx.state.value}"
         if self._timer is None:
             due_us = tx.began_us + self.node.settings.tx_timeout_ms * US_PER_MS
             delay_us = Micros(max(due_us - self.node.watch.now_us, 0))

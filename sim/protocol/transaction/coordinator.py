@@ -12,6 +12,24 @@ to the old schema, what commits from Tu on to the new one, on whichever nodes it
 
 Any failure ends the transaction: its intents are dropped, its locks released, and the client gets
 a code that tells whether to retry [110.flow.7].
+
+    ACTIVE --commit--> COMMITTING --judged--> COMMITTED --the outcome is stored--> (forgotten)
+      |   <-- a one-phase write --'  |            '-- recovery has stored an abort --.
+      '--- refusal, roll-back, time limit, mark --+--> ABORTED <---------------------'
+
+Fields of a `Transaction`, what writes them, and what goes wrong without:
+
+* `by_name`, `by_id`: the rule `enlist`, once a table. Resolved anew at every operation, one
+  transaction would run on two schemas of a table [110.req.1].
+* `participants`, `commit_place`: `Router`, once a partition. An operation under a later lease would
+  run without the locks of those before it.
+* `outstanding`: `_operate`; `unreplicated`: `answered_early` and `Replicated`. The commit waits for
+  both, else an operation gets an op_ts above commit_ts, or a committed write is lost [110.x.2].
+* `commit_ts`: `TransactionEnds`, once; of a one-phase write its primary. Whatever is asked about it
+  later (`TxStateRequest`) must hear the same.
+* `bound_ts`: `Marking`; commit_ts must be below it, since the schema changes there [110.valid.3].
+* `state`: here and `TransactionEnds`; `reason`: the first failure. COMMITTED is set before the
+  outcome is sent, so that no operation joins a transaction that has been judged.
 """
 
 from collections.abc import Sequence
@@ -236,6 +254,7 @@ class Coordinator(Marking):
 
     async def _operate(self, tx: Transaction, request: ClientOperation) -> Reply:
         """Enlist the table, run the operation under its version; a refusal ends the transaction."""
+        assert tx.state in {ACTIVE, ABORTED}, f"{tx.id.label} is {tx.state.value}"
         tx.outstanding += 1
         tx.does(request.action, metadata=request.metadata or bool(request.columns))
         enlistment = await self.strategy.enlist(self, tx, request.table, request.op)
@@ -371,6 +390,7 @@ class Coordinator(Marking):
         nothing, and what it still sends is refused, so that the transaction may be tried anew.
         """
         node = self.node
+        assert not tx.participants, f"{tx.id.label} has been elsewhere"
         sent = False
         tx.state = COMMITTING  # whether it commits is decided elsewhere from now on
         while True:
@@ -398,6 +418,7 @@ class Coordinator(Marking):
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int
     ) -> Reply:
         """Read from whichever replicas answer."""
+        assert tx.read_ts is not None, f"{tx.id.label} is not read-only"
         wanted = range(partitions)
         if request.action == "get":
             wanted = range(number := partition_of(request.key, partitions), number + 1)

@@ -66,6 +66,7 @@ def _one(
     if known is not None:
         node.probe("enlisted-under-two-names")
         return known
+    assert found.version > 0, f"{found.name} has no version"
     enlistment = Enlistment(found.id, found.name, enlist_ts, found.version, table)
     tx.by_id[found.id] = enlistment
     if node.recording:

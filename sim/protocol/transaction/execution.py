@@ -51,6 +51,7 @@ class Executor:
 
     def read(self, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table) -> Operated:
         """Read one key, or every key of the partition, decoded and upgraded to the run version."""
+        assert hosted.place == (request.table_id, request.partition), f"{request} at {hosted.place}"
         tx, machine, pending = request.tx, hosted.machine, hosted.pending
         if not machine.intents and not pending and request.action == "get":
             newest = machine.newest(request.key)
@@ -181,6 +182,8 @@ class Executor:
         self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
     ) -> Operated:
         """Record the write and leave its intent."""
+        assert hosted.place == (request.table_id, request.partition), f"{request} at {hosted.place}"
+        assert request.action not in {"get", "scan"}, f"{request} writes nothing"
         self._record(request, op_ts, table)
         return self.leave_intent(coordinator, request, hosted, op_ts, table)
 
@@ -257,6 +260,7 @@ class Executor:
         A leader that does not know the schema at its stamp yet cannot wait, since stamps rise; what
         becomes of the write then is for the design to say.
         """
+        assert request.one_phase, f"{request.tx.label} commits in two phases"
         self._record(request, op_ts, table)
         write = OnePhaseWrite(self, coordinator, request, hosted, op_ts, table)
         return await write.commit() or await self.strategy.leader_is_late(write)

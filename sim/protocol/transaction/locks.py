@@ -42,6 +42,7 @@ class LockTable:
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
         """True: granted. False: refused (die). Else a future that tells, once it is known."""
+        assert mode in CONFLICTS, f"{mode} is no single mode"
         holders = self._holders.get(resource)
         if holders is None:
             holders = self._holders[resource] = {}
@@ -79,6 +80,7 @@ class LockTable:
                 self._advance(resource)
             elif not holders:
                 del self._holders[resource]
+        assert tx not in self._waiting, f"{tx.label} has ended and waits"
 
     def any_of(self, tx: TxId) -> bool:
         """Whether a transaction holds any lock here."""
@@ -100,6 +102,7 @@ class LockTable:
 
     @staticmethod
     def _leave(places: dict[TxId, list[Resource]], tx: TxId, resource: Resource) -> None:
+        assert resource in places[tx], f"{tx.label} has nothing of {resource}"
         places[tx].remove(resource)
         if not places[tx]:
             del places[tx]
@@ -110,6 +113,7 @@ class LockTable:
 
     def _refuse_all(self, tx: TxId) -> None:
         for resource in dict.fromkeys(self._waiting.pop(tx)):  # it may wait there twice
+            assert resource in self._queues, f"{tx.label} waits for {resource} in no queue"
             queue = self._queues[resource]
             for entry in [entry for entry in queue if entry[0] == tx]:
                 queue.remove(entry)
@@ -136,6 +140,7 @@ class LockTable:
     def _wait(
         self, tx: TxId, resource: Resource, mode: int, holders: dict[TxId, int]
     ) -> Future[bool]:
+        assert resource in self._holders, f"{resource} is free, and {tx.label} is to wait for it"
         granted = self._future()
         queue = self._queues.setdefault(resource, [])
         queue.insert(0 if tx in holders else len(queue), (tx, mode, granted))
@@ -143,6 +148,7 @@ class LockTable:
         return granted
 
     def _grant(self, tx: TxId, resource: Resource, mode: int, holders: dict[TxId, int]) -> None:
+        assert self._holders[resource] is holders, f"{resource} has other holders by now"
         held = holders.get(tx)
         if held is not None:
             holders[tx] = held | mode
@@ -161,6 +167,7 @@ class LockTable:
             if any(held & CONFLICTS[mode] and other != tx for other, held in holders.items()):
                 return
             del queue[0]
+            assert not granted.done, f"{tx.label} was told already about {resource}"
             waiting = self._waiting[tx]
             waiting.remove(resource)
             if not waiting:

@@ -8,6 +8,23 @@ A transaction whose coordinator is gone ends too. Whoever finds its locks or int
 long asks its coordinator; if that does not answer, or knows nothing of it, the commit partition
 stores an abort unless an outcome is stored. Recovery only ever aborts: a coordinator that still
 wanted to commit is told so.
+
+At the commit partition                           At each participant
+
+    open                                              locks, intents
+      | FinishTx of the coordinator or of recovery      | CleanUp, in the partition's own log
+    outcome stored, `uncleaned`  ---- Cleanup --->    ended, then the locks are released
+      | every participant has confirmed
+    outcome stored
+
+* `outcomes`, `uncleaned`, `ended` are the partition's, changed by its log alone. Two outcomes, and
+  one participant commits what another one drops.
+* `_active` is this class's: `saw` and `is_new` at each operation, `release` at the end. Without the
+  operations in it a copy of a write would undo a later one.
+* `_suspected`: a transaction is asked for by one task at a time.
+* Locks are released once the clean-up is applied and not before: a reader would else find neither
+  the intent's lock nor the committed row.
+* `resume`: without it, what the last primary had not told stays locked until somebody asks.
 """
 
 from ddlsim.model.ports import Future, Node, NoReplyType
@@ -134,6 +151,7 @@ class Participant:
     async def _store(self, hosted: Hosted, command: FinishTx) -> Finished:
         """Run the command through the commit partition's group; tell what is stored there then."""
         outcome = await self.hosting.run(hosted, command)
+        assert hosted.place not in outcome.participants, f"{command.tx.label} ends here with it"
         self._spread(hosted, command.tx, outcome)
         return self._told(outcome)
 
@@ -201,6 +219,7 @@ class Participant:
 
     async def clean_up_at(self, places: list[Place], tx: TxId, commit_ts: Timestamp | None) -> None:
         """Tell the primaries of these partitions the outcome until each has confirmed it."""
+        assert places, f"{tx.label} took part nowhere"
         node, left, tries = self.node, list(places), 0
         while left:
             for name, there in self._by_holder(left):
@@ -266,6 +285,7 @@ class Participant:
         """The transaction is over here: its locks are free."""
         self._active.pop(tx, None)
         self.locks.release_all(tx)
+        assert not self.locks.any_of(tx), f"{tx.label} is over and holds locks"
 
     # --- transactions without a coordinator -------------------------------------------------------
 
@@ -292,13 +312,15 @@ class Participant:
 
     def _adopt_intents(self, hosted: Hosted) -> None:
         """Intents that an earlier primary left are somebody's affair: this node's."""
+        assert self._is_primary(hosted.place), f"{hosted.place} has another primary"
         for intent in hosted.machine.intents.values():
             if intent.tx not in self._active:
                 self.saw(intent.tx, intent.commit_place)
 
     async def _look_for(self, tx: TxId, commit_place: Place) -> None:
         outcome = await self.resolved(tx, commit_place)
-        self._suspected.pop(tx, None)
+        assert tx in self._suspected, f"{tx.label} is looked for twice"
+        del self._suspected[tx]
         if outcome is None:
             return
         places = tuple(
@@ -316,6 +338,7 @@ class Participant:
         With `read_ts`, None means that it will not have committed by then.
         """
         node = self.node
+        assert 0 <= tx.ordinal < len(self._nodes), f"{tx.label} has no coordinator"
         coordinator = self._nodes[tx.ordinal]
         silence_us = node.settings.orphan_answer_ms * US_PER_MS
         tries = 0

@@ -85,6 +85,7 @@ class Readers:
         if not primary and not group.is_alone:
             node.probe("read-only-wait")
             await self.hosting.safe_time_reaches(hosted, read_ts)
+            assert hosted.machine.safe_ts >= read_ts, f"{hosted.place} has not come to {read_ts}"
             return
         node.clock.update(read_ts)
         if primary and group.is_leader and group.last_stamp <= hosted.machine.safe_ts:

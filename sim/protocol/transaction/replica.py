@@ -13,6 +13,18 @@ would avoid it and break serializability.
 An operation also comes with the start of the lease under which its transaction first came here.
 The locks that the transaction holds were granted under that lease and are lost with it, so the
 primary serves an operation only while that very lease is its own.
+
+    arrive -> lease -> schema at op_ts -> locks .. -> schema at a new op_ts -> others' intents .. ->
+    ended? lease? -> execute          (.. may wait; after intents: the checks again, from the locks)
+
+* `Hosted.lease`: `Hosting.see_lease`. It is looked at on arrival and again at the end: locks that
+  were waited for may have been lost with the lease meanwhile.
+* `locks`: `LockWaits` takes them, `Participant.release` and the end of a lease drop them. Without
+  the second check a change could activate during the wait, and the operation run after a DDL.
+* `Hosted.pending`: `Executor`, intents that are not replicated yet. A transaction reads its own.
+* an intent whose lock is gone is an earlier primary's: its transaction has to be asked for before
+  anything is written over it or read beside it.
+* op_ts is taken at the check, not at arrival: what was judged and what is recorded are one.
 """
 
 from collections.abc import Iterator
@@ -122,6 +134,7 @@ class Replica:
 
     def _lease_changed(self, before: Lease | None, lease: Lease) -> None:
         """A lease that is over takes its locks with it; a new one takes over what was left."""
+        assert before is None or before.place == lease.place, f"{before} is not of {lease.place}"
         me, place = self.node.name, lease.place
         hosted = self.hosting.members.get(place)
         if hosted is not None:
@@ -181,6 +194,7 @@ class Replica:
         return answered
 
     def _one_phase_ended(self, request: Operate, answered: Operated) -> None:
+        assert answered.commit_ts is None or answered.reason is None, answered
         if answered.commit_ts is not None:
             self.participant.release(request.tx)
         elif answered.reason is Reason.METADATA_LATE:  # nothing was done: a copy of it is new
@@ -239,6 +253,7 @@ class Replica:
         purpose: str,
     ) -> Checked:
         """The version found, and what the design says to it."""
+        assert found is None or found.id == object_id, f"{found} is not object {object_id}"
         current = 0 if found is None else found.version
         if current == initial:
             return current, None
@@ -271,6 +286,8 @@ class Replica:
         None for a copy of a one-phase write that is on its way: the first message is answered.
         """
         node, strategy, tx = self.node, self.strategy, request.tx
+        assert hosted.lease is not None, f"{node.name} is not primary of {hosted.place}"
+        assert tx not in hosted.machine.ended, f"{tx.label} has ended at {hosted.place}"
         initial = strategy.primary_initial(request.initial, current)
         run_version = strategy.run_version(initial, current)
         table = self.sync.catalog.definition(request.table_id, run_version)
@@ -310,6 +327,7 @@ class Replica:
         self, request: Operate, hosted: Hosted, other: TxId, commit_place: Place
     ) -> bool:
         """Learn how the other transaction ended and see to its intents here; False: it has not."""
+        assert other != request.tx, f"{other.label} would wait for itself"
         began = self.node.watch.now_us
         self.node.probe("intent-resolved")
         outcome = await self.participant.resolved(other, commit_place)

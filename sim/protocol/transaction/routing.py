@@ -96,6 +96,7 @@ class Router:
         one_phase: bool,
     ) -> Awaitable[Operated | NoReplyType]:
         node, table = self.node, enlistment.table
+        assert tx.participants[place] is lease, f"{tx.id.label} runs under another lease"
         message = Operate(
             node.clock.now(),
             tx.id,
