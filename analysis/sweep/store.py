@@ -292,9 +292,3 @@ def read_rows(directory: str) -> Any:
         load(directory)
         raise DirectoryError(f"{directory}: the sweep is not finished; say sweep … --resume")
     return read_table(file, "say sweep … --resume: it is made again")
-
-
-def read_cells(directory: str) -> Any:
-    """The table of cells of a sweep."""
-    load(directory)
-    return read_table(Path(directory, CELLS), "say sweep … --resume: it is made again")

@@ -24,6 +24,7 @@ from ddlsim.analysis.sweep.rows import (
     table,
 )
 from ddlsim.analysis.sweep.sweep_file import load_sweep
+from tests.support import histograms
 from tests.unit.analysis.sweeps import sweep_file
 
 SEEDS = 5
@@ -85,7 +86,7 @@ def check(told: Any, kind: str, wanted: histogram.Histogram) -> None:
     assert told[f"{kind}_mean_us"] == pytest.approx(wanted.total_us / size)
     assert told[f"{kind}_waited"] == pytest.approx(1 - wanted.counts.get(0, 0) / size)
     for name, (above, below) in aggregates.QUANTILES.items():
-        bracket = histogram.quantile(wanted, float(Fraction(above, below)))
+        bracket = histograms.quantile(wanted, float(Fraction(above, below)))
         assert bracket is not None
         assert told[f"{kind}_{name}_us"] == bracket.lower_us
 
@@ -106,7 +107,7 @@ def test_a_cell_is_its_runs_together(
         bound = None if violated else pytest.approx(float(intervals.none_seen(SEEDS)))
         assert told["violation_bound"] == bound
         for kind in aggregates.kinds():
-            whole = histogram.merged(histogram.of_cell(one[f"{kind}_us"]) for one in done)
+            whole = histograms.merged(histogram.of_cell(one[f"{kind}_us"]) for one in done)
             check(told, kind, whole)
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlsim.analysis.stats import histogram
+from tests.support import histograms
 
 DURATIONS = st.lists(st.integers(0, 2**45), max_size=60)
 SHARES = st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0])
@@ -14,7 +15,7 @@ SHARES = st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0])
 @given(st.integers(0, 2**45))
 def test_a_bucket_holds_its_duration_and_is_narrow(taken_us: int) -> None:
     [lower] = histogram.of([taken_us]).counts
-    upper = histogram.upper_end(lower)
+    upper = histograms.upper_end(lower)
     assert lower <= taken_us <= upper
     assert upper - lower <= lower * 0.008
     assert set(histogram.of([lower, upper]).counts) == {lower}
@@ -27,8 +28,8 @@ def test_any_order_of_merging_gives_the_same(runs: list[list[int]], order: objec
     whole = histogram.of([taken for run in runs for taken in run])
     order.shuffle(parts)  # type: ignore[attr-defined]  # hypothesis gives a random.Random
     cut = len(parts) // 2
-    left, right = histogram.merged(parts[:cut]), histogram.merged(parts[cut:])
-    assert histogram.merged([right, left]) == histogram.merged(parts) == whole
+    left, right = histograms.merged(parts[:cut]), histograms.merged(parts[cut:])
+    assert histograms.merged([right, left]) == histograms.merged(parts) == whole
 
 
 @given(DURATIONS.filter(bool), SHARES)
@@ -37,20 +38,12 @@ def test_the_bracket_holds_the_quantile(taken: list[int], share: float) -> None:
     exact = next(
         value for place, value in enumerate(ordered, 1) if place >= share * len(ordered) - 1e-9
     )
-    bracket = histogram.quantile(histogram.of(taken), share)
+    bracket = histograms.quantile(histogram.of(taken), share)
     assert bracket is not None
     assert bracket.lower_us <= exact <= bracket.upper_us
-    largest = histogram.quantile(histogram.of(taken), 1.0)
+    largest = histograms.quantile(histogram.of(taken), 1.0)
     assert largest is not None
     assert largest.upper_us == max(taken)
-
-
-@given(DURATIONS.filter(bool), st.integers(0, 2**45))
-def test_the_share_above_a_limit_lies_between_its_two_ends(taken: list[int], limit: int) -> None:
-    ends = histogram.share_above(histogram.of(taken), limit)
-    exact = sum(each > limit for each in taken) / len(taken)
-    assert ends is not None
-    assert ends[0] <= exact <= ends[1]
 
 
 @given(DURATIONS)
@@ -62,9 +55,6 @@ def test_a_column_gives_the_histogram_back(taken: list[int]) -> None:
 
 
 def test_nothing_has_no_quantile() -> None:
-    assert histogram.quantile(histogram.EMPTY, 0.5) is None
-    assert histogram.mean_us(histogram.EMPTY) is None
-    assert histogram.share_above(histogram.EMPTY, 0) is None
+    assert histograms.quantile(histogram.EMPTY, 0.5) is None
     with pytest.raises(ValueError, match="between 0 and 1"):
-        histogram.quantile(histogram.EMPTY, 50)
-    assert histogram.mean_us(histogram.of([1, 2])) == 1.5
+        histograms.quantile(histogram.EMPTY, 50)
