@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A session on two cores, tuned to start quickly; begun when the first test asks for it."""
-    from ddlsim.analysis.execute import spark as sessions
+    from ddlsim.analysis.spark import session as sessions
 
     quick = {**sessions.QUICK, "spark.sql.shuffle.partitions": "2"}
     with sessions.session("local[2]", name="tests", settings=quick) as session:

@@ -15,16 +15,17 @@ from typing import Any, Final, NamedTuple
 from msgspec import field
 
 from ddlsim import files, sealed
-from ddlsim.analysis.execute.isolation import Limits, rows_of
 from ddlsim.analysis.sweep import provenance
 from ddlsim.analysis.sweep.rows import (
     FAILED,
     Cell,
     Job,
     Row,
+    rows_of,
     table,
 )
 from ddlsim.checkers.findings import Finding
+from ddlsim.execute.isolation import Limits
 from ddlsim.model.records import Record
 
 PARTS: Final = "parts"

@@ -23,7 +23,8 @@ Columns:
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ from ddlsim.checkers.base import in_order
 from ddlsim.checkers.findings import Finding
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import Run, run
+from ddlsim.execute.isolation import CAN_FORK, Acts, Limits, Loss, isolated
 from ddlsim.files import WriteError
 from ddlsim.history import codec, parquet
 from ddlsim.history.history import History
@@ -272,6 +274,36 @@ def _violation(found: Any) -> dict[str, Any]:
         "summary": found.summary,
         "strict_only": found.strict_only,
     }
+
+
+# --- in processes of their own -------------------------------------------------------------------
+
+WORTH_PREPARING: Final = 4
+"""Runs of a cell in one chunk from which it pays to prepare them together."""
+
+
+def rows_of(jobs: Sequence[Job], limits: Limits, act: Callable[[Job], Row] = run_job) -> list[Row]:
+    """A row for every job, in order, whatever the runs do to their process."""
+    if CAN_FORK:
+        _prepare(jobs)
+    return isolated(jobs, limits, Acts(act, _lost, lambda row: row["error"] or ""))
+
+
+def _lost(job: Job, loss: Loss, why: str) -> Row:
+    return failed_row(job, TIMEOUT if loss == "late" else "crashed", why)
+
+
+_prepared: set[tuple[str, int]] = set()
+
+
+def _prepare(jobs: Sequence[Job]) -> None:
+    """What children would each do again is done once here, for cells with some runs in a chunk."""
+    for number, count in Counter(job.cell.number for job in jobs).items():
+        first = next(job for job in jobs if job.cell.number == number)
+        known = (first.cell.text, number)
+        if known not in _prepared and (count >= WORTH_PREPARING or not _prepared):
+            _prepared.add(known)
+            prepare(first)
 
 
 # --- histories that are kept ----------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """A sweep from its file to its rows: what is left to do, what runs it, and when it is enough.
 
-What runs it: `analysis/execute/spread.py`. How long the work will be is measured on a few runs that
+What runs it: `analysis/spark/spread.py`. How long the work will be is measured on a few runs that
 are thrown away.
 """
 
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import structs
 
-from ddlsim.analysis.execute.isolation import Limits, rows_of
-from ddlsim.analysis.execute.spread import Workers
+from ddlsim.analysis.spark.spread import Workers
 from ddlsim.analysis.sweep import (
     grid,
     provenance,
@@ -25,10 +24,12 @@ from ddlsim.analysis.sweep.chunks import (
     Work,
     sound,
 )
+from ddlsim.analysis.sweep.rows import rows_of
 from ddlsim.analysis.sweep.sweep_file import Sweep
+from ddlsim.execute.isolation import Limits
+from ddlsim.execute.workers import cores
 from ddlsim.model.records import Record
 from ddlsim.scenario import findings
-from ddlsim.verify.workers import cores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddlsim import sealed
-from ddlsim.analysis.execute.isolation import Limits, rows_of
-from ddlsim.analysis.execute.spread import NONE, Workers
+from ddlsim.analysis.spark.spread import NONE, Workers
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep.chunks import (
     ChunkId,
@@ -28,6 +27,7 @@ from ddlsim.analysis.sweep.rows import (
     Job,
     Row,
     failed_row,
+    rows_of,
     run_job,
 )
 from ddlsim.analysis.tune.goals import (
@@ -36,8 +36,9 @@ from ddlsim.analysis.tune.goals import (
     Goal,
     TuneError,
 )
+from ddlsim.execute.isolation import Limits
+from ddlsim.execute.parallel import Executor
 from ddlsim.units import US_PER_MS
-from ddlsim.verify.parallel import Executor
 
 Array = NDArray[np.float64]
 Watch = Callable[[int], None]

@@ -39,10 +39,10 @@ def judged(judge: Judge, options: Options) -> list[Any]:
     files = files_of(options.files)
     if options.master in (None, "none"):
         return [judge(options, file) for file in files]
-    from ddlsim.analysis.execute import spark
-    from ddlsim.analysis.execute.spread import spread
+    from ddlsim.analysis.spark import session as sessions
+    from ddlsim.analysis.spark.spread import spread
 
-    with spark.session(options.master) as session:
+    with sessions.session(options.master) as session:
         large = {file: _large(session, options, file) for file in files if _is_large(options, file)}
         small = [file for file in files if file not in large]
         told = spread(session, partial(_told, judge, options), small)

@@ -47,9 +47,9 @@ def _is_of_the_pipeline(error: Exception) -> bool:
         "ddlsim.analysis.sweep.store": "DirectoryError",
         "ddlsim.analysis.sweep.cells": "CellsError",
         "ddlsim.analysis.sweep.chunks": "DamagedPartError",
-        "ddlsim.analysis.execute.java": "NoJavaError",
-        "ddlsim.analysis.execute.spark": "BadMasterError",
-        "ddlsim.analysis.execute.spread": "NotSharedError WorkersDieError",
+        "ddlsim.analysis.spark.java": "NoJavaError",
+        "ddlsim.analysis.spark.session": "BadMasterError",
+        "ddlsim.analysis.spark.spread": "NotSharedError WorkersDieError",
         "ddlsim.analysis.sweep.until": "BadTargetError",
     }
     loaded = [

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ddlsim.cli.options import Options
+from ddlsim.execute.isolation import Limits
 from ddlsim.history.history import Header
 from ddlsim.plan import swarm
 from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, repeat_options
 from ddlsim.scenario.shipped import shipped
-from ddlsim.verify.isolation import Limits
 
 DESIGN = {"strategy.name": "--strategy", "strategy.mutant": "--mutant"}
 

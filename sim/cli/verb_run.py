@@ -14,6 +14,7 @@ from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.progress import Progress
 from ddlsim.cli.report import Report, case_of, case_of_expectation
 from ddlsim.cluster.designs import design
+from ddlsim.execute.isolation import CAN_FORK, Limits
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
@@ -23,7 +24,6 @@ from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario, with_migration
 from ddlsim.verify.campaign import Job, RunRow, run_seeds
 from ddlsim.verify.expectation import Sum, sum_of
-from ddlsim.verify.isolation import CAN_FORK, Limits
 
 FIRST_SEED = 0
 AS_EXPECTED, NOT_AS_EXPECTED = 0, 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlsim import files
-from ddlsim.analysis.execute.spread import NONE
+from ddlsim.analysis.spark.spread import NONE
 from ddlsim.analysis.sweep import provenance
 from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.advise import Advice, Advisor
@@ -22,12 +22,12 @@ from ddlsim.cli import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.progress import Progress
+from ddlsim.execute.isolation import Limits
 from ddlsim.files import write_text
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
 from ddlsim.scenario.files import reason
 from ddlsim.scenario.measured import Measured, parse, text_of
-from ddlsim.verify.isolation import Limits
 
 OURS = ("tune.json", "rows.parquet", "cells.parquet")
 EXPECTED_CELLS = 30

@@ -29,6 +29,13 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.checkers.stuck import waiting
 from ddlsim.cluster.designs import BadDesignError
 from ddlsim.cluster.run import run, run_to
+from ddlsim.execute.isolation import (
+    Acts,
+    Limits,
+    Loss,
+    isolated,
+)
+from ddlsim.execute.parallel import ALONE_S, Executor
 from ddlsim.files import (
     PARTIAL,
     WriteError,
@@ -52,13 +59,6 @@ from ddlsim.registry import UnknownPluginError, load_file
 from ddlsim.scenario import findings
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import Scenario, read
-from ddlsim.verify.isolation import (
-    Acts,
-    Limits,
-    Loss,
-    isolated,
-)
-from ddlsim.verify.parallel import ALONE_S, Executor
 
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
 """What is wrong with what was asked for, as against what went wrong in a run."""

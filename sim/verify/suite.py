@@ -24,6 +24,7 @@ from typing import Any, Final, Literal
 from msgspec import structs
 
 from ddlsim.checkers.base import CHECKERS
+from ddlsim.execute.parallel import ALONE_S, Executor
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario import bounds
@@ -42,7 +43,6 @@ from ddlsim.verify.campaign import (
     Runner,
     RunRow,
 )
-from ddlsim.verify.parallel import ALONE_S, Executor
 
 BLOCKS: Final = 5
 """After so many convictions a mutant is run no more."""

@@ -6,11 +6,11 @@ from typing import Any
 
 from ddlsim.analysis.formula import formula
 from ddlsim.cluster.run import run
+from ddlsim.execute.parallel import Executor
 from ddlsim.history.history import History
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import read
-from ddlsim.verify.workers import cores, pool
 
 Measure = Callable[[History], Any]
 
@@ -43,17 +43,23 @@ def measured(
         for world in worlds
         for seed in seeds
     ]
-    processes = jobs or cores()
-    if processes == 1:
-        found = [_one(task) for task in tasks]
-    else:
-        with pool(processes) as executor:
-            found = list(executor.map(_one, tasks, chunksize=2))
+    with Executor(_maker, _refused, processes=jobs) as executor:
+        found = executor.run(tasks, batch=2)
     each = len(seeds)
     return [found[at * each : (at + 1) * each] for at in range(len(worlds))]
 
 
-def _one(task: tuple[Setup, int, Measure]) -> Any:
-    world, seed, measure = task
+Task = tuple[Setup, int, Measure]
+
+
+def _maker() -> Callable[[Sequence[Task]], list[Any]]:
+    return lambda tasks: [_one(*task) for task in tasks]
+
+
+def _refused(task: Task, how: str) -> Any:
+    raise RuntimeError(f"seed {task[1]}: {how}")
+
+
+def _one(world: Setup, seed: int, measure: Measure) -> Any:
     files = {f"{EMBEDDED}{name}": text for name, text in world.files}
     return measure(run(plan(read(world.text, "agreement", overrides=files), seed)))

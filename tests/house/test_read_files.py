@@ -13,14 +13,14 @@ LOOKS = frozenset({"unfit"})
 ALLOWED = {
     "sim/history/stream.py": "a file that this process writes",
     "sim/scenario/findings.py": "scenarios that travel with the program",
-    "sim/verify/isolation.py": "what the kernel tells of this process",
+    "sim/execute/isolation.py": "what the kernel tells of this process",
     "sim/scenario/measured.py": "`text_of` looks, and calls what reads",
     "sim/cli/verb_list.py": "scenarios that travel with the program",
     "sim/model/terms.py": "a table that travels with the program",
     "sim/files.py": "a file that was just written",
-    "analysis/execute/spark.py": "the program's own modules",
-    "analysis/execute/java.py": "the release of a Java, and a script of ours",
-    "analysis/execute/spread.py": "a beacon that this program writes",
+    "analysis/spark/session.py": "the program's own modules",
+    "analysis/spark/java.py": "the release of a Java, and a script of ours",
+    "analysis/spark/spread.py": "a beacon that this program writes",
 }
 
 

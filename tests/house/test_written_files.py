@@ -15,10 +15,10 @@ ALLOWED = {
     "sim/sealed.py": "the place for Parquet",
     "sim/history/codec.py": "within `beside`",
     "sim/scenario/measured.py": "reads what others measured",
-    "analysis/execute/java.py": "a start script, renamed when it is whole",
-    "analysis/execute/spark.py": "the log's settings, in a folder of the session",
+    "analysis/spark/java.py": "a start script, renamed when it is whole",
+    "analysis/spark/session.py": "the log's settings, in a folder of the session",
     "sim/history/stream.py": "a history while its run goes on, as `beside` has it",
-    "analysis/execute/spread.py": "a beacon that tells whether a folder is shared",
+    "analysis/spark/spread.py": "a beacon that tells whether a folder is shared",
     "analysis/sweep/store.py": "the lock of a folder, which holds nothing",
 }
 

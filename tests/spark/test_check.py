@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 import pytest
 
-from ddlsim.analysis.execute import spark as sessions
 from ddlsim.analysis.large import history as large_history
+from ddlsim.analysis.spark import session as sessions
 from ddlsim.columns import store
 from ddlsim.columns.synthetic import (
     Shape,

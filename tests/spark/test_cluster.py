@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.analysis.execute import java
+from ddlsim.analysis.spark import java
 from tests.support.waiting import PATIENCE_S, until
 from tests.unit.analysis.sweeps import children, command_of, kill, rows_bytes, sweep_file
 from tests.unit.cli.command import ROOT, ddlsim

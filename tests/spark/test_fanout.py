@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.analysis.execute import spread
-from ddlsim.analysis.execute.spread import (
+from ddlsim.analysis.spark import spread
+from ddlsim.analysis.spark.spread import (
     NotSharedError,
     partitions,
     run_on_spark,

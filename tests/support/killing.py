@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ddlsim.verify import workers
+from ddlsim.execute import workers
 from tests.support.waiting import PATIENCE_S, until
 from tests.unit.analysis.sweeps import command_of, kill
 from tests.unit.cli.command import ROOT

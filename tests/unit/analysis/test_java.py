@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.analysis.execute import java
+from ddlsim.analysis.spark import java
 
 
 def home(folder: Path, version: str) -> Path:

@@ -100,7 +100,7 @@ os.wait()
 BUSY = """\
 from tests.helpers_killing import Unpacked, at_work
 from ddlsim.world import workers
-from ddlsim.verify.parallel import Executor
+from ddlsim.execute.parallel import Executor
 from functools import partial
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.cluster.run import run, run_to
+from ddlsim.execute.isolation import Limits
 from ddlsim.files import PARTIAL, WriteError
 from ddlsim.history import codec
 from ddlsim.history.stream import Stream, streamed
@@ -24,7 +25,6 @@ from ddlsim.verify.campaign import (
     Runner,
     history_name,
 )
-from ddlsim.verify.isolation import Limits
 from tests.unit.cli.command import ROOT, TINY, Done, ddlsim, tiny
 from tests.unit.cli.test_borders import LIMITED, refused
 

@@ -13,6 +13,7 @@ import pytest
 from msgspec import structs
 
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.execute import workers
 from ddlsim.history import codec
 from ddlsim.history.world_events import (
     MessageDelivered,
@@ -23,7 +24,7 @@ from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.strategies.base import STRATEGIES, strategy
-from ddlsim.verify import campaign, workers
+from ddlsim.verify import campaign
 from ddlsim.verify.campaign import (
     Job,
     Runner,

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import ddlsim
 import ddlsim.analysis
-from ddlsim.analysis.execute import java
-from ddlsim.verify.workers import kernel_sees_to_it
+from ddlsim.analysis.spark import java
+from ddlsim.execute.workers import kernel_sees_to_it
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

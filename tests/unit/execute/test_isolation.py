@@ -7,14 +7,10 @@ import signal
 
 import pytest
 
-from ddlsim.analysis.execute import isolation
-from ddlsim.analysis.execute.isolation import Limits, rows_of
-from ddlsim.analysis.sweep.rows import (
-    Job,
-    Row,
-    run_job,
-)
-from ddlsim.verify import isolation as world_isolation
+from ddlsim.analysis.sweep import rows as sweep_rows
+from ddlsim.analysis.sweep.rows import Job, Row, rows_of, run_job
+from ddlsim.execute import isolation
+from ddlsim.execute.isolation import Limits
 from tests.unit.analysis.cells import cell
 
 JOBS = [Job(cell(), seed) for seed in range(6)]
@@ -115,5 +111,5 @@ def test_a_short_peak_counts_and_is_its_own_runs_alone() -> None:
 def test_without_fork_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     forked = rows_of(JOBS, Limits())
     monkeypatch.setattr(isolation, "CAN_FORK", False)
-    monkeypatch.setattr(world_isolation, "CAN_FORK", False)
+    monkeypatch.setattr(sweep_rows, "CAN_FORK", False)
     assert rows_of(JOBS, Limits()) == forked

@@ -24,8 +24,8 @@ from ddlsim.analysis.sweep.chunks import (
     run_chunk,
     tally_of,
 )
-from ddlsim.verify.parallel import ATTEMPTS, Executor
-from ddlsim.verify.workers import cores
+from ddlsim.execute.parallel import ATTEMPTS, Executor
+from ddlsim.execute.workers import cores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,11 +84,11 @@ class Workers:
     def session(self) -> "SparkSession":
         """The session, begun when it is first needed."""
         if self.spark is None:
-            from ddlsim.analysis.execute import spark
+            from ddlsim.analysis.spark import session
 
             master = HERE if self._master in (None, NONE) else str(self._master)
             self._note(f"starting Spark ({master})")
-            self.spark = self._stack.enter_context(spark.session(master, settings=self._settings))
+            self.spark = self._stack.enter_context(session.session(master, settings=self._settings))
         return self.spark
 
     def run(

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from types import TracebackType
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from ddlsim.verify import workers
+from ddlsim.execute import workers
 
 J = TypeVar("J")
 R = TypeVar("R")

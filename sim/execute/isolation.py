@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Final, Generic, Literal, NamedTuple, NoReturn, TypeVar
 
+from ddlsim.execute.workers import Lifeline, death
 from ddlsim.files import WriteError
 from ddlsim.model.records import Record
-from ddlsim.verify.workers import Lifeline, death
 
 J = TypeVar("J")
 R = TypeVar("R")

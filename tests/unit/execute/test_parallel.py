@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.verify.parallel import ATTEMPTS, Executor
+from ddlsim.execute.parallel import ATTEMPTS, Executor
 
 
 def told(job: int, how: str) -> str:

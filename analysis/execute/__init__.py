@@ -1,1 +1,0 @@
-"""Many jobs: here, in processes, on Spark."""
