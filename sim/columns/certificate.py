@@ -26,7 +26,7 @@ from ddlsim.columns.versions import Versions
 
 FOREVER = np.iinfo(np.int64).max
 LOWEST: Final = np.iinfo(np.int64).min
-ROUNDS: Final = 8
+ROUNDS: Final = 24
 """How often an order is mended before it is given up: as often as moved transactions push others
 in a row."""
 FEW: Final = 1_000

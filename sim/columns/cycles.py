@@ -12,7 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.columns.certificate import FOREVER, Order
+from ddlsim.columns.certificate import (
+    FOREVER,
+    Order,
+    settles,
+)
 from ddlsim.columns.classify import turned, type_of
 from ddlsim.columns.edges import (
     DATA,
@@ -97,8 +101,9 @@ def find_cycles(
 
     `begin` and `end` are given for real time: a node comes after each that ended before it began;
     a begin of -1 or an end of -1 (or of the largest int64) take a node out of that. `rank` is a
-    guess at the order (any is right; a good one makes it fast), `ddl` marks the nodes that are
-    DDLs. Edges of kinds that the model does not ask for are passed over.
+    guess at the order (any is right; a good one makes it fast; an `Order` is one that does not
+    settle), `ddl` marks the nodes that are DDLs. Edges of kinds that the model does not ask for are
+    passed over.
     """
     wanted = model_of(model)
     blocks = [_asked(compact(one, n), wanted) for one in _listed(edges)]
@@ -107,7 +112,13 @@ def find_cycles(
     if wanted.level > 1 and begin is not None and end is not None:
         span = Span(begin, np.where(end < 0, FOREVER, end))
         span = Span(begin, np.where((begin >= 0) & (span.end < begin), FOREVER, span.end))
-    order = rank if isinstance(rank, Order) else Order(np.arange(n) if rank is None else rank)
+    if isinstance(rank, Order):
+        order = rank
+    else:
+        rank = np.arange(n) if rank is None else rank
+        if span is not None and settles(rank, blocks, *span):
+            return Search((), ())
+        order = Order(rank)
     parts = tangles(order, blocks, span, apart=_apart(wanted))
     return _searched(n, blocks, span, order, parts, wanted, budget)
 

@@ -19,7 +19,8 @@ from ddlsim.foreign.inference.inference import Finding
 from ddlsim.foreign.inference.reasons import Reasons
 from ddlsim.foreign.readers.brief import edn
 from ddlsim.foreign.readers.entries import LARGEST
-from ddlsim.foreign.readers.transactions import READ, Transactions
+from ddlsim.foreign.readers.operations import READ
+from ddlsim.foreign.readers.transactions import Transactions
 from ddlsim.foreign.readers.workloads import LIST
 
 

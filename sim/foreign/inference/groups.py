@@ -1,4 +1,4 @@
-"""What transactions of list histories did with each key, one group for each of both."""
+"""What transactions did with each key: one group of operations for each of both."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ import numpy as np
 
 from ddlsim.columns.fractured import NOWHERE
 from ddlsim.columns.history import Array
-from ddlsim.foreign.readers.transactions import READ
+from ddlsim.foreign.readers.by_key import ByKey
+from ddlsim.foreign.readers.operations import READ
 
 if TYPE_CHECKING:
     from ddlsim.foreign.inference.lists import Lists
 
 
-class Groups:
-    """Operations sorted by transaction and key; those of one transaction on one key are a group."""
+class Groups(ByKey):
+    """The same of a list history, with what was read and appended."""
 
     def __init__(self, lists: Lists) -> None:
         history = lists.history
-        count = len(history.tx)
-        self.ops: Array = np.lexsort((np.arange(count), history.key, history.tx))
-        tx, key = history.tx[self.ops], history.key[self.ops]
-        self.new: Array = np.ones(count, np.bool_)
-        self.new[1:] = (tx[1:] != tx[:-1]) | (key[1:] != key[:-1])
-        self.number: Array = np.cumsum(self.new) - 1
+        of = history.by_key
+        self.ops, self.new, self.number = of.ops, of.new, of.number
         self.read: Array = history.kind[self.ops] == READ
-        length = np.zeros(count, np.int64)
+        length = np.zeros(len(self.ops), np.int64)
         length[lists.read] = lists.length
         self.length: Array = length[self.ops]
-        place = np.full(count, NOWHERE)
+        place = np.full(len(self.ops), NOWHERE)
         shown = np.flatnonzero(lists.slot_write >= 0)[::-1]
         place[lists.slot_write[shown]] = shown - lists.base[lists.slot_key[shown]]
         self.place: Array = place[self.ops]
         """Of appends, where their element stands in the list."""
 
-    def before(self, what: Array) -> Array:
-        """Of each operation, the sum of a column over those before it in its group."""
-        total = np.cumsum(what) - what
-        found: Array = total - total[self.new][self.number]
-        return found
+    def doubtful(self, strange: Array) -> Array:
+        """Numbers of the groups in which a read may contradict what was done before it.
 
-    def most(self, what: Array) -> Array:
-        """Of each operation, the largest of a column so far in its group."""
-        apart = self.number * (NOWHERE + 1)
-        found: Array = np.maximum.accumulate(what + apart) - apart
+        In a group that agrees every operation follows from the one before it: a read shows as much
+        as the read before it, or ends in what was appended; an append comes right behind what was
+        read or appended. `strange` operations agree with nothing.
+        """
+        strange = strange[self.ops]
+        shown = np.where(self.read, self.length, self.place + 1)
+        begins = np.where(self.read, self.length, self.place)
+        follows = ~self.new[1:] & (self.spread(self.sums(self.read)) > self.before(self.read))[1:]
+        wrong = (begins[1:] != shown[:-1]) | strange[1:] | strange[:-1]
+        found: Array = np.unique(self.number[1:][follows & wrong])
         return found

@@ -17,7 +17,9 @@ from ddlsim.columns.history import (
     NONE,
     Array,
 )
-from ddlsim.foreign.readers.transactions import READ, Transactions
+from ddlsim.foreign.readers.by_key import ByKey
+from ddlsim.foreign.readers.operations import READ, dense
+from ddlsim.foreign.readers.transactions import Transactions
 
 MOST_PAIRS: Final = 250_000
 """Of readers of one version and writers of later ones, as edges."""
@@ -69,9 +71,9 @@ class Writes:
 
     def __init__(self, history: Transactions, value: Array) -> None:
         ops = np.flatnonzero(history.kind != READ)
-        self.known = np.unique(value[ops])
+        self.known = dense(value[ops])[0]
         packed = self.pack(history.key[ops], value[ops])
-        order = np.lexsort((ops, history.status[history.tx[ops]], packed))
+        order = np.argsort(packed * 4 + history.status[history.tx[ops]], kind="stable")
         packed, ops = packed[order], ops[order]
         first = np.ones(len(ops), np.bool_)
         first[1:] = packed[1:] != packed[:-1]
@@ -99,26 +101,18 @@ class Writes:
 
 def last_writes(history: Transactions) -> Array:
     """Of each operation, whether it is its transaction's last write of its key."""
-    ops = np.flatnonzero(history.kind != READ)
-    order = np.lexsort((ops, history.key[ops], history.tx[ops]))
-    ops = ops[order]
-    tx, key = history.tx[ops], history.key[ops]
-    last = np.ones(len(ops), np.bool_)
-    last[:-1] = (tx[1:] != tx[:-1]) | (key[1:] != key[:-1])
+    groups = history.by_key
+    write = history.kind[groups.ops] != READ
+    last = write & (groups.before(write) == groups.spread(groups.sums(write)) - 1)
     found = np.zeros(len(history.tx), np.bool_)
-    found[ops[last]] = True
+    found[groups.ops[last]] = True
     return found
 
 
 def first_of_key(history: Transactions) -> Array:
     """Of each operation, whether it is its transaction's first one on its key."""
-    count = len(history.tx)
-    order = np.lexsort((np.arange(count), history.key, history.tx))
-    tx, key = history.tx[order], history.key[order]
-    first = np.ones(count, np.bool_)
-    first[1:] = (tx[1:] != tx[:-1]) | (key[1:] != key[:-1])
-    found = np.zeros(count, np.bool_)
-    found[order[first]] = True
+    found = np.zeros(len(history.tx), np.bool_)
+    found[history.by_key.ops[history.by_key.new]] = True
     return found
 
 
@@ -127,18 +121,16 @@ def by_transaction(history: Transactions) -> list[list[int]]:
 
     Only there can a transaction contradict itself; in most there is nothing to look at.
     """
-    count = len(history.tx)
-    order = np.lexsort((np.arange(count), history.key, history.tx))
-    tx, key = history.tx[order], history.key[order]
-    new = np.ones(count, np.bool_)
-    new[1:] = (tx[1:] != tx[:-1]) | (key[1:] != key[:-1])
-    group = np.cumsum(new) - 1
-    interesting = np.zeros(int(group[-1]) + 1 if count else 0, np.bool_)
-    interesting[group[~new & (history.kind[order] == READ)]] = True
-    chosen = interesting[group] if count else new
-    order, group = order[chosen], group[chosen]
-    cuts = np.flatnonzero(np.diff(group)) + 1
-    return [part.tolist() for part in np.split(order, cuts)] if len(order) else []
+    groups = history.by_key
+    again = ~groups.new & (history.kind[groups.ops] == READ)
+    return operations_of(groups, np.unique(groups.number[again]))
+
+
+def operations_of(groups: ByKey, numbers: Array) -> list[list[int]]:
+    """The operations, in order, of some groups."""
+    low = np.searchsorted(groups.number, numbers).tolist()
+    high = np.searchsorted(groups.number, numbers, side="right").tolist()
+    return [groups.ops[one:other].tolist() for one, other in zip(low, high, strict=True)]
 
 
 def session_edges(history: Transactions, node: Array) -> Edges:
@@ -156,14 +148,6 @@ def session_edges(history: Transactions, node: Array) -> Edges:
     before = np.append(NONE, last[:-1])
     same = (before >= 0) & (process[np.maximum(before, 0)] == process)
     return edges(members[before[same]], members[same], PROCESS)
-
-
-def ranges(first: Array, count: Array) -> Array:
-    """first[0], first[0] + 1, ... count[0] of them, then those of first[1], and so on."""
-    total = int(count.sum())
-    ends = np.cumsum(count)
-    found: Array = np.arange(total) + np.repeat(first - (ends - count), count)
-    return found
 
 
 class Crossed(NamedTuple):

@@ -20,13 +20,15 @@ from ddlsim.columns.history import (
 from ddlsim.foreign.inference.inference import (
     Finding,
     Inferred,
-    by_transaction,
-    first_of_key,
     last_writes,
-    ranges,
+    operations_of,
 )
 from ddlsim.foreign.readers.brief import Notation, hashable
-from ddlsim.foreign.readers.transactions import APPEND, READ
+from ddlsim.foreign.readers.operations import (
+    APPEND,
+    READ,
+    ranges,
+)
 
 if TYPE_CHECKING:
     from ddlsim.foreign.inference.lists import Lists
@@ -94,7 +96,7 @@ def _committed(lists: Lists) -> set[tuple[int, Any]]:
     history = lists.history
     append = (history.kind == APPEND) & (history.status[history.tx] == COMMITTED)
     ops = np.flatnonzero(append & lists.broken[history.key])
-    return {(int(history.key[op]), hashable(history.value[op])) for op in ops.tolist()}
+    return {(int(history.key[op]), hashable(history.value(op))) for op in ops.tolist()}
 
 
 def _around(told: list[Any], at: int, write: Notation) -> str:
@@ -125,6 +127,8 @@ def _slots_seen(lists: Lists) -> tuple[Array, Array, Array]:
 def _duplicates(lists: Lists) -> list[Finding]:
     read, element, write = _slots_seen(lists)
     chosen = lists.sure(write)
+    if not len(write) or int(np.bincount(write[chosen], minlength=1).max()) < 2:
+        return []
     read, element = read[chosen], element[chosen]
     order = np.lexsort((element, read))
     same = (read[order][1:] == read[order][:-1]) & (element[order][1:] == element[order][:-1])
@@ -176,7 +180,9 @@ def _intermediate(lists: Lists) -> list[Finding]:
     op = lists.read[full]
     key = history.key[op]
     element = lists.element[lists.first[full] + lists.length[full] - 1]
-    write = lists.writes.of(key, element)
+    differs = lists.differs[full]
+    write = lists.slot_write[np.where(differs, 0, lists.base[key] + lists.length[full] - 1)]
+    write[differs] = lists.writes.of(key[differs], element[differs])
     last = last_writes(history)
     writer = history.tx[np.maximum(write, 0)]
     wrong = lists.sure(write) & (writer != history.tx[op]) & ~last[np.maximum(write, 0)]
@@ -214,17 +220,13 @@ def _dirty_update(lists: Lists) -> list[Finding]:
 
 def _lost_update(lists: Lists) -> list[Finding]:
     """Two that read the same version of a list and both appended to it."""
-    history = lists.history
-    first = first_of_key(history)
-    reads = np.flatnonzero(first[lists.read])
-    op = lists.read[reads]
-    key, tx = history.key[op].astype(np.int64), history.tx[op].astype(np.int64)
-    keys = len(history.keys)
-    writes = np.flatnonzero((history.kind == APPEND) & (history.status[history.tx] == COMMITTED))
-    updated = history.tx[writes].astype(np.int64) * keys + history.key[writes]
-    updates = np.isin(tx * keys + key, updated)
-    reads, op, key, tx = reads[updates], op[updates], key[updates], tx[updates]
-    order = np.lexsort((tx, lists.length[reads], key))
+    history, groups = lists.history, lists.groups
+    updates = groups.new & groups.read & (groups.spread(groups.sums(~groups.read)) > 0)
+    op = groups.ops[updates]
+    op = np.sort(op[history.status[history.tx[op]] == COMMITTED])
+    reads = np.searchsorted(lists.read, op)
+    key, tx = history.key[op], history.tx[op]
+    order = np.argsort(lists.base[key] + key + lists.length[reads], kind="stable")
     reads, key, tx = reads[order], key[order], tx[order]
     same = (key[1:] == key[:-1]) & (lists.length[reads][1:] == lists.length[reads][:-1])
     found = []
@@ -247,9 +249,11 @@ def _internal(lists: Lists) -> list[Finding]:
     """Transactions whose reads contradict what they did before."""
     history = lists.history
     found = []
-    for ops in by_transaction(history):
+    strange = lists.shared.copy()
+    strange[lists.read[lists.broken[history.key[lists.read]]]] = True
+    for ops in operations_of(lists.groups, lists.groups.doubtful(strange)):
         wrong = _contradictions(
-            history.kind[ops].tolist(), [history.value[at] for at in ops], history.said
+            history.kind[ops].tolist(), [history.value(at) for at in ops], history.said
         )
         for type_, (at, expected) in wrong.items():
             op, tx = ops[at], int(history.tx[ops[at]])
@@ -303,8 +307,8 @@ def _too_early(lists: Lists) -> list[Finding]:
         while not groups.new[first]:
             first -= 1
         for op in groups.ops[first:at].tolist():
-            told = map(hashable, history.value[op] or []) if history.kind[op] == READ else ()
-            if hashable(history.value[append]) in told:
+            told = map(hashable, history.value(op) or []) if history.kind[op] == READ else ()
+            if hashable(history.value(append)) in told:
                 tx = int(history.tx[op])
                 said = (
                     f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "

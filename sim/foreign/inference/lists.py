@@ -36,23 +36,22 @@ from ddlsim.columns.models import Model
 from ddlsim.foreign.inference import list_findings
 from ddlsim.foreign.inference.groups import Groups
 from ddlsim.foreign.inference.inference import (
+    MOST_PAIRS,
     Inferred,
     Writes,
     crossed,
-    ranges,
 )
 from ddlsim.foreign.inference.solver import Choice, Option
-from ddlsim.foreign.readers.brief import hashable
-from ddlsim.foreign.readers.transactions import (
+from ddlsim.foreign.readers.operations import (
     APPEND,
+    LISTED,
     READ,
-    Transactions,
-    interned,
-    whole,
+    ranges,
 )
+from ddlsim.foreign.readers.transactions import Transactions
 
-CHUNK: Final = 4_000_000
-_NOBODY: Final = np.empty(0, np.int64)
+CHUNK: Final = 100_000
+"""Elements compared together: what the processor's caches hold."""
 
 
 class Lists:
@@ -64,20 +63,13 @@ class Lists:
     def __init__(self, history: Transactions) -> None:
         self.history = history
         self.read: Array = np.flatnonzero(history.kind == READ)
-        told = [history.value[at] or [] for at in self.read.tolist()]
-        self.length: Array = np.fromiter(map(len, told), np.int64, len(told))
-        self.first: Array = np.cumsum(self.length) - self.length
-        flat = [one for value in told for one in value]
+        listed = history.form[self.read] == LISTED
+        self.length: Array = np.where(listed, history.length[self.read], 0)
+        self.first: Array = history.first[self.read]
         written = np.flatnonzero(history.kind == APPEND)
-        appended = [history.value[at] for at in written.tolist()]
-        self.names: Any = None
-        numbers, elements = whole(appended), whole(flat)
-        if numbers is None or elements is None:
-            self.names, both = interned(appended + flat)
-            numbers, elements = both[: len(appended)], both[len(appended) :]
-        self.element: Array = elements
+        self.element: Array = history.number
         value = np.zeros(len(history.tx), np.int64)
-        value[written] = numbers
+        value[written] = history.number[history.first[written]]
         self.appended: Array = value
         self.writes = Writes(history, value)
         self.shared: Array = np.zeros(len(history.tx), np.bool_)
@@ -89,14 +81,12 @@ class Lists:
     def _order(self) -> None:
         key = self.history.key[self.read]
         keys = len(self.history.keys)
-        by_length = np.lexsort((-np.arange(len(key)), self.length, key))
-        last = np.ones(len(key), np.bool_)
-        last[:-1] = key[by_length][1:] != key[by_length][:-1]
-        self.longest: Array = np.full(keys, NONE)
-        self.longest[key[by_length[last]]] = by_length[last]
         self.size: Array = np.zeros(keys, np.int64)
+        np.maximum.at(self.size, key, self.length)
+        longest = np.flatnonzero(self.length == self.size[key])[::-1]
+        self.longest: Array = np.full(keys, NONE)
+        self.longest[key[longest]] = longest
         read = self.longest >= 0
-        self.size[read] = self.length[self.longest[read]]
         self.base: Array = np.cumsum(self.size) - self.size
         first = np.zeros(keys, np.int64)
         first[read] = self.first[self.longest[read]]
@@ -108,22 +98,26 @@ class Lists:
         """Which reads are no beginning of the longest one of their key."""
         key = self.history.key[self.read]
         differs = np.zeros(len(self.read), np.bool_)
-        ends = self.first + self.length
+        ends = np.cumsum(self.length)
         start = 0
         while start < len(self.read):
-            stop = int(np.searchsorted(ends, ends[start] + CHUNK, side="right"))
-            stop = max(stop, start + 1)
-            part = slice(start, stop)
-            count = self.length[part]
-            low, high = int(self.first[start]), int(ends[stop - 1])
-            wanted = self.slot[ranges(self.base[key[part]], count)]
-            wrong = np.flatnonzero(self.element[low:high] != wanted)
-            differs[start + np.searchsorted(ends[part] - low, wrong, side="right")] = True
+            least = ends[start] - self.length[start] + CHUNK
+            stop = max(int(np.searchsorted(ends, least, side="right")), start + 1)
+            count = self.length[start:stop]
+            shown = ranges(self.first[start:stop], count)
+            wanted = shown + np.repeat(self.base[key[start:stop]] - self.first[start:stop], count)
+            wrong = np.flatnonzero(self.element[shown] != self.slot[wanted])
+            own = ends[start:stop] - (ends[start] - self.length[start])
+            differs[start + np.searchsorted(own, wrong, side="right")] = True
             start = stop
         self.differs: Array = differs
         self.broken: Array = np.zeros(len(self.history.keys), np.bool_)
         """Keys of which reads contradict each other: no order of their appends is known."""
         self.broken[key[differs]] = True
+
+    def packed(self, append: Array) -> Array:
+        """Keys and elements of appends as one number, as `Writes.pack` makes it."""
+        return self.writes.pack(self.history.key[append], self.appended[append])
 
     @cached_property
     def groups(self) -> Groups:
@@ -139,7 +133,7 @@ class Lists:
 
     def element_name(self, element: int) -> str:
         """An element as it was told."""
-        return self.history.said(element if self.names is None else self.names[element])
+        return self.history.said(self.history.element(element))
 
     def key_name(self, key: int) -> str:
         """A key as it was told."""
@@ -147,7 +141,7 @@ class Lists:
 
     def told(self, read: int) -> list[Any]:
         """What a read saw, by its place among reads."""
-        return self.history.value[int(self.read[read])] or []
+        return self.history.value(int(self.read[read])) or []
 
 
 @dataclass(slots=True)
@@ -169,7 +163,7 @@ def infer(history: Transactions, model: Model) -> Known:
     if model.name == "read-uncommitted":
         inferred = Inferred(node)
         list_findings.find_uncommitted(lists, inferred)
-        lists = Lists(_without_uncommitted(history))
+        lists = Lists(_without_uncommitted(lists))
         list_findings.find_incompatible(lists, inferred)
     else:
         node[history.tx[_seen(lists)]] = True
@@ -190,24 +184,24 @@ def infer(history: Transactions, model: Model) -> Known:
     return Known(lists, inferred)
 
 
-def _without_uncommitted(history: Transactions) -> Transactions:
+def _without_uncommitted(lists: Lists) -> Transactions:
     """The same history; its reads without the elements that only others than committed wrote."""
-    append = history.kind == APPEND
-    committed = history.status[history.tx] == COMMITTED
-    kept = _elements(history, np.flatnonzero(append & committed))
-    gone = _elements(history, np.flatnonzero(append & ~committed)) - kept
-    if not gone:
+    history = lists.history
+    append = np.flatnonzero(history.kind == APPEND)
+    committed = append[history.status[history.tx[append]] == COMMITTED]
+    read = np.repeat(np.arange(len(lists.read)), lists.length)
+    element = lists.element[ranges(lists.first, lists.length)]
+    key = history.key[lists.read[read]]
+    kept = np.isin(lists.writes.pack(key, element), lists.packed(committed))
+    kept |= lists.writes.of(key, element) < 0
+    if kept.all():
         return history
-    value = list(history.value)
-    for op in np.flatnonzero(history.kind == READ).tolist():
-        key = int(history.key[op])
-        told = value[op] or []
-        value[op] = [one for one in told if (key, hashable(one)) not in gone]
-    return replace(history, value=value)
-
-
-def _elements(history: Transactions, ops: Array) -> set[tuple[int, Any]]:
-    return {(int(history.key[op]), hashable(history.value[op])) for op in ops.tolist()}
+    form, first, length = history.form.copy(), history.first.copy(), history.length.copy()
+    form[lists.read] = LISTED
+    length[lists.read] = np.bincount(read[kept], minlength=len(lists.read))
+    first[lists.read] = len(history.number) + np.cumsum(length[lists.read]) - length[lists.read]
+    number = np.concatenate([history.number, element[kept]])
+    return replace(history, form=form, first=first, length=length, number=number)
 
 
 def _seen(lists: Lists) -> Array:
@@ -245,9 +239,10 @@ def open_orders(known: Known, most: int) -> list[Choice] | None:
 def _unseen(lists: Lists, node: Array) -> Array:
     """Appends of nodes that no read shows, of keys whose reads agree."""
     history = lists.history
-    append = np.flatnonzero((history.kind == APPEND) & node[history.tx])
-    append = append[~np.isin(append, lists.slot_write) & ~lists.shared[append]]
-    return append[~lists.broken[history.key[append]]]
+    wanted = (history.kind == APPEND) & node[history.tx] & ~lists.shared
+    wanted &= ~lists.broken[history.key]
+    wanted[lists.slot_write[lists.slot_write >= 0]] = False
+    return np.flatnonzero(wanted)
 
 
 def in_turn(known: Known, rank: Array) -> Edges:
@@ -322,46 +317,47 @@ class _Slots:
         place = np.searchsorted(self._key, key, side="right")
         last = np.maximum(place - 1, 0)
         has = (place > 0) & (self._key[last] == key)
-        return edges(
-            self._writer[last[has]], history_tx(self._history, append[has]), WW, append[has]
-        )
+        return edges(self._writer[last[has]], self._history.tx[append[has]], WW, append[has])
 
     def _after_readers(self, append: Array) -> Edges:
         lists, history = self._lists, self._history
-        keys = np.unique(history.key[append])
-        full = lists.length == lists.size[history.key[lists.read]]
-        full &= np.isin(history.key[lists.read], keys) & ~lists.differs
-        readers, writers = self._by_key(lists.read[full]), self._by_key(append)
-        blocks = []
-        for key, (after, _) in writers.items():
-            before, ops = readers.get(key, (_NOBODY, _NOBODY))
-            pairs = crossed(before, after, history)
-            blocks.append(edges(before[pairs.before], after[pairs.after], RW, ops[pairs.before]))
-            if pairs.dropped:
-                self.dropped.append(key)
+        keys = np.zeros(len(history.keys), np.bool_)
+        keys[history.key[append]] = True
+        key = history.key[lists.read]
+        full = (lists.length == lists.size[key]) & keys[key] & ~lists.differs
+        readers, writers = _once(history, lists.read[full]), _once(history, append)
+        key, after = history.key[readers], history.key[writers]
+        first = np.searchsorted(after, key)
+        count = np.searchsorted(after, key, side="right") - first
+        pairs = np.bincount(key, weights=count, minlength=len(keys))
+        many = np.flatnonzero(pairs > MOST_PAIRS)
+        count[np.isin(key, many)] = 0
+        op = np.repeat(readers, count)
+        source, target = history.tx[op], history.tx[writers[ranges(first, count)]]
+        apart = source != target
+        blocks = [edges(source[apart], target[apart], RW, op[apart])]
+        for one in many.tolist():
+            ops, others = readers[key == one], writers[after == one]
+            some = crossed(history.tx[ops], history.tx[others], history)
+            op = ops[some.before]
+            blocks.append(edges(history.tx[op], history.tx[others[some.after]], RW, op))
+            self.dropped.append(one)
         return joined(blocks)
 
-    def _by_key(self, ops: Array) -> dict[int, tuple[Array, Array]]:
-        """Of each key, the transactions of some operations, and the first operation of each."""
-        history = self._history
-        order = np.lexsort((ops, history.tx[ops], history.key[ops]))
-        ops = ops[order]
-        key, tx = history.key[ops], history.tx[ops]
-        first = np.ones(len(ops), np.bool_)
-        first[1:] = (key[1:] != key[:-1]) | (tx[1:] != tx[:-1])
-        ops, key, tx = ops[first], key[first], tx[first]
-        cuts = np.flatnonzero(np.diff(key)) + 1
-        parts = zip(np.split(key, cuts), np.split(tx, cuts), np.split(ops, cuts), strict=True)
-        return {int(keys[0]): (txs, of) for keys, txs, of in parts if len(keys)}
 
-
-def history_tx(history: Transactions, ops: Array) -> Array:
-    """The transactions of operations."""
-    return history.tx[ops]
+def _once(history: Transactions, ops: Array) -> Array:
+    """The first of some ascending operations in each transaction and key, by key."""
+    packed = history.key[ops] * len(history) + history.tx[ops]
+    order = np.argsort(packed, kind="stable")
+    packed = packed[order]
+    found: Array = ops[order[np.append(True, packed[1:] != packed[:-1])[: len(ops)]]]
+    return found
 
 
 def _shown_twice(write: Array) -> Array:
     """Which slots show an append that an earlier slot showed already."""
+    if int(np.bincount(write, minlength=1).max()) < 2:
+        return np.zeros(len(write), np.bool_)
     _, first = np.unique(write, return_index=True)
     again = np.ones(len(write), np.bool_)
     again[first] = False

@@ -16,7 +16,7 @@ from ddlsim.columns.edges import (
 from ddlsim.columns.history import COMMITTED, NONE
 from ddlsim.columns.search import Link
 from ddlsim.foreign.inference.registers import Registers
-from ddlsim.foreign.readers.transactions import READ
+from ddlsim.foreign.readers.operations import READ
 
 
 class Reasons:

@@ -13,7 +13,7 @@ from ddlsim.foreign.inference.inference import (
     Inferred,
     by_transaction,
 )
-from ddlsim.foreign.readers.transactions import READ
+from ddlsim.foreign.readers.operations import READ
 
 if TYPE_CHECKING:
     from ddlsim.foreign.inference.registers import Registers

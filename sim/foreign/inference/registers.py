@@ -42,14 +42,17 @@ from ddlsim.foreign.inference.inference import (
     crossed,
     first_of_key,
     last_writes,
-    ranges,
 )
 from ddlsim.foreign.inference.order_in_time import pairs_in_time
-from ddlsim.foreign.readers.transactions import (
+from ddlsim.foreign.readers.operations import (
+    LISTED,
+    NIL,
     READ,
-    Transactions,
-    interned,
+    dense,
+    numbered,
+    ranges,
 )
+from ddlsim.foreign.readers.transactions import Transactions
 
 
 class Pairs(NamedTuple):
@@ -71,15 +74,13 @@ class Registers:
     def __init__(self, history: Transactions) -> None:
         self.history = history
         count = len(history.tx)
-        none = np.asarray([value is None for value in history.value], np.bool_)
-        self.values, number = interned([value for value in history.value if value is not None])
-        value = np.zeros(count, np.int64)
-        value[~none] = number + 1
-        self._packed: Array = history.key.astype(np.int64) * (len(self.values) + 1) + value
-        known, version = np.unique(self._packed, return_inverse=True)
+        none = history.form == NIL
+        value = _values(history)
+        values = int(value.max(initial=0)) + 1
+        known, version = np.unique(history.key * values + value, return_inverse=True)
         self.version: Array = version.astype(np.int64)
-        self.of_key: Array = known // (len(self.values) + 1)
-        self.initial: Array = known % (len(self.values) + 1) == 0
+        self.of_key: Array = known // values
+        self.initial: Array = known % values == 0
         writes = Writes(history, value)
         nil = np.flatnonzero(none & (history.kind != READ))  # each key has it at first
         self.twice: Array = np.union1d(writes.twice, nil)
@@ -190,6 +191,18 @@ class Registers:
         """The operations that installed a version, and these versions; by operation."""
         ops = np.sort(self.write[self.installed])
         return ops, self.version[ops]
+
+
+def _values(history: Transactions) -> Array:
+    """Of each operation the number of its value, from 1; 0 for nil."""
+    some = np.flatnonzero(history.form != NIL)
+    if bool((history.form == LISTED).any()):
+        number = numbered([history.value(op) for op in some.tolist()])[1]
+    else:
+        number = dense(history.number[history.first[some]])[1]
+    value = np.zeros(len(history.tx), np.int64)
+    value[some] = number + 1
+    return value
 
 
 @dataclass(slots=True)

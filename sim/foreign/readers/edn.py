@@ -1,8 +1,8 @@
-"""Jepsen's EDN: ordinary lines by one compiled expression each, all others by a full parser.
+"""Jepsen's EDN: lines that differ in numbers only together, the others one by one.
 
-Lines of one history look alike: the same keys in the same order. The first line of each look is
-taken apart key by key, and an expression for that look compiled; it accepts only what it fully
-understands. The operations stay bytes; those that are needed become JSON in bulk (keywords as
+Lines of most histories are alike but for their numbers (`alike`). Of others, as those with texts
+for keys, the first line of each look is taken apart key by key, and an expression for that look
+compiled; it accepts only what it fully understands. Operations become JSON in bulk (keywords as
 texts, spaces as commas) and are read by orjson. Whatever does not fit goes to `edn_format`, form
 by form; what that refuses is a trouble with its line.
 """
@@ -13,8 +13,11 @@ from typing import Any, Final
 
 import orjson
 
+from ddlsim.foreign.readers import alike
+from ddlsim.foreign.readers.alike import TYPES
 from ddlsim.foreign.readers.brief import as_text
-from ddlsim.foreign.readers.entries import TYPES, Entries
+from ddlsim.foreign.readers.entries import Entries, Table
+from ddlsim.foreign.readers.operations import UNREADABLE
 from ddlsim.foreign.readers.problems import Trouble
 
 PLAIN: Final = rb'[^][;"\\#{}()]*+(?:"[\w.-]*+"[^][;"\\#{}()]*+)*+'
@@ -58,19 +61,26 @@ def is_edn(head: bytes) -> bool:
     return _START.match(head) is not None
 
 
-def read(data: bytes) -> Entries:
+def read(data: bytes) -> Table:
     """All entries of a file, or of what of it can be read."""
     entries = Entries()
     start = _START.match(data)
-    bracket = start is not None and start.group(1) is not None
-    lines = data.split(b"\n")
-    if bracket:
+    if start is not None and start.group(1) is not None:
+        lines = data.split(b"\n")
         _unwrap(lines, entries)
-    if _one_each(lines):
+        data = b"\n".join(lines)
+    found = alike.read(data, FORMAT)
+    if found is not None and _one_each([line for _, line in found.left], len(found.lines)):
+        entries.alike = found
+        _Reader(entries).each(found.left)
+    elif _one_each(lines := data.split(b"\n")):
         _Reader(entries).lines(lines)
     else:
-        _Reader(entries).forms(b"\n".join(lines))
-    return entries
+        _Reader(entries).forms(data)
+    raw = [at for at, value in enumerate(entries.values) if isinstance(value, bytes)]
+    for at, value in zip(raw, values_of([entries.values[at] for at in raw]), strict=True):
+        entries.values[at] = UNREADABLE if value is None else value
+    return entries.table()
 
 
 def _unwrap(lines: list[bytes], entries: Entries) -> None:
@@ -85,13 +95,31 @@ def _unwrap(lines: list[bytes], entries: Entries) -> None:
         entries.troubles.append(Trouble(last + 1, "the history ends before its closing bracket"))
 
 
-def _one_each(lines: list[bytes]) -> bool:
-    """Whether every line begins an entry, and only one."""
+def _one_each(lines: list[bytes], others: int = 0) -> bool:
+    """Whether every line begins an entry, and only one; besides others of which that is known."""
     starts = (b"{", b"#jepsen", b";")
     full = [line for line in map(bytes.lstrip, lines) if line]
     if not all(map(bytes.startswith, full, [starts] * len(full))):
         return False
-    return len(full) > 1 or b"\n".join(full).count(b":type") < 2
+    return len(full) + others > 1 or b"\n".join(full).count(b":type") < 2
+
+
+def _fields(line: bytes) -> dict[str, Any] | None:
+    """An entry of a client, wholly read; None for anything else."""
+    try:
+        parts = _apart(line)
+        if _KEYWORD.match(parts.get(b"process", b"").strip()):
+            return None
+        fields = _known(parts)
+    except ValueError:
+        return None
+    if isinstance(fields.get("value"), bytes):
+        fields["value"] = values_of([fields["value"]])[0]
+        return None if fields["value"] is None else fields
+    return fields
+
+
+FORMAT: Final = alike.Format(before=b" ,[", after=b" ,]}", comma=False, read=_fields)
 
 
 class _Reader:
@@ -130,6 +158,12 @@ class _Reader:
                 return found
         return None
 
+    def each(self, lines: list[tuple[int, bytes]]) -> None:
+        """Entries one a line, of looks that are unlike each other."""
+        for number, line in lines:
+            if line.strip() and not line.lstrip().startswith(b";"):
+                self._form(line, number)
+
     def forms(self, data: bytes) -> None:
         """Entries that stand on several lines, or many on one."""
         for number, form in split(data):
@@ -143,11 +177,7 @@ class _Reader:
         """One entry of a look that is new, or of none."""
         try:
             parts = _apart(form)
-            known = {name: parts[name.encode()] for name in FIELDS if name.encode() in parts}
-            if b"process" in parts and _KEYWORD.match(parts[b"process"].strip()):
-                fields = _unread(known)
-            else:
-                fields = {name: _field(name, part) for name, part in known.items()}
+            fields = _known(parts)
         except ValueError as error:
             why = f"unreadable entry ({error})"
             self._entries.troubles.append(Trouble(line, f"{why}: {shown(form)}"))
@@ -217,6 +247,20 @@ def split(data: bytes) -> Iterator[tuple[int, bytes | None]]:
         yield line, None
 
 
+def _known(parts: dict[bytes, bytes]) -> dict[str, Any]:
+    """The fields of an entry that count, read; `ValueError` for what cannot be.
+
+    The value of what is no client's may be anything: it stays bytes.
+    """
+    known = {name: parts[name.encode()] for name in FIELDS if name.encode() in parts}
+    if not _KEYWORD.match(known.get("process", b"").strip()):
+        return {name: _field(name, part) for name, part in known.items()}
+    return {
+        name: part if name == "value" and part.strip() != b"nil" else _field(name, part.strip())
+        for name, part in known.items()
+    }
+
+
 def _field(name: str, part: bytes) -> Any:
     """One field read; operations of an ordinary look stay bytes."""
     if name == "value" and part != b"nil" and _VALUE.fullmatch(part):
@@ -227,14 +271,6 @@ def _field(name: str, part: bytes) -> Any:
     if _WORD.fullmatch(bare):
         return bare.decode()
     return plain(_parsed(part))
-
-
-def _unread(known: dict[str, bytes]) -> dict[str, Any]:
-    """The fields of what is no client's; its value, which may be anything, stays bytes."""
-    return {
-        name: part if name == "value" and part.strip() != b"nil" else _field(name, part.strip())
-        for name, part in known.items()
-    }
 
 
 def _parsed(part: bytes) -> Any:

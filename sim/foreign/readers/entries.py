@@ -13,18 +13,24 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
+from ddlsim.columns.history import Array
+from ddlsim.foreign.readers.alike import TYPES, Alike
 from ddlsim.foreign.readers.brief import (
     Notation,
     as_json,
     edn,
 )
+from ddlsim.foreign.readers.operations import (
+    FUNCTIONS,
+    Operations,
+    columns_of,
+    joined,
+)
 from ddlsim.foreign.readers.problems import Trouble
 
-INVOKE: Final = 0
-OK: Final = 1
-FAIL: Final = 2
-INFO: Final = 3
-TYPES: Final = {"invoke": INVOKE, "ok": OK, "fail": FAIL, "info": INFO}
+INVOKE, OK, FAIL, INFO = TYPES.values()
 
 LARGEST: Final = 10**18
 TXN: Final = frozenset({":txn", "txn"})
@@ -33,15 +39,38 @@ NEMESIS: Final = frozenset({":nemesis", "nemesis"})
 NAMES: Final = frozenset({":r", "r", ":append", "append", ":w", "w"})
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The entries of a file as columns, in its order, and what of it could not be used.
+
+    `indices` are -1 where the file has none; `passed` has those of entries that were passed over. A
+    process below -`LARGEST` is none. `brief` tells what texts among the values mean.
+    """
+
+    types: Array
+    processes: Array
+    indices: Array
+    lines: Array
+    operations: Operations
+    troubles: list[Trouble]
+    passed: list[int]
+    notation: Notation
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    def value(self, entry: int) -> Any:
+        """What an entry tells: a list of operations `[f, key, value]`, something else, or None."""
+        names = FUNCTIONS if self.notation is edn else tuple(name[1:] for name in FUNCTIONS)
+        return self.operations.value(entry, names)
+
+
 @dataclass(slots=True)
 class Entries:
-    """Columns of entries, in the order of the file.
+    """The entries of a file while it is read: those read together, and the others one by one.
 
-    A value is a list of operations `[f, key, value]`, or None, or bytes of EDN that nobody has
-    needed yet. `brief` tells what texts of EDN mean. `indices`
-    are -1 where the file has none; `passed` has those of entries that were passed over. `keywords`
-    tells whether the format has them: then only they are left out. A process below -`LARGEST` is
-    none.
+    A value is what an entry tells, or None; while EDN is read, bytes that become it. `keywords`
+    tells whether the format has them: then only they are left out.
     """
 
     types: list[int] = field(default_factory=list)
@@ -52,9 +81,24 @@ class Entries:
     troubles: list[Trouble] = field(default_factory=list)
     passed: list[int] = field(default_factory=list)
     keywords: bool = True
+    alike: Alike | None = None
 
-    def __len__(self) -> int:
-        return len(self.types)
+    def table(self) -> Table:
+        """All of them, by line."""
+        columns = [self.types, self.processes, self.indices, self.lines]
+        found = [np.asarray(one, np.int64) for one in columns]
+        operations = columns_of(self.values)
+        if self.alike is not None and not self.types:
+            found, operations = list(self.alike[:4]), self.alike.operations
+        elif self.alike is not None:
+            found = [np.append(one, more) for one, more in zip(self.alike[:4], found, strict=True)]
+            order = np.argsort(found[3], kind="stable")
+            found = [one[order] for one in found]
+            operations = joined(self.alike.operations, operations).in_order(order)
+        types, processes, indices, lines = found
+        return Table(
+            types, processes, indices, lines, operations, self.troubles, self.passed, self.notation
+        )
 
     @property
     def notation(self) -> Notation:
@@ -95,7 +139,7 @@ class Entries:
             self.troubles.append(Trouble(line, what))
             return
         if process is None:
-            process = -LARGEST - 1 - len(self)
+            process = -LARGEST - 1 - len(self.types)
             if kind == INVOKE:
                 what = "an invocation of no process: which answer is its own is not known"
                 self.troubles.append(Trouble(line, what))

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import orjson
 
-from ddlsim.foreign.readers.entries import Entries
+from ddlsim.foreign.readers import alike
+from ddlsim.foreign.readers.entries import Entries, Table
 from ddlsim.foreign.readers.problems import Trouble
 
 _START: Final = re.compile(rb"\s*+(\[)?\s*+\{\s*+\"")
@@ -17,13 +18,28 @@ def is_json(head: bytes) -> bool:
     return _START.match(head) is not None and _TYPE.search(head) is not None
 
 
-def read(data: bytes) -> Entries:
+def read(data: bytes) -> Table:
     """All entries of a file, or of what of it can be read."""
     start = _START.match(data)
     if start is not None and start.group(1) is not None:
-        return _read_list(data)
+        return _read_list(data).table()
     entries = Entries(keywords=False)
-    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    entries.alike = found = alike.read(data, FORMAT)
+    every = list(enumerate(data.split(b"\n"), 1)) if found is None else found.left
+    _read_lines(entries, [(number, line) for number, line in every if line.strip()])
+    return entries.table()
+
+
+def _fields(line: bytes) -> dict[str, Any] | None:
+    """An entry of a client; None for anything else."""
+    fields, _ = _loaded(line)
+    return fields if isinstance(fields, dict) else None
+
+
+FORMAT: Final = alike.Format(before=b" ,[:", after=b" ,]}", comma=True, read=_fields)
+
+
+def _read_lines(entries: Entries, lines: list[tuple[int, bytes]]) -> None:
     try:
         found = orjson.loads(b"[%b]" % b",".join(line for _, line in lines))
         if len(found) != len(lines):
@@ -35,7 +51,6 @@ def read(data: bytes) -> Entries:
             _add(entries, *_loaded(line), number)
         else:
             _add(entries, found[at], "", number)
-    return entries
 
 
 def _loaded(line: bytes) -> tuple[Any, str]:

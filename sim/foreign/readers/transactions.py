@@ -8,7 +8,8 @@ process leaves the first unknown. A completion without its invocation has no kno
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,36 +21,40 @@ from ddlsim.columns.history import (
     Array,
 )
 from ddlsim.foreign.readers import answers
-from ddlsim.foreign.readers.brief import (
-    Notation,
-    edn,
-    hashable,
-)
+from ddlsim.foreign.readers.brief import Notation, edn
+from ddlsim.foreign.readers.by_key import ByKey
 from ddlsim.foreign.readers.entries import (
     FAIL,
     INFO,
     INVOKE,
     LARGEST,
     OK,
-    Entries,
+    Table,
+)
+from ddlsim.foreign.readers.operations import (
+    CODES,
+    LISTED,
+    NIL,
+    ONE,
+    READ,
+    dense,
+    numbered,
+    ranges,
+    whole,
 )
 from ddlsim.foreign.readers.problems import Trouble
 
-READ: Final = 0
-APPEND: Final = 1
-WRITE: Final = 2
-CODES: Final = {":r": READ, "r": READ, ":append": APPEND, "append": APPEND, ":w": WRITE, "w": WRITE}
 
-
-@dataclass(slots=True)
+@dataclass
 class Transactions:
     """Transactions and their operations as columns.
 
     Of a transaction: `status`, `process`, `begin` and `end` as positions in the history (-1 where
     not known, or not to be counted), and `entry`, the place of the entry that told its operations.
-    Of an operation: its transaction, kind and key (dense), and its `value` as it was told.
-    `said` writes a value as the file does. `cut` says that writes may be missing from the history:
-    some entry hides them.
+    Of an operation: its transaction, kind and key (dense), and its value: `number[first]` and those
+    after it, `length` of them, where `form` is not `NIL`. `names` has the values that numbers stand
+    for, if they are not these numbers. `said` writes a value as the file does. `cut` says that
+    writes may be missing from the history: some entry hides them.
     """
 
     status: Array
@@ -60,13 +65,17 @@ class Transactions:
     tx: Array
     kind: Array
     key: Array
-    value: list[Any]
+    form: Array
+    first: Array
+    length: Array
+    number: Array
+    names: Sequence[Any] | None
     keys: Sequence[Any]
-    indices: list[int]
-    lines: list[int]
+    indices: Array
+    lines: Array
     troubles: list[Trouble]
     untimed: bool
-    numbered: bool
+    has_indices: bool
     said: Notation
 
     def __len__(self) -> int:
@@ -77,9 +86,27 @@ class Transactions:
         """Whether there may be writes that are not recorded."""
         return any(trouble.hides_writes for trouble in self.troubles)
 
+    @cached_property
+    def by_key(self) -> ByKey:
+        """The operations by transaction and key."""
+        return ByKey(self.tx, self.key)
+
+    def element(self, number: int) -> Any:
+        """The value that a number stands for."""
+        return number if self.names is None else self.names[number]
+
+    def value(self, op: int) -> Any:
+        """The value of an operation."""
+        if self.form[op] == NIL:
+            return None
+        low = int(self.first[op])
+        if self.form[op] == ONE:
+            return self.element(int(self.number[low]))
+        return [*map(self.element, self.number[low : low + int(self.length[op])].tolist())]
+
     def told(self, op: int) -> str:
         """The value of an operation, as it was told."""
-        return self.said(self.value[op])
+        return self.said(self.value(op))
 
     def told_key(self, op: int) -> str:
         """The key of an operation, as it was told."""
@@ -89,84 +116,87 @@ class Transactions:
         """An operation by its function's name, its key and its value."""
         function = f":{name}" if self.said is edn else name
         key = self.keys[int(self.key[op])]
-        return self.said([function, key, self.value[op]])
+        return self.said([function, key, self.value(op)])
 
     def name(self, number: int) -> str:
         """A transaction by the index of its completion, as Jepsen has it; else by its line."""
         at = int(self.entry[number])
-        return f"T{self.indices[at]}" if self.numbered else f"T{self.lines[at]}"
+        return f"T{self.indices[at]}" if self.has_indices else f"T{self.lines[at]}"
 
 
-def transactions_of(entries: Entries) -> Transactions:
+def transactions_of(table: Table) -> Transactions:
     """The transactions of a history."""
-    troubles = list(entries.troubles)
-    place, numbered, untimed = _places(entries, troubles)
-    first, last = _paired(entries, place, troubles)
+    troubles = list(table.troubles)
+    place, has_indices, untimed = _places(table, troubles)
+    first, last = _paired(table, place, troubles)
     order = np.argsort(np.where(first >= 0, place[first], place[last]), kind="stable")
     first, last = first[order], last[order]
-    types = np.asarray(entries.types, np.int8)
-    how = np.where(last >= 0, types[last], INFO)
+    how = np.where(last >= 0, table.types[last], INFO)
     status = np.select([how == OK, how == FAIL], [COMMITTED, ABORTED], UNKNOWN).astype(np.uint8)
-    entry, values, differ = _told(entries, first, last, how)
-    lines = [entries.lines[at] for at in entry]
-    for at, what in differ:
-        troubles.append(Trouble(lines[at], what))
-        values[at] = []
-    operations = _Operations(values, status, lines, troubles, entries.notation)
-    lost = [*operations.lost, *(at for at, _ in differ)]
-    status[lost] = UNKNOWN
-    process = np.asarray(entries.processes, np.int64)[np.where(first >= 0, first, last)]
+    chosen = _chosen(table, first, last, how)
+    entry = np.where(last >= 0, last, first)
+    differ = answers.differing(table, first, last)
+    troubles += (Trouble(int(table.lines[entry[at]]), what) for at, what in differ)
+    without = np.zeros(len(entry), np.bool_)
+    without[[at for at, _ in differ]] = True
+    odd = _odd(table, chosen, entry, without, troubles)
+    status[without] = UNKNOWN
+    counts = np.where(without, 0, table.operations.count[chosen])
+    found = _named(table, chosen, counts) if odd else _whole(table, chosen, counts)
+    kept = (found.kind != READ) | (status[found.tx] == COMMITTED)
+    process = table.processes[np.where(first >= 0, first, last)]
     end = np.where((last >= 0) & (status == COMMITTED), place[last], NONE)
     begin = np.where(first >= 0, place[first], NONE)
-    keys, key = interned(operations.keys)
     return Transactions(
-        status, process, begin, end, np.asarray(entry, np.int64),
-        operations.tx, operations.kind, key, operations.values, keys,
-        entries.indices, entries.lines, troubles, untimed, numbered, entries.notation,
+        status, process, begin, end, entry,
+        found.tx[kept], found.kind[kept], found.key[kept], found.form[kept], found.first[kept],
+        found.length[kept], found.number, found.names, found.keys,
+        table.indices, table.lines, troubles, untimed, has_indices, table.notation,
     )  # fmt: skip
 
 
-def _places(entries: Entries, troubles: list[Trouble]) -> tuple[Array, bool, bool]:
+def _places(table: Table, troubles: list[Trouble]) -> tuple[Array, bool, bool]:
     """Each entry's place in real time, whether indices name it, and whether places are doubtful."""
-    count = len(entries)
+    count = len(table)
     place = np.arange(count)
-    index = np.asarray(entries.indices, np.int64)
+    index = table.indices
     if not count or bool((index < 0).any()):
         some = np.flatnonzero(index < 0)
         if len(some) < count:
             what = "an entry has no index, and others have"
-            troubles.append(Trouble(entries.lines[int(some[0])], what, hides_writes=False))
+            troubles.append(Trouble(table.lines[int(some[0])], what, hides_writes=False))
         return place, False, False
-    _gaps(entries, index, troubles)
+    _gaps(table, index, troubles)
     if bool((index[1:] > index[:-1]).all()):
         return place, True, False
     order = np.argsort(index, kind="stable")
     twice = np.flatnonzero(index[order][1:] == index[order][:-1])
     for at in twice[:100].tolist():
         one, other = int(order[at]), int(order[at + 1])
-        what = f"index {index[one]} stands at line {entries.lines[one]} already"
-        troubles.append(Trouble(entries.lines[other], what, hides_writes=False))
+        what = f"index {index[one]} stands at line {table.lines[one]} already"
+        troubles.append(Trouble(table.lines[other], what, hides_writes=False))
     if len(twice):
         return place, False, True
     place[order] = np.arange(count)
     return place, True, False
 
 
-def _gaps(entries: Entries, index: Array, troubles: list[Trouble]) -> None:
+def _gaps(table: Table, index: Array, troubles: list[Trouble]) -> None:
     """Indices that no entry has: what stood there is lost, and may have been anything."""
-    order = np.argsort(index, kind="stable")
-    known = np.concatenate([index, np.asarray(entries.passed, np.int64)])
-    known = np.unique(known[known >= 0])
+    known = np.sort(np.concatenate([index, np.asarray(table.passed, np.int64)]))
+    known = known[known >= 0]
     before = np.append(NONE, known[:-1])
-    for low, high in zip(before[known > before + 1], known[known > before + 1], strict=True):
+    gaps = np.flatnonzero(known > before + 1)
+    order = np.argsort(index, kind="stable") if len(gaps) else index
+    for low, high in zip(before[gaps].tolist(), known[gaps].tolist(), strict=True):
         at = min(int(np.searchsorted(index[order], high)), len(order) - 1)
         lost = f"index {low + 1} is" if high == low + 2 else f"indices {low + 1} to {high - 1} are"
-        troubles.append(Trouble(entries.lines[int(order[at])], f"{lost} missing before this"))
+        troubles.append(Trouble(table.lines[int(order[at])], f"{lost} missing before this"))
 
 
-def _paired(entries: Entries, place: Array, troubles: list[Trouble]) -> tuple[Array, Array]:
+def _paired(table: Table, place: Array, troubles: list[Trouble]) -> tuple[Array, Array]:
     """Invocations and their completions, -1 where there is none."""
-    types, process = np.asarray(entries.types, np.int8), np.asarray(entries.processes, np.int64)
+    types, process = table.types, table.processes
     order = np.lexsort((place, process))
     invoked = types[order] == INVOKE
     same = process[order][1:] == process[order][:-1]
@@ -175,13 +205,13 @@ def _paired(entries: Entries, place: Array, troubles: list[Trouble]) -> tuple[Ar
     asked_again = np.flatnonzero(np.append(same, False) & invoked & ~pair)
     for at in order[asked_again][:100].tolist():
         what = f"process {process[at]} never got an answer to this, and went on"
-        troubles.append(Trouble(entries.lines[at], what, hides_writes=False))
+        troubles.append(Trouble(table.lines[at], what, hides_writes=False))
     unasked = order[~invoked & ~ended]
     known = process[unasked] >= -LARGEST
     for at in unasked[(types[unasked] == OK) & known][:100].tolist():
         what = f"process {process[at]} got an answer here that it never asked for"
-        troubles.append(Trouble(entries.lines[at], what))
-    silent = np.asarray([entries.values[at] is None for at in unasked.tolist()], np.bool_)
+        troubles.append(Trouble(table.lines[at], what))
+    silent = table.operations.count[unasked] == NONE
     told = unasked[(types[unasked] == OK) | ~silent]
     pairs = np.flatnonzero(pair)
     alone = np.flatnonzero(invoked & ~pair)
@@ -191,79 +221,82 @@ def _paired(entries: Entries, place: Array, troubles: list[Trouble]) -> tuple[Ar
     return first, last
 
 
-def _told(
-    entries: Entries, first: Array, last: Array, how: Array
-) -> tuple[list[int], list[Any], list[tuple[int, str]]]:
-    """The entry that names each transaction, its operations, read, and where answers do not fit.
+def _chosen(table: Table, first: Array, last: Array, how: Array) -> Array:
+    """The entry that tells the operations of each transaction.
 
     What was answered tells what was done; what was not, or failed, only what was asked for.
     """
-    chosen: list[int] = []
-    named: list[int] = []
-    for one, other, kind in zip(first.tolist(), last.tolist(), how.tolist(), strict=True):
-        named.append(other if other >= 0 else one)
-        asked = kind != OK and one >= 0 and entries.values[one] is not None
-        chosen.append(one if asked or other < 0 else other)
-    differ = answers.differing(entries, first, last)
-    values = answers.read([entries.values[at] for at in chosen])
-    return named, values, differ
+    tells = table.operations.count != NONE
+    asked = (how != OK) & (first >= 0) & tells[first]
+    found: Array = np.where(asked | (last < 0), first, last)
+    return found
 
 
-class _Operations:
-    """Flattens operations; transactions whose operations make no sense are `lost`."""
-
-    def __init__(
-        self, values: list[Any], status: Array, lines: list[int], troubles: list[Trouble],
-        said: Notation,
-    ) -> None:  # fmt: skip
-        self.lost: list[int] = []
-        if not _regular(values):
-            self._look(values, lines, troubles, said)
-        count = np.fromiter(map(len, values), np.int64, len(values))
-        tx = np.repeat(np.arange(len(values), dtype=np.int32), count)
-        flat = [one for value in values for one in value]
-        kind = np.fromiter((CODES[one[0]] for one in flat), np.int8, len(flat))
-        keys = [one[1] for one in flat]
-        told = [one[2] for one in flat]
-        kept = (kind != READ) | (status[tx] == COMMITTED)
-        if self.lost:
-            kept &= ~np.isin(tx, self.lost)
-        if not kept.all():
-            chosen = np.flatnonzero(kept)
-            tx, kind = tx[chosen], kind[chosen]
-            keys = [keys[at] for at in chosen.tolist()]
-            told = [told[at] for at in chosen.tolist()]
-        self.tx: Array = tx
-        self.kind: Array = kind
-        self.keys = keys
-        self.values = told
-
-    def _look(
-        self, values: list[Any], lines: list[int], troubles: list[Trouble], said: Notation
-    ) -> None:
-        for at, value in enumerate(values):
-            wrong = _wrong(value, said)
-            if wrong:
-                troubles.append(Trouble(lines[at], wrong))
-                self.lost.append(at)
-                values[at] = []
+def _odd(
+    table: Table, chosen: Array, entry: Array, without: Array, troubles: list[Trouble]
+) -> bool:
+    """Whether operations hold other values than whole numbers; who makes no sense is `without`."""
+    odd = False
+    for at in np.flatnonzero((table.operations.count[chosen] < 0) & ~without).tolist():
+        value = table.value(int(chosen[at]))
+        wrong = _wrong(value, table.notation)
+        if wrong:
+            troubles.append(Trouble(int(table.lines[entry[at]]), wrong))
+            without[at] = True
+        odd |= not wrong
+    return odd
 
 
-def _regular(values: list[Any]) -> bool:
-    """Whether all are lists of known operations with a key and a value each."""
-    if not set(map(type, values)) <= {list}:
-        return False
-    kinds, lengths, functions = set(), set(), set()
-    for value in values:
-        for one in value:
-            if type(one) is not list:
-                return False
-            lengths.add(len(one))
-            if len(one) != 3 or type(one[0]) is not str:
-                return False
-            functions.add(one[0])
-            kinds.add(type(one[1]))
-    return functions <= CODES.keys() and kinds <= {int, str}
+class _Columns(NamedTuple):
+    """The operations of transactions, as in `Transactions`."""
+
+    tx: Array
+    kind: Array
+    key: Array
+    form: Array
+    first: Array
+    length: Array
+    number: Array
+    names: Sequence[Any] | None
+    keys: Sequence[Any]
+
+
+def _whole(table: Table, chosen: Array, counts: Array) -> _Columns:
+    """The operations of some entries, all of whole numbers."""
+    of = table.operations
+    op = ranges(of.first[chosen], counts)
+    tx = np.repeat(np.arange(len(chosen), dtype=np.int32), counts)
+    keys, key = dense(of.key[op])
+    return _Columns(
+        tx, of.function[op], key, of.form[op], of.begin[op], of.length[op], of.number, None,
+        keys.tolist(),
+    )  # fmt: skip
+
+
+def _named(table: Table, chosen: Array, counts: Array) -> _Columns:
+    """The operations of some entries, with values of any kind, numbered."""
+    values = [
+        table.value(at) if count else []
+        for at, count in zip(chosen.tolist(), counts.tolist(), strict=True)
+    ]
+    flat = [one for value in values for one in value]
+    tx = np.repeat(np.arange(len(values), dtype=np.int32), [*map(len, values)])
+    kind = np.asarray([CODES[one[0]] for one in flat], np.uint8)
+    read = [kind == READ and isinstance(one[2], list) for kind, one in zip(kind, flat, strict=True)]
+    form = [
+        LISTED if listed else NIL if one[2] is None else ONE
+        for listed, one in zip(read, flat, strict=True)
+    ]
+    parts = [one[2] if listed else [one[2]] for listed, one in zip(read, flat, strict=True)]
+    length = np.asarray([*map(len, parts)], np.int64)
+    names, number = numbered([one for part in parts for one in part])
+    keys = [one[1] for one in flat]
+    known = whole(keys)
+    different, key = numbered(keys) if known is None else dense(known)
+    return _Columns(
+        tx, kind, key, np.asarray(form, np.uint8), np.cumsum(length) - length, length, number,
+        names, list(different),
+    )  # fmt: skip
 
 
 def _wrong(value: Any, said: Notation) -> str:
@@ -280,31 +313,3 @@ def _wrong(value: Any, said: Notation) -> str:
         if one[0] not in CODES:
             return f"{said(one)}: unknown operation {one[0]}; known: :append, :r, :w"
     return ""
-
-
-def whole(values: list[Any]) -> Array | None:
-    """Values as numbers if all of them are, and fit; None otherwise."""
-    if not set(map(type, values)) <= {int}:
-        return None
-    try:
-        return np.asarray(values, np.int64)
-    except OverflowError:
-        return None
-
-
-def interned(values: list[Any]) -> tuple[Sequence[Any], Array]:
-    """The different values, and the number of each one among them."""
-    numbers = whole(values)
-    if numbers is not None:
-        found, number = np.unique(numbers, return_inverse=True)
-        return found.tolist(), number.astype(np.int64)
-    known: dict[Any, int] = {}
-    different: list[Any] = []
-    number = np.zeros(len(values), np.int64)
-    for at, value in enumerate(values):
-        one = hashable(value)
-        if one not in known:
-            known[one] = len(different)
-            different.append(value)
-        number[at] = known[one]
-    return different, number

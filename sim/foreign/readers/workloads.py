@@ -4,13 +4,16 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.foreign.readers.problems import ForeignError
-from ddlsim.foreign.readers.transactions import (
+from ddlsim.foreign.readers.operations import (
     APPEND,
+    FUNCTIONS,
+    LISTED,
+    ONE,
     READ,
     WRITE,
-    Transactions,
 )
+from ddlsim.foreign.readers.problems import ForeignError
+from ddlsim.foreign.readers.transactions import Transactions
 
 LIST: Final = "list-append"
 REGISTER: Final = "rw-register"
@@ -23,24 +26,20 @@ def workload_of(history: Transactions, path: str) -> str:
     if len(appends) and len(writes):
         op = int(max(appends[0], writes[0]))
         raise _mixed(history, path, op, "both appends and writes stand in this history")
-    reads = np.flatnonzero(history.kind == READ).tolist()
-    of_lists = [isinstance(history.value[op], list) for op in reads]
-    whole = [history.value[op] is None for op in reads]
+    form = history.form[history.kind == READ]
     if len(appends):
-        for op, listed, none in zip(reads, of_lists, whole, strict=True):
-            if not listed and not none:
-                raise _mixed(history, path, op, "a list was expected where lists are appended to")
+        single = np.flatnonzero((history.kind == READ) & (history.form == ONE))
+        if len(single):
+            why = "a list was expected where lists are appended to"
+            raise _mixed(history, path, int(single[0]), why)
         return LIST
-    if len(writes):
-        return REGISTER
-    if reads and all(map(max, of_lists, whole)) and any(of_lists):
+    if not len(writes) and bool((form == LISTED).any()) and not bool((form == ONE).any()):
         return LIST
     return REGISTER
 
 
 def _mixed(history: Transactions, path: str, op: int, why: str) -> ForeignError:
     tx = int(history.tx[op])
-    line = history.lines[int(history.entry[tx])]
-    name = {READ: "r", APPEND: "append", WRITE: "w"}[int(history.kind[op])]
-    shown = history.operation(name, op)
+    line = int(history.lines[int(history.entry[tx])])
+    shown = history.operation(FUNCTIONS[int(history.kind[op])].removeprefix(":"), op)
     return ForeignError(path, line, f"{history.name(tx)}: {shown}: {why}")

@@ -2,7 +2,11 @@
 
 import pytest
 
-from ddlsim.foreign.inference import inference, registers
+from ddlsim.foreign.inference import (
+    inference,
+    lists,
+    registers,
+)
 from ddlsim.foreign.synthetic import (
     REGISTERS,
     Shape,
@@ -86,7 +90,7 @@ def test_pairs_that_were_left_out_make_a_verdict_unknown(
     """A part of a graph without a cycle says nothing of the whole."""
     text = many(read, write)
     assert verdict_of(text).valid is True
-    for module in (inference, registers):
+    for module in (inference, lists, registers):
         monkeypatch.setattr(module, "MOST_PAIRS", 8)
     verdict = verdict_of(text)
     assert verdict.valid == "unknown"

@@ -70,9 +70,9 @@ def test_the_row_keeps_to_real_time_and_to_what_was_read(level: str) -> None:
             for op in np.flatnonzero(parsed.tx == tx).tolist():
                 key = int(parsed.key[op])
                 if parsed.kind[op]:
-                    state[key] = parsed.value[op]
+                    state[key] = parsed.value(op)
                 else:
-                    assert parsed.value[op] == state.get(key)
+                    assert parsed.value(op) == state.get(key)
 
 
 def test_a_search_that_finds_nothing_ends_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

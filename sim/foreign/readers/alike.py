@@ -1,0 +1,293 @@
+"""Entries one a line that look alike but for their numbers, read all at once into arrays.
+
+The numbers of a text are found and read together; what is left of a line is its look. A history of
+any length has some hundred looks. Each is read once, by the reader of its format, from a line whose
+numbers are marks: where a mark comes out again tells what the numbers there mean. Lines of a look
+that says anything unusual are left to the format's reader, one by one.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ddlsim.columns.history import NONE, Array
+from ddlsim.foreign.readers.operations import (
+    CODES,
+    LISTED,
+    NIL,
+    ONE,
+    READ,
+    Operations,
+    ranges,
+)
+
+TYPES: Final = {"invoke": 0, "ok": 1, "fail": 2, "info": 3}
+"""The types of entries."""
+CHUNK: Final = 1 << 20
+"""Bytes looked at together: what the processor's caches hold."""
+MOST_LOOKS: Final = 2_000
+"""More looks than this: the lines are not alike."""
+MARK: Final = 10**17
+DIGITS: Final = 18
+_HUGE: Final = re.compile(rb"\d{%d}" % DIGITS)
+NUMBER: Final = 1
+"""Stands in a look for a number, or for all numbers of a list."""
+
+Fields = dict[str, Any] | None
+Reader = Callable[[bytes], Fields]
+"""Reads a line as a map of an entry's fields; None if it cannot."""
+
+
+class Format(NamedTuple):
+    """What ends a number in a format (before it, after it), and what parts two of a list."""
+
+    before: bytes
+    after: bytes
+    comma: bool
+    read: Reader
+
+
+class Told(NamedTuple):
+    """An operation of a look: its function, and the slots of its key and its value (-1: none)."""
+
+    function: int
+    key: int
+    form: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What lines of a look mean: slots of the process and the index; `told` None: it tells nil."""
+
+    type: int
+    process: int
+    index: int
+    told: tuple[Told, ...] | None
+
+
+class Alike(NamedTuple):
+    """Entries that were understood, by line; `left` are the lines (number, text) that were not."""
+
+    types: Array
+    processes: Array
+    indices: Array
+    lines: Array
+    operations: Operations
+    left: list[tuple[int, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """Numbers of a text; slots are numbers, or lists of them, by line; and each line's look."""
+
+    numbers: Array
+    slot: Array
+    count: Array
+    line: Array
+    look: Array
+
+
+def read(data: bytes, form: Format) -> Alike | None:
+    """The entries of a text; None if its lines are not alike."""
+    if bytes([NUMBER]) in data:
+        return None
+    looks: dict[bytes, int] = {}
+    first: list[bytes] = []
+    scans: list[_Scan] = []
+    for chunk in _chunks(data):
+        scans.append(_scan(chunk, form, looks, first))
+        if len(looks) > MOST_LOOKS:
+            return None
+    return _Entries(_joined(scans), [_look_of(line, form) for line in first], data).alike()
+
+
+def _chunks(data: bytes) -> Iterator[bytes]:
+    """The text in parts that begin and end with the end of a line."""
+    at, size = 0, len(data)
+    while at < size:
+        stop = data.find(b"\n", at + CHUNK)
+        stop = size if stop < 0 else stop + 1
+        part = data[at:stop]
+        yield b"\n%b%b" % (part, b"" if part.endswith(b"\n") else b"\n")
+        at = stop
+
+
+def _scan(chunk: bytes, form: Format, looks: dict[bytes, int], first: list[bytes]) -> _Scan:
+    text = np.frombuffer(chunk, np.uint8)
+    digit = (text - np.uint8(48)) < 10
+    edge = np.flatnonzero(digit[1:] != digit[:-1]) + 1
+    begin, end = edge[::2], edge[1::2]
+    plain = _among(form.before)[text[begin - 1]] & _among(form.after)[text[end]]
+    length = end - begin
+    plain &= (length <= DIGITS) & ((length == 1) | (text[begin] != 48))
+    rest = ~digit
+    if not plain.all():
+        odd = np.flatnonzero(~plain)
+        rest[ranges(begin[odd], length[odd])] = True
+        begin, end, length = begin[plain], end[plain], length[plain]
+    more = _more_of_list(text, begin, end, comma=form.comma)
+    follows = np.flatnonzero(more)
+    rest[end[follows - 1]] = False
+    wide = follows[begin[follows] - end[follows - 1] == 2]
+    rest[end[wide - 1] + 1] = False
+    slot = np.flatnonzero(~more)
+    marked = text.copy()
+    marked[begin[slot]] = NUMBER
+    rest[begin[slot]] = True
+    numbers = _numbers(text, begin, length)
+    ends = np.flatnonzero(text == 10)
+    line = np.searchsorted(begin[slot], ends[:-1])
+    found = marked[rest].tobytes().split(b"\n")[1:-1]
+    look = np.empty(len(found), np.int32)
+    for at, one in enumerate(found):
+        number = looks.get(one)
+        if number is None:
+            number = looks[one] = len(looks)
+            first.append(one)
+        look[at] = number
+    return _Scan(numbers, slot, np.diff(slot, append=len(begin)), line, look)
+
+
+def _among(characters: bytes) -> Array:
+    found = np.zeros(256, np.bool_)
+    found[list(characters)] = True
+    return found
+
+
+def _more_of_list(text: Array, begin: Array, end: Array, *, comma: bool) -> Array:
+    """Which numbers follow another one in a list of nothing but numbers so far."""
+    gap = np.append(0, begin[1:] - end[:-1])
+    parting = np.append(0, text[end[:-1]])
+    follows = (gap == 1) & ((parting == 44) if comma else (parting == 32) | (parting == 44))
+    wide = np.flatnonzero((gap == 2) & (parting == 44))
+    follows[wide[text[begin[wide] - 1] == 32]] = True
+    head = np.flatnonzero(~follows)
+    in_list = text[begin[head] - 1] == 91
+    found: Array = follows & np.repeat(in_list, np.diff(head, append=len(begin)))
+    return found
+
+
+def _numbers(text: Array, begin: Array, length: Array) -> Array:
+    """The numbers that begin there, the longest first in each pass."""
+    found = np.zeros(len(begin), np.int64)
+    rows: Array | None = None
+    for at in range(int(length.max(initial=0))):
+        if at:
+            rows = np.flatnonzero(length > at) if rows is None else rows[length[rows] > at]
+            found[rows] = found[rows] * 10 + (text[begin[rows] + at] - 48)
+        else:
+            found[:] = text[begin]
+            found -= 48
+    return found
+
+
+def _joined(scans: list[_Scan]) -> _Scan:
+    numbers = np.cumsum([0, *(len(one.numbers) for one in scans)])
+    slots = np.cumsum([0, *(len(one.slot) for one in scans)])
+    none = np.zeros(0, np.int64)
+    return _Scan(
+        np.concatenate([none, *(one.numbers for one in scans)]),
+        np.concatenate([none, *(one.slot + n for one, n in zip(scans, numbers, strict=False))]),
+        np.concatenate([none, *(one.count for one in scans)]),
+        np.concatenate([none, *(one.line + n for one, n in zip(scans, slots, strict=False))]),
+        np.concatenate([none, *(one.look for one in scans)]),
+    )
+
+
+# --- what a look means ----------------------------------------------------------------------------
+
+
+def _look_of(line: bytes, form: Format) -> Look | None:
+    """What a look means; None where it is not of the ordinary kind."""
+    if _HUGE.search(line):
+        return None  # it might be taken for a mark
+    parts = line.split(bytes([NUMBER]))
+    marked = b"".join(b"%b%d" % (part, MARK + at) for at, part in enumerate(parts[:-1])) + parts[-1]
+    fields = form.read(marked)
+    if fields is None:
+        return None
+    type_ = TYPES.get(str(fields.get("type")).removeprefix(":"))
+    process, index = _slot(fields.get("process")), _slot(fields.get("index"))
+    if type_ is None or process == NONE or (index == NONE and "index" in fields):
+        return None
+    value = fields.get("value")
+    if value is None:
+        return Look(type_, process, index, None)
+    if not isinstance(value, list):
+        return None
+    told = [_told(one) for one in value]
+    whole = tuple(one for one in told if one is not None)
+    return Look(type_, process, index, whole) if len(whole) == len(told) else None
+
+
+def _slot(value: Any) -> int:
+    return value - MARK if type(value) is int and value >= MARK else NONE
+
+
+def _told(one: Any) -> Told | None:
+    if not isinstance(one, list) or len(one) != 3 or not isinstance(one[0], str):
+        return None
+    function, key, value = CODES.get(one[0], NONE), _slot(one[1]), one[2]
+    slot = _slot(value)
+    if NONE in (function, key):
+        return None
+    if slot != NONE:
+        return Told(function, key, ONE, slot)
+    if function == READ and (value is None or value == []):
+        return Told(function, key, NIL if value is None else LISTED, NONE)
+    slot = _slot(value[0]) if isinstance(value, list) and len(value) == 1 else NONE
+    return Told(function, key, LISTED, slot) if function == READ and slot != NONE else None
+
+
+class _Entries:
+    """Puts the lines of each look into their places among all entries."""
+
+    def __init__(self, scan: _Scan, looks: list[Look | None], data: bytes) -> None:
+        self._scan, self._looks, self._data = scan, looks, data
+        known = np.asarray([one is not None for one in looks], np.bool_)
+        self._entry_line = np.flatnonzero(known[scan.look])
+        self._left = np.flatnonzero(~known[scan.look])
+        look = scan.look[self._entry_line]
+        sizes = [NONE if one is None or one.told is None else len(one.told) for one in looks]
+        self._count = np.asarray(sizes, np.int64)[look]
+        self._first = np.cumsum(np.maximum(self._count, 0)) - np.maximum(self._count, 0)
+        self._of_look = np.argsort(look, kind="stable")
+        self._cuts = np.searchsorted(look[self._of_look], np.arange(len(looks) + 1))
+
+    def alike(self) -> Alike:
+        scan, entries = self._scan, len(self._entry_line)
+        types, processes, indices = (np.full(entries, NONE) for _ in range(3))
+        total = int(np.maximum(self._count, 0).sum())
+        function, form = np.zeros(total, np.uint8), np.zeros(total, np.uint8)
+        key, begin, length = (np.zeros(total, np.int64) for _ in range(3))
+        for number, look in enumerate(self._looks):
+            rows = self._of_look[self._cuts[number] : self._cuts[number + 1]]
+            if look is None:
+                continue
+            slot = scan.line[self._entry_line[rows]]
+            types[rows] = look.type
+            processes[rows] = scan.numbers[scan.slot[slot + look.process]]
+            if look.index != NONE:
+                indices[rows] = scan.numbers[scan.slot[slot + look.index]]
+            for at, told in enumerate(look.told or ()):
+                op = self._first[rows] + at
+                function[op], form[op] = told.function, told.form
+                key[op] = scan.numbers[scan.slot[slot + told.key]]
+                if told.value != NONE:
+                    begin[op] = scan.slot[slot + told.value]
+                    length[op] = scan.count[slot + told.value]
+        operations = Operations(
+            self._first, self._count, function, key, form, begin, length, scan.numbers, {}
+        )
+        lines = self._entry_line + 1
+        return Alike(types, processes, indices, lines, operations, self._lines_left())
+
+    def _lines_left(self) -> list[tuple[int, bytes]]:
+        if not len(self._left):
+            return []
+        lines = self._data.split(b"\n")
+        return [(at + 1, lines[at]) for at in self._left.tolist()]
