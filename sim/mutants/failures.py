@@ -34,7 +34,7 @@ async def await_answers_only(coordinator: CoordinatorPart, tx: Transaction) -> N
 
 async def mark_on_receipt(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
     """Roll back what an update dooms as soon as it is known, active or not."""
-    coordinator.roll_back_marked(coordinator.mark_incompatible(applied))
+    coordinator.marks.roll_back_marked(coordinator.marks.mark_incompatible(applied))
 
 
 class UnhurriedReplica(Replica):

@@ -135,8 +135,9 @@ class Server:
         aliases = parts.alias_ends(node, strategy, self.catalog, self.metastorage)
         self.metastorage.on_activation(aliases.watch)
         self._serve_partitions(strategy, parts)
-        self.metastorage.on_activation(self.coordinator.watch)
-        barriers = Barriers(node, config.nodes, self.metastorage.catalog_reaches, self.coordinator)
+        self.metastorage.on_activation(self.coordinator.marks.watch)
+        users = self.coordinator.marks
+        barriers = Barriers(node, config.nodes, self.metastorage.catalog_reaches, users)
         self.sync.barriers = self.schema_change.barriers = barriers
         self.schema_change.looks = TableLooks(self.coordinator, config.nodes.index(node.name))
 

@@ -132,6 +132,22 @@ class EndsPart(Protocol):
     async def writes_are_replicated(self, tx: Transaction) -> None:
         """Wait until every write of the transaction is in its group's log for good."""
 
+    def abort(self, tx: Transaction, reason: Reason) -> Reason:
+        """End the transaction without a trace in the data; gives the reason back."""
+
+
+class MarksPart(Protocol):
+    """A coordinator's rollback-only marks [110.valid.3]."""
+
+    def enlisted(self, tx: Transaction, enlistment: Enlistment) -> None:
+        """A transaction has enlisted an object under this version."""
+
+    def mark_incompatible(self, applied: AppliedUpdate) -> list[Transaction]:
+        """Bound the commit_ts of open transactions that would not pass the commit check at Tu."""
+
+    def roll_back_marked(self, marked: list[Transaction]) -> None:
+        """Roll back what is still active of the marked transactions."""
+
 
 class CoordinatorPart(Protocol):
     """The open transactions of one node's clients."""
@@ -149,14 +165,9 @@ class CoordinatorPart(Protocol):
     def ends(self) -> EndsPart:
         """The ends of its transactions."""
 
-    def enlisted(self, tx: Transaction, enlistment: Enlistment) -> None:
-        """A transaction has enlisted an object under this version."""
-
-    def mark_incompatible(self, applied: AppliedUpdate) -> list[Transaction]:
-        """Bound the commit_ts of open transactions that would not pass the commit check at Tu."""
-
-    def roll_back_marked(self, marked: list[Transaction]) -> None:
-        """Roll back what is still active of the marked transactions."""
+    @property
+    def marks(self) -> MarksPart:
+        """The marks on its open transactions."""
 
 
 class LogPart(Protocol):

@@ -394,4 +394,4 @@ class Stage:
         """An update becomes known to every node, effective from a timestamp on."""
         applied = change(self.catalog, asked, activation_ts)
         for member in self.members.values():
-            member.coordinator.watch(applied)
+            member.coordinator.marks.watch(applied)

@@ -203,9 +203,9 @@ async def mark_at_activation(coordinator: CoordinatorPart, applied: AppliedUpdat
     commit_ts already fixed. Only when this node's clock has passed Tu, so that every later
     commit_ts would be out of bounds, is whatever is doomed by then rolled back at once.
     """
-    coordinator.mark_incompatible(applied)
+    coordinator.marks.mark_incompatible(applied)
     await coordinator.node.clock_passes(applied.activation_ts)
-    coordinator.roll_back_marked(coordinator.mark_incompatible(applied))
+    coordinator.marks.roll_back_marked(coordinator.marks.mark_incompatible(applied))
 
 
 async def stamp_at_once(coordinator: CoordinatorPart, tx: Transaction) -> None:

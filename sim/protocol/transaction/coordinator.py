@@ -27,7 +27,7 @@ Fields of a `Transaction`, what writes them, and what goes wrong without:
   both, else an operation gets an op_ts above commit_ts, or a committed write is lost [110.x.2].
 * `commit_ts`: `TransactionEnds`, once; of a one-phase write its primary. Whatever is asked about it
   later (`TxStateRequest`) must hear the same.
-* `bound_ts`: `Marking`; commit_ts must be below it, since the schema changes there [110.valid.3].
+* `bound_ts`: `Marks`; commit_ts must be below it, since the schema changes there [110.valid.3].
 * `state`: here and `TransactionEnds`; `reason`: the first failure. COMMITTED is set before the
   outcome is sent, so that no operation joins a transaction that has been judged.
 """
@@ -61,7 +61,7 @@ from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.schema.rows import has_columns
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.commit import TransactionEnds
-from ddlsim.protocol.transaction.marking import Marking
+from ddlsim.protocol.transaction.marking import Marks
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.routing import Answered, Router
 from ddlsim.protocol.transaction_record import (
@@ -83,7 +83,7 @@ UNASKED: Final = (Reason.ROLLBACK_ONLY, Reason.TX_TIMED_OUT)
 """Why a coordinator ends a transaction whose client has asked for nothing."""
 
 
-class Coordinator(Marking):
+class Coordinator:
     """The transactions that clients of one node have open."""
 
     def __init__(
@@ -96,7 +96,6 @@ class Coordinator(Marking):
         leases: Leases,
         placement: Placement,
     ) -> None:
-        super().__init__()
         self.node = node
         self.strategy = strategy
         self.sync = sync
@@ -104,6 +103,7 @@ class Coordinator(Marking):
         self.aborted: dict[str, Reason] = {}
         self.router = Router(node, leases, placement)
         self.ends = TransactionEnds(self, participant, leases)
+        self.marks = Marks(self)
         self._ordinal = ordinal
         self._placement = placement
         self._refreshing: dict[str, tuple[Transaction, int, Micros]] = {}

@@ -81,5 +81,5 @@ def _one(
                 found.version,
             )
         )
-    coordinator.enlisted(tx, enlistment)
+    coordinator.marks.enlisted(tx, enlistment)
     return enlistment

@@ -5,38 +5,27 @@ may enlist the old version until that ends, long after the change is known: so t
 looked at when a change becomes known, when they enlist a version whose end is known, and at Tu.
 """
 
-from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.meta_commands import AppliedUpdate
-from ddlsim.protocol.metastorage.schema_sync import SchemaSync
-from ddlsim.protocol.strategy import Strategy
-from ddlsim.protocol.transaction.commit import TransactionEnds
-from ddlsim.protocol.transaction_record import (
-    ACTIVE,
-    Enlistment,
-    Transaction,
-)
+from ddlsim.protocol.strategy import CoordinatorPart
+from ddlsim.protocol.transaction_record import ACTIVE, Enlistment, Transaction
 from ddlsim.units import Timestamp
 
 
-class Marking:
-    """A coordinator's marks on its open transactions."""
+class Marks:
+    """A coordinator's marks on its open transactions, and what is known that may need one."""
 
-    node: Node
-    strategy: Strategy
-    sync: SchemaSync
-    transactions: dict[str, Transaction]
-    aborted: dict[str, Reason]
-    ends: TransactionEnds
-
-    def __init__(self) -> None:
+    def __init__(self, coordinator: CoordinatorPart) -> None:
+        self.node = coordinator.node
+        self.strategy = coordinator.strategy
+        self._coordinator = coordinator
         self._updates: dict[int, list[AppliedUpdate]] = {}
 
     def watch(self, applied: AppliedUpdate) -> None:
         """A schema update became known on this node."""
         for change in applied.update.objects:
             self._updates.setdefault(change.object_id, []).append(applied)
-        self.node.spawn(self.strategy.on_activated(self, applied))
+        self.node.spawn(self.strategy.on_activated(self._coordinator, applied))
 
     def enlisted(self, tx: Transaction, enlistment: Enlistment) -> None:
         """A transaction has enlisted a version, whose end may be known on this node already."""
@@ -48,20 +37,20 @@ class Marking:
                 for change in applied.update.objects
             ):
                 self.node.probe("enlisted-before-activation")
-                self.node.spawn(self.strategy.on_activated(self, applied))
+                self.node.spawn(self.strategy.on_activated(self._coordinator, applied))
 
     def mark_incompatible(self, applied: AppliedUpdate) -> list[Transaction]:
         """Bound the commit_ts of open transactions that would not pass the commit check at Tu."""
         marked: list[Transaction] = []
         bound = applied.activation_ts
-        for tx in self.transactions.values():
+        for tx in self._coordinator.transactions.values():
             if tx.read_ts is None and self._is_doomed(tx, bound):  # else it has taken effect
                 tx.bound_ts = bound if tx.bound_ts is None else min(bound, tx.bound_ts)
                 marked.append(tx)
         return marked
 
     def _is_doomed(self, tx: Transaction, ts: Timestamp) -> bool:
-        check, catalog = self.strategy.check_commit, self.sync.catalog
+        check, catalog = self.strategy.check_commit, self._coordinator.sync.catalog
         for enlistment in tx.by_id.values():
             steps = catalog.steps(enlistment.object_id, enlistment.version, ts)
             if steps and check(steps) is not None:
@@ -73,17 +62,17 @@ class Marking:
         for tx in marked:
             if tx.state is ACTIVE:
                 self.node.probe("marked-rollback")
-                self.ends.abort(tx, Reason.ROLLBACK_ONLY)
+                self._coordinator.ends.abort(tx, Reason.ROLLBACK_ONLY)
 
     def uses(self, object_ids: tuple[int, ...]) -> bool:
         """Whether an open transaction has enlisted one of these objects."""
         return any(
             tx.state is ACTIVE and any(one in tx.by_id for one in object_ids)
-            for tx in self.transactions.values()
+            for tx in self._coordinator.transactions.values()
         )
 
     def abort_users(self, object_ids: tuple[int, ...]) -> None:
         """Roll back the open transactions that have enlisted one of these objects."""
-        for tx in list(self.transactions.values()):
+        for tx in list(self._coordinator.transactions.values()):
             if tx.state is ACTIVE and any(one in tx.by_id for one in object_ids):
-                self.ends.abort(tx, Reason.ROLLBACK_ONLY)
+                self._coordinator.ends.abort(tx, Reason.ROLLBACK_ONLY)

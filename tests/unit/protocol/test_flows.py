@@ -194,7 +194,7 @@ def test_a_doomed_transaction_is_bounded_at_once_and_rolled_back_at_the_activati
         desk = Desk()
         desk.asked(ClientOperation("o", "t1", "get", "t", 1, None, 1, 1, begins=True))
         update = change(desk.catalog, DROP, timestamp(40))
-        marked = desk.coordinator.mark_incompatible(update)
+        marked = desk.coordinator.marks.mark_incompatible(update)
         assert [(tx.id.label, tx.bound_ts) for tx in marked] == [("t1", timestamp(40))]
         desk.run(flow(desk.coordinator, update))
         assert desk.loop.now_us == ended_us
