@@ -156,15 +156,11 @@ async def enlist_once(
     same table for its whole life [110.simple]; a table that it knows under another name keeps the
     version that it was enlisted with.
     """
-    return tx.by_name.get(name) or await enlist_at_first_use(coordinator, tx, name, op)
-
-
-async def enlist_at_first_use(
-    coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
-) -> Enlistment | Reason:
-    """Fix the version of what the name means now, to a read-only transaction at its read_ts."""
+    known = tx.by_name.get(name)
+    if known is not None:
+        return known
     node = coordinator.node
-    base_ts = tx.read_ts
+    base_ts = tx.read_ts  # a read-only transaction sees its tables as of then
     if base_ts is None:
         base_ts = coordinator.strategy.base_ts(node.clock.now(), tx.id.begin_ts, tx.id.begin_ts)
     try:

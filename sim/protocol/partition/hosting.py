@@ -277,7 +277,6 @@ class Hosting:
     def _propose(self, hosted: Hosted, command: Command[object]) -> Applied[object] | Pending:
         """Stamp and append at the leader; a one-phase write may be refused, or find it `BUSY`."""
         group = hosted.group
-        assert group.is_leader, f"{self.node.name} does not lead {hosted.place}"
         stamp = self._stamp(self.node.clock, group.last_stamp)
         if type(command) is FullWrite:
             validated = self._validated(hosted, command, stamp)

@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 
+from ddlsim.mutants.base import MUTANTS
 from ddlsim.protocol.strategy import CheckPoints, Publication
 from ddlsim.scenario.findings import described
 from ddlsim.scenario.rules import (
@@ -23,7 +24,6 @@ NO_RULES = {
     "adds_mandatory_columns",
     "allowed",
     "any_step_aborts",
-    "enlist_at_first_use",
     "is_table_version",
     "logged",
     "looked_up",
@@ -73,3 +73,44 @@ def test_a_rule_can_be_left_out_where_a_design_may_have_none() -> None:
     assert value_of("validate_at_finish", NONE) is None
     with pytest.raises(BadRuleError, match="no rule of it is called 'none'"):
         value_of("check_commit", NONE)
+
+
+# --- what a rule takes ----------------------------------------------------------------------------
+
+
+def shape(rule: object) -> tuple[object, ...]:
+    """How a rule is called: what comes by place, what by name, and whether it may wait."""
+    if not inspect.isfunction(rule):
+        return (type(rule),)
+    taken = inspect.signature(rule).parameters.values()
+    by_name = tuple(one.name for one in taken if one.kind is one.KEYWORD_ONLY)
+    return len(taken), by_name, inspect.iscoroutinefunction(rule)
+
+
+def misfits(field: str, rule: object) -> bool:
+    """Whether a rule is called in another way than the first one of its field."""
+    known = [one.value for one in rules_of(field).values() if one.value is not None]
+    return rule is not None and bool(known) and shape(rule) != shape(known[0])
+
+
+def test_rules_of_a_field_are_all_called_alike() -> None:
+    """Those of mutants too, which are put into the record by the name of the field."""
+    held = [
+        (field, rule.value) for field in fields_of_designs() for rule in rules_of(field).values()
+    ]
+    held += [each for name in MUTANTS for each in MUTANTS.get(name).fields.items()]
+    assert [each for each in held if misfits(*each)] == []
+
+
+@pytest.mark.parametrize(
+    ("field", "rule"),
+    [
+        ("check_commit", lambda steps, catalog: None),
+        ("judges_commit", lambda wrote, queried: True),
+        ("resolve_schema", lambda sync, op_ts: sync.catalog.at(op_ts)),
+        ("check_operation_when", lambda: None),
+        ("check_tuple", CheckPoints(on_arrival=True, after_locks=True)),
+    ],
+)
+def test_a_rule_that_is_called_otherwise_is_found(field: str, rule: object) -> None:
+    assert misfits(field, rule)
