@@ -47,7 +47,7 @@ from ddlsim.registry import load_file
 from ddlsim.scenario import findings
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.units import US_PER_MS
-from ddlsim.verify.campaign import RunRow, row_of
+from ddlsim.verify.row import RunRow, row_of
 
 TIMEOUT: Final = "timeout"
 """The outcome of a run that took longer than its budget."""

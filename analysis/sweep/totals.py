@@ -10,11 +10,7 @@ from ddlsim.history.figures import (
     schema_abort_rate,
 )
 from ddlsim.model.records import Record
-from ddlsim.verify.campaign import (
-    RunRow,
-    Structure,
-    structure,
-)
+from ddlsim.verify.row import RunRow, Structure, structure
 
 BY_WEIGHT = ("violation", "stuck", "finding", "out_of_assumption", "accepted")
 """The kinds of status, the one that counts first."""

@@ -16,8 +16,8 @@ from ddlsim.cli.options import Options
 from ddlsim.cli.report import case_of
 from ddlsim.history import codec
 from ddlsim.scenario import findings
-from ddlsim.verify.campaign import RunRow, row_of
 from ddlsim.verify.expectation import sum_of
+from ddlsim.verify.row import RunRow, row_of
 
 VALID = {Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
 """Any other outcome leaves a history valid."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.problems import note
 from ddlsim.cli.words import counted
-from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import Case, Schedule, Trial, convicts
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from ddlsim.cli.junit import FAILURES, TestCase
 from ddlsim.history.figures import Figures
 from ddlsim.history.history import FORMAT
 from ddlsim.model.probes import never_reached
-from ddlsim.verify.campaign import RunRow
 from ddlsim.verify.expectation import Sum
+from ddlsim.verify.row import RunRow
 
 ROW: Final = ("seed", "outcome", "fingerprint", "reached", "violations", "omitted", "missed",
               "unmatched", "stuck", "unjudged", "figures", "crash")  # fmt: skip

@@ -31,7 +31,7 @@ from ddlsim.history import codec
 from ddlsim.history.history import FORMAT, History
 from ddlsim.registry import load_file
 from ddlsim.scenario import findings
-from ddlsim.verify.campaign import RunRow, row_of
+from ddlsim.verify.row import RunRow, row_of
 
 PERFETTO: Final = "perfetto:"
 

@@ -22,8 +22,9 @@ from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario, with_migration
-from ddlsim.verify.campaign import Job, RunRow, run_seeds
+from ddlsim.verify.campaign import Job, run_seeds
 from ddlsim.verify.expectation import Sum, sum_of
+from ddlsim.verify.row import RunRow
 
 FIRST_SEED = 0
 AS_EXPECTED, NOT_AS_EXPECTED = 0, 1

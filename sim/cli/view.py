@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from ddlsim.analysis.sweep.totals import Found, times_of
-from ddlsim.cli import view_figures, view_swarm
+from ddlsim.cli import view_figures
 from ddlsim.cli.report import Report
 from ddlsim.cli.words import COLOURS, FEW, INDENT, command, labelled, say, unreached, verdict
 from ddlsim.scenario import findings as findings_known
-from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.row import RunRow
 
 STATUS: Final = {
     "violation": "VIOLATION",
@@ -36,6 +36,8 @@ def show(report: Report, to: Console) -> None:
     _unmatched(report, to)
     _probes(report, to)
     if report.drawn:
+        from ddlsim.cli import view_swarm
+
         to.print()
         view_swarm.show(report, to)
     if report.kept:

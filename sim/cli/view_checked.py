@@ -10,7 +10,7 @@ from rich.text import Text
 from ddlsim.checkers.extent import Extent
 from ddlsim.cli.words import INDENT, say
 from ddlsim.model.probes import never_reached
-from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.row import RunRow
 
 
 def show(extents: Sequence[Extent], row: RunRow, to: Console) -> None:

@@ -13,7 +13,7 @@ from ddlsim.checkers.base import in_order
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.model.records import Record
 from ddlsim.strategies.base import STRATEGIES
-from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import Case, Trial
 
 KNOWN_BREACHES: Final[dict[str, str]] = {

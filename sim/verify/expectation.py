@@ -8,7 +8,7 @@ from msgspec import structs
 
 from ddlsim.checkers.outcome import Outcome, worst
 from ddlsim.model.records import Record
-from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.row import RunRow
 
 
 class Sum(Record, frozen=True):

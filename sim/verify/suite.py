@@ -38,11 +38,8 @@ from ddlsim.scenario.scenario import (
 )
 from ddlsim.scenario.shipped import shipped
 from ddlsim.strategies.base import STRATEGIES
-from ddlsim.verify.campaign import (
-    Job,
-    Runner,
-    RunRow,
-)
+from ddlsim.verify.campaign import Job, Runner
+from ddlsim.verify.row import RunRow
 
 BLOCKS: Final = 5
 """After so many convictions a mutant is run no more."""

@@ -16,7 +16,6 @@ from ddlsim.model.probes import never_reached
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.verify import claims
-from ddlsim.verify.campaign import RunRow
 from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.expectation import Sum, sum_of
 from ddlsim.verify.kills import (
@@ -25,6 +24,7 @@ from ddlsim.verify.kills import (
     killing,
     survivors,
 )
+from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import (
     BLOCKS,
     Case,

@@ -19,11 +19,8 @@ from ddlsim.cluster.designs import rules_of
 from ddlsim.model.design import DesignHeader
 from ddlsim.scenario import findings
 from ddlsim.strategies.base import STRATEGIES
-from ddlsim.verify.campaign import (
-    Job,
-    Runner,
-    RunRow,
-)
+from ddlsim.verify.campaign import Job, Runner
+from ddlsim.verify.row import RunRow
 from tests.ledger.cycles import cycles
 from tests.ledger.known import explanation, possible, reaches_beyond, structure, ways_back
 from tests.ledger.rules import CLOSED, SKEW, Cycle, Ddl, Rules, Tx

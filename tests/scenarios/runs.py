@@ -7,12 +7,9 @@ from typing import Any
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.scenario.shipped import shipped
-from ddlsim.verify.campaign import (
-    Job,
-    Runner,
-    RunRow,
-)
+from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.expectation import Sum, sum_of
+from ddlsim.verify.row import RunRow
 
 NEGATIVE = "negative/"
 SEEDS = (0, 1, 2)

@@ -13,7 +13,7 @@ from ddlsim.scenario.rules import rules_of as rules_of_field
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.strategies.iep_closed import CLOSING
-from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.row import RunRow
 from tests.scenarios.runs import compared, runner_of
 
 

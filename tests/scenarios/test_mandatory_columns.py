@@ -10,7 +10,7 @@ from ddlsim.protocol.schema_change.table_looks import TableLooks
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 from ddlsim.units import plus_ms
-from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.row import RunRow
 from tests.scenarios.runs import compared, runner_of
 
 GENERATED = "generated/empty_tables"

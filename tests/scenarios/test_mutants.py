@@ -11,7 +11,7 @@ from ddlsim.model.clauses import CLAUSES
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario.load import load
 from ddlsim.scenario.shipped import shipped
-from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.row import RunRow
 from tests.scenarios.runs import NEGATIVE, compared, convicted_by, runner_of, under_mutant
 from tests.scenarios.test_scenarios import BY_MUTANT
 

@@ -9,7 +9,7 @@ from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.verify import claims
-from ddlsim.verify.campaign import RunRow
+from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import Case, Trial
 from ddlsim.verify.verification import Verification, verification
 from tests.unit.cli.results import a_crash, a_cycle, a_row, a_violation

@@ -13,8 +13,8 @@ from ddlsim.history.figures import (
     bucketed,
     durations,
 )
-from ddlsim.verify.campaign import RunRow
 from ddlsim.verify.expectation import sum_of
+from ddlsim.verify.row import RunRow
 
 WAITS_US = (0, 0, 1_500, 12_000)
 NONE = Durations(0, 0, None, None, None, None)

@@ -9,26 +9,75 @@ import pytest
 
 import ddlsim as package
 from ddlsim.cli import verb_list
-from tests.unit.cli.command import ROOT, ddlsim, process
+from tests.unit.cli.command import ROOT, ddlsim, process, tiny
 
-HEAVY = (
+HEAVY = {
     *("numpy", "networkx", "sqlglot", "simpy", "rich", "msgspec", "orjson", "matplotlib"),
-    *("scipy", "pyarrow", "pyspark", "pandas", "jinja2"),
-)
+    *("scipy", "pyarrow", "pyspark", "pandas", "jinja2", "edn_format"),
+    *("ddlsim.protocol", "ddlsim.cluster", "ddlsim.plan", "ddlsim.analysis.execute"),
+}
+"""What takes long to import: libraries, and rooms of ours with all that they bring."""
 LOOK = (
     "import sys; from ddlsim.cli import main; main(sys.argv[1:])\n"
     "print(*sys.modules, file=sys.stderr)"
 )
+FOREIGN = "tests/golden/foreign/list-append/G1a.edn"
+MAY_IMPORT = {
+    "list reasons": {"msgspec"},
+    "list scenarios": {"msgspec"},
+    "list terms": {"msgspec"},
+    "list strategies": {"msgspec", "ddlsim.protocol"},
+    "list checkers": {"msgspec", "numpy"},
+    f"check {FOREIGN}": {"msgspec", "numpy", "orjson", "rich"},
+    f"check {FOREIGN} --output json": {"msgspec", "numpy", "orjson"},
+    "check tests/golden/foreign/list-append/G-single.edn": {"msgspec", "numpy", "orjson", "rich"},
+    "check {history}": {"msgspec", "numpy", "rich"},
+    "check {broken}": {"msgspec", "numpy", "rich", "networkx"},
+    "compat {schema} {migration}": {"msgspec", "sqlglot", "rich", "ddlsim.protocol"},
+}
+"""A command starts quickly where it imports no more than this; no clock is looked at."""
+
+
+def heavy(*words: str) -> set[str]:
+    """The heavy modules that a command has imported at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK, *words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    names = [name.split(".") for name in done.stderr.split()]
+    loaded = {".".join(name[:depth]) for name in names for depth in (1, 2, 3)}
+    assert "click" in loaded
+    return loaded & HEAVY
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], [], ["rnu"]])
 def test_help_and_slips_import_nothing_heavy(words: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOOK, *words], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    loaded = {name.partition(".")[0] for name in done.stderr.split()}
-    assert not loaded & set(HEAVY)
-    assert "click" in loaded
+    assert heavy(*words) == set()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A history without a cycle, one with a cycle, and a migration."""
+    folder = tmp_path_factory.mktemp("histories")
+    for name, scenario in (("history", tiny(folder)), ("broken", "strategies/B3-T1")):
+        ddlsim("run", scenario, "--out", str(folder / name))
+    migration = ROOT / "scenarios" / "realistic"
+    return {
+        **{name: str(folder / name / "seed-0.jsonl") for name in ("history", "broken")},
+        "schema": str(migration / "schema.sql"),
+        "migration": str(migration / "orders.sql"),
+    }
+
+
+@pytest.mark.parametrize("words", MAY_IMPORT)
+def test_a_command_imports_only_what_it_needs(words: str, files: dict[str, str]) -> None:
+    assert heavy(*words.format(**files).split()) <= MAY_IMPORT[words]
+
+
+def test_what_a_run_imports_is_seen() -> None:
+    """As a check would, if it brought the simulator with it."""
+    loaded = heavy("run", "smoke")
+    assert {"simpy", "ddlsim.protocol", "ddlsim.cluster", "ddlsim.plan"} <= loaded
+    assert not loaded <= MAY_IMPORT["check {history}"]
 
 
 def test_the_version_is_the_packages() -> None:

@@ -24,11 +24,7 @@ from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.shipped import shipped
 from ddlsim.strategies.base import STRATEGIES
-from ddlsim.verify.campaign import (
-    Job,
-    Runner,
-    scenario_name,
-)
+from ddlsim.verify.campaign import Job, Runner, scenario_name
 from ddlsim.workload.base import WORKLOADS
 
 NOTHING = swarm.source_of(None, {})

@@ -25,13 +25,8 @@ from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.strategies.base import STRATEGIES, strategy
 from ddlsim.verify import campaign
-from ddlsim.verify.campaign import (
-    Job,
-    Runner,
-    RunRow,
-    run_seeds,
-    structure,
-)
+from ddlsim.verify.campaign import Job, Runner, run_seeds
+from ddlsim.verify.row import RunRow, structure
 from tests.support.waiting import until
 from tests.unit.cli.command import TINY
 
@@ -89,7 +84,7 @@ def test_an_error_of_ours_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise AssertionError("planted\nsecond line")
 
-    monkeypatch.setattr(campaign, "judge", broken)
+    monkeypatch.setattr(campaign, "row_of", broken)
     row = Runner(job()).row(0)
     assert (row.outcome, row.crash) == (Outcome.CRASHED, "AssertionError: planted")
     assert (row.fingerprint, row.figures) == (None, None)

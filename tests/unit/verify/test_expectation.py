@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.verify.campaign import RunRow
 from ddlsim.verify.expectation import sum_of
+from ddlsim.verify.row import RunRow
 from tests.unit.cli.results import a_crash, a_cycle, a_row, a_violation
 
 VACUOUS = {"outcome": Outcome.VACUOUS, "reached": {"seen": 0}}
