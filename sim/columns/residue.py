@@ -21,6 +21,8 @@ from ddlsim.columns.certificate import (
 from ddlsim.columns.edges import RW, Edges
 from ddlsim.columns.history import NONE, Array
 
+FEW: Final = 50_000
+"""With fewer nodes and edges, components are found without scipy."""
 WORTH_CUTTING: Final = 0.5
 """The share of nodes within stretches above which nothing is cut away."""
 
@@ -78,25 +80,57 @@ def pack(source: Array, target: Array) -> Array:
 def labels_of(nodes: int, packed: Array) -> Array:
     """The strongly connected component of each node; `packed` edges are sorted in place.
 
-    Edges that stand twice are taken once: with them scipy's search need not end. Only a history
-    that the certificate has not shown to be valid comes here, so only it pays for scipy's import.
+    Edges that stand twice are taken once: with them scipy's search need not end. A small graph is
+    searched here, in less time than scipy takes to be imported.
     """
-    from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
-    from scipy.sparse.csgraph import (  # type: ignore[import-untyped]  # scipy ships no types
-        connected_components,
-    )
-
     packed.sort()
     if len(packed):
         packed = packed[np.append(True, packed[1:] != packed[:-1])]
     indptr = np.searchsorted(packed, np.arange(nodes + 1, dtype=np.int64) << 32).astype(np.int32)
     indices = packed.astype(np.int32)  # the lower half, which is the target
     del packed
+    if nodes + len(indices) < FEW:
+        return _labels_of_few(indptr.tolist(), indices.tolist())
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
+    from scipy.sparse.csgraph import (  # type: ignore[import-untyped]  # scipy ships no types
+        connected_components,
+    )
+
     weight = np.broadcast_to(np.float64(1), indices.shape)
     graph = csr_array((weight, indices, indptr), shape=(nodes, nodes))
     found: Any = connected_components(graph, directed=True, connection="strong")
     labels: Array = found[1]
     return labels
+
+
+def _labels_of_few(indptr: list[int], indices: list[int]) -> Array:
+    """The same by Tarjan (1972); the path is a list, so that it may be as long as the graph."""
+    nodes = len(indptr) - 1
+    number, low, label, ahead = [0] * nodes, [0] * nodes, [-1] * nodes, indptr[:-1]
+    open_: list[int] = []
+    met = 0
+    for root in range(nodes):
+        path = [] if number[root] else [root]
+        while path:
+            node = path[-1]
+            if not number[node]:
+                met += 1
+                number[node] = low[node] = met
+                open_.append(node)
+            if ahead[node] < indptr[node + 1]:
+                other = indices[ahead[node]]
+                ahead[node] += 1
+                if not number[other]:
+                    path.append(other)
+                elif label[other] < 0:
+                    low[node] = min(low[node], number[other])
+                continue
+            path.pop()
+            if path:
+                low[path[-1]] = min(low[path[-1]], low[node])
+            while low[node] == number[node] and label[node] < 0:
+                label[open_.pop()] = node
+    return np.array(label, np.int32)
 
 
 def components_of(

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ddlsim.columns import residue
 from ddlsim.columns.cycles import Search, find_cycles
 from ddlsim.columns.edges import (
     PROCESS,
@@ -158,3 +159,23 @@ def test_edges_that_stand_twice_do_not_hang_the_search() -> None:
         labels = labels_of(40, pack(source, target))
         once = np.unique(np.stack([source, target]), axis=1)
         assert labels.tolist() == labels_of(40, pack(*once)).tolist()
+
+
+def test_components_of_a_small_graph_are_those_of_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = np.random.default_rng(2)
+    for count in (0, 10, 35, 60, 120):
+        for _ in range(60):
+            packed = pack(*dice.integers(0, 40, (2, count)))
+            here = labels_of(40, packed.copy())
+            with monkeypatch.context() as patch:
+                patch.setattr(residue, "FEW", 0)
+                there = labels_of(40, packed.copy())
+            assert np.array_equal(here[:, None] == here, there[:, None] == there)
+
+
+def test_a_long_way_is_no_deep_recursion() -> None:
+    nodes = np.arange(20_000)
+    ring = labels_of(20_000, pack(nodes, (nodes + 1) % 20_000))
+    assert len(set(ring.tolist())) == 1
+    chain = labels_of(20_000, pack(nodes[:-1], nodes[1:]))
+    assert len(set(chain.tolist())) == 20_000
