@@ -14,6 +14,8 @@ Timestamp = NewType("Timestamp", int)
 LOGICAL_BITS: Final = 16
 LOGICAL_MASK: Final = (1 << LOGICAL_BITS) - 1
 US_PER_MS: Final = 1000
+FOREVER_MS: Final = 10**10
+"""No run lasts longer: four months."""
 
 MIN_TIMESTAMP: Final = Timestamp(-(1 << 62))
 """Smaller than every timestamp that a clock can show."""

@@ -30,7 +30,7 @@ from ddlsim.analysis.sweep.cells import Cell, Cells
 from ddlsim.analysis.sweep.sweep_file import read_sweep
 from ddlsim.cluster.designs import design
 from ddlsim.kernel.rng import quantiles
-from ddlsim.model.settings import with_derived
+from ddlsim.model.settings import complete
 from ddlsim.plan.plan import plan
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario.problems import ScenarioError
@@ -111,7 +111,7 @@ class Forms:
         clocks = {node: own.tolist() for node, own in known.items() if own is not None}
         if not self.simple or len(clocks) < len(known):
             return None
-        commands = Commands(self.h, mu, float(with_derived(scenario.numbers)["heartbeat_ms"]))
+        commands = Commands(self.h, mu, float(complete(scenario.numbers)["heartbeat_ms"]))
         way = COARSE.cdf(self.delays)
         return cluster_wait(
             COARSE,

@@ -22,15 +22,14 @@ from ddlsim.analysis.formula.wait_model import (
     commit_of,
     wait,
 )
-from ddlsim.model.settings import with_derived
+from ddlsim.model.settings import DEFAULTS, complete
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.scenario.config import ALWAYS
 from ddlsim.units import physical_ms, timestamp
 
 Array = NDArray[np.float64]
 CLOCK_MS: Final = 1.0
 """Timestamps show whole milliseconds: a wait by formula can be so much off in a run."""
-HEARTBEAT_MS: Final = float(with_derived(ALWAYS)["heartbeat_ms"])
+HEARTBEAT_MS: Final = float(complete(DEFAULTS)["heartbeat_ms"])
 """The log's heartbeats where a scenario sets neither them nor the election timeout."""
 TAIL: Final = 0.99
 PARTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)

@@ -46,6 +46,7 @@ LISTS: Final = (
     "reasons",
     "probes",
     "rules",
+    "settings",
     "figures",
     "terms",
 )
@@ -316,7 +317,8 @@ def _run() -> Verb:
         flag("--strategy", "run another design", "S", shell_complete=complete.strategies),
         flag("--mutant", "remove or break one rule of the design", "M",
              shell_complete=complete.mutants),
-        repeated("--set", "set a key of the file", "PATH=VALUE"),
+        repeated("--set", "set a key of the file (of [protocol]: ddlsim list settings)",
+                 "PATH=VALUE"),
         flag("--migration", "the DDL to run instead of the scenario's", "FILE.sql",
              shell_complete=complete.files),
         *_judging(),

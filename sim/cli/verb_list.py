@@ -161,6 +161,25 @@ def rules() -> Iterator[Entry]:
             yield _entry(f"{field}={name}", rule.summary, rule.source or OURS, remark, **more)
 
 
+def settings() -> Iterator[Entry]:
+    """Every setting of `[protocol]`: its bounds, and its default or what it follows from."""
+    from ddlsim.model.settings import PRESETS, SETTINGS
+
+    for name, one in SETTINGS.items():
+        more = {
+            "unit": one.unit or None,
+            "default": one.default,
+            "follows": None if one.rule is None else one.rule.words,
+            "least": one.least,
+            "most": one.most,
+            "per_node": one.per_node,
+            "presets": {preset: told[name] for preset, told in PRESETS.items() if name in told},
+            "clauses": list(one.clauses),
+        }
+        source = "IEP-98" if one.clauses else OURS
+        yield _entry(name, one.doc, source, one.otherwise, **more)
+
+
 def figures() -> Iterator[Entry]:
     """Every figure, and what its sweep must vary."""
     from ddlsim.analysis.figures.figure import plots
@@ -192,6 +211,7 @@ LISTS: Final[dict[str, Callable[[], Iterable[Entry]]]] = {
     "reasons": reasons,
     "probes": probes,
     "rules": rules,
+    "settings": settings,
     "figures": figures,
     "terms": terms,
 }

@@ -15,9 +15,9 @@ from ddlsim.kernel.host import Host
 from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
 from ddlsim.model.ports import (
     Handler,
-    Settings,
     Stopwatch,
 )
+from ddlsim.model.settings import Settings
 from ddlsim.units import (
     MIN_TIMESTAMP,
     Micros,

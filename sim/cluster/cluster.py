@@ -20,9 +20,8 @@ from ddlsim.kernel.network import LinkProfile, Network
 from ddlsim.kernel.rng import Constant, quantiles
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.model.ops import Get, Scan
-from ddlsim.model.ports import Settings
 from ddlsim.model.schema import Table
-from ddlsim.model.settings import DERIVED
+from ddlsim.model.settings import Settings
 from ddlsim.nemesis.roles import META, VacantRoleError
 from ddlsim.plan.records import NodePlan, Plan
 from ddlsim.protocol.ids import Place
@@ -38,8 +37,6 @@ from ddlsim.protocol.server import (
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.sql import parse
 from ddlsim.units import (
-    US_PER_MS,
-    Micros,
     Timestamp,
     timestamp,
 )
@@ -63,7 +60,7 @@ class Cluster:
         self.asked: dict[str, str] = {}  # by client: the node that it sent its last request to
         self._disk_us: Counter[str] = Counter()
         self._delays = {node.name: Delays() for node in plan.nodes}
-        self._settings = {node.name: settings(node) for node in plan.nodes}
+        self._settings = {node.name: Settings(**node.settings) for node in plan.nodes}
         self._strategy = strategy
         self._parts = parts
         self._configure_links()
@@ -246,29 +243,6 @@ class Cluster:
             record(UpdateLogged(0, leader, None, 0, version, BOOT_TS, BOOT_TS, 0, objects))
         for node in self.plan.nodes:
             record(ClockSet(0, node.name, node.clock_offset_us, node.clock_drift_ppm))
-
-
-def settings(node: NodePlan) -> Settings:
-    """A node's settings as the protocol reads them."""
-    numbers = node.settings
-    plain = (*DERIVED, "lock_retry_ms", "laggard_ms", "barrier_wait_ms")
-    return Settings(
-        delay_duration_ms=numbers["delay_duration_ms"],
-        max_clock_skew_ms=numbers["max_clock_skew_ms"],
-        safe_time_interval_ms=numbers["safe_time_interval_ms"],
-        operation_timeout_us=Micros(numbers["operation_timeout_ms"] * US_PER_MS),
-        resend_us=Micros(numbers["resend_ms"] * US_PER_MS),
-        ddl_attempts=numbers["ddl_attempts"],
-        lock_retries=numbers["lock_retries"],
-        election_timeout_ms=numbers["election_timeout_ms"],
-        lease_duration_ms=numbers["lease_duration_ms"],
-        lease_check_ms=numbers["lease_check_ms"],
-        snapshot_entries=numbers["snapshot_entries"],
-        partition_idle_ms=numbers["partition_idle_ms"],
-        tx_timeout_ms=numbers["tx_timeout_ms"],
-        orphan_check_ms=numbers["orphan_check_ms"],
-        **{name: numbers[name] for name in plain},
-    )
 
 
 def initial_schema(sql: str) -> tuple[tuple[ObjectChange, ...], ...]:

@@ -13,12 +13,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.records import Record
-from ddlsim.model.settings import DERIVED, with_derived
-from ddlsim.units import (
-    US_PER_MS,
-    Micros,
-    Timestamp,
-)
+from ddlsim.model.settings import Settings
+from ddlsim.units import Micros, Timestamp
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -40,122 +36,6 @@ NO_REPLY: Final = NoReplyType()
 
 class Request(Record, Generic[R_co], frozen=True):
     """A message that is answered; `R_co` is what the answer may be."""
-
-
-class Settings:
-    """What may differ per node or change at run time; never part of a strategy.
-
-    `delay_duration_ms` is DD, `max_clock_skew_ms` the configured CSmax, `safe_time_interval_ms` H.
-    `election_timeout_ms` is how long a follower hears nothing before it stands for election,
-    `lease_duration_ms` how long a primary is one, `lease_check_ms` how often leases are looked
-    after, `snapshot_entries` how many applied entries a log keeps before it is compacted,
-    `partition_idle_ms` after how long without a write a partition's leader stamps an idle command,
-    `tx_timeout_ms` how long a transaction may take, and `orphan_check_ms` how long one may be in
-    the way before somebody asks whether its coordinator is alive. The others are spans too, one
-    for each thing that the protocol waits for; scenarios/README.md says what each of them is, and
-    `ddlsim.model.settings` what it follows from where it is not given.
-    """
-
-    __slots__ = (
-        "barrier_wait_ms",
-        "ddl_attempts",
-        "delay_duration_ms",
-        "election_spread_ms",
-        "election_timeout_ms",
-        "heartbeat_ms",
-        "laggard_ms",
-        "lease_check_ms",
-        "lease_duration_ms",
-        "lease_grant_ms",
-        "lease_renewal_ms",
-        "lock_retries",
-        "lock_retry_ms",
-        "max_clock_skew_ms",
-        "metadata_hope_ms",
-        "metadata_wait_ms",
-        "operation_timeout_us",
-        "orphan_answer_ms",
-        "orphan_check_ms",
-        "orphan_sweep_ms",
-        "partition_idle_ms",
-        "read_resend_ms",
-        "resend_us",
-        "retry_ms",
-        "safe_time_interval_ms",
-        "snapshot_entries",
-        "tx_timeout_ms",
-    )
-
-    def __init__(  # one value a field
-        self,
-        *,
-        delay_duration_ms: int,
-        max_clock_skew_ms: int,
-        safe_time_interval_ms: int,
-        operation_timeout_us: Micros,
-        resend_us: Micros,
-        ddl_attempts: int,
-        lock_retries: int,
-        election_timeout_ms: int = 1_200,
-        lease_duration_ms: int = 5_000,
-        lease_check_ms: int = 500,
-        snapshot_entries: int = 1_000,
-        partition_idle_ms: int = 1_000,
-        tx_timeout_ms: int = 30_000,
-        orphan_check_ms: int = 1_000,
-        lock_retry_ms: int = 5,
-        laggard_ms: int = 500,
-        barrier_wait_ms: int = 500,
-        **given: int,
-    ) -> None:
-        self.delay_duration_ms = delay_duration_ms
-        self.max_clock_skew_ms = max_clock_skew_ms
-        self.safe_time_interval_ms = safe_time_interval_ms
-        self.operation_timeout_us = operation_timeout_us
-        self.resend_us = resend_us
-        self.ddl_attempts = ddl_attempts
-        self.lock_retries = lock_retries
-        self.election_timeout_ms = election_timeout_ms
-        self.lease_duration_ms = lease_duration_ms
-        self.lease_check_ms = lease_check_ms
-        self.snapshot_entries = snapshot_entries
-        self.partition_idle_ms = partition_idle_ms
-        self.tx_timeout_ms = tx_timeout_ms
-        self.orphan_check_ms = orphan_check_ms
-        self.lock_retry_ms = lock_retry_ms
-        self.laggard_ms = laggard_ms
-        self.barrier_wait_ms = barrier_wait_ms
-        assert given.keys() <= DERIVED.keys(), f"no settings: {sorted(given.keys() - DERIVED)}"
-        self._derive(given)
-
-    def _derive(self, given: dict[str, int]) -> None:
-        """The spans that follow from others, but for those that are given."""
-        numbers = with_derived(
-            {
-                "resend_ms": self.resend_us // US_PER_MS,
-                "operation_timeout_ms": self.operation_timeout_us // US_PER_MS,
-                "election_timeout_ms": self.election_timeout_ms,
-                "lease_duration_ms": self.lease_duration_ms,
-                "partition_idle_ms": self.partition_idle_ms,
-                "orphan_check_ms": self.orphan_check_ms,
-                **given,
-            }
-        )
-        self.retry_ms = numbers["retry_ms"]
-        self.heartbeat_ms = numbers["heartbeat_ms"]
-        self.election_spread_ms = numbers["election_spread_ms"]
-        self.lease_renewal_ms = numbers["lease_renewal_ms"]
-        self.lease_grant_ms = numbers["lease_grant_ms"]
-        self.read_resend_ms = numbers["read_resend_ms"]
-        self.orphan_answer_ms = numbers["orphan_answer_ms"]
-        self.orphan_sweep_ms = numbers["orphan_sweep_ms"]
-        self.metadata_wait_ms = numbers["metadata_wait_ms"]
-        self.metadata_hope_ms = numbers["metadata_hope_ms"]
-
-    @property
-    def retry_us(self) -> Micros:
-        """`retry_ms` in microseconds."""
-        return Micros(self.retry_ms * US_PER_MS)
 
 
 class Future(Protocol[T_contra]):

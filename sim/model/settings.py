@@ -1,29 +1,301 @@
-"""The numbers of the protocol that follow from others unless they are given.
+"""The settings of the protocol: one table, declared once.
 
-Every span of time in the protocol is a setting; so that a scenario need not name each of them, most
-have a default that is a share of another one. `ALWAYS` of the scenario's tables holds the rest.
+A field of `Settings` is a setting: its name (with the unit), what it means, its bounds, and its
+default or the rule by which it follows from others. From this table follow the record that the
+protocol reads, the keys of `[protocol]` and `[protocol.nodes.NAME]` in a scenario and their bounds,
+`ddlsim list settings`, and the table in scenarios/README.md.
+
+A setting with neither default nor rule is a choice of the scenario, which gives it or names one of
+the `PRESETS`. The other defaults are Apache Ignite 3's numbers, where it has them.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from typing import Annotated, Any, Final, get_type_hints
+
+from ddlsim.units import FOREVER_MS, US_PER_MS, Micros
 
 Numbers = Mapping[str, int]
+"""Values of settings by name."""
 
-DERIVED: Final[dict[str, Callable[[Numbers], int]]] = {
-    "retry_ms": lambda n: max(1, n["resend_ms"] // 4),
-    "heartbeat_ms": lambda n: max(1, n["election_timeout_ms"] // 10),
-    "election_spread_ms": lambda n: n["election_timeout_ms"],
-    "lease_renewal_ms": lambda n: n["lease_duration_ms"] // 2,
-    "lease_grant_ms": lambda n: max(1, n["lease_duration_ms"] // 2),
-    "read_resend_ms": lambda n: 2 * n["partition_idle_ms"],
-    "orphan_answer_ms": lambda n: max(4 * n["resend_ms"], n["orphan_check_ms"]),
-    "orphan_sweep_ms": lambda n: 2 * n["orphan_check_ms"],
-    "metadata_wait_ms": lambda n: n["operation_timeout_ms"] // 2,
-    "metadata_hope_ms": lambda n: n["operation_timeout_ms"] // 10,
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a setting follows from others: the same in words, and as a function."""
+
+    words: str
+    value: Callable[[Numbers], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is known of a setting besides its value.
+
+    `clauses` are those whose rule reads it first of all. Not `per_node`: the value is the same for
+    the whole cluster.
+    """
+
+    doc: str
+    _: KW_ONLY
+    least: int = 1
+    default: int | None = None
+    rule: Rule | None = None
+    clauses: tuple[str, ...] = ()
+    per_node: bool = True
+    name: str = ""
+
+    @property
+    def unit(self) -> str:
+        """`ms` or, for a count, nothing."""
+        return "ms" if self.name.endswith("_ms") else ""
+
+    @property
+    def otherwise(self) -> str:
+        """The value where the scenario gives none, in words."""
+        if self.rule is not None:
+            return f"default: {self.rule.words}"
+        return f"default: {self.default}" if self.default is not None else "no default"
+
+    @property
+    def most(self) -> int | None:
+        """The largest value; None: no bound."""
+        return FOREVER_MS if self.unit else None
+
+
+def _share(of: str, divisor: int, words: str, least: int = 1) -> Rule:
+    return Rule(f"{words} `{of}`", lambda n: max(least, n[of] // divisor))
+
+
+@dataclass(slots=True, kw_only=True)
+class Settings:
+    """A node's settings as its protocol reads them; whole milliseconds and counts.
+
+    They may differ from node to node and change while a node runs; no strategy sets them.
+    `complete` gives every value. The `_us` fields are three of them in microseconds, computed once:
+    these three do not change during a run.
+    """
+
+    delay_duration_ms: Annotated[
+        int,
+        Setting(
+            "DD: an update activates so long after its message", least=0, clauses=("98.past.2",)
+        ),
+    ]
+    max_clock_skew_ms: Annotated[
+        int,
+        Setting(
+            "the configured CSmax: the most by which two clocks differ",
+            least=0,
+            clauses=("98.flow.4",),
+        ),
+    ]
+    safe_time_interval_ms: Annotated[
+        int,
+        Setting(
+            "H: the meta storage's leader sends an idle safe-time command after so long "
+            "without a command",
+            clauses=("98.safe.3",),
+        ),
+    ]
+    operation_timeout_ms: Annotated[
+        int, Setting("time limit of an operation", least=0, default=30_000)
+    ]
+    resend_ms: Annotated[
+        int,
+        Setting(
+            "a request between nodes without a reply is sent again after this, then each time "
+            "after twice as long, up to `operation_timeout_ms`",
+            least=0,
+            default=200,
+        ),
+    ]
+    ddl_attempts: Annotated[
+        int, Setting("attempts of a DDL statement against a catalog that changes", default=10)
+    ]
+    lock_retries: Annotated[
+        int, Setting("retries of a refused lock before wait-die aborts", least=0, default=3)
+    ]
+    election_timeout_ms: Annotated[
+        int,
+        Setting(
+            "a follower stands for election after so long without a message of a leader",
+            default=1_200,
+        ),
+    ]
+    lease_duration_ms: Annotated[
+        int, Setting("term of a primary's lease, unless it is renewed", default=5_000)
+    ]
+    lease_check_ms: Annotated[
+        int, Setting("interval at which the placement driver looks at the leases", default=500)
+    ]
+    snapshot_entries: Annotated[
+        int, Setting("applied entries that a log keeps before it is compacted", default=1_000)
+    ]
+    partition_idle_ms: Annotated[
+        int,
+        Setting(
+            "a partition's leader stamps an idle command after so long without a write",
+            default=1_000,
+        ),
+    ]
+    tx_timeout_ms: Annotated[
+        int, Setting("age at which its coordinator aborts a transaction", default=30_000)
+    ]
+    orphan_check_ms: Annotated[
+        int,
+        Setting(
+            "a transaction that has blocked another for so long has its coordinator probed",
+            default=1_000,
+        ),
+    ]
+    lock_retry_ms: Annotated[
+        int, Setting("pause before a refused lock is retried", least=0, default=5)
+    ]
+    laggard_ms: Annotated[
+        int,
+        Setting(
+            "lag of a primary's meta storage beyond which `keeps_lease = "
+            '"promote_another"` replaces it',
+            default=500,
+        ),
+    ]
+    barrier_wait_ms: Annotated[
+        int,
+        Setting("how long `a3_barrier_impatient` waits for nodes that do not answer", default=500),
+    ]
+    retry_ms: Annotated[
+        int,
+        Setting(
+            "pause before a request is retried that met no leader or primary, or a node that "
+            "is not it",
+            rule=_share("resend_ms", 4, "a quarter of"),
+        ),
+    ]
+    heartbeat_ms: Annotated[
+        int,
+        Setting(
+            "interval of a leader's heartbeats",
+            rule=_share("election_timeout_ms", 10, "a tenth of"),
+        ),
+    ]
+    election_spread_ms: Annotated[
+        int,
+        Setting(
+            "bound of the random time that a follower adds to the election timeout",
+            rule=Rule("`election_timeout_ms`", lambda n: n["election_timeout_ms"]),
+        ),
+    ]
+    lease_renewal_ms: Annotated[
+        int,
+        Setting(
+            "a lease with less than this left is renewed",
+            least=0,
+            rule=_share("lease_duration_ms", 2, "half of", least=0),
+        ),
+    ]
+    lease_grant_ms: Annotated[
+        int,
+        Setting(
+            "time limit of a candidate to become ready as primary",
+            rule=_share("lease_duration_ms", 2, "half of"),
+        ),
+    ]
+    read_resend_ms: Annotated[
+        int,
+        Setting(
+            "a read of the past without a reply goes to another replica after this",
+            rule=Rule("twice `partition_idle_ms`", lambda n: 2 * n["partition_idle_ms"]),
+        ),
+    ]
+    orphan_answer_ms: Annotated[
+        int,
+        Setting(
+            "time limit of a coordinator to tell the outcome of a transaction",
+            rule=Rule(
+                "four times `resend_ms`, at least `orphan_check_ms`",
+                lambda n: max(4 * n["resend_ms"], n["orphan_check_ms"]),
+            ),
+        ),
+    ]
+    orphan_sweep_ms: Annotated[
+        int,
+        Setting(
+            "a transaction that blocks no other has its coordinator probed after so long "
+            "without activity",
+            rule=Rule("twice `orphan_check_ms`", lambda n: 2 * n["orphan_check_ms"]),
+        ),
+    ]
+    metadata_wait_ms: Annotated[
+        int,
+        Setting(
+            "time limit of the wait for metadata where `resolve_schema = "
+            '"wait_in_time_then_look_up"`',
+            least=0,
+            rule=_share("operation_timeout_ms", 2, "half of", least=0),
+        ),
+    ]
+    metadata_hope_ms: Annotated[
+        int,
+        Setting(
+            "the same where the operation then goes on with what is known",
+            least=0,
+            rule=_share("operation_timeout_ms", 10, "a tenth of", least=0),
+        ),
+    ]
+
+    operation_timeout_us: Micros = field(init=False)
+    resend_us: Micros = field(init=False)
+    retry_us: Micros = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.operation_timeout_us = Micros(self.operation_timeout_ms * US_PER_MS)
+        self.resend_us = Micros(self.resend_ms * US_PER_MS)
+        self.retry_us = Micros(self.retry_ms * US_PER_MS)
+
+
+def _declared() -> dict[str, Setting]:
+    """The settings that are fields of the record."""
+    hints: dict[str, Any] = get_type_hints(Settings, include_extras=True)
+    names = [each.name for each in fields(Settings) if each.init]
+    return {name: replace(hints[name].__metadata__[0], name=name) for name in names}
+
+
+COMMIT_WAIT: Final = Setting(
+    "how long a client waits for a commit beyond `operation_timeout_ms`; counts in the drain",
+    least=0,
+    default=10_000,
+    per_node=False,
+    name="commit_wait_ms",
+)
+"""A setting of clients, not of nodes."""
+SETTINGS: Final[dict[str, Setting]] = _declared() | {COMMIT_WAIT.name: COMMIT_WAIT}
+"""Every setting by name, in the order of the table."""
+DEFAULTS: Final = {
+    name: each.default for name, each in SETTINGS.items() if each.default is not None
 }
-"""By the setting's name: what it is where nobody says otherwise, in whole milliseconds."""
+REQUIRED: Final = tuple(
+    name for name, each in SETTINGS.items() if each.default is None and each.rule is None
+)
+"""What a scenario or its preset must give."""
+PRESETS: Final[dict[str, dict[str, int]]] = {
+    "ignite3_defaults": {
+        "delay_duration_ms": 500,
+        "max_clock_skew_ms": 500,
+        "safe_time_interval_ms": 250,
+    },
+    "ignite3_tests": {
+        "delay_duration_ms": 100,
+        "max_clock_skew_ms": 7,
+        "safe_time_interval_ms": 50,
+    },
+}
+"""Apache Ignite 3 as it is delivered, and as its own tests set it."""
 
 
-def with_derived(numbers: Numbers) -> dict[str, int]:
-    """The same numbers, and those that follow from them where they are not given."""
-    return {name: rule(numbers) for name, rule in DERIVED.items()} | dict(numbers)
+def complete(numbers: Numbers) -> dict[str, int]:
+    """The settings of a node: the given values, and what follows from them by rule.
+
+    Raises `KeyError` if a value that a rule needs is missing.
+    """
+    follow = {name: each.rule.value(numbers) for name, each in SETTINGS.items() if each.rule}
+    return follow | {name: value for name, value in numbers.items() if SETTINGS[name].per_node}

@@ -7,12 +7,11 @@ from ddlsim.kernel.rng import (
     pick,
     quantiles,
 )
-from ddlsim.model.settings import DERIVED, with_derived
+from ddlsim.model.settings import complete
 from ddlsim.plan.records import LinkPlan, NodePlan
 from ddlsim.scenario.config import (
     Empirical,
     Link,
-    NodeProtocol,
     Spread,
     distribution,
 )
@@ -42,14 +41,8 @@ def nodes(scenario: Scenario, streams: Streams) -> tuple[NodePlan, ...]:
 
 
 def settings(scenario: Scenario, node: str) -> dict[str, int]:
-    """One node's numbers: the cluster's, and over them its own."""
-    own = scenario.node_protocols.get(node, NodeProtocol())
-    numbers = dict(scenario.numbers)
-    del numbers["commit_wait_ms"]  # the client's affair, not a node's
-    for key in (*numbers, *DERIVED):
-        if (value := getattr(own, key)) is not None:
-            numbers[key] = value
-    return with_derived(numbers)
+    """One node's settings: the cluster's, over them its own, and what follows from both."""
+    return complete(scenario.numbers | scenario.node_protocols.get(node, {}))
 
 
 def _offset_us(scenario: Scenario, node: str, skew_us: int | None, streams: Streams) -> int:

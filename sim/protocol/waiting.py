@@ -6,8 +6,8 @@ from typing import TypeVar
 from ddlsim.model.ports import (
     Future,
     Node,
-    Settings,
 )
+from ddlsim.model.settings import Settings
 from ddlsim.units import Micros
 
 R = TypeVar("R")

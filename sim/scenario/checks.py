@@ -7,7 +7,7 @@ from typing import Any
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.model import probes
 from ddlsim.model.reasons import Reason
-from ddlsim.model.settings import DERIVED
+from ddlsim.model.settings import DEFAULTS, PRESETS, REQUIRED
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario import config
 from ddlsim.scenario.findings import described
@@ -85,16 +85,13 @@ def must_be_client(client: str, nodes: Sequence[str], origin: Origin, path: Path
 
 
 def protocol_numbers(protocol: config.Protocol, origin: Origin) -> dict[str, int]:
-    """Every number of the protocol: from the preset, and over it what the file says."""
+    """The cluster's settings: defaults, over them the preset, over that what the file says."""
     preset = protocol.preset
-    if preset is not None and preset not in config.PRESETS:
-        what = f"no preset is called {preset!r}; {near(preset, config.PRESETS)}"
+    if preset is not None and preset not in PRESETS:
+        what = f"no preset is called {preset!r}; {near(preset, PRESETS)}"
         raise origin.error(("protocol", "preset"), what)
-    numbers = {**config.ALWAYS, **config.PRESETS.get(preset or "", {})}
-    for key in (*numbers, *config.PRESETS["ignite3_defaults"], *DERIVED):
-        if (value := getattr(protocol, key)) is not None:
-            numbers[key] = value
-    for key in config.PRESETS["ignite3_defaults"]:
+    numbers = {**DEFAULTS, **PRESETS.get(preset or "", {}), **config.given(protocol)}
+    for key in REQUIRED:
         if key not in numbers:
             what = f'{key} is missing; give it, or preset = "ignite3_defaults"'
             raise origin.error(("protocol",), what)

@@ -5,15 +5,14 @@ them; `ddlsim.plan.plan` turns them into microseconds. What only a scripted scen
 `ddlsim.scenario.script`.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, field
 
 from ddlsim.kernel import rng
-
-FOREVER_MS: Final = 10**10
-"""No run lasts longer: four months."""
+from ddlsim.model.settings import SETTINGS, Setting
+from ddlsim.units import FOREVER_MS
 
 Ms = Annotated[float, Meta(ge=0, le=FOREVER_MS)]
 WholeMs = Annotated[int, Meta(ge=0, le=FOREVER_MS)]
@@ -99,81 +98,38 @@ def distribution(number: float | Spread) -> rng.Distribution:
 # --- [strategy], [protocol], [cluster] -----------------------------------------------------------
 
 
-class NodeProtocol(TableRecord, frozen=True):
-    """`[protocol.nodes.n3]`: what may differ from node to node; None takes the cluster's."""
+def _key(setting: Setting) -> tuple[str, Any, None]:
+    """The key of a setting: its bounds and what it means, for checks and schemas."""
+    bounds = Meta(ge=setting.least, le=setting.most, description=setting.doc)
+    return setting.name, Annotated[int, bounds] | None, None
 
-    delay_duration_ms: WholeMs | None = None
-    max_clock_skew_ms: WholeMs | None = None
-    safe_time_interval_ms: Annotated[int, Meta(ge=1, le=FOREVER_MS)] | None = None
-    operation_timeout_ms: WholeMs | None = None
-    resend_ms: WholeMs | None = None
-    ddl_attempts: Positive | None = None
-    lock_retries: Count | None = None
-    election_timeout_ms: Positive | None = None
-    lease_duration_ms: Positive | None = None
-    lease_check_ms: Positive | None = None
-    snapshot_entries: Positive | None = None
-    partition_idle_ms: Positive | None = None
-    tx_timeout_ms: Positive | None = None
-    orphan_check_ms: Positive | None = None
-    lock_retry_ms: WholeMs | None = None
-    laggard_ms: Positive | None = None
-    barrier_wait_ms: Positive | None = None
-    retry_ms: Positive | None = None
-    heartbeat_ms: Positive | None = None
-    election_spread_ms: Positive | None = None
-    lease_renewal_ms: WholeMs | None = None
-    lease_grant_ms: Positive | None = None
-    read_resend_ms: Positive | None = None
-    orphan_answer_ms: Positive | None = None
-    orphan_sweep_ms: Positive | None = None
-    metadata_wait_ms: WholeMs | None = None
-    metadata_hope_ms: WholeMs | None = None
+
+if TYPE_CHECKING:
+    NodeProtocol = TableRecord  # its keys are read by name: `given`
+else:
+    NodeProtocol = msgspec.defstruct(
+        "NodeProtocol",
+        [_key(each) for each in SETTINGS.values() if each.per_node],
+        bases=(TableRecord,),
+        frozen=True,
+        kw_only=True,
+        module=__name__,
+    )
+    NodeProtocol.__doc__ = "`[protocol.nodes.n3]`: settings of one node; None: the cluster's."
 
 
 class Protocol(NodeProtocol, frozen=True):
-    """`[protocol]`: the numbers of the protocol, from a preset, key by key, or both."""
+    """`[protocol]`: the settings of all nodes, from a preset, key by key, or both."""
 
     preset: str | None = None
     commit_wait_ms: WholeMs | None = None
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-PRESETS: Final[dict[str, dict[str, int]]] = {
-    "ignite3_defaults": {
-        "delay_duration_ms": 500,
-        "max_clock_skew_ms": 500,
-        "safe_time_interval_ms": 250,
-    },
-    "ignite3_tests": {
-        "delay_duration_ms": 100,
-        "max_clock_skew_ms": 7,
-        "safe_time_interval_ms": 50,
-    },
-}
-"""Apache Ignite 3 as it is delivered, and as its own tests set it."""
-
-ALWAYS: Final[dict[str, int]] = {
-    "operation_timeout_ms": 30_000,
-    "commit_wait_ms": 10_000,
-    "resend_ms": 200,
-    "ddl_attempts": 10,
-    "lock_retries": 3,
-    "election_timeout_ms": 1_200,
-    "lease_duration_ms": 5_000,
-    "lease_check_ms": 500,
-    "snapshot_entries": 1_000,
-    "partition_idle_ms": 1_000,
-    "tx_timeout_ms": 30_000,
-    "orphan_check_ms": 1_000,
-    "lock_retry_ms": 5,
-    "laggard_ms": 500,
-    "barrier_wait_ms": 500,
-}
-"""What no document argues about; Apache Ignite 3's numbers, where it has them.
-
-What follows from others where it is not given stands in `ddlsim.model.settings`.
-"""
+def given(table: NodeProtocol) -> dict[str, int]:
+    """The settings that a table of the file gives, by name."""
+    values = {name: getattr(table, name, None) for name in SETTINGS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 class Cluster(TableRecord, frozen=True):

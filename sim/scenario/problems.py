@@ -134,7 +134,8 @@ _LIKE: Final[tuple[tuple[type[inspect.Type], type, str], ...]] = (
 
 def misfit(value: Any, kind: inspect.Type, path: Path) -> Misfit | None:
     """The first place at or below a path where a value does not fit a type, and what is wrong."""
-    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    choices = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    kinds = [_plain(one) for one in choices]
     like = [one for one in kinds if _is_like(value, one)]
     if not like:
         said = dict.fromkeys(filter(None, map(_said, kinds)))
@@ -147,6 +148,11 @@ def misfit(value: Any, kind: inspect.Type, path: Path) -> Misfit | None:
         return _in_list(value, like[0], path)
     what = _bound(value, like[0])
     return None if what is None else (path, what)
+
+
+def _plain(kind: inspect.Type) -> inspect.Type:
+    """A type without its description."""
+    return kind.type if isinstance(kind, inspect.Metadata) else kind
 
 
 def _is_like(value: Any, kind: inspect.Type) -> bool:

@@ -90,7 +90,7 @@ class Scenario(Record, frozen=True):
     voters: tuple[str, ...]
     leader: str
     numbers: dict[str, int]
-    node_protocols: dict[str, config.NodeProtocol]
+    node_protocols: dict[str, dict[str, int]]
     node_clocks: dict[str, config.NodeClock]
     samples: SamplesByFile
     schema: tuple[SqlLine, ...]
@@ -153,10 +153,9 @@ class Scenario(Record, frozen=True):
     @property
     def largest_delay_ms(self) -> int:
         """The largest DD of any node."""
-        own = {node: each.delay_duration_ms for node, each in self.node_protocols.items()}
         everywhere = self.numbers["delay_duration_ms"]
-        delays = [own.get(node) for node in self.nodes]
-        return max(everywhere if delay is None else delay for delay in delays)
+        own = [self.node_protocols.get(node, {}) for node in self.nodes]
+        return max(each.get("delay_duration_ms", everywhere) for each in own)
 
     def workload_world(self, label: str) -> WorkloadWorld:
         """What a workload may know: nodes, tables at the start, DDL whose instants are known."""
@@ -286,7 +285,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         voters=voters,
         leader=checks.leader_of(table, voters, origin),
         numbers=numbers,
-        node_protocols=protocols,
+        node_protocols={node: config.given(each) for node, each in protocols.items()},
         node_clocks=clocks,
         samples=read_samples(table.clocks, table.network, nodes, origin, files),
         schema=schema,

@@ -48,7 +48,7 @@ def test_no_span_of_the_protocol_is_hidden() -> None:
         for path in python_files(ROOT, "sim/protocol")
         for line in hidden(parsed(path))
     ]
-    assert found == [], "name it in sim/model/settings.py or scenario/config.py"
+    assert found == [], "name it in sim/model/settings.py"
 
 
 @pytest.mark.parametrize(

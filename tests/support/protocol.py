@@ -20,9 +20,9 @@ from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import (
     NO_REPLY,
     Handler,
-    Settings,
 )
 from ddlsim.model.schema import Table
+from ddlsim.model.settings import DEFAULTS, Settings, complete
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import CatalogUpdate
@@ -61,13 +61,13 @@ def settings(**changes: Any) -> Settings:
         "delay_duration_ms": 100,
         "max_clock_skew_ms": 10,
         "safe_time_interval_ms": 50,
-        "operation_timeout_us": Micros(400_000),
-        "resend_us": Micros(20_000),
+        "operation_timeout_ms": 400,
+        "resend_ms": 20,
         "ddl_attempts": 3,
         "lock_retries": 2,
         "election_timeout_ms": 1_000_000,
     }
-    return Settings(**(numbers | changes))
+    return Settings(**complete(DEFAULTS | numbers | changes))
 
 
 def without_wait(work: Coroutine[Any, None, Result]) -> Result:

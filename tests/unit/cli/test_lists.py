@@ -9,6 +9,7 @@ from ddlsim.cli.arguments import LISTS
 from ddlsim.cli.verb_list import lines
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.reasons import Reason
+from ddlsim.model.settings import SETTINGS
 from ddlsim.nemesis.base import FAULTS
 from tests.unit.cli.command import ROOT, ddlsim
 
@@ -55,6 +56,27 @@ def test_clauses_come_in_order_and_then_the_pause_points() -> None:
     assert entries["98.past.3"]["must"] is True
     points = [name for name, entry in entries.items() if entry["kind"] == "pause point"]
     assert points == ["after-arrival-check", "before-commit-ts", "after-commit-check"]
+
+
+def test_settings_tell_bounds_defaults_and_what_they_follow_from() -> None:
+    entries = listed("settings")
+    assert list(entries) == list(SETTINGS)
+    assert entries["delay_duration_ms"] == {
+        "name": "delay_duration_ms",
+        "summary": SETTINGS["delay_duration_ms"].doc,
+        "source": "IEP-98",
+        "unit": "ms",
+        "default": None,
+        "follows": None,
+        "least": 0,
+        "most": 10**10,
+        "per_node": True,
+        "presets": {"ignite3_defaults": 500, "ignite3_tests": 100},
+        "clauses": ["98.past.2"],
+    }
+    assert entries["heartbeat_ms"]["follows"] == "a tenth of `election_timeout_ms`"
+    assert entries["lock_retries"]["default"] == 3
+    assert entries["lock_retries"]["unit"] is None
 
 
 def test_a_plugin_is_listed_with_the_others(

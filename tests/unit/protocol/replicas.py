@@ -98,7 +98,7 @@ class Replicas:
         self.wire = Wire(self.loop)
         self.wire.fate = lambda sent: () if {sent.sender, sent.to} & self.cut else (1000,)
         self.voters, self.learners = tuple(names), tuple(learners)
-        self.changes = {"election_timeout_ms": ELECTION_MS, "resend_us": 20_000} | changes
+        self.changes = {"election_timeout_ms": ELECTION_MS, "resend_ms": 20} | changes
         self.cut: set[str] = set()
         self.nodes: dict[str, MortalNode] = {}
         self.machines: dict[str, Words] = {}

@@ -21,7 +21,6 @@ from ddlsim.protocol.replication.state_machine import BUSY
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import (
     MIN_TIMESTAMP,
-    Micros,
     Timestamp,
     timestamp,
 )
@@ -361,7 +360,7 @@ def test_an_idle_command_comes_one_period_after_the_last_command() -> None:
 
 def test_a_primary_that_does_not_lead_submits_at_once() -> None:
     """To the leader and back in 2 ms, while its own replica hears of it in 3."""
-    trio = Trio(resend_us=Micros(400_000))
+    trio = Trio(resend_ms=400)
     trio.led_by("n2")
     trio.ran("n1", intent(OLD), within_ms=4)
     assert trio.hosted("n1").machine.intents
