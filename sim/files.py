@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from ddlsim.problems import BadInputError
+
 PARTIAL: Final = ".tmp"
 """How files end that are being written; nothing ever reads one."""
 
@@ -64,7 +66,7 @@ def larger(size: int, most: int, what: str = "bytes") -> str:
     return f"has {size:,} {what}, more than {most:,} are not read; split it, or take less of it"
 
 
-class WriteError(ValueError):
+class WriteError(BadInputError):
     """A file that cannot be written; the message is one line with a remedy."""
 
 

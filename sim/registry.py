@@ -20,15 +20,16 @@ from ddlsim.files import (
     is_special,
     unfit,
 )
+from ddlsim.problems import BadInputError
 
 T = TypeVar("T")
 
 
-class UnknownPluginError(LookupError):
+class UnknownPluginError(BadInputError):
     """A name that no plug-in of the kind has; the message tells the near ones."""
 
 
-class BadPluginError(ValueError):
+class BadPluginError(BadInputError):
     """A plug-in file that cannot be used; the message tells which and why."""
 
 

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ddlsim.problems import BadInputError
+
 OLDEST: Final = 17
 """Spark 4 runs on Java 17 or later."""
 REMEDY: Final = (
@@ -33,7 +35,7 @@ exec {java} "$@"
 _VERSION: Final = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 
 
-class NoJavaError(RuntimeError):
+class NoJavaError(BadInputError):
     """There is no Java that Spark could run on; the message ends in the remedy."""
 
 

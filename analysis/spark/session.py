@@ -25,6 +25,7 @@ import ddlsim
 import ddlsim.analysis
 from ddlsim.analysis.spark import java
 from ddlsim.execute.workers import kernel_sees_to_it
+from ddlsim.problems import BadInputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +63,7 @@ QUICK: Final = {
 _LOCAL: Final = re.compile(r"local(?:\[(\*|\d+)\])?")
 
 
-class BadMasterError(ValueError):
+class BadMasterError(BadInputError):
     """A master that Spark does not know or cannot reach; the message ends in a remedy."""
 
 

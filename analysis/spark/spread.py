@@ -26,6 +26,7 @@ from ddlsim.analysis.sweep.chunks import (
 )
 from ddlsim.execute.parallel import ATTEMPTS, Executor
 from ddlsim.execute.workers import cores
+from ddlsim.problems import BadInputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,11 +50,11 @@ GROUP: Final = "ddlsim-sweep"
 BEACON: Final = ".beacon"
 
 
-class NotSharedError(ValueError):
+class NotSharedError(BadInputError):
     """A directory that the workers do not share with us; the message ends in the remedy."""
 
 
-class WorkersDieError(RuntimeError):
+class WorkersDieError(BadInputError):
     """A chunk that no process survives, though its runs have processes of their own."""
 
 

@@ -21,6 +21,7 @@ from ddlsim.analysis.stats import histogram, intervals
 from ddlsim.analysis.stats.axes import read_axis
 from ddlsim.analysis.sweep import provenance
 from ddlsim.analysis.sweep.rows import SCHEMA
+from ddlsim.problems import BadInputError
 from ddlsim.scenario.problems import Origin
 from ddlsim.units import US_PER_MS
 
@@ -39,7 +40,7 @@ SAFETY_SAID: Final = (
 )
 
 
-class CellsError(ValueError):
+class CellsError(BadInputError):
     """A directory or table without what a figure needs; the message is one line with a remedy."""
 
 

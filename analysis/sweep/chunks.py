@@ -27,6 +27,7 @@ from ddlsim.analysis.sweep.rows import (
 from ddlsim.checkers.findings import Finding
 from ddlsim.execute.isolation import Limits
 from ddlsim.model.records import Record
+from ddlsim.problems import BadInputError
 
 PARTS: Final = "parts"
 """The folder of the chunks' files, below the sweep's directory."""
@@ -34,7 +35,7 @@ PARTIAL: Final = files.PARTIAL
 TALLY: Final = b"tally"
 
 
-class DamagedPartError(ValueError):
+class DamagedPartError(BadInputError):
     """A table's file that was harmed after it was written; the message ends in the remedy."""
 
 

@@ -35,6 +35,7 @@ from ddlsim.analysis.sweep.chunks import (
 from ddlsim.analysis.sweep.rows import SCHEMA, Cell
 from ddlsim.files import beside, write_text
 from ddlsim.model.records import Record
+from ddlsim.problems import BadInputError
 
 MANIFEST: Final = "sweep.json"
 LOCK: Final = "sweep.lock"
@@ -46,7 +47,7 @@ ROW_GROUP: Final = 4_096
 OTHER: Final = "nothing was overwritten; name another directory"
 
 
-class DirectoryError(ValueError):
+class DirectoryError(BadInputError):
     """A directory that cannot be used; the message is one line and ends in a remedy."""
 
 

@@ -16,6 +16,7 @@ from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep import aggregates
 from ddlsim.analysis.sweep.chunks import Round
 from ddlsim.model.records import Record
+from ddlsim.problems import BadInputError
 from ddlsim.scenario.problems import near
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ LEAST_RUNS: Final = 10
 _TARGET: Final = re.compile(r"(\w+)\s+ci=([0-9.eE+-]+)(%?)(?:\s+seeds=(\d+))?")
 
 
-class BadTargetError(ValueError):
+class BadTargetError(BadInputError):
     """A target that cannot be understood; the message tells the form."""
 
 

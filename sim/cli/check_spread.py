@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from ddlsim.cli.check_foreign import Foreign
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import InputError, is_bad_input
+from ddlsim.cli.problems import InputError
 from ddlsim.columns.models import DEFAULT
 from ddlsim.foreign import inputs
 from ddlsim.history import parquet
+from ddlsim.problems import BadInputError
 from ddlsim.registry import load_file
 
 HISTORIES: Final = (".jsonl", ".edn", ".columns.parquet", parquet.SUFFIX)
@@ -82,6 +83,6 @@ def _told(judge: Judge, options: Options, file: str) -> Any:
     try:
         return judge(options, file)
     except Exception as error:
-        if is_bad_input(error):
+        if isinstance(error, BadInputError):
             return InputError(str(error))
         raise

@@ -16,10 +16,10 @@ from ddlsim.cli.problems import (
     INTERRUPTED,
     PIPE_CLOSED,
     InputError,
-    is_bad_input,
     note,
 )
 from ddlsim.files import FREE, is_full
+from ddlsim.problems import BadInputError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,7 +68,7 @@ def _failed(error: Exception) -> int:
     """One line about what is wrong; the traceback only on demand."""
     if arguments.debugging():
         traceback.print_exc()
-    if is_bad_input(error):
+    if isinstance(error, BadInputError):
         note(str(error))
         return BAD_INPUT
     if isinstance(error, OSError) and is_full(error):

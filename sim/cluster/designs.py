@@ -7,6 +7,7 @@ from msgspec import structs
 from ddlsim.model.design import DesignHeader
 from ddlsim.mutants.base import MUTANTS, Mutant
 from ddlsim.plan.records import Plan
+from ddlsim.problems import BadInputError
 from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario.rules import (
@@ -21,7 +22,7 @@ PROTOCOL: Final = "ddlsim.protocol."
 """In whose modules the rules are that findings know by name."""
 
 
-class BadDesignError(ValueError):
+class BadDesignError(BadInputError):
     """A strategy, a field of one, or a mutant that does not exist or does not fit."""
 
 

@@ -39,6 +39,7 @@ from ddlsim.history.history import (
     History,
 )
 from ddlsim.model.records import Record
+from ddlsim.problems import BadInputError
 
 _KEYED: Final = (Invoked, WriteExecuted, LockWaited, RowFinal)
 """Events with one `key`: where it has several columns, JSON gives back a list for the tuple."""
@@ -47,7 +48,7 @@ _KEYED: Final = (Invoked, WriteExecuted, LockWaited, RowFinal)
 CHANGED: Final = "it was changed after the run; run the scenario again"
 
 
-class BadHistory(ValueError):  # noqa: N818 - what is bad is the history, not the program
+class BadHistory(BadInputError):  # noqa: N818 - what is bad is the history, not the program
     """A file that is no whole, undamaged history; the message tells the line and the remedy."""
 
     def __init__(self, path: str | Path, line: int, message: str) -> None:

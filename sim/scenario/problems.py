@@ -10,10 +10,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
+from ddlsim.problems import BadInputError
 from ddlsim.scenario.positions import Path, Positions, show_path
 
 
-class ScenarioError(ValueError):
+class ScenarioError(BadInputError):
     """A scenario that cannot be run; the message is one line."""
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import ddlsim.registry
 from ddlsim.registry import (
     BadPluginError,
     Registry,
@@ -50,7 +49,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[int]:
             f"from {__name__} import FOUND\nFOUND.append({name!r})\n"
         )
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(ddlsim.registry, "entry_points", lambda **_: [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
     return Registry("strategy", "plugs_for_test")
 
 
@@ -105,7 +104,7 @@ def test_entry_points_of_the_kind_are_loaded_in_order(
     """Under the plural of the kind, in the order of their names."""
     del registry
     points = {group: [Point("late"), Point("early")]}
-    monkeypatch.setattr(ddlsim.registry, "entry_points", lambda group: points.get(group, []))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
     Registry[Any](kind, "plugs_for_test").discover()
     assert FOUND == ["ant", "zebra", "early", "late"]
 

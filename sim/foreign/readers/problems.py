@@ -2,10 +2,12 @@
 
 from typing import Final, NamedTuple
 
+from ddlsim.problems import BadInputError
+
 MOST: Final = 8
 
 
-class ForeignError(ValueError):
+class ForeignError(BadInputError):
     """A file that cannot be judged at all; the message tells the line and the remedy."""
 
     def __init__(self, path: str, line: int, message: str) -> None:
