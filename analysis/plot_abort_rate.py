@@ -11,29 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.analysis.figures.drawing import (
-    canvas,
-    form,
-    legend_above,
-    line,
-    logarithmic,
-    note,
-)
+from ddlsim.analysis.figures.drawing import canvas, form, legend_above, line, logarithmic, note
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.by_formula import (
-    Forms,
-    remark,
-    worlds,
-)
+from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
 from ddlsim.analysis.stats import histogram
-from ddlsim.analysis.sweep.cells import (
-    Cell,
-    Cells,
-    CellsError,
-    Estimate,
-    Need,
-)
+from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, Estimate, Need
 from ddlsim.units import US_PER_MS
 
 X: Final = "gap_ms"

@@ -14,21 +14,11 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 
-from ddlsim.analysis.figures.drawing import (
-    canvas,
-    form,
-    heading,
-    note,
-)
+from ddlsim.analysis.figures.drawing import canvas, form, heading, note
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.formula.by_formula import Forms, worlds
 from ddlsim.analysis.stats import intervals
-from ddlsim.analysis.sweep.cells import (
-    Cells,
-    CellsError,
-    Need,
-    said,
-)
+from ddlsim.analysis.sweep.cells import Cells, CellsError, Need, said
 
 SHADES: Final = "Greys"
 TICKS_MOST: Final = 7

@@ -11,28 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.analysis.figures.drawing import (
-    bracket,
-    canvas,
-    form,
-    legend_above,
-    line,
-    note,
-)
+from ddlsim.analysis.figures.drawing import bracket, canvas, form, legend_above, line, note
 from ddlsim.analysis.figures.figure import figure, main
-from ddlsim.analysis.formula.by_formula import (
-    Forms,
-    remark,
-    wait_of,
-    worlds,
-)
-from ddlsim.analysis.sweep.cells import (
-    Cell,
-    Cells,
-    Estimate,
-    Need,
-    said,
-)
+from ddlsim.analysis.formula.by_formula import Forms, remark, wait_of, worlds
+from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate, Need, said
 
 X: Final = "delay_duration_ms"
 TAIL: Final = 0.99

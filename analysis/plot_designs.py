@@ -13,22 +13,9 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from ddlsim.analysis.figures.drawing import (
-    canvas,
-    legend_above,
-    make_room,
-    note,
-    point,
-)
+from ddlsim.analysis.figures.drawing import canvas, legend_above, make_room, note, point
 from ddlsim.analysis.figures.figure import figure, main
-from ddlsim.analysis.sweep.cells import (
-    SAFETY,
-    SAFETY_SAID,
-    Cell,
-    Cells,
-    CellsError,
-    Estimate,
-)
+from ddlsim.analysis.sweep.cells import SAFETY, SAFETY_SAID, Cell, Cells, CellsError, Estimate
 
 CELLS_MOST: Final = 24
 EDGE: Final = 0.05

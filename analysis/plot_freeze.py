@@ -10,27 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.analysis.figures.drawing import (
-    canvas,
-    form,
-    legend_above,
-    line,
-    note,
-)
+from ddlsim.analysis.figures.drawing import canvas, form, legend_above, line, note
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.by_formula import (
-    Forms,
-    remark,
-    worlds,
-)
+from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
 from ddlsim.analysis.stats.intervals import mean_interval
-from ddlsim.analysis.sweep.cells import (
-    Cell,
-    Cells,
-    Estimate,
-    Need,
-)
+from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate, Need
 from ddlsim.units import US_PER_MS
 
 X: Final = "outage_ms"

@@ -10,26 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.analysis.figures.drawing import (
-    canvas,
-    form,
-    legend_above,
-    note,
-    points,
-)
+from ddlsim.analysis.figures.drawing import canvas, form, legend_above, note, points
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.by_formula import (
-    Forms,
-    remark,
-    worlds,
-)
-from ddlsim.analysis.sweep.cells import (
-    Cell,
-    Cells,
-    Estimate,
-    Need,
-)
+from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
+from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate, Need
 from ddlsim.units import physical_ms, timestamp
 
 X: Final = "skew_ms"

@@ -20,13 +20,7 @@ from ddlsim.analysis.figures.drawing import (
 )
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.figures.labels import Spot, name_points
-from ddlsim.analysis.sweep.cells import (
-    SAFETY,
-    SAFETY_SAID,
-    Cells,
-    CellsError,
-    Estimate,
-)
+from ddlsim.analysis.sweep.cells import SAFETY, SAFETY_SAID, Cells, CellsError, Estimate
 
 CELLS_MOST: Final = 24
 WIDE: Final = 30

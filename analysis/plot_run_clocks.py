@@ -4,13 +4,7 @@ import sys
 from typing import Any
 
 from ddlsim.analysis.figures import run_events
-from ddlsim.analysis.figures.drawing import (
-    COLOURS,
-    LINES,
-    canvas,
-    legend_above,
-    note,
-)
+from ddlsim.analysis.figures.drawing import COLOURS, LINES, canvas, legend_above, note
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.history.history import History
 

@@ -10,13 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.figures import run_events
-from ddlsim.analysis.figures.drawing import (
-    COLOURS,
-    LINES,
-    canvas,
-    legend_above,
-    note,
-)
+from ddlsim.analysis.figures.drawing import COLOURS, LINES, canvas, legend_above, note
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.plot_run_latency import bands
 from ddlsim.history.history import History

@@ -5,14 +5,7 @@ from typing import Any, Final
 
 from matplotlib.ticker import FuncFormatter
 
-from ddlsim.analysis.figures.drawing import (
-    bracket,
-    canvas,
-    heading,
-    key_above,
-    note,
-    point,
-)
+from ddlsim.analysis.figures.drawing import bracket, canvas, heading, key_above, note, point
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.figures.labels import Spot, name_points
 from ddlsim.analysis.sweep.cells import Estimate

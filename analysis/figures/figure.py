@@ -15,11 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import ddlsim.analysis
-from ddlsim.analysis.sweep.cells import (
-    CellsError,
-    Need,
-    read,
-)
+from ddlsim.analysis.sweep.cells import CellsError, Need, read
 from ddlsim.analysis.sweep.chunks import DamagedPartError
 from ddlsim.escape import one_line
 from ddlsim.files import WriteError

@@ -16,16 +16,7 @@ from ddlsim.analysis.figures import figure
 from ddlsim.analysis.figures.drawing import styled, svg_text
 from ddlsim.analysis.formula.by_formula import worlds
 from ddlsim.analysis.stats import intervals
-from ddlsim.analysis.sweep.cells import (
-    CLAIMED,
-    ROWS,
-    Cell,
-    Cells,
-    CellsError,
-    Estimate,
-    read,
-    said,
-)
+from ddlsim.analysis.sweep.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, read, said
 from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.words import number as brief
 from ddlsim.analysis.tune.words import told

@@ -5,14 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ddlsim.history.events import (
-    Failed,
-    Invoked,
-    Ok,
-    SafeTimeAdvanced,
-    Unknown,
-    UpdateLogged,
-)
+from ddlsim.history.events import Failed, Invoked, Ok, SafeTimeAdvanced, Unknown, UpdateLogged
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
     ClockSet,
@@ -21,11 +14,7 @@ from ddlsim.history.world_events import (
     NodeCrashed,
     SettingChanged,
 )
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    physical_ms,
-)
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 MILLION = 1_000_000
 Course = tuple[tuple[float, int], ...]

@@ -13,18 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.formula import (
-    FAR,
-    PARTS,
-    cluster_wait,
-    ddl_delay_ms,
-    slack_ms,
-)
-from ddlsim.analysis.formula.wait_model import (
-    Commands,
-    Grid,
-    Wait,
-)
+from ddlsim.analysis.formula.comparison import FAR, PARTS, cluster_wait, ddl_delay_ms, slack_ms
+from ddlsim.analysis.formula.wait_model import COARSE, Commands, Wait
 from ddlsim.analysis.sweep import grid
 from ddlsim.analysis.sweep.cells import Cell, Cells
 from ddlsim.analysis.sweep.sweep_file import read_sweep
@@ -39,7 +29,6 @@ from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.units import US_PER_MS, physical_ms
 
 Array = NDArray[np.float64]
-COARSE: Final = Grid(step=1.0, longest=4_095.0)
 DRAWN: Final = 20_000
 
 

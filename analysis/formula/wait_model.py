@@ -83,6 +83,10 @@ class Grid:
         return np.asarray(np.interp(self.times + by_ms, self.times, cdf, left=0.0, right=end))
 
 
+COARSE: Final = Grid(step=1.0, longest=4_095.0)
+"""A grid for guesses, resamples and figures."""
+
+
 @dataclass(frozen=True)
 class Commit:
     """How long it takes from a stamp to its commit: distributions at both ends of the bracket."""

@@ -9,14 +9,7 @@ comes from a higher place.
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ddlsim.columns.edges import (
-    PREDICATE_EDGE,
-    PROCESS,
-    RW,
-    STRICT_ONLY,
-    WR,
-    WW,
-)
+from ddlsim.columns.edges import PREDICATE_EDGE, PROCESS, RW, STRICT_ONLY, WR, WW
 from ddlsim.columns.history import (
     ABORTED,
     APPEND,

@@ -32,22 +32,9 @@ from ddlsim.columns.history import (
     Names,
     is_write,
 )
-from ddlsim.columns.models import (
-    DEFAULT,
-    Model,
-    model_of,
-)
-from ddlsim.columns.reads import (
-    Finding,
-    lost_updates,
-    pairs_of,
-)
-from ddlsim.columns.verdict import (
-    KEPT_OF_A_KIND,
-    Anomaly,
-    Step,
-    Verdict,
-)
+from ddlsim.columns.models import DEFAULT, Model, model_of
+from ddlsim.columns.reads import Finding, lost_updates, pairs_of
+from ddlsim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Step, Verdict
 from ddlsim.columns.versions import Versions
 from ddlsim.columns.words import Words
 

@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from ddlsim.analysis.sweep.chunks import (
-    ChunkId,
-    Round,
-    Tally,
-    Work,
-    parts,
-    run_chunk,
-    tally_of,
-)
+from ddlsim.analysis.sweep.chunks import ChunkId, Round, Tally, Work, parts, run_chunk, tally_of
 from ddlsim.execute.parallel import ATTEMPTS, Executor
 from ddlsim.execute.workers import cores
 from ddlsim.problems import BadInputError

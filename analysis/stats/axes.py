@@ -11,11 +11,7 @@ from typing import Any, Final
 from ddlsim.model.records import Record
 from ddlsim.scenario.overrides import paths_of
 from ddlsim.scenario.positions import Path, show_path
-from ddlsim.scenario.problems import (
-    Origin,
-    ScenarioError,
-    unknown_key,
-)
+from ddlsim.scenario.problems import Origin, ScenarioError, unknown_key
 
 VALUES_MOST: Final = 100_000
 FORMS: Final = '[1, 2, 3], "0..500 step 50" or "1..1000 log 7"'

@@ -10,10 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from ddlsim.history.figures import (
-    Buckets,
-    bucketed,
-)
+from ddlsim.history.figures import Buckets, bucketed
 
 Histogram = Buckets
 """`counts` by the lower end of the bucket in microseconds, with the exact sum and maximum."""

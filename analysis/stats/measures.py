@@ -27,11 +27,7 @@ from ddlsim.history.events import (
 from ddlsim.history.history import History
 from ddlsim.history.world_events import CommandLogged, LeaseBegan
 from ddlsim.model.records import Record
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    physical_ms,
-)
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 META: Final = "meta"
 """The meta storage's group."""

@@ -20,12 +20,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep import provenance, store
-from ddlsim.analysis.sweep.chunks import (
-    PARTS,
-    footer_of,
-    parts,
-    write_table,
-)
+from ddlsim.analysis.sweep.chunks import PARTS, footer_of, parts, write_table
 from ddlsim.analysis.sweep.rows import HISTOGRAMS
 
 if TYPE_CHECKING:

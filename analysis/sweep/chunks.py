@@ -16,14 +16,7 @@ from msgspec import field
 
 from ddlsim import files, sealed
 from ddlsim.analysis.sweep import provenance
-from ddlsim.analysis.sweep.rows import (
-    FAILED,
-    Cell,
-    Job,
-    Row,
-    rows_of,
-    table,
-)
+from ddlsim.analysis.sweep.rows import FAILED, Cell, Job, Row, rows_of, table
 from ddlsim.checkers.findings import Finding
 from ddlsim.execute.isolation import Limits
 from ddlsim.model.records import Record

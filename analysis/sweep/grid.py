@@ -19,11 +19,7 @@ from ddlsim.plan.plan import plan
 from ddlsim.scenario import bounds
 from ddlsim.scenario.overrides import toml_value
 from ddlsim.scenario.problems import ScenarioError
-from ddlsim.scenario.scenario import (
-    NO_MUTANT,
-    Scenario,
-    override,
-)
+from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override
 
 CELLS_MOST: Final = 200_000
 """More cells than that are no study but a slip."""

@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import structs
 
 from ddlsim.analysis.spark.spread import Workers
-from ddlsim.analysis.sweep import (
-    grid,
-    provenance,
-    store,
-)
-from ddlsim.analysis.sweep.chunks import (
-    Round,
-    Tally,
-    Work,
-    sound,
-)
+from ddlsim.analysis.sweep import grid, provenance, store
+from ddlsim.analysis.sweep.chunks import Round, Tally, Work, sound
 from ddlsim.analysis.sweep.rows import rows_of
 from ddlsim.analysis.sweep.sweep_file import Sweep
 from ddlsim.execute.isolation import Limits

@@ -15,26 +15,13 @@ from ddlsim import files
 from ddlsim.analysis.stats.axes import Axis, read_axis
 from ddlsim.analysis.stats.conditions import Condition, read_condition
 from ddlsim.mutants.base import MUTANTS
-from ddlsim.scenario.config import (
-    Positive,
-    TableRecord,
-    Text,
-)
+from ddlsim.scenario.config import Positive, TableRecord, Text
 from ddlsim.scenario.files import reason
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import paths_of
 from ddlsim.scenario.positions import show_path
-from ddlsim.scenario.problems import (
-    Origin,
-    ScenarioError,
-    convert,
-    near,
-)
-from ddlsim.scenario.scenario import (
-    NO_MUTANT,
-    Scenario,
-    parse_toml,
-)
+from ddlsim.scenario.problems import Origin, ScenarioError, convert, near
+from ddlsim.scenario.scenario import NO_MUTANT, Scenario, parse_toml
 from ddlsim.scenario.shipped import roots
 from ddlsim.strategies.base import STRATEGIES
 

@@ -19,16 +19,12 @@ from typing import Final
 import numpy as np
 
 from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.wait_model import COARSE
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep.rows import Cell
-from ddlsim.analysis.tune.asked import Asked, coarse
+from ddlsim.analysis.tune.asked import Asked
 from ddlsim.analysis.tune.cells import Cells, Setting
-from ddlsim.analysis.tune.goals import (
-    RATE,
-    Goal,
-    HopelessError,
-    TuneError,
-)
+from ddlsim.analysis.tune.goals import RATE, Goal, HopelessError, TuneError
 from ddlsim.analysis.tune.judge import Judge, Judged
 from ddlsim.analysis.tune.runs import Figures, Runs
 from ddlsim.analysis.tune.search import border, least
@@ -141,7 +137,7 @@ class Advisor:
 
     def _candidates(self) -> list[int]:
         """Idle intervals by formula: the longest that surely does, then the doubtful below it."""
-        asked, grid = self.asked, coarse()
+        asked, grid = self.asked, COARSE
         most = min((goal.limit for goal in asked.latencies), default=np.inf)
         doubtful: list[int] = []
         nearest: tuple[float, int, float] | None = None
@@ -184,7 +180,7 @@ class Advisor:
         """The least DD under this interval."""
         asked = self.asked
         before = self.runs.count
-        guess = asked.needed(asked.world.wait(coarse(), h, asked.mu))
+        guess = asked.needed(asked.world.wait(COARSE, h, asked.mu))
 
         def meets(values: Sequence[int]) -> list[bool]:
             found = self._figures([Setting(dd, h, asked.cs_max) for dd in values])
@@ -256,7 +252,7 @@ class Advisor:
 
     def _over_sample(self, h: int) -> tuple[float, float] | None:
         """By how much DD moves when the measurements are drawn again from themselves."""
-        asked, grid = self.asked, coarse()
+        asked, grid = self.asked, COARSE
         if asked.world.delays is None:
             return None
         middle = self._middle(h)
@@ -269,7 +265,7 @@ class Advisor:
         return float(low), float(high)
 
     def _middle(self, h: float) -> float:
-        return sum(self.asked.needed(self.asked.world.wait(coarse(), h, self.asked.mu))) / 2
+        return sum(self.asked.needed(self.asked.world.wait(COARSE, h, self.asked.mu))) / 2
 
     def _h_most(self, advice: Advice) -> tuple[float, float, float]:
         """The longest H that the recommended DD allows: by the middle and both ends of DD.

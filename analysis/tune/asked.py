@@ -6,19 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.analysis.formula.formula import ddl_delay_ms, slack_ms
-from ddlsim.analysis.formula.wait_model import Grid, Wait
-from ddlsim.analysis.tune.cells import (
-    CLIENT_MS,
-    Load,
-    Setting,
-)
-from ddlsim.analysis.tune.goals import (
-    RATE,
-    Goal,
-    TuneError,
-    read_goal,
-)
+from ddlsim.analysis.formula.comparison import ddl_delay_ms, slack_ms
+from ddlsim.analysis.formula.wait_model import Wait
+from ddlsim.analysis.tune.cells import CLIENT_MS, Load, Setting
+from ddlsim.analysis.tune.goals import RATE, Goal, TuneError, read_goal
 from ddlsim.analysis.tune.skew import ClockBound, clock_bound
 from ddlsim.analysis.tune.world import World
 from ddlsim.protocol.strategy import Strategy
@@ -159,8 +150,3 @@ def _dd_for_mean(wait: Wait, limit: float) -> tuple[float, float]:
                 high = middle
         ends.append(high)
     return ends[0], ends[1]
-
-
-def coarse() -> Grid:
-    """A grid for guesses and resamples."""
-    return Grid(step=1.0, longest=4_095.0)

@@ -4,20 +4,10 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.analysis.formula.formula import (
-    CLOCK_MS,
-    Line,
-    brackets,
-)
+from ddlsim.analysis.formula.comparison import CLOCK_MS, Line, brackets
 from ddlsim.analysis.formula.wait_model import Ends, Grid
 from ddlsim.analysis.tune.asked import Asked
-from ddlsim.analysis.tune.cells import (
-    OPERATIONS,
-    STATEMENTS,
-    Setting,
-    breaking,
-    load_ms,
-)
+from ddlsim.analysis.tune.cells import OPERATIONS, STATEMENTS, Setting, breaking, load_ms
 from ddlsim.analysis.tune.goals import RATE, Goal
 from ddlsim.analysis.tune.runs import Figures
 from ddlsim.units import US_PER_MS

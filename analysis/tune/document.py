@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.analysis.formula.wait_model import Ends
+from ddlsim.analysis.formula.wait_model import COARSE, Ends
 from ddlsim.analysis.tune import beside
 from ddlsim.analysis.tune.advise import Advice
-from ddlsim.analysis.tune.asked import coarse
 from ddlsim.analysis.tune.cells import Setting
 from ddlsim.analysis.tune.goals import RATE, Goal
 from ddlsim.analysis.tune.judge import Judged
@@ -266,7 +265,7 @@ def _knee(advice: Advice, made: list[dict[str, Any]]) -> int | None:
 def _curve(advice: Advice) -> dict[str, Any]:
     """The same by formula, for every DD at the recommended H."""
     asked, h = advice.asked, advice.h
-    model = asked.world.wait(coarse(), h, asked.mu)
+    model = asked.world.wait(COARSE, h, asked.mu)
     most = max(2 * advice.recommended.dd, asked.present.dd, 10)
     dds = [round(float(dd)) for dd in np.linspace(0, most, CURVE)]
     slack = [asked.slack(dd) for dd in dds]

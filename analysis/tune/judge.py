@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.analysis.formula.formula import CLOCK_MS
+from ddlsim.analysis.formula.comparison import CLOCK_MS
 from ddlsim.analysis.formula.wait_model import Grid, Wait
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.tune import beside

@@ -17,25 +17,9 @@ from numpy.typing import NDArray
 from ddlsim import sealed
 from ddlsim.analysis.spark.spread import NONE, Workers
 from ddlsim.analysis.stats import intervals
-from ddlsim.analysis.sweep.chunks import (
-    ChunkId,
-    Round,
-    Work,
-)
-from ddlsim.analysis.sweep.rows import (
-    Cell,
-    Job,
-    Row,
-    failed_row,
-    rows_of,
-    run_job,
-)
-from ddlsim.analysis.tune.goals import (
-    RATE,
-    WAITS,
-    Goal,
-    TuneError,
-)
+from ddlsim.analysis.sweep.chunks import ChunkId, Round, Work
+from ddlsim.analysis.sweep.rows import Cell, Job, Row, failed_row, rows_of, run_job
+from ddlsim.analysis.tune.goals import RATE, WAITS, Goal, TuneError
 from ddlsim.execute.isolation import Limits
 from ddlsim.execute.parallel import Executor
 from ddlsim.units import US_PER_MS

@@ -9,16 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ddlsim.analysis.formula.formula import (
-    HEARTBEAT_MS,
-    PARTS,
-    cluster_wait,
-)
-from ddlsim.analysis.formula.wait_model import (
-    Commands,
-    Grid,
-    Wait,
-)
+from ddlsim.analysis.formula.comparison import HEARTBEAT_MS, PARTS, cluster_wait
+from ddlsim.analysis.formula.wait_model import Commands, Grid, Wait
 from ddlsim.analysis.tune.goals import TuneError
 from ddlsim.kernel.rng import Lognormal, quantiles
 from ddlsim.scenario.measured import Measured

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ddlsim import files
+from ddlsim.analysis.formula.wait_model import COARSE
 from ddlsim.analysis.spark.spread import NONE
 from ddlsim.analysis.sweep import provenance
 from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.advise import Advice, Advisor
-from ddlsim.analysis.tune.asked import LEASES_PER_MS, Asked, Chosen, Wish, coarse
+from ddlsim.analysis.tune.asked import LEASES_PER_MS, Asked, Chosen, Wish
 from ddlsim.analysis.tune.cells import DELAYS, OFFSETS, Load, Setting
 from ddlsim.analysis.tune.document import WRITER, document
 from ddlsim.analysis.tune.goals import TuneError, read_goals
@@ -157,7 +158,7 @@ def _led(asked: Asked, leader: str | None, voters: str) -> Asked:
         led, how = replace(world, leader=leader), "as told"
     else:
         candidates = world.voting or world.nodes[: world.voters]
-        led = world.worst_led(coarse(), asked.present.h, LEASES_PER_MS, by_name(candidates))
+        led = world.worst_led(COARSE, asked.present.h, LEASES_PER_MS, by_name(candidates))
         how = "longest waits"
     return replace(asked, world=led, chosen=Chosen(voters, how))
 

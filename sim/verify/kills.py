@@ -11,12 +11,7 @@ from statistics import median
 
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
-from ddlsim.verify.suite import (
-    Case,
-    Trial,
-    convicted_by,
-    convicts,
-)
+from ddlsim.verify.suite import Case, Trial, convicted_by, convicts
 
 
 class MutantRow(Record, frozen=True):

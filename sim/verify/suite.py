@@ -31,11 +31,7 @@ from ddlsim.scenario import bounds
 from ddlsim.scenario.checks import label_of
 from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
-from ddlsim.scenario.scenario import (
-    NO_MUTANT,
-    Scenario,
-    override,
-)
+from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override
 from ddlsim.scenario.shipped import shipped
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.verify.campaign import Job, Runner

@@ -18,20 +18,9 @@ from ddlsim.mutants.base import MUTANTS
 from ddlsim.verify import claims
 from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.expectation import Sum, sum_of
-from ddlsim.verify.kills import (
-    MutantRow,
-    Survivor,
-    killing,
-    survivors,
-)
+from ddlsim.verify.kills import MutantRow, Survivor, killing, survivors
 from ddlsim.verify.row import RunRow
-from ddlsim.verify.suite import (
-    BLOCKS,
-    Case,
-    Trial,
-    convicted_by,
-    convicts,
-)
+from ddlsim.verify.suite import BLOCKS, Case, Trial, convicted_by, convicts
 
 NOT_RUN: Final = ": not run, the time was up"
 CALM: Final = (Outcome.OK, Outcome.VACUOUS)

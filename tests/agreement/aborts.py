@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.formula import CLOCK_MS
+from ddlsim.analysis.formula.comparison import CLOCK_MS
 from ddlsim.analysis.formula.wait_model import Ends
 from ddlsim.analysis.stats import intervals
 from ddlsim.history.events import (

@@ -11,14 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.analysis.formula.formula import CLOCK_MS
+from ddlsim.analysis.formula.comparison import CLOCK_MS
 from ddlsim.analysis.formula.wait_model import Ends
 from ddlsim.analysis.stats import intervals
-from ddlsim.history.events import (
-    TxAborted,
-    TxCommitted,
-    UpdateLogged,
-)
+from ddlsim.history.events import TxAborted, TxCommitted, UpdateLogged
 from ddlsim.history.history import History
 from tests.agreement import catalogue
 from tests.agreement.base import Line, Setup, measured

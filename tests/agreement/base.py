@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ddlsim.analysis.formula import formula
+from ddlsim.analysis.formula import comparison
 from ddlsim.cluster.run import run
 from ddlsim.execute.parallel import Executor
 from ddlsim.history.history import History
@@ -16,7 +16,7 @@ Measure = Callable[[History], Any]
 
 
 @dataclass(frozen=True)
-class Line(formula.Line):
+class Line(comparison.Line):
     """A figure, and the number of its experiment in the catalogue."""
 
     experiment: int = 0

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.formula import CLOCK_MS
+from ddlsim.analysis.formula.comparison import CLOCK_MS
 from ddlsim.analysis.formula.wait_model import Ends
 from ddlsim.analysis.stats import intervals
 from ddlsim.history.events import SchemaResolved

@@ -14,21 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.formula import (
-    CLOCK_MS,
-    HEARTBEAT_MS,
-    brackets,
-    cluster_wait,
-)
-from ddlsim.analysis.formula.wait_model import (
-    Commands,
-    Ends,
-    Grid,
-    Link,
-    Wait,
-    commit_of,
-    ordered,
-)
+from ddlsim.analysis.formula.comparison import CLOCK_MS, HEARTBEAT_MS, brackets, cluster_wait
+from ddlsim.analysis.formula.wait_model import Commands, Ends, Grid, Link, Wait, commit_of, ordered
 from ddlsim.analysis.stats import intervals, measures
 from ddlsim.history.events import Invoked, Ok
 from ddlsim.history.history import History

@@ -7,14 +7,13 @@ input is repeated by its format, seed and number (`--only F --seed S --at NUMBER
 """
 
 import argparse
-import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from ddlsim.execute.isolation import Acts, Limits, Loss, isolated
 from tests.fuzz.formats import Format, formats
 from tests.fuzz.trial import Ended, content, given, trial
 
@@ -22,37 +21,14 @@ BATCH: Final = 250
 SHOWN: Final = 40
 
 
-def batch(of: Format, seed: int, numbers: range) -> Iterator[tuple[int, Ended]]:
+def batch(of: Format, seed: int, numbers: range) -> list[Ended]:
     """How each of these inputs ended; a child that dies leaves the rest to another one."""
-    left = numbers
-    while left:
-        reader, writer = os.pipe()
-        child = os.fork()
-        if not child:
-            os.close(reader)
-            _serve(of, seed, left, writer)
-        os.close(writer)
-        done = 0
-        with os.fdopen(reader, encoding="utf-8") as lines:
-            for line in lines:
-                outcome, _, complaint = line.rstrip("\n").partition("\t")
-                yield left[done], Ended(outcome, complaint or None)
-                done += 1
-        status = os.waitpid(child, 0)[1]
-        if done < len(left):
-            yield left[done], Ended("died", f"the process died, status {status}")
-            done += 1
-        left = left[done:]
 
+    def lost(_number: int, _loss: Loss, how: str) -> Ended:
+        return Ended("died", how)
 
-def _serve(of: Format, seed: int, numbers: range, writer: int) -> None:
-    try:
-        for number in numbers:
-            ended = trial(of, seed, number)
-            said = " ".join((ended.complaint or "").split())
-            os.write(writer, f"{ended.outcome}\t{said}\n".encode("utf-8", "backslashreplace"))
-    finally:
-        os._exit(0)
+    acts = Acts(lambda number: trial(of, seed, number), lost, lambda ended: ended.complaint or "")
+    return isolated(numbers, Limits(), acts)
 
 
 def main(words: list[str]) -> int:
@@ -76,10 +52,11 @@ def main(words: list[str]) -> int:
         given(of, of.seeds[0], of.seeds[0])  # imports once what every child needs
         for low in range(0, each, BATCH):
             numbers = range(low, min(low + BATCH, each))
-            for number, ended in batch(of, options.seed, numbers):
+            for number, ended in zip(numbers, batch(of, options.seed, numbers), strict=True):
                 ends[ended.outcome] += 1
                 if ended.complaint is not None:
-                    wrong.append(f"{of.name} {options.seed} {number}: {ended.complaint}")
+                    said = " ".join(ended.complaint.split())
+                    wrong.append(f"{of.name} {options.seed} {number}: {said}")
                     _keep(options.keep, of, options.seed, number)
         told = ", ".join(f"{name} {count}" for name, count in ends.most_common())
         sys.stdout.write(f"{of.name:18} {sum(ends.values()):7}  {told}\n")

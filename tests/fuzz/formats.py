@@ -22,11 +22,7 @@ from ddlsim.cli import main
 from ddlsim.cluster.run import run
 from ddlsim.columns import store
 from ddlsim.columns.history import columns_of
-from ddlsim.columns.synthetic import (
-    Shape,
-    history,
-    plant,
-)
+from ddlsim.columns.synthetic import Shape, history, plant
 from ddlsim.history import codec
 from ddlsim.history.history import History
 from ddlsim.plan.plan import plan
@@ -131,11 +127,7 @@ def _measurements(folder: Path) -> tuple[bytes, bytes]:
 
 def _rows(folder: Path) -> bytes:
     """A sweep's table of rows."""
-    from ddlsim.analysis.sweep.rows import (
-        Job,
-        run_job,
-        table,
-    )
+    from ddlsim.analysis.sweep.rows import Job, run_job, table
     from tests.unit.analysis.cells import cell
 
     rows = [run_job(Job(cell(dd, protocol__delay_duration_ms=20 * dd), 1)) for dd in range(2)]

@@ -5,12 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from ddlsim.analysis.formula import formula
-from ddlsim.analysis.formula.wait_model import (
-    Commit,
-    Ends,
-    Grid,
-)
+from ddlsim.analysis.formula import comparison
+from ddlsim.analysis.formula.wait_model import Commit, Ends, Grid
 from tests.agreement import aborts, aliases, catalogue, freeze, own_ddl, waits
 from tests.agreement.base import Line, measured
 
@@ -56,7 +52,7 @@ def test_a_formula_with_another_gap_or_without_the_logs_round_disagrees(
     def at_once(grid: Grid, voters: object, commands: object) -> Commit:
         return Commit(np.ones_like(grid.times), np.ones_like(grid.times))
 
-    monkeypatch.setattr(formula, "commit_of", at_once)
+    monkeypatch.setattr(comparison, "commit_of", at_once)
     assert len(off(waits.of_looks(*cell, runs))) >= 2, "PD taken for the delay of one message"
 
 

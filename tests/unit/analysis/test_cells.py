@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 
 from ddlsim.analysis.stats import histogram
-from ddlsim.analysis.sweep.cells import (
-    CLAIMED,
-    Cell,
-    Cells,
-    CellsError,
-    Need,
-    read,
-    said,
-)
+from ddlsim.analysis.sweep.cells import CLAIMED, Cell, Cells, CellsError, Need, read, said
 
 
 def a_row(seed: int, **more: Any) -> dict[str, Any]:

@@ -9,11 +9,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from ddlsim.analysis.figures.drawing import canvas, styled
-from ddlsim.analysis.figures.labels import (
-    MARK_PX,
-    Spot,
-    name_points,
-)
+from ddlsim.analysis.figures.labels import MARK_PX, Spot, name_points
 from ddlsim.analysis.sweep.cells import Estimate
 
 

@@ -13,21 +13,9 @@ from matplotlib.text import Text
 
 from ddlsim.analysis import plot_designs
 from ddlsim.analysis.figures import figure
-from ddlsim.analysis.figures.drawing import (
-    FORM,
-    MARKERS,
-    canvas,
-    logarithmic,
-    styled,
-)
+from ddlsim.analysis.figures.drawing import FORM, MARKERS, canvas, logarithmic, styled
 from ddlsim.analysis.formula.by_formula import worlds
-from ddlsim.analysis.sweep.cells import (
-    SAFETY,
-    Cell,
-    Cells,
-    CellsError,
-    read,
-)
+from ddlsim.analysis.sweep.cells import SAFETY, Cell, Cells, CellsError, read
 from ddlsim.history import codec
 from tests.unit.analysis.cells import TINY
 from tests.unit.analysis.drawn import EVERYTHING, SCENARIO

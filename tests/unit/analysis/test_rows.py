@@ -6,14 +6,7 @@ import msgspec
 import pyarrow as pa
 
 from ddlsim.analysis.stats import histogram, measures
-from ddlsim.analysis.sweep.rows import (
-    SCHEMA,
-    Job,
-    history_file,
-    is_sampled,
-    run_job,
-    table,
-)
+from ddlsim.analysis.sweep.rows import SCHEMA, Job, history_file, is_sampled, run_job, table
 from ddlsim.history import codec
 from ddlsim.verify import campaign
 from tests.unit.analysis.cells import cell, guilty, history_of

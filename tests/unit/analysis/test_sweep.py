@@ -16,12 +16,7 @@ from msgspec import structs
 from ddlsim import sealed
 from ddlsim.analysis.sweep import provenance, store
 from ddlsim.analysis.sweep.chunks import DamagedPartError, Round, read_table
-from ddlsim.analysis.sweep.rows import (
-    SCHEMA,
-    Job,
-    run_job,
-    table,
-)
+from ddlsim.analysis.sweep.rows import SCHEMA, Job, run_job, table
 from tests.support.waiting import PATIENCE_S, until
 from tests.unit.analysis.sweeps import (
     begin,

@@ -2,12 +2,7 @@
 
 import pytest
 
-from ddlsim.analysis.tune.goals import (
-    DEFAULT,
-    TuneError,
-    read_goal,
-    read_goals,
-)
+from ddlsim.analysis.tune.goals import DEFAULT, TuneError, read_goal, read_goals
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ddlsim.analysis.formula.wait_model import COARSE
 from ddlsim.analysis.tune import cells
 from ddlsim.analysis.tune.advise import Advisor
-from ddlsim.analysis.tune.asked import Asked, coarse
-from ddlsim.analysis.tune.cells import (
-    Cells,
-    Load,
-    Setting,
-)
+from ddlsim.analysis.tune.asked import Asked
+from ddlsim.analysis.tune.cells import Cells, Load, Setting
 from ddlsim.analysis.tune.goals import read_goals
 from ddlsim.analysis.tune.judge import Judge
 from ddlsim.analysis.tune.runs import Runs
@@ -37,7 +34,7 @@ def asked_of_the_sample(seeds: int) -> Asked:
         5,
         None,
     )
-    led = world.worst_led(coarse(), 250, 0.0, world.nodes[:3])
+    led = world.worst_led(COARSE, 250, 0.0, world.nodes[:3])
     return Asked(
         world=led,
         texts=texts,
@@ -93,7 +90,7 @@ def test_a_tenth_of_the_runs_finds_what_a_fine_grid_finds(
 def test_without_any_run_the_formula_is_near() -> None:
     """Where a search begins decides what it costs."""
     asked = asked_of_the_sample(seeds=1)
-    low, high = asked.needed(asked.world.wait(coarse(), 250, asked.mu))
+    low, high = asked.needed(asked.world.wait(COARSE, 250, asked.mu))
     assert 250 < low < high < 340
     shorter = replace(asked, present=Setting(500, 100, 500))
-    assert ceil(np.mean(shorter.needed(shorter.world.wait(coarse(), 100, asked.mu)))) < low
+    assert ceil(np.mean(shorter.needed(shorter.world.wait(COARSE, 100, asked.mu)))) < low

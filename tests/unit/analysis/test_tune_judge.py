@@ -12,11 +12,7 @@ from ddlsim.analysis.sweep.rows import Cell
 from ddlsim.analysis.tune.asked import Asked
 from ddlsim.analysis.tune.cells import Load, Setting
 from ddlsim.analysis.tune.goals import read_goal, read_goals
-from ddlsim.analysis.tune.judge import (
-    FORMULA,
-    RUNS,
-    Judge,
-)
+from ddlsim.analysis.tune.judge import FORMULA, RUNS, Judge
 from ddlsim.analysis.tune.runs import Figures
 from ddlsim.analysis.tune.words import told
 from ddlsim.analysis.tune.world import world_of

@@ -8,14 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddlsim.analysis.formula.formula import ddl_delay_ms, slack_ms
-from ddlsim.analysis.tune.asked import coarse
+from ddlsim.analysis.formula.comparison import ddl_delay_ms, slack_ms
+from ddlsim.analysis.formula.wait_model import COARSE
 from ddlsim.analysis.tune.goals import TuneError
-from ddlsim.analysis.tune.skew import (
-    INSTANTS,
-    RANGE,
-    clock_bound,
-)
+from ddlsim.analysis.tune.skew import INSTANTS, RANGE, clock_bound
 from ddlsim.analysis.tune.world import world_of
 from ddlsim.scenario.measured import Measured, parse
 from ddlsim.strategies.base import STRATEGIES
@@ -57,11 +53,11 @@ def test_links_and_clocks_that_were_not_measured_take_all_values() -> None:
 
 def test_the_worst_leader_is_the_one_with_the_longest_tail() -> None:
     world = world_of(delays(LINKS), None, 5, 3)
-    led = {name: world.worst_led(coarse(), 100, 0.0, [name]) for name in "abc"}
-    needs = {name: each.wait(coarse(), 100, 0.0).dd_for(0.99, 0) for name, each in led.items()}
+    led = {name: world.worst_led(COARSE, 100, 0.0, [name]) for name in "abc"}
+    needs = {name: each.wait(COARSE, 100, 0.0).dd_for(0.99, 0) for name, each in led.items()}
     assert needs["a"].ordered > needs["c"].ordered > needs["b"].ordered
-    assert world.worst_led(coarse(), 100, 0.0, world.nodes).leader == "a"
-    assert world.worst_led(coarse(), 100, 0.0, ("b", "c")).leader == "c"
+    assert world.worst_led(COARSE, 100, 0.0, world.nodes).leader == "a"
+    assert world.worst_led(COARSE, 100, 0.0, ("b", "c")).leader == "c"
 
 
 def test_voters_come_first_and_the_leader_before_them() -> None:
@@ -170,7 +166,7 @@ def test_voters_and_leader_do_not_depend_on_the_order_of_lines() -> None:
     turned = "from,to,delay_ms\n" + "\n".join(reversed(rows)) + "\n"
     worlds = [world_of(delays(text), None, 5, 2) for text in (LINKS, turned)]
     assert worlds[0].nodes == worlds[1].nodes == ("a", "b", "c")
-    led = [each.worst_led(coarse(), 100, 0.0, each.nodes[:2]) for each in worlds]
+    led = [each.worst_led(COARSE, 100, 0.0, each.nodes[:2]) for each in worlds]
     assert led[0].leader == led[1].leader
     assert led[0].others == led[1].others
     many = "from,to,delay_ms\nn10,n2,5\nn2,n10,5\nn1,n2,5\n"
@@ -200,7 +196,7 @@ def test_skews_shift_the_wait_of_a_node() -> None:
     text = "delay_ms\n5\n"
     even = world_of(delays(text), offsets("node,offset_ms\nn1,0\nn2,0\n"), 2, 1)
     ahead = world_of(delays(text), offsets("node,offset_ms\nn1,0\nn2,40\n"), 2, 1)
-    grid = coarse()
+    grid = COARSE
     assert even.nodes == ahead.nodes == ("n1", "n2")
     first, second = (w.wait(grid, 100, 0.0).dd_for(0.999, 0.0).ordered for w in (even, ahead))
     assert second - first == pytest.approx(40, abs=2)

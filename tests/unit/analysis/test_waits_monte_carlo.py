@@ -14,13 +14,7 @@ import pytest
 
 from ddlsim.analysis.formula.wait_model import Grid, Wait
 from ddlsim.analysis.tune.asked import LEASES_PER_MS
-from ddlsim.analysis.tune.cells import (
-    DELAYS,
-    OFFSETS,
-    Cells,
-    Load,
-    Setting,
-)
+from ddlsim.analysis.tune.cells import DELAYS, OFFSETS, Cells, Load, Setting
 from ddlsim.analysis.tune.goals import SHARES as OF
 from ddlsim.analysis.tune.goals import Goal
 from ddlsim.analysis.tune.runs import Runs

@@ -13,15 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ddlsim.analysis.formula.wait_model import (
-    Commands,
-    Ends,
-    Grid,
-    Link,
-    Wait,
-    commit_of,
-    wait,
-)
+from ddlsim.analysis.formula.wait_model import Commands, Ends, Grid, Link, Wait, commit_of, wait
 from ddlsim.model.settings import DEFAULTS, complete
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import physical_ms, timestamp
