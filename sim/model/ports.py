@@ -8,7 +8,7 @@ Every wait belongs to a scope. When the scope ends, the wait returns `Ended(reas
 crashes, its tasks are simply never resumed (so no `finally` of theirs ever runs).
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ddlsim.model.hlc import HybridClock
@@ -18,7 +18,7 @@ from ddlsim.units import Micros, Timestamp
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-T_contra = TypeVar("T_contra", contravariant=True)
+T = TypeVar("T")
 
 
 class NoReplyType:
@@ -38,17 +38,17 @@ class Request(Record, Generic[R_co], frozen=True):
     """A message that is answered; `R_co` is what the answer may be."""
 
 
-class Future(Protocol[T_contra]):
+class Future(Protocol[T]):
     """A value that some task will be given."""
 
     @property
     def done(self) -> bool:
         """Whether the value is there."""
 
-    def set(self, value: T_contra) -> None:
+    def set(self, value: T) -> None:
         """Give the value; whoever awaits it runs after the present task has come to its await."""
 
-    def __await__(self) -> Any:
+    def __await__(self) -> Generator[object, None, T]:
         """Wait for the value."""
 
 
@@ -78,12 +78,15 @@ class Node(Protocol):
     watch: Stopwatch
     clock: HybridClock
     settings: Settings
-    disk: dict[str, Any]
+    disk: dict[str, object]
     recording: bool
     disk_delay_us: int
 
-    def on(self, payload_type: type, handler: Handler) -> None:
-        """Handle messages whose payload is of this type."""
+    def on(self, payload_type: type[T], handler: Callable[[str, T], object]) -> None:
+        """Handle messages whose payload is of exactly this type.
+
+        A handler gives a reply, None for none, or a coroutine that comes to one of the two.
+        """
 
     def send(self, to: str, payload: object, label: int | None = None) -> None:
         """Send and forget."""
@@ -93,7 +96,7 @@ class Node(Protocol):
     ) -> Awaitable[R | NoReplyType]:
         """Send and wait for the reply; `NO_REPLY` if none came in time."""
 
-    def spawn(self, task: Coroutine[Any, Any, Any]) -> None:
+    def spawn(self, task: Coroutine[object, None, object]) -> None:
         """Run a task of this incarnation beside the present one."""
 
     def sleep(self, duration_us: Micros) -> Awaitable[None]:
@@ -102,7 +105,7 @@ class Node(Protocol):
     def call_later(self, delay_us: Micros, fn: Callable[..., None], *args: object) -> Timer:
         """Call a function of this incarnation after a span of simulated time."""
 
-    def future(self) -> Future[Any]:
+    def future(self) -> Future[T]:
         """A future that ends with this incarnation."""
 
     def clock_passes(self, ts: Timestamp) -> Awaitable[None]:

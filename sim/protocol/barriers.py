@@ -88,7 +88,7 @@ class Barriers:
     async def opens(self) -> None:
         """Wait until no barrier is up here."""
         while self._closed:
-            opened = self.node.future()
+            opened: Future[None] = self.node.future()
             self._waiting.append(opened)
             await opened
 

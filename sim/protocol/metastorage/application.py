@@ -109,7 +109,7 @@ class Application:
     async def reaches(self, index: int) -> None:
         """Wait until the state machine has applied the entry at an index."""
         if self.applied_index < index:
-            applied = self.node.future()
+            applied: Future[None] = self.node.future()
             self._waiting.setdefault(index, []).append(applied)
             await applied
             assert self.applied_index >= index, f"{index} is not applied"
@@ -117,7 +117,7 @@ class Application:
     async def catalog_reaches(self, version: int) -> None:
         """Wait until the catalog has applied a version, listeners included."""
         if self.catalog.version < version:
-            applied = self.node.future()
+            applied: Future[None] = self.node.future()
             self._version_waiters.append((version, applied))
             await applied
             assert self.catalog.version >= version, f"the catalog is not at {version}"

@@ -105,7 +105,7 @@ class SchemaSync:
             return
         node = self.node
         node.probe("completeness-wait")
-        reached = node.future()
+        reached: Future[bool] = node.future()
         self._order += 1
         heappush(self._waiters, (ts, self._order, reached))
         timer = node.call_later(wait_us, _give_up, reached)

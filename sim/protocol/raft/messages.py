@@ -89,7 +89,7 @@ RaftMessage = (
     | InstallSnapshot
     | SnapshotReply
 )
-RAFT_MESSAGES: Final = (
+RAFT_MESSAGES: Final[tuple[type[RaftMessage], ...]] = (
     AppendEntries,
     AppendReply,
     RequestVote,

@@ -89,7 +89,9 @@ class Group:
         self._wrap = wrap
         key = disk_name(name)
         restored = key in node.disk
-        self._log: RaftLog = node.disk.setdefault(key, RaftLog())
+        log = node.disk.setdefault(key, RaftLog())
+        assert isinstance(log, RaftLog), f"{log} is no log"
+        self._log = log
         born_with = None if restored else leader or voters[0]
         self.member = member_class(node.name, voters, learners, self._log, leader=born_with)
         self._led_term = self.member.term if self.member.is_leader else 0

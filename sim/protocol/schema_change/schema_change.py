@@ -72,7 +72,7 @@ class SchemaChange:
         if request.session_ts is not None:
             clock.update(request.session_ts)
         if self._busy:
-            turn = self.node.future()
+            turn: Future[None] = self.node.future()
             self._queue.append(turn)
             await turn
         assert not self._busy, f"{self.node.name} installs two statements at a time"

@@ -264,7 +264,8 @@ class TransactionEnds:
         """Wait until every write is in its group's log for good; ask again where news is lost."""
         node = self.node
         while tx.unreplicated and tx.reason is None:
-            tx.idle = idle = node.future()
+            idle: Future[None] = node.future()
+            tx.idle = idle
             node.probe("replication-awaited")
             timer = node.call_later(node.settings.resend_us, self._ask_again, tx, idle)
             await idle
