@@ -3,25 +3,11 @@
 from ddlsim.model.ddl import Statement
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import Mutant, mutant
-from ddlsim.protocol.design.flows import (
-    Logged,
-    acknowledged,
-    replicate_wait_acknowledge,
-)
-from ddlsim.protocol.messages import (
-    CatalogUpdate,
-    NodeJoined,
-    Submit,
-    Submitted,
-)
+from ddlsim.protocol.design.flows import Logged, acknowledged, replicate_wait_acknowledge
+from ddlsim.protocol.messages import CatalogUpdate, NodeJoined, Submit, Submitted
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.schema.catalog import Snapshot
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.protocol.schema.ddl_answers import Decision
 from ddlsim.protocol.strategy import SchemaChangePart
 from ddlsim.protocol.waiting import patience

@@ -6,11 +6,7 @@ one puts the weaker rule of the other in its place.
 """
 
 from ddlsim.mutants.base import Mutant, mutant
-from ddlsim.protocol.design import (
-    as_shipped,
-    closing,
-    flows,
-)
+from ddlsim.protocol.design import as_shipped, closing, flows
 from ddlsim.protocol.transaction import commit_check
 
 mutant(

@@ -3,11 +3,7 @@
 from ddlsim.mutants.base import Mutant, mutant
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.metastorage.application import Application
-from ddlsim.protocol.raft import (
-    Member,
-    RequestVote,
-    VoteReply,
-)
+from ddlsim.protocol.raft import Member, RequestVote, VoteReply
 from ddlsim.protocol.raft.replication import CANDIDATE
 
 LONGEST = 10**6

@@ -13,11 +13,7 @@ from ddlsim.protocol.design.failure_rules import (
 )
 from ddlsim.protocol.design.flows import stamp_at_once
 from ddlsim.protocol.meta_commands import AppliedUpdate
-from ddlsim.protocol.raft import (
-    Mark,
-    Member,
-    RaftMessage,
-)
+from ddlsim.protocol.raft import Mark, Member, RaftMessage
 from ddlsim.protocol.strategy import CoordinatorPart
 from ddlsim.protocol.transaction.commit_check import schema_on_arrival
 from ddlsim.protocol.transaction.replica import Checked, Replica

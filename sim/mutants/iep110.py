@@ -6,11 +6,7 @@ from ddlsim.model.ddl import ColumnAdded, ColumnDropped
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import Mutant, mutant
 from ddlsim.protocol.design.schema_rules import ARRIVAL_ONLY, each_step_forward_compatible
-from ddlsim.protocol.strategy import (
-    CoordinatorPart,
-    Steps,
-    Verdict,
-)
+from ddlsim.protocol.strategy import CoordinatorPart, Steps, Verdict
 from ddlsim.protocol.transaction.commit_check import schema_at_commit_ts, validate
 from ddlsim.protocol.transaction.enlistment import enlisted
 from ddlsim.protocol.transaction_record import Enlistment, Transaction

@@ -10,11 +10,7 @@ from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.transaction.locks import LockTable, Resource
 from ddlsim.protocol.transaction.replica import Replica
-from ddlsim.units import (
-    Timestamp,
-    plus_ms,
-    round_up,
-)
+from ddlsim.units import Timestamp, plus_ms, round_up
 
 A_LONG_TIME_MS: Final = 60_000
 """Longer than a lease lasts."""

@@ -10,11 +10,7 @@ from collections.abc import Callable, Iterable
 
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import Mutant, mutant
-from ddlsim.protocol.schema.compatibility import (
-    RuleVerdict,
-    judge,
-    judge_step,
-)
+from ddlsim.protocol.schema.compatibility import RuleVerdict, judge, judge_step
 from ddlsim.protocol.strategy import Steps
 from ddlsim.protocol.transaction.commit_check import schema_at_commit_ts
 from ddlsim.protocol.transaction.coordinator import Coordinator

@@ -5,11 +5,7 @@ from ddlsim.mutants.base import Mutant, mutant
 from ddlsim.protocol.commands import CleanUp
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.partition.partition import Partition
-from ddlsim.protocol.transaction.locks import (
-    LockTable,
-    Resource,
-    S,
-)
+from ddlsim.protocol.transaction.locks import LockTable, Resource, S
 from ddlsim.units import Timestamp
 
 

@@ -2,11 +2,7 @@
 
 from typing import ClassVar, Final
 
-from ddlsim.model.ddl import (
-    AlterTable,
-    CreateTable,
-    Statement,
-)
+from ddlsim.model.ddl import AlterTable, CreateTable, Statement
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import Mutant, mutant
 from ddlsim.protocol.design.flows import replicate_wait_acknowledge
@@ -14,12 +10,7 @@ from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.partition.hosting import Hosted
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.schema.catalog import Snapshot
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.protocol.schema.ddl_answers import Decision
 from ddlsim.protocol.strategy import SchemaChangePart
 from ddlsim.protocol.transaction.participant import Participant

@@ -15,11 +15,7 @@ A node that does not answer is asked again, for ever or until a limit.
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from ddlsim.model.ports import (
-    Future,
-    Node,
-    Request,
-)
+from ddlsim.model.ports import Future, Node, Request
 from ddlsim.model.records import Record
 from ddlsim.protocol.waiting import begun, patience
 from ddlsim.units import Micros, Timestamp

@@ -12,11 +12,7 @@ from typing import Generic, TypeVar
 from ddlsim.model.ops import Key
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
-from ddlsim.protocol.ids import (
-    Place,
-    Tuple,
-    TxId,
-)
+from ddlsim.protocol.ids import Place, Tuple, TxId
 from ddlsim.protocol.replication.state_machine import BusyType
 from ddlsim.units import MAX_TIMESTAMP, Timestamp
 

@@ -26,11 +26,7 @@ from ddlsim.history.world_events import LeaseBegan
 from ddlsim.model.ports import Node
 from ddlsim.model.records import Record
 from ddlsim.protocol.ids import Place
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    Timestamp,
-    plus_ms,
-)
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, plus_ms
 
 
 class Lease(Record, frozen=True):

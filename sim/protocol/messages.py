@@ -12,11 +12,7 @@ from ddlsim.model.ports import Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.model.schema import Table
-from ddlsim.protocol.ids import (
-    Place,
-    Tuple,
-    TxId,
-)
+from ddlsim.protocol.ids import Place, Tuple, TxId
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 # --- client to coordinator ------------------------------------------------------------------------

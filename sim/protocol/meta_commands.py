@@ -2,12 +2,7 @@
 
 from ddlsim.model.records import Record
 from ddlsim.protocol.leases import Lease
-from ddlsim.protocol.messages import (
-    CatalogUpdate,
-    NodeJoined,
-    SafeTimeCommand,
-    Submitted,
-)
+from ddlsim.protocol.messages import CatalogUpdate, NodeJoined, SafeTimeCommand, Submitted
 from ddlsim.units import Timestamp
 
 

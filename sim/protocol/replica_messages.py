@@ -8,11 +8,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.protocol.commands import Command
 from ddlsim.protocol.ids import Place, TxId
-from ddlsim.protocol.messages import (
-    Finished,
-    NotPrimary,
-    Operated,
-)
+from ddlsim.protocol.messages import Finished, NotPrimary, Operated
 from ddlsim.protocol.raft import RaftMessage
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 

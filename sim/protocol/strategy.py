@@ -17,11 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from ddlsim.history.event import Cells
-from ddlsim.model.ddl import (
-    ObjectChange,
-    SimpleChange,
-    Statement,
-)
+from ddlsim.model.ddl import ObjectChange, SimpleChange, Statement
 from ddlsim.model.design import DesignHeader
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node
@@ -32,11 +28,7 @@ from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.messages import Finish, Operated
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.schema.catalog import Catalog, Snapshot
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
 from ddlsim.protocol.schema.ddl_answers import Decision
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.units import Micros, Timestamp

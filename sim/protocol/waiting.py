@@ -3,10 +3,7 @@
 from collections.abc import Coroutine
 from typing import TypeVar
 
-from ddlsim.model.ports import (
-    Future,
-    Node,
-)
+from ddlsim.model.ports import Future, Node
 from ddlsim.model.settings import Settings
 from ddlsim.units import Micros
 

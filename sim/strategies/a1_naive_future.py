@@ -8,11 +8,7 @@ Costs no wait at all.
 
 from dataclasses import replace
 
-from ddlsim.model.design import (
-    DELAY_BOUNDED,
-    Claim,
-    DesignHeader,
-)
+from ddlsim.model.design import DELAY_BOUNDED, Claim, DesignHeader
 from ddlsim.protocol.design.time_rules import never_waits
 from ddlsim.strategies.base import FULL_CLAIMS, strategy
 from ddlsim.strategies.iep import IEP

@@ -16,12 +16,7 @@ new leader's can be behind the old one's. Hence hybrid clocks.
 from dataclasses import replace
 from typing import Final
 
-from ddlsim.model.design import (
-    DELAY_BOUNDED,
-    SKEW_BOUNDED,
-    Claim,
-    DesignHeader,
-)
+from ddlsim.model.design import DELAY_BOUNDED, SKEW_BOUNDED, Claim, DesignHeader
 from ddlsim.protocol.design.time_rules import never_waits, physical_clock
 from ddlsim.strategies.base import FULL_CLAIMS, strategy
 from ddlsim.strategies.iep import IEP

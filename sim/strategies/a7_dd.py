@@ -10,11 +10,7 @@ from dataclasses import replace
 from ddlsim.model.design import Claim, DesignHeader
 from ddlsim.protocol.design.failure_rules import keep_own_clock
 from ddlsim.protocol.design.time_rules import operation_less_delay_plus_skew
-from ddlsim.strategies.base import (
-    FULL_CLAIMS,
-    all_less,
-    strategy,
-)
+from ddlsim.strategies.base import FULL_CLAIMS, all_less, strategy
 from ddlsim.strategies.iep import IEP
 
 

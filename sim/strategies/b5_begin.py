@@ -9,11 +9,7 @@ from dataclasses import replace
 
 from ddlsim.model.design import Claim, DesignHeader
 from ddlsim.protocol.design import as_shipped, border_rules
-from ddlsim.strategies.base import (
-    FULL_CLAIMS,
-    all_less,
-    strategy,
-)
+from ddlsim.strategies.base import FULL_CLAIMS, all_less, strategy
 from ddlsim.strategies.iep import IEP
 
 CLAIMS = all_less("I4", "resolved-too-early")

@@ -5,11 +5,7 @@ A strategy is a `Strategy` record of `ddlsim.protocol`; a file of this package a
 
 from typing import Final
 
-from ddlsim.model.design import (
-    LEASES_HOLD,
-    SKEW_BOUNDED,
-    Claim,
-)
+from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.registry import Registry
 

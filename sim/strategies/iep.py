@@ -12,12 +12,7 @@ command means nothing where every such command counts [98.x.6].
 from dataclasses import replace
 
 from ddlsim.model.design import DesignHeader
-from ddlsim.protocol.design import (
-    failure_rules,
-    flows,
-    schema_rules,
-    time_rules,
-)
+from ddlsim.protocol.design import failure_rules, flows, schema_rules, time_rules
 from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction import commit_check

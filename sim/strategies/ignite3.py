@@ -27,12 +27,7 @@ column that one statement drops and adds again, and F-13, a reader who misses a 
 from dataclasses import replace
 from typing import Final
 
-from ddlsim.model.design import (
-    ELECTIONS_SLOW,
-    SKEW_BOUNDED,
-    Claim,
-    DesignHeader,
-)
+from ddlsim.model.design import ELECTIONS_SLOW, SKEW_BOUNDED, Claim, DesignHeader
 from ddlsim.protocol.design import as_shipped, flows
 from ddlsim.protocol.design.failure_rules import keep_own_clock
 from ddlsim.strategies.base import all_but, strategy

@@ -7,19 +7,10 @@ or the DDL for good.
 from ddlsim.model.ddl import Statement
 from ddlsim.protocol.design.flows import allowed, replicate_wait_acknowledge
 from ddlsim.protocol.schema.catalog import Snapshot
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.protocol.schema.ddl_answers import Decision
 from ddlsim.protocol.strategy import SchemaChangePart, SchemaSyncPart
-from ddlsim.units import (
-    US_PER_MS,
-    Micros,
-    Timestamp,
-)
+from ddlsim.units import US_PER_MS, Micros, Timestamp
 
 
 async def behind_a_barrier(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:

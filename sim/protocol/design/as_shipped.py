@@ -12,11 +12,7 @@ from ddlsim.model.ddl import (
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import Finish, Operated
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError
-from ddlsim.protocol.schema.compatibility import (
-    IGNITE3,
-    forward_compatible,
-    judge,
-)
+from ddlsim.protocol.schema.compatibility import IGNITE3, forward_compatible, judge
 from ddlsim.protocol.strategy import (
     CheckPoints,
     CoordinatorPart,

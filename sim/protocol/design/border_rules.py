@@ -24,11 +24,7 @@ from ddlsim.protocol.schema.column_types import Misfit, fit
 from ddlsim.protocol.schema.compatibility import is_forward_compatible
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.schema.ddl_answers import Decision
-from ddlsim.protocol.strategy import (
-    CoordinatorPart,
-    SchemaChangePart,
-    Steps,
-)
+from ddlsim.protocol.strategy import CoordinatorPart, SchemaChangePart, Steps
 from ddlsim.protocol.transaction.enlistment import enlisted
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
 

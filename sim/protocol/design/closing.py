@@ -3,13 +3,7 @@
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.design.time_rules import activation_plus_skew_rounded
-from ddlsim.protocol.strategy import (
-    CoordinatorPart,
-    SchemaSyncPart,
-    Steps,
-    Tables,
-    Verdict,
-)
+from ddlsim.protocol.strategy import CoordinatorPart, SchemaSyncPart, Steps, Tables, Verdict
 from ddlsim.protocol.transaction.commit_check import schema_at_commit_ts, schema_at_the_stamp
 from ddlsim.protocol.transaction_record import Transaction
 from ddlsim.units import MIN_TIMESTAMP, Timestamp

@@ -13,11 +13,7 @@ from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError
 from ddlsim.protocol.schema.catalog import Snapshot
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
 from ddlsim.protocol.schema.ddl_answers import Decision, refuse
 from ddlsim.protocol.strategy import (
     CoordinatorPart,

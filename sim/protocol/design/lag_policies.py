@@ -10,11 +10,7 @@ elsewhere. (The third policy, promotion of another primary, is the placement dri
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.strategy import SchemaSyncPart
-from ddlsim.units import (
-    US_PER_MS,
-    Micros,
-    Timestamp,
-)
+from ddlsim.units import US_PER_MS, Micros, Timestamp
 
 
 async def wait_in_time_then_look_up(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:

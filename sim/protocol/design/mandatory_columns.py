@@ -36,25 +36,11 @@ from ddlsim.model.ddl import (
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
-from ddlsim.protocol.design.flows import (
-    acknowledged,
-    logged,
-    replicate_wait_acknowledge,
-)
+from ddlsim.protocol.design.flows import acknowledged, logged, replicate_wait_acknowledge
 from ddlsim.protocol.schema.alter_table import is_mandatory
 from ddlsim.protocol.schema.catalog import Snapshot
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-    build,
-)
-from ddlsim.protocol.schema.ddl_answers import (
-    Decision,
-    changed,
-    evolve,
-    refuse,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
+from ddlsim.protocol.schema.ddl_answers import Decision, changed, evolve, refuse
 from ddlsim.protocol.strategy import SchemaChangePart
 from ddlsim.units import Timestamp
 

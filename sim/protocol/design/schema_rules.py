@@ -3,11 +3,7 @@
 from ddlsim.model.ddl import SimpleChange
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.schema.compatibility import is_forward_compatible
-from ddlsim.protocol.strategy import (
-    CheckPoints,
-    Publication,
-    Steps,
-)
+from ddlsim.protocol.strategy import CheckPoints, Publication, Steps
 from ddlsim.units import Timestamp
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -4,12 +4,7 @@ from collections.abc import Callable
 
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.physical import PhysicalTimestamps
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    Timestamp,
-    plus_ms,
-    round_up,
-)
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, plus_ms, round_up
 
 UNBOUNDED_MS = 10**10
 """More milliseconds than any run has."""

@@ -16,18 +16,8 @@ from collections.abc import Callable
 from ddlsim.history.events import UpdateApplied, UpdateLogged
 from ddlsim.model.ports import Future, Node
 from ddlsim.protocol.leases import Leases
-from ddlsim.protocol.messages import (
-    CatalogUpdate,
-    NodeJoined,
-    SafeTimeCommand,
-    Submitted,
-)
-from ddlsim.protocol.meta_commands import (
-    AppliedUpdate,
-    LeaseUpdate,
-    MetaState,
-    Stamped,
-)
+from ddlsim.protocol.messages import CatalogUpdate, NodeJoined, SafeTimeCommand, Submitted
+from ddlsim.protocol.meta_commands import AppliedUpdate, LeaseUpdate, MetaState, Stamped
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.metastorage.stages import Delays, Stage
 from ddlsim.protocol.schema.catalog import Catalog

@@ -23,11 +23,7 @@ from ddlsim.protocol.messages import (
     Submit,
     Submitted,
 )
-from ddlsim.protocol.meta_commands import (
-    AppliedUpdate,
-    LeaseUpdate,
-    Stamped,
-)
+from ddlsim.protocol.meta_commands import AppliedUpdate, LeaseUpdate, Stamped
 from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.metastorage.stages import Delays

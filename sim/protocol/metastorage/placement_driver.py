@@ -15,23 +15,14 @@ Who is alive is seen from the meta storage's own traffic: every node is a member
 
 from collections.abc import Callable
 
-from ddlsim.model.ports import (
-    Node,
-    NoReplyType,
-    Timer,
-)
+from ddlsim.model.ports import Node, NoReplyType, Timer
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.meta_commands import AppliedUpdate, LeaseUpdate
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.replica_messages import LeaseGrant
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import (
-    US_PER_MS,
-    Micros,
-    Timestamp,
-    plus_ms,
-)
+from ddlsim.units import US_PER_MS, Micros, Timestamp, plus_ms
 
 Replicas = Callable[[], dict[Place, tuple[str, ...]]]
 """Every partition that there is, and the nodes that hold a replica of it."""

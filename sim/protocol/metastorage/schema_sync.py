@@ -29,11 +29,7 @@ from ddlsim.model.schema import SchemaObject
 from ddlsim.protocol.barriers import Barriers
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    Micros,
-    Timestamp,
-)
+from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp
 
 NO_BOUND: Final = 10**10
 """More milliseconds than any run has."""

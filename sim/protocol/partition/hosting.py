@@ -13,11 +13,7 @@ from heapq import heappop, heappush
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from ddlsim.model.ops import Key
-from ddlsim.model.ports import (
-    Future,
-    Node,
-    NoReplyType,
-)
+from ddlsim.model.ports import Future, Node, NoReplyType
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
     Command,
@@ -33,27 +29,12 @@ from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.partition.partition import Intent, Partition
 from ddlsim.protocol.raft import Member
-from ddlsim.protocol.replica_messages import (
-    PartitionRaft,
-    PartitionSubmit,
-    PartitionSubmitted,
-)
+from ddlsim.protocol.replica_messages import PartitionRaft, PartitionSubmit, PartitionSubmitted
 from ddlsim.protocol.replication.group import Group
-from ddlsim.protocol.replication.state_machine import (
-    BUSY,
-    NOT_LEADER,
-    Applied,
-    BusyType,
-    Pending,
-)
+from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied, BusyType, Pending
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.waiting import patience
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    US_PER_MS,
-    Micros,
-    Timestamp,
-)
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
 
 R = TypeVar("R")
 ELSEWHERE: Applied[object] = Applied(NOT_LEADER)

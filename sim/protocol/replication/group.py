@@ -32,11 +32,7 @@ from ddlsim.history.world_events import (
     LeaderSteppedDown,
     SnapshotInstalled,
 )
-from ddlsim.model.ports import (
-    Future,
-    Node,
-    Timer,
-)
+from ddlsim.model.ports import Future, Node, Timer
 from ddlsim.protocol.raft import (
     AppendEntries,
     Entry,
@@ -54,12 +50,7 @@ from ddlsim.protocol.replication.state_machine import (
     StateMachine,
     disk_name,
 )
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    US_PER_MS,
-    Micros,
-    Timestamp,
-)
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
 
 
 class Group:

@@ -41,19 +41,8 @@ from ddlsim.model.ddl import (
     SimpleChange,
 )
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import (
-    Column,
-    ColumnType,
-    Constraint,
-    Table,
-)
-from ddlsim.protocol.schema.column_types import (
-    Misfit,
-    convertible,
-    fit,
-    fit_constant,
-    same_default,
-)
+from ddlsim.model.schema import Column, ColumnType, Constraint, Table
+from ddlsim.protocol.schema.column_types import Misfit, convertible, fit, fit_constant, same_default
 from ddlsim.protocol.schema.ddl_answers import (
     NoOp,
     Refused,

@@ -33,18 +33,8 @@ from typing import Final
 
 from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.ddl import ConstraintAdded, ObjectChange
-from ddlsim.model.schema import (
-    Alias,
-    SchemaObject,
-    Table,
-    View,
-    Zone,
-)
-from ddlsim.units import (
-    MAX_TIMESTAMP,
-    MIN_TIMESTAMP,
-    Timestamp,
-)
+from ddlsim.model.schema import Alias, SchemaObject, Table, View, Zone
+from ddlsim.units import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 FIRST_OBJECT_ID: Final = 1
 """Zero stands for *no such object* in histories."""

@@ -48,12 +48,7 @@ from ddlsim.model.ddl import (
     Statement,
     ZoneAltered,
 )
-from ddlsim.model.schema import (
-    Index,
-    Table,
-    View,
-    Zone,
-)
+from ddlsim.model.schema import Index, Table, View, Zone
 from ddlsim.protocol.schema.alter_table import alter, new_table
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl_answers import (

@@ -9,22 +9,10 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from ddlsim.model.ddl import (
-    ObjectChange,
-    ObjectCreated,
-    ObjectDropped,
-    SimpleChange,
-)
+from ddlsim.model.ddl import ObjectChange, ObjectCreated, ObjectDropped, SimpleChange
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
-from ddlsim.model.schema import (
-    Alias,
-    Column,
-    SchemaObject,
-    Table,
-    View,
-    Zone,
-)
+from ddlsim.model.schema import Alias, Column, SchemaObject, Table, View, Zone
 from ddlsim.protocol.schema.catalog import Snapshot
 
 Part = TypeVar("Part", Table, View, Zone, Table | View, Column)

@@ -14,20 +14,10 @@ it means what it means in operations.
 """
 
 from ddlsim.model.aliased import ObjectAliased
-from ddlsim.model.ddl import (
-    ObjectChange,
-    ObjectDropped,
-    ObjectRenamed,
-    Statement,
-)
+from ddlsim.model.ddl import ObjectChange, ObjectDropped, ObjectRenamed, Statement
 from ddlsim.model.schema import Alias
 from ddlsim.protocol.schema.catalog import Snapshot
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.protocol.schema.ddl_answers import created, dropped
 
 Answer = Built | NoOp | Refused

@@ -14,17 +14,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from ddlsim.model.schema import (
-    FLOAT_TYPES,
-    INTEGER_TYPES,
-    TEMPORAL_TYPES,
-    ColumnType,
-)
-from ddlsim.protocol.schema.column_types import (
-    length_of,
-    longest_text,
-    precision_of,
-)
+from ddlsim.model.schema import FLOAT_TYPES, INTEGER_TYPES, TEMPORAL_TYPES, ColumnType
+from ddlsim.protocol.schema.column_types import length_of, longest_text, precision_of
 
 _BITS: Final = dict(zip(INTEGER_TYPES, (8, 16, 32, 64), strict=True))
 _MANTISSA_BITS: Final = dict(zip(FLOAT_TYPES, (24, 53), strict=True))

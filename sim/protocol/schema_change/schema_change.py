@@ -26,20 +26,11 @@ from ddlsim.model.ddl import Statement
 from ddlsim.model.ports import Future, Node
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.barriers import Barriers
-from ddlsim.protocol.messages import (
-    Answer,
-    CatalogUpdate,
-    ClientDdl,
-    Refusal,
-)
+from ddlsim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
 from ddlsim.protocol.schema.ddl_answers import Decision
 from ddlsim.protocol.schema_change.table_looks import TableLooks
 from ddlsim.protocol.strategy import Strategy

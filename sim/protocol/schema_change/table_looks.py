@@ -10,11 +10,7 @@ from ddlsim.history.events import TxBegan
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.messages import (
-    Answer,
-    ClientOperation,
-    Refusal,
-)
+from ddlsim.protocol.messages import Answer, ClientOperation, Refusal
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError
 from ddlsim.protocol.transaction.coordinator import Coordinator
 from ddlsim.protocol.transaction_record import Transaction

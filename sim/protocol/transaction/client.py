@@ -15,36 +15,13 @@ from typing import Final, Protocol, TypeVar
 
 from ddlsim.history.event import Cells
 from ddlsim.history.events import Encoded
-from ddlsim.model.ops import (
-    DataOperation,
-    Get,
-    Insert,
-    Key,
-    Put,
-    Replace,
-    Scan,
-    Update,
-)
+from ddlsim.model.ops import DataOperation, Get, Insert, Key, Put, Replace, Scan, Update
 from ddlsim.model.ports import NoReplyType, Request
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import (
-    Column,
-    Table,
-    Value,
-)
+from ddlsim.model.schema import Column, Table, Value
 from ddlsim.protocol.ids import Tuple
-from ddlsim.protocol.messages import (
-    Answer,
-    ClientOperation,
-    ClientRollback,
-    Mismatch,
-    Refusal,
-)
-from ddlsim.protocol.schema.rows import (
-    BadRow,
-    decode,
-    encode,
-)
+from ddlsim.protocol.messages import Answer, ClientOperation, ClientRollback, Mismatch, Refusal
+from ddlsim.protocol.schema.rows import BadRow, decode, encode
 from ddlsim.units import Micros, Timestamp
 
 R = TypeVar("R")

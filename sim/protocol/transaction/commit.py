@@ -15,11 +15,7 @@ from ddlsim.model.ports import Future, Timer
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.leases import Leases
-from ddlsim.protocol.messages import (
-    Finish,
-    Finished,
-    NotPrimary,
-)
+from ddlsim.protocol.messages import Finish, Finished, NotPrimary
 from ddlsim.protocol.replica_messages import (
     AreReplicated,
     Fate,
@@ -29,19 +25,9 @@ from ddlsim.protocol.replica_messages import (
 )
 from ddlsim.protocol.strategy import CoordinatorPart, Tables
 from ddlsim.protocol.transaction.participant import Participant
-from ddlsim.protocol.transaction_record import (
-    ABORTED,
-    ACTIVE,
-    COMMITTED,
-    COMMITTING,
-    Transaction,
-)
+from ddlsim.protocol.transaction_record import ABORTED, ACTIVE, COMMITTED, COMMITTING, Transaction
 from ddlsim.protocol.waiting import patience
-from ddlsim.units import (
-    US_PER_MS,
-    Micros,
-    Timestamp,
-)
+from ddlsim.units import US_PER_MS, Micros, Timestamp
 
 
 class TransactionEnds:

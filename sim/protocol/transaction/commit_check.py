@@ -11,12 +11,7 @@ from collections.abc import Iterable
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError
-from ddlsim.protocol.strategy import (
-    CoordinatorPart,
-    SchemaSyncPart,
-    Tables,
-    Verdict,
-)
+from ddlsim.protocol.strategy import CoordinatorPart, SchemaSyncPart, Tables, Verdict
 from ddlsim.protocol.transaction_record import Transaction
 from ddlsim.units import Timestamp
 

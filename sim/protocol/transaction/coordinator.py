@@ -72,11 +72,7 @@ from ddlsim.protocol.transaction_record import (
     Enlistment,
     Transaction,
 )
-from ddlsim.units import (
-    US_PER_MS,
-    Micros,
-    Timestamp,
-)
+from ddlsim.units import US_PER_MS, Micros, Timestamp
 
 Reply = Answer | Mismatch | Refusal
 UNASKED: Final = (Reason.ROLLBACK_ONLY, Reason.TX_TIMED_OUT)

@@ -11,11 +11,7 @@ A view is enlisted beside the table that it reads; changes of either concern the
 
 from ddlsim.history.events import Enlisted
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import (
-    SchemaObject,
-    Table,
-    View,
-)
+from ddlsim.model.schema import SchemaObject, Table, View
 from ddlsim.protocol.strategy import CoordinatorPart
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.units import Timestamp

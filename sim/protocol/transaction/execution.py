@@ -6,11 +6,7 @@ reader [110.back].
 """
 
 from ddlsim.history.event import Cells
-from ddlsim.history.events import (
-    ReadExecuted,
-    RowRead,
-    WriteExecuted,
-)
+from ddlsim.history.events import ReadExecuted, RowRead, WriteExecuted
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
@@ -21,11 +17,7 @@ from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.partition.hosting import Hosted, Hosting, Submission
 from ddlsim.protocol.partition.partition import Intent
-from ddlsim.protocol.replica_messages import (
-    AreReplicated,
-    Read,
-    Replicated,
-)
+from ddlsim.protocol.replica_messages import AreReplicated, Read, Replicated
 from ddlsim.protocol.replication.state_machine import BusyType
 from ddlsim.protocol.schema.rows import decode, upgrade
 from ddlsim.protocol.strategy import Strategy

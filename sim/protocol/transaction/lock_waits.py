@@ -7,21 +7,11 @@ in the way for long may have lost its coordinator; somebody has to ask.
 from collections.abc import Callable
 
 from ddlsim.history.events import LockWaited
-from ddlsim.model.ports import (
-    Future,
-    Node,
-    Timer,
-)
+from ddlsim.model.ports import Future, Node, Timer
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Operate
-from ddlsim.protocol.transaction.locks import (
-    IX,
-    LockTable,
-    Resource,
-    S,
-    X,
-)
+from ddlsim.protocol.transaction.locks import IX, LockTable, Resource, S, X
 from ddlsim.units import US_PER_MS, Micros
 
 

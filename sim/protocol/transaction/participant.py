@@ -32,13 +32,7 @@ from ddlsim.protocol.commands import Cleaned as CleanedCommand
 from ddlsim.protocol.commands import CleanUp, FinishTx, Outcome
 from ddlsim.protocol.ids import Place, TxId
 from ddlsim.protocol.leases import Leases
-from ddlsim.protocol.messages import (
-    Cleaned,
-    Cleanup,
-    Finish,
-    Finished,
-    NotPrimary,
-)
+from ddlsim.protocol.messages import Cleaned, Cleanup, Finish, Finished, NotPrimary
 from ddlsim.protocol.partition.hosting import Hosted, Hosting, Submission
 from ddlsim.protocol.replica_messages import Fate, RecoverTx, TxStateRequest
 from ddlsim.protocol.strategy import Strategy

@@ -42,11 +42,7 @@ from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseGrant
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.protocol.transaction.conditional import (
-    CONDITIONAL,
-    carried_out,
-    told_again,
-)
+from ddlsim.protocol.transaction.conditional import CONDITIONAL, carried_out, told_again
 from ddlsim.protocol.transaction.execution import Executor
 from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.locks import LockTable

@@ -7,19 +7,11 @@ other locks than those before it.
 
 from collections.abc import Awaitable
 
-from ddlsim.model.ports import (
-    NO_REPLY,
-    Node,
-    NoReplyType,
-)
+from ddlsim.model.ports import NO_REPLY, Node, NoReplyType
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.leases import Lease, Leases
-from ddlsim.protocol.messages import (
-    ClientOperation,
-    Operate,
-    Operated,
-)
+from ddlsim.protocol.messages import ClientOperation, Operate, Operated
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
