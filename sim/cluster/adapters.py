@@ -1,7 +1,7 @@
 """The protocol's ports, answered by the kernel.
 
-`NodePort` is what a protocol sees of its machine. What it needs most often (sending, the clock) is
-bound straight to the host, so that the port costs nothing there.
+`NodePort` is what a protocol sees of its machine. Its most frequent calls (sending, the clock) are
+bound to the host's own methods, so that the port costs nothing there.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
@@ -27,7 +27,7 @@ from ddlsim.units import (
 
 
 class Recorder:
-    """Where a run writes: the history or a stream, or nothing at all where recording is off."""
+    """Writes the events of a run to its history or stream; nothing where recording is off."""
 
     def __init__(self, history: History, *, recording: bool, stream: Stream | None = None) -> None:
         self.history = history
@@ -37,13 +37,13 @@ class Recorder:
         self._once: dict[object, None] = {}
 
     def record_once(self, key: object, event: Any) -> None:
-        """Write an event that any node may report, the first time only."""
+        """Record an event that any node may report, the first time only."""
         if key not in self._once:
             self._once[key] = None
             self.record(event)
 
     def probe(self, name: str) -> None:
-        """Count a rare branch."""
+        """Count that a probe was reached."""
         self.history.probes[name] += 1
 
 
@@ -52,7 +52,7 @@ def _forget(event: object) -> None:
 
 
 class ClockWaiters:
-    """Waits until a node's hybrid clock shows at least some timestamp.
+    """The waits of a node until its hybrid clock shows at least some timestamp.
 
     The clock gets there by itself, or is moved by a merge, or its physical clock is set; the timer
     is for the first case and is set anew in the others.
@@ -79,7 +79,7 @@ class ClockWaiters:
         return reached
 
     def _look(self) -> None:
-        """End the waits that are due; come back when the next one is."""
+        """End the waits that are due, and set a timer for the next one."""
         waiting, now = self._waiting, self._clock.current()
         while waiting and waiting[0][0] <= now:
             heappop(waiting)[2].set(None)
@@ -103,7 +103,7 @@ class Pauses:
         self._stopped: list[Future[Any]] = []
 
     def add(self, node: str, point: str, tx: str | None, until: Future[Any]) -> None:
-        """The next task of the node (of the transaction) that comes by waits for `until`."""
+        """Make the next task of the node (of the transaction) at this point wait for `until`."""
         self.planned.setdefault((node, point), []).append((tx, until))
 
     def __bool__(self) -> bool:
@@ -114,7 +114,7 @@ class Pauses:
         return any(until is one for one in self._stopped)
 
     def take(self, node: str, point: str, tx: str | None) -> Future[Any] | None:
-        """What a task at this point has to wait for; each pause stops one task, once."""
+        """What a task at this point must wait for, or None; each pause stops one task, once."""
         planned = self.planned.get((node, point), [])
         for place, (wanted, until) in enumerate(planned):
             if wanted is None or wanted == tx:
@@ -158,7 +158,7 @@ class NodePort:
         self.clock_passes = self._waiters.passes
 
     def _begun(self, clock: Callable[..., HybridClock]) -> HybridClock:
-        """The clock of this incarnation; it begins where the disk says that the last one ended."""
+        """The clock of this incarnation; it starts at the limit that the disk has."""
         disk = self.disk
 
         def write_limit(limit: int) -> None:
@@ -168,7 +168,7 @@ class NodePort:
         return clock(self._host.clock.read_ms, last, write_limit)
 
     def spread(self, purpose: str, bound_us: Micros) -> Micros:
-        """A span below the bound: a function of seed, node, purpose and how often it was asked."""
+        """A span below the bound: a function of seed, node, purpose and number of the call."""
         return self._host.spread(purpose, bound_us)
 
     def spawn(self, task: Coroutine[Any, Any, Any]) -> None:

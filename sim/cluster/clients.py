@@ -1,7 +1,7 @@
-"""Runs what clients were planned to do, and writes the client's voice.
+"""Runs the programs and steps of clients, and records what the clients ask and are answered.
 
-A client is a machine of its own on the network, connected to whatever node its next operation
-names. Programs run one item after the other, steps when their moment has come.
+A client is a machine of its own on the network; each operation goes to the node that it names.
+Programs run one item after the other, steps when they are due.
 """
 
 from collections.abc import Awaitable, Callable
@@ -57,7 +57,7 @@ DATA: Final[dict[type, str]] = {
 
 
 class ClientHost:
-    """One client's machine: its connection, its cache, and its voice in the history."""
+    """One client's machine: its connection, its schema cache, and its events in the history."""
 
     def __init__(self, cluster: Cluster, name: str, *, session: bool) -> None:
         self.name = name
@@ -90,7 +90,7 @@ class ClientHost:
         begins: bool = False,
         read_only: bool = False,
     ) -> Outcome:
-        """Ask for one operation and write down what came of it."""
+        """Send one operation, record it and its outcome; return the reply or `NO_REPLY`."""
         self.invoked(op, tx, node, do)
         reply = await self._asked(op, tx, node, do, begins=begins, read_only=read_only)
         self.completed(op, do, reply)
@@ -121,7 +121,7 @@ class ClientHost:
     # --- the client's voice -----------------------------------------------------------------------
 
     def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:
-        """Write down that the client asks for something."""
+        """Record that the client sends an operation."""
         self.open[op] = do, node
         self.cluster.asked[self.name] = node
         if not self.recording:
@@ -141,7 +141,7 @@ class ClientHost:
             self.record(Named(now, self.name, op, columns, values))
 
     def completed(self, op: str, do: Any, reply: Outcome) -> None:
-        """Write down what the client was told."""
+        """Record the outcome of an operation, as the client sees it."""
         del self.open[op]
         if not self.recording:
             return
@@ -159,7 +159,7 @@ class ClientHost:
             self.record(Unknown(now, self.name, op, Reason.NODE_UNREACHABLE.name))
 
     def _shown(self, do: Get | Scan, reply: Answer) -> Any:
-        """What the client shows its user: a row if there is one, or rows."""
+        """The result of a read as its user sees it: a row, rows, or nothing."""
         rows: tuple[tuple[Key, Cells], ...] = reply.rows
         if type(do) is Get:
             return self.client.shown(do, rows[0][1]) if rows else None
@@ -178,7 +178,7 @@ class ProgramRunner:
         self._transactions = 0
 
     async def run(self) -> None:
-        """All items, one after the other; none is begun once the load is over."""
+        """Run all items, one after the other; none is begun after the load."""
         for number, item in enumerate(self.program.items):
             if not isinstance(item, TransactionItem) and item.at_us is not None:
                 await self._loop.sleep(max(item.at_us - self._loop.now_us, 0))
@@ -194,7 +194,7 @@ class ProgramRunner:
         self.finished = True
 
     async def _transaction(self, item: TransactionItem) -> None:
-        """One transaction, and again as a new one while the failure is retriable [110.flow.8]."""
+        """Run a transaction; retry it as a new one while its failure is retriable [110.flow.8]."""
         if item.fresh:
             self.client.client.tables.clear()
         for attempt in range(item.retries + 1):
@@ -207,7 +207,7 @@ class ProgramRunner:
                 return
 
     async def _attempt(self, item: TransactionItem, label: str) -> Reason | None:
-        """The operations and the commit; the reason why it failed, None if it did not."""
+        """Run the operations and the commit; return why it failed, or None."""
         perform = self.client.perform
         if item.implicit:
             only = item.operations[0]
@@ -229,7 +229,7 @@ class ProgramRunner:
 
 
 def _reason(reply: Outcome) -> Reason | None:
-    """Why a request failed; a request of unknown outcome is not repeated."""
+    """Why a request failed; None where its outcome is unknown: it is not repeated."""
     if type(reply) is Refusal:
         return reply.reason
     return None

@@ -1,7 +1,7 @@
 """Builds the nodes and wires them: hosts, clocks, links, and a server on each node.
 
-The cluster is the one owner of everything that lives in a run. It also finds the node that plays a
-role ("the meta storage leader", "primary of t") for the faults.
+The cluster owns everything that lives in a run, and finds the node that plays a role ("the meta
+storage leader", "primary of t") for faults.
 """
 
 from collections import Counter
@@ -79,7 +79,7 @@ class Cluster:
         self._record_start()
 
     def boot(self, node: str, *, restarted: bool) -> None:
-        """Put the servers of a node on its host: what runs there is as new, but for its disk."""
+        """Start the server of a node on its host; only the disk of an earlier one is left."""
         if restarted:
             self._open_port(node)
         server = Server(
@@ -102,7 +102,7 @@ class Cluster:
 
     @property
     def leader(self) -> str:
-        """The meta storage leader, or the last one."""
+        """The meta storage leader; the last one if there is none now."""
         return self._newest_leader([s.metastorage.group for s in self.servers.values()])
 
     def leader_of(self, group: str) -> str:
@@ -125,7 +125,7 @@ class Cluster:
         return server.group_of(self.place_of(group))
 
     def _newest_leader(self, groups: list[Group]) -> str:
-        """The leader in the highest term: a deposed one may still lead in its own."""
+        """The leader in the highest term: a deposed one may not know it yet."""
         newest = max(groups, key=lambda group: (group.is_leader, group.term))
         return newest.leader or newest.node.name
 
@@ -140,7 +140,7 @@ class Cluster:
         return lease.holder
 
     def delays(self, node: str) -> Delays:
-        """How slowly a node applies the meta storage, stage by stage."""
+        """By how much a node delays applying the meta storage, by stage."""
         return self._delays[node]
 
     def place_of(self, partition: str) -> Place:
@@ -176,12 +176,12 @@ class Cluster:
         return self.hosts[node].clock.pieces[-1].drift_ppm
 
     def step_clock(self, node: str, by_us: int) -> None:
-        """A node's physical clock jumps."""
+        """Move a node's physical clock by `by_us`, and record it."""
         self.hosts[node].clock.step(by_us)
         self._record_clock(node)
 
     def set_drift(self, node: str, ppm: int) -> None:
-        """A node's physical clock runs at another rate from now on."""
+        """Set the drift of a node's physical clock, and record it."""
         self.hosts[node].clock.set_drift(ppm)
         self._record_clock(node)
 
@@ -190,7 +190,7 @@ class Cluster:
         self.recorder.record(ClockSet(now, node, clock.read_us() - now, clock.pieces[-1].drift_ppm))
 
     def _configure_links(self) -> None:
-        """Latency and misbehaviour of the links; what no entry mentions takes no time."""
+        """Set latency and misbehaviour of the links; a link without an entry takes no time."""
         self.network.configure(LinkProfile(latency=quantiles(Constant(0))))
         for link in self.plan.links:
             latency = None if link.latency is None else quantiles(link.latency)
@@ -246,7 +246,7 @@ class Cluster:
 
 
 def initial_schema(sql: str) -> tuple[tuple[ObjectChange, ...], ...]:
-    """The catalog versions that the scenario's schema consists of, one for each statement."""
+    """The catalog versions of the scenario's schema, one for each statement."""
     catalog = Catalog()
     versions: list[tuple[ObjectChange, ...]] = []
     for parsed in parse(sql):

@@ -27,7 +27,7 @@ class BadDesignError(BadInputError):
 
 
 def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
-    """The strategy with the plan's fields set and its mutant applied, and the machinery."""
+    """The strategy with the plan's fields and mutant, the classes of its parts, and the mutant."""
     chosen = with_fields(STRATEGIES.get(plan.strategy), plan.strategy_fields)
     if plan.mutant is None:
         return chosen, Parts(), None
@@ -42,7 +42,7 @@ def declared(plan: Plan) -> DesignHeader:
 
 
 def rules_of(chosen: Strategy) -> dict[str, str]:
-    """The rule in each field by its name; one from outside of the protocol by a dotted name."""
+    """The name of the rule in each field; a dotted name for a rule from outside of the protocol."""
     return {name: _named(getattr(chosen, name)) for name in fields_of_designs()}
 
 

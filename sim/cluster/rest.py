@@ -1,4 +1,4 @@
-"""Whether a cluster has come to rest, and what its storage holds then."""
+"""Whether all work of a cluster has ended, and what its storage holds then."""
 
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.history.event import Cells
@@ -16,7 +16,7 @@ def alive(cluster: Cluster) -> dict[str, Server]:
 
 
 def at_rest(cluster: Cluster) -> bool:
-    """No transaction has left anything behind, and all replicas hold the same."""
+    """Whether no transaction has left locks or intents, and all replicas have applied the same."""
     servers = alive(cluster)
     if any(server.replica.has_open_work for server in servers.values()):
         return False
@@ -29,7 +29,7 @@ def at_rest(cluster: Cluster) -> bool:
 
 
 def read_back(cluster: Cluster) -> None:
-    """Write down what every replica holds now, row by row."""
+    """Record what every replica holds now, row by row."""
     record, now = cluster.recorder.record, cluster.loop.now_us
     for name, server in alive(cluster).items():
         for (table_id, number), partition in server.replica.partitions.items():

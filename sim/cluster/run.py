@@ -1,6 +1,6 @@
-"""The four acts of a run: set up, load under faults, heal, drain and read back.
+"""Runs a plan in four phases: set up, load under faults, heal, drain and read back.
 
-A run is a function of its plan: no dice are thrown here, no wall clock is read. Recording takes no
+A run is a function of its plan: it draws nothing and reads no wall clock. Recording takes no
 simulated time and decides nothing.
 """
 
@@ -42,7 +42,7 @@ from ddlsim.kernel.rng import quantiles
 from ddlsim.nemesis.base import (
     FAULTS,
     Fault,
-    touched,
+    affected_nodes,
 )
 from ddlsim.nemesis.roles import VacantRoleError
 from ddlsim.plan.records import (
@@ -55,16 +55,16 @@ from ddlsim.units import US_PER_MS
 COLLECT_AFTER: Final = 50_000
 """How many new objects make the collector look, during a run: a history is no garbage."""
 SLICE_US: Final = 50_000
-"""How often, in simulated time, the drain looks whether everything has ended."""
+"""Simulated time between two looks of the drain whether everything has ended."""
 
 
 def run(plan: Plan) -> History:
-    """Carry out a plan; the history of everything that happened."""
+    """Run a plan; return the history of everything that happened."""
     return Run(plan).carry_out()
 
 
 def run_to(plan: Plan, path: str | Path) -> History:
-    """Carry out a plan, its events being written to a file meanwhile; the history without events.
+    """Run a plan and write its events to a file meanwhile; return the history without events.
 
     The file is the one that `codec.save` would write, but the events are never all in memory.
     """
@@ -74,14 +74,13 @@ def run_to(plan: Plan, path: str | Path) -> History:
     return history
 
 
-def promises(plan: Plan) -> dict[str, int]:
-    """What a judge of waits must know of a world.
+def facts_for_judges(plan: Plan) -> dict[str, int]:
+    """Numbers about the run that checkers of waits need, for the history's header.
 
-    `voters`: how many nodes vote in the meta storage. `calm`: 1 where healthy nodes have nothing to
-    wait for but each other: nothing is lost, held back or slowed down but by a fault, and idle
-    safe-time commands are on. `load_ms`: when no new work is begun. `slowest_us`: what no message
-    takes longer than, where nothing slows it down. `tells_names`: 1, since the history tells what
-    operations name and every lock that is refused.
+    `voters`: number of nodes that vote in the meta storage. `calm`: 1 if only faults lose, hold or
+    slow messages, and idle safe-time commands are on. `load_ms`: end of the load. `slowest_us`: the
+    largest latency of a message that no fault slows. `tells_names`: 1, since the history has the
+    names that operations use and every refused lock.
     """
     staged = plan.holds or plan.pauses or plan.applies or not plan.idle_ticks
     lossy = any(link.loss for link in plan.links)
@@ -117,12 +116,12 @@ class Run:
         self._faults: list[tuple[Fault, FaultInProgress, FaultPlan]] = []
         self._healed: dict[int, None] = {}
         self._on_vacant_role: dict[int, None] = {}
-        self._touched: dict[int, tuple[str, ...]] = {}
+        self._affected: dict[int, tuple[str, ...]] = {}
         if plan.trace:
             self.cluster.network.trace = self._trace
 
     def carry_out(self) -> History:
-        """All four acts; the collector looks less often meanwhile, since little is garbage."""
+        """Run all phases; the collector runs less often meanwhile, since little is garbage."""
         before = gc.get_threshold()
         gc.set_threshold(COLLECT_AFTER, *before[1:])
         try:
@@ -143,7 +142,7 @@ class Run:
         return self.history
 
     def _so_far(self) -> Iterable[AnyEvent]:
-        """What was recorded, wherever it is."""
+        """The events recorded so far, from memory or from the stream."""
         return self.history.events if self._stream is None else self._stream.events()
 
     # --- set up -----------------------------------------------------------------------------------
@@ -175,7 +174,7 @@ class Run:
                 self.loop.call_at(planned.until_us, self._heal_fault, number)
 
     def _tick(self) -> None:
-        """A scripted idle safe-time command, by the leader of this instant."""
+        """Send a scripted idle safe-time command from the present leader."""
         self.cluster.servers[self.cluster.leader].metastorage.tick()
 
     def _client(self, name: str, *, session: bool) -> ClientHost:
@@ -184,7 +183,7 @@ class Run:
         return self._clients[name]
 
     def _set_clock(self, change: ClockStep) -> None:
-        """A scripted clock: to an absolute offset from true time, to another rate, or both."""
+        """Set a clock as scripted: its offset from true time, its drift, or both."""
         if change.drift_ppm is not None:
             self.cluster.set_drift(change.node, change.drift_ppm)
         if change.offset_us is not None:
@@ -194,12 +193,12 @@ class Run:
     # --- faults -----------------------------------------------------------------------------------
 
     def _begin_fault(self, number: int) -> None:
-        """Begin a fault, unless no node plays the role that it is to strike."""
+        """Begin a fault; it ends at once where no node plays a role that it names."""
         if number in self._healed:
             return
         fault, actions, planned = self._faults[number]
         try:
-            nodes = self._touched[number] = touched(fault, actions)
+            nodes = self._affected[number] = affected_nodes(fault, actions)
         except VacantRoleError:
             nodes = ()
         self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named, nodes))
@@ -216,13 +215,13 @@ class Run:
         self._healed[number] = None
         fault, actions, planned = self._faults[number]
         fault.heal(actions)
-        nodes = self._touched.get(number, ())
+        nodes = self._affected.get(number, ())
         self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named, nodes))
 
     def _heal_all(self) -> None:
-        """Heal what has begun; a fault whose instant was drawn too late never begins.
+        """Heal the faults that have begun; those that were drawn for later never begin.
 
-        Nodes that come back have a moment to do so, even if no client is left that needs them.
+        Then run for a moment, so that nodes restart even if no client needs them.
         """
         now_us = self.loop.now_us
         lasting = [
@@ -238,7 +237,7 @@ class Run:
             self.loop.run(now_us + SLICE_US)
 
     def _tell_unmatched(self) -> None:
-        """Holds, pauses and faults of the scenario that met nothing, for a warning."""
+        """Record the holds, pauses and faults that had nothing to act on, for a warning."""
         told = self._steps.unmatched()
         for number, (fault, actions, planned) in enumerate(self._faults):
             on = "" if fault.node_named is None else f" on {fault.node_named}"
@@ -253,7 +252,7 @@ class Run:
     # --- drain and read back ----------------------------------------------------------------------
 
     def _drain(self) -> None:
-        """Let everything end; what has not by then never will."""
+        """Run until all work has ended or the drain is over; record what never completed."""
         deadline_us = self.plan.load_until_us + self.plan.drain_us
         while self.loop.now_us < deadline_us and not self._at_rest():
             self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us))
@@ -271,7 +270,7 @@ class Run:
                 self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
 
     def _at_rest(self) -> bool:
-        """Whether every client is done and no transaction has left anything behind."""
+        """Whether every client is done and the cluster is at rest."""
         if self._steps.unfinished or not all(program.finished for program in self._programs):
             return False
         return at_rest(self.cluster)
@@ -281,7 +280,7 @@ class Run:
     def _header(self) -> Header:
         plan = self.plan
         settings = {node.name: dict(node.settings) for node in plan.nodes}
-        settings[""] = {**plan.cluster_settings, **promises(plan)}
+        settings[""] = {**plan.cluster_settings, **facts_for_judges(plan)}
         return Header(
             format=HISTORY_FORMAT,
             program=ddlsim.__version__,

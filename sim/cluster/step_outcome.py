@@ -1,8 +1,8 @@
-"""What came of a step, compared with what its `expect` says.
+"""Compares the outcome of a step with its `expect`.
 
-An answer, its rows and its time are looked at as the step ends. What only the record tells is
-looked at when the run is over: the version that it ran under, its timestamps, and whether the
-transaction of a step that `aborts` has indeed ended so.
+The reply, its rows and its time are compared when the step ends. What only events tell is compared
+after the run: the schema version, timestamps, and whether the transaction of a step that `aborts`
+was aborted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ Row = Mapping[str, Any]
 def missed_at_once(
     expect: Any, got: str, ended_ms: float, *, rows: Sequence[Row] | None, done: bool
 ) -> str | None:
-    """What came instead of what is expected, as far as the client sees it; None if nothing did.
+    """How the reply differs from what is expected, as far as the client sees it; None if not.
 
     `got` is `ok`, `unknown` or a reason's code; `rows` are those of a read that succeeded,
     `done` whether a write that may be left out was carried out.
@@ -63,7 +63,7 @@ def missed_at_once(
 
 
 def same_rows(wanted: Sequence[Row], rows: Sequence[Row], *, exact: bool) -> bool:
-    """Whether there is, in any order, just one row for each that is wanted."""
+    """Whether rows and wanted rows match one to one, in any order."""
     if len(wanted) != len(rows):
         return False
     fits = [
@@ -75,7 +75,7 @@ def same_rows(wanted: Sequence[Row], rows: Sequence[Row], *, exact: bool) -> boo
 
 
 def _placed(number: int, fits: list[list[int]], taken: dict[int, int], tried: set[int]) -> bool:
-    """Give a wanted row one of those that fit it; the row that had it takes another."""
+    """Match a wanted row, rematching others where needed (augmenting path); False if impossible."""
     for place in fits[number]:
         if place in tried:
             continue
@@ -87,7 +87,7 @@ def _placed(number: int, fits: list[list[int]], taken: dict[int, int], tried: se
 
 
 def is_row(want: Row, row: Row, *, exact: bool) -> bool:
-    """Whether a row is as wanted; `exact`: it has no column that is not named."""
+    """Whether a row has the wanted values; `exact`: and no other column."""
     present = {name for name, cell in want.items() if cell != {"absent": True}}
     if exact and set(row) != present:
         return False
@@ -118,7 +118,7 @@ def shown_rows(rows: Iterable[Row]) -> str:
 
 
 class Record:
-    """What the record of a run tells of its steps."""
+    """What the events of a run tell about its steps."""
 
     def __init__(self, events: Iterable[AnyEvent], steps: Iterable[str]) -> None:
         self._steps = dict.fromkeys(steps)
@@ -140,7 +140,7 @@ class Record:
                     self._aborts[event.tx] = None
 
     def missed(self, step: Step) -> str | None:
-        """What the record tells instead of what the step expects; None if it agrees."""
+        """How the events differ from what the step expects; None if they do not."""
         expect: dict[str, Any] = step.expect
         tolerance_ms: float = expect.get("tolerance_ms", 0)
         if "aborts" in expect and (why := self._not_over(step)) is not None:
@@ -158,7 +158,7 @@ class Record:
         return None
 
     def _labels(self, step: Step) -> list[str]:
-        """The names of the step's transaction, also as it was tried again."""
+        """The ids of the step's transaction, those of its retries included."""
         if step.tx is not None:
             return [step.tx]
         again = [

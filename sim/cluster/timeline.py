@@ -1,8 +1,8 @@
-"""Runs a scripted timeline: each step when its moment has come, and what was expected of it.
+"""Runs a scripted timeline: each step when it is due, compared with what it expects.
 
-A moment is an instant, an event of another step ("r1.ok"), or the end of the client's step before.
-Holds and pauses wait for the same events. What a step's `expect` says is compared with what came of
-it; a difference is an event of the history.
+A step is due at an instant, at an event of another step ("r1.ok"), or at the end of the client's
+previous step. Holds and pauses end at the same kinds of events. A step whose outcome differs from
+its `expect` is an event of the history.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ from ddlsim.units import US_PER_MS
 
 
 class StepHold(Hold):
-    """Keeps back just the messages that were sent for one step, or all that match."""
+    """Holds the messages of one step, or all that match."""
 
     def __init__(self, hold: HoldPlan) -> None:
         super().__init__(hold.sender, hold.to, hold.kind)
@@ -52,7 +52,7 @@ class StepHold(Hold):
 
 
 def operation_of(payload: object) -> str | None:
-    """The operation that a message was sent for, if it says so."""
+    """The operation that a message belongs to; None if it does not say."""
     if type(payload) is Submit:
         return payload.update.op
     op: str | None = getattr(payload, "op", None)
@@ -74,7 +74,7 @@ class Timeline:
         self.unfinished = [step.id for step in cluster.plan.steps]
 
     def start(self) -> None:
-        """Set up every step, hold and pause; those of equal time come in the order of the file."""
+        """Schedule every step, hold and pause; of equal time in the order of the file."""
         for number, hold in enumerate(self._cluster.plan.holds):
             self._loop.call_at(hold.from_us, self._hold, number, hold)
         for pause in self._cluster.plan.pauses:
@@ -86,12 +86,12 @@ class Timeline:
 
     @property
     def never_begun(self) -> list[Step]:
-        """The steps whose moment has not come."""
+        """The steps that were never due."""
         steps = self._cluster.plan.steps
         return [step for step in steps if not self._event(f"{step.id}.invoked").done]
 
     def _event(self, name: str) -> Future[Any]:
-        """What the event of a step sets: `r1.ok`, `.failed`, `.done`, `.invoked`."""
+        """The future of an event of a step: `r1.ok`, `.failed`, `.done`, `.invoked`."""
         found = self._events.get(name)
         if found is None:
             found = self._events[name] = self._loop.future()
@@ -123,7 +123,7 @@ class Timeline:
         until.try_set(None)
 
     async def _run(self, step: Step, before: str | None) -> None:
-        """Wait for the step's moment, perform it, compare, and release what waits for it."""
+        """Wait until the step is due, perform it, compare, and set its events."""
         if step.at_us is not None:
             await self._loop.sleep(step.at_us)
         elif step.after is not None:
@@ -137,7 +137,7 @@ class Timeline:
         reply = await client.perform(
             step.id, step.tx, step.node, step.do, begins=begins, read_only=step.read_only
         )
-        self._tell(step, self._missed(step, reply))
+        self._record_miss(step, self._missed(step, reply))
         self._event(f"{step.id}.{'ok' if type(reply) is Answer else 'failed'}").set(None)
         self._event(f"{step.id}.done").set(None)
         self.unfinished.remove(step.id)
@@ -152,7 +152,7 @@ class Timeline:
     # --- what was expected ------------------------------------------------------------------------
 
     def _missed(self, step: Step, reply: Outcome) -> str | None:
-        """What came instead of what the step expects, as its client sees it."""
+        """How the reply differs from what the step expects; None if it does not, or only later."""
         if step.expect is None:
             return None
         rows = None
@@ -168,14 +168,14 @@ class Timeline:
         return missed
 
     def settle(self, events: Iterable[AnyEvent]) -> None:
-        """The run is over: compare what only its record tells."""
+        """Compare, after the run, what only its events tell."""
         if not self._to_settle or not self._cluster.recorder.recording:
             return
         record = Record(events, (step.id for step in self._cluster.plan.steps))
         for step in self._to_settle:
-            self._tell(step, record.missed(step))
+            self._record_miss(step, record.missed(step))
 
-    def _tell(self, step: Step, missed: str | None) -> None:
+    def _record_miss(self, step: Step, missed: str | None) -> None:
         if missed is not None:
             expected = step.expect if isinstance(step.expect, str) else toml_value(step.expect)
             self._cluster.recorder.record(
@@ -183,7 +183,7 @@ class Timeline:
             )
 
     def unmatched(self) -> list[str]:
-        """The holds that kept nothing back, and the pauses that stopped no task."""
+        """The holds that held no message, and the pauses that stopped no task, in words."""
         plan = self._cluster.plan
         told = [
             f"hold[{number}] ({described(hold)}) kept no message back"
@@ -200,8 +200,8 @@ class Timeline:
 
 def described(hold: HoldPlan) -> str:
     """Which messages a hold is for."""
-    who = f"{hold.sender or 'any'} to {hold.to or 'any'}, {hold.kind or 'any kind'}"
-    return who if hold.label is None else f"{who}, of {hold.label}"
+    link = f"{hold.sender or 'any'} to {hold.to or 'any'}, {hold.kind or 'any kind'}"
+    return link if hold.label is None else f"{link}, of {hold.label}"
 
 
 def outcome_of(reply: Outcome) -> str:

@@ -1,1 +1,1 @@
-"""Families of faults, one file each."""
+"""Kinds of faults, one file each; `actions` is what they may do to a cluster."""

@@ -19,7 +19,7 @@ from ddlsim.registry import Registry
 
 
 class Dice(Protocol):
-    """Whole numbers from one stream."""
+    """Random whole numbers from one stream."""
 
     def below(self, bound: int) -> int:
         """A number from 0 to bound - 1."""
@@ -27,7 +27,7 @@ class Dice(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FaultWorld:
-    """What a fault may know before the run: the nodes, and who votes and leads at first."""
+    """What a fault may know before the run: the nodes, the voters and the first leader."""
 
     nodes: tuple[str, ...]
     voters: tuple[str, ...]
@@ -35,7 +35,7 @@ class FaultWorld:
 
 
 class Claim(NamedTuple):
-    """A fault needs something of a node for as long as it lasts.
+    """Something of a node that a fault needs for as long as it lasts.
 
     Two faults must not overlap if both claim the same and at least one of them `alone`.
     """
@@ -45,7 +45,7 @@ class Claim(NamedTuple):
     alone: bool = True
 
 
-LIFE: Final = "whether it runs"
+RUNNING: Final = "whether it runs"
 """What a crash claims alone, and whatever needs a running node claims as well."""
 
 
@@ -70,10 +70,10 @@ class Fault(ABC):
         self.verify()
 
     def verify(self) -> None:  # noqa: B027 - most faults have nothing to refuse
-        """Refuse, with `ValueError`, fields that contradict each other."""
+        """Raise `ValueError` where fields contradict each other."""
 
     def decide(self, world: FaultWorld, dice: Dice) -> Self:
-        """The same fault with every choice made; here: which node `any node` is."""
+        """The same fault with all random choices made; here: which node `any node` is."""
         chosen: dict[str, Any] = {}
         for field in self.targets:
             value = getattr(self, field)
@@ -84,12 +84,12 @@ class Fault(ABC):
         return replace(self, **chosen)
 
     def claims(self) -> tuple[Claim, ...]:
-        """What it needs of nodes; most faults get along with any other."""
+        """What it needs of nodes; most faults need nothing and may overlap with any other."""
         return ()
 
     @property
     def node_named(self) -> str | None:
-        """The node or role that histories name, if there is just one."""
+        """The node or role that histories name; None unless there is just one."""
         if len(self.targets) != 1:
             return None
         value = getattr(self, self.targets[0])
@@ -97,15 +97,15 @@ class Fault(ABC):
 
     @abstractmethod
     def begin(self, actions: FaultActions) -> None:
-        """Make it happen."""
+        """Begin the fault; raises `VacantRoleError` where no node plays a role that it names."""
 
     def heal(self, actions: FaultActions) -> None:
-        """Make everything as it was."""
+        """End the fault: undo what `begin` did."""
         actions.undo()
 
 
 def decided_role(role: str | None, world: FaultWorld, dice: Dice) -> str | None:
-    """A role that dice decide, as a node; any other as it is."""
+    """The node drawn for a role that begins with `any`; any other role as it is."""
     if role == ANY:
         return world.nodes[dice.below(len(world.nodes))]
     if role == ANY_VOTER:
@@ -122,10 +122,11 @@ def drawn_order(names: tuple[str, ...], dice: Dice) -> tuple[str, ...]:
     return tuple(left.pop(dice.below(len(left))) for _ in names)
 
 
-def touched(fault: Fault, actions: FaultActions) -> tuple[str, ...]:
-    """The nodes that a fault makes sick, roles resolved now: those it names, or else all of them.
+def affected_nodes(fault: Fault, actions: FaultActions) -> tuple[str, ...]:
+    """The nodes that a fault affects, roles resolved now: those it names, or else all of them.
 
-    Of a link that it cuts, one end is always among them.
+    At least one end of each link that it cuts is among them. Raises `VacantRoleError` where no node
+    plays a role.
     """
     roles: list[str] = []
     for field in fault.targets:
@@ -136,7 +137,7 @@ def touched(fault: Fault, actions: FaultActions) -> tuple[str, ...]:
 
 
 def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it reads as a sentence
-    """Refuse a field."""
+    """Raise `ValueError` with `field: what` unless the condition holds."""
     if not holds:
         raise ValueError(f"{field}: {what}")
 

@@ -17,7 +17,7 @@ MILLION = 1_000_000
 @fault
 @dataclass(frozen=True, kw_only=True)
 class ClockDrift(Fault):
-    """By `ppm` parts per million; when it heals, the rate is as before, the offset stays."""
+    """The drift is `ppm` parts per million; healed, the rate is as before, the offset stays."""
 
     name: ClassVar[str] = "clock_drift"
     summary: ClassVar[str] = "a node's clock runs faster or slower"

@@ -16,7 +16,7 @@ from ddlsim.units import ms
 @fault
 @dataclass(frozen=True, kw_only=True)
 class ClockSkewBeyond(Fault):
-    """It shows CSmax and `beyond_ms` more than the true time, or less if it is `behind`.
+    """The clock is CSmax + `beyond_ms` ahead of true time, or behind it if `behind`.
 
     Claims that need the bound are out of assumption from then on. When the fault heals, the clock
     jumps back by as much.

@@ -15,7 +15,7 @@ from ddlsim.units import ms
 @fault
 @dataclass(frozen=True, kw_only=True)
 class ClockStep(Fault):
-    """By `by_ms`; when it heals, the clock jumps back, unless it `stays`."""
+    """The clock jumps by `by_ms`; healed, it jumps back, unless the offset `stays`."""
 
     name: ClassVar[str] = "clock_step"
     summary: ClassVar[str] = "a node's clock jumps, forwards or back"

@@ -1,4 +1,4 @@
-"""A link is clogged: nothing is lost, everything comes very late."""
+"""Links are very slow: no message is lost, all are late."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,10 +15,10 @@ from ddlsim.units import Micros, ms
 @fault
 @dataclass(frozen=True, kw_only=True)
 class Clog(Fault):
-    """What `node` sends to node `to`, or to every other node, takes `delay_ms` longer.
+    """Messages from `node` to node `to`, or to every other node, take `delay_ms` longer.
 
-    `both_ways` clogs the way back as well; `kind` narrows it to one kind of message. What clients
-    send and are sent is left alone.
+    `both_ways` delays the way back as well; `kind` narrows it to one kind of message. Messages from
+    and to clients are left alone.
     """
 
     name: ClassVar[str] = "clog"

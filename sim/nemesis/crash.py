@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
-    LIFE,
+    RUNNING,
     Claim,
     Fault,
     check,
@@ -16,7 +16,7 @@ from ddlsim.nemesis.base import (
 @fault
 @dataclass(frozen=True, kw_only=True)
 class Crash(Fault):
-    """Its memory is gone, its disk and its clock stay.
+    """The node loses its memory and keeps its disk and clock; healed, it restarts.
 
     With `lose_unsynced` the disk has lost what had not been synced yet, but for the first `torn`
     entries of it.
@@ -35,7 +35,7 @@ class Crash(Fault):
         check(self.lose_unsynced or not self.torn, "torn", "needs lose_unsynced = true")
 
     def claims(self) -> tuple[Claim, ...]:
-        return (Claim(LIFE, self.node),)
+        return (Claim(RUNNING, self.node),)
 
     def begin(self, actions: FaultActions) -> None:
         torn = self.torn if self.lose_unsynced else None

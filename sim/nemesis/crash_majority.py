@@ -1,11 +1,11 @@
-"""So many voters crash at once that the meta storage cannot go on; healed, they start again."""
+"""A majority of the meta storage's voters crashes at once; healed, they restart."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
-    LIFE,
+    RUNNING,
     Claim,
     Dice,
     Fault,
@@ -21,8 +21,7 @@ class CrashMajority(Fault):
     """The `nodes` crash, or, where none is named, a random majority of the meta storage's voters.
 
     With `lose_unsynced` their disks have lost what had not been synced yet, but for the first
-    `torn` entries of it. Acknowledged entries of a majority that loses them are lost: to say so is
-    the right answer, not to pretend.
+    `torn` entries of it. Acknowledged entries that a majority loses are lost, and checkers say so.
     """
 
     name: ClassVar[str] = "crash_majority"
@@ -46,7 +45,7 @@ class CrashMajority(Fault):
         return replace(decided, nodes=tuple(left.pop(dice.below(len(left))) for _ in range(most)))
 
     def claims(self) -> tuple[Claim, ...]:
-        return tuple(Claim(LIFE, node) for node in self.nodes)
+        return tuple(Claim(RUNNING, node) for node in self.nodes)
 
     def begin(self, actions: FaultActions) -> None:
         torn = self.torn if self.lose_unsynced else None

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
-    LIFE,
+    RUNNING,
     Claim,
     Fault,
     fault,
@@ -15,9 +15,9 @@ from ddlsim.nemesis.base import (
 @fault
 @dataclass(frozen=True, kw_only=True)
 class LeaderTransfer(Fault):
-    """Of the meta storage, or of a partition (`t/0`); to the node `to`, or to the next voter.
+    """The leader of `group` (`meta`, or a partition, `t/0`) hands over to `to` or the next voter.
 
-    It happens at an instant; when it heals, the new leader stays.
+    It happens at an instant; the new leader stays.
     """
 
     name: ClassVar[str] = "leader_transfer"
@@ -30,7 +30,7 @@ class LeaderTransfer(Fault):
     to: str | None = None
 
     def claims(self) -> tuple[Claim, ...]:
-        return () if self.to is None else (Claim(LIFE, self.to, alone=False),)
+        return () if self.to is None else (Claim(RUNNING, self.to, alone=False),)
 
     def begin(self, actions: FaultActions) -> None:
         actions.transfer(self.group, None if self.to is None else actions.resolve(self.to))

@@ -1,4 +1,4 @@
-"""A primary loses its lease: nobody prolongs it."""
+"""A primary loses its lease, since the placement driver does not renew it."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,8 +12,8 @@ from ddlsim.nemesis.base import Fault, fault
 class LeaseLoss(Fault):
     """The lease of a partition (`t/0`; `t` is its partition 0) runs out.
 
-    While the fault lasts the placement driver leaves the partition alone; then it finds it a
-    primary again, the old one or another.
+    While the fault lasts the placement driver renews no lease of it; then the partition gets a
+    primary again, the same or another.
     """
 
     name: ClassVar[str] = "lease_loss"

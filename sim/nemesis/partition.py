@@ -1,4 +1,4 @@
-"""Nodes that do not hear each other: the cluster in two, a bridge, one node alone, or one way."""
+"""Network partitions: the cluster in two, a bridge, one node alone, or one direction only."""
 
 from dataclasses import dataclass, replace
 from itertools import product
@@ -20,8 +20,8 @@ class Partition(Fault):
     """Messages between the two sides are lost; clients still reach every node.
 
     `halves` puts the nodes of `side` on one side, a random half of the cluster where it is empty;
-    a `bridge` is the same but for `node`, which hears and is heard by both sides; `one_node` cuts
-    `node` off; `one_way` loses only what `node` sends, not what it is sent.
+    a `bridge` is the same but for `node`, which stays connected to both sides; `one_node` cuts
+    `node` off; `one_way` loses only messages from `node`, not those to it.
     """
 
     name: ClassVar[str] = "partition"

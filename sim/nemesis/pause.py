@@ -1,11 +1,11 @@
-"""A node stands still for a while, as in a long garbage collection, and then goes on."""
+"""A node stops for a while, as in a long garbage collection, and then resumes."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
-    LIFE,
+    RUNNING,
     Claim,
     Fault,
     fault,
@@ -15,7 +15,7 @@ from ddlsim.nemesis.base import (
 @fault
 @dataclass(frozen=True, kw_only=True)
 class Pause(Fault):
-    """Nothing runs on the node; its clock goes on, and messages wait for it."""
+    """Tasks, timers and deliveries of the node are postponed; its clock goes on."""
 
     name: ClassVar[str] = "pause"
     summary: ClassVar[str] = "a node stands still for a while"
@@ -24,7 +24,7 @@ class Pause(Fault):
     node: str
 
     def claims(self) -> tuple[Claim, ...]:
-        return (Claim(LIFE, self.node, alone=False),)
+        return (Claim(RUNNING, self.node, alone=False),)
 
     def begin(self, actions: FaultActions) -> None:
         actions.pause(actions.resolve(self.node))

@@ -10,9 +10,9 @@ from ddlsim.nemesis.base import Fault, fault
 @fault
 @dataclass(frozen=True, kw_only=True)
 class ReElection(Fault):
-    """Of the meta storage, or of a partition (`t/0`).
+    """The leader of `group` (`meta`, or a partition, `t/0`) is elected anew.
 
-    The same node leads again: what it began in its old term must not be taken for its new one's.
+    The same node leads again: what it began in its old term must not count in its new one.
     It happens at an instant; there is nothing to heal.
     """
 

@@ -1,7 +1,7 @@
-"""Who a fault strikes: a node by its name, or the role that it plays when the fault begins.
+"""The nodes that a fault names: by name, or by the role that a node plays when the fault begins.
 
-Dice decide the roles that begin with `any` before the run. The others are looked up at the instant
-at which the fault begins, so that it strikes whoever leads, or is primary, by then.
+Roles that begin with `any` are drawn before the run. The others are looked up at the instant at
+which the fault begins, so that it strikes the leader or primary of that instant.
 """
 
 import re
@@ -18,9 +18,9 @@ DRAWN: Final = (ANY, ANY_FOLLOWER, ANY_VOTER)
 PRIMARY: Final = re.compile(r"^primary of ([^/\s]+)(?:/(\d{1,9}))?$")
 """A table's primary: of partition 0, or of the partition named."""
 PLACE_LEADER: Final = re.compile(r"^leader of ([^/\s]+)(?:/(\d{1,9}))?$")
-"""Who leads the replication group of a table's partition."""
+"""The leader of the replication group of a table's partition."""
 COORDINATOR: Final = re.compile(r"^coordinator of (\S+)$")
-"""The node that a client has asked last; the first node if it has asked none yet."""
+"""The node of a client's last request; the first node if there was none yet."""
 
 META: Final = "meta"
 PLACE: Final = re.compile(r"^([^/\s]+)(?:/(\d{1,9}))?$")
@@ -39,16 +39,16 @@ SHOWN: Final = (
 
 
 class VacantRoleError(LookupError):
-    """Nobody plays the role at this instant: its table has been dropped, or is not there yet."""
+    """No node plays the role now: its table has been dropped, or does not exist yet."""
 
 
 def table_of(role: str) -> tuple[str, int] | None:
-    """The table and partition that a role is about."""
+    """The table and partition that a role names; None for a role without a table."""
     match = PRIMARY.match(role) or PLACE_LEADER.match(role)
     return None if match is None else (match[1], int(match[2] or 0))
 
 
 def place_of(group: str) -> tuple[str, int] | None:
-    """The table and partition of a group; None for the meta storage's, and where it is none."""
+    """The table and partition of a group; None for `meta`, and for what names no group."""
     match = PLACE.match(group)
     return None if match is None or group == META else (match[1], int(match[2] or 0))

@@ -1,4 +1,4 @@
-"""A node's configuration is changed while it runs, and not that of the others."""
+"""A setting of one node is changed while the node runs."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -15,7 +15,7 @@ from ddlsim.nemesis.base import (
 @fault
 @dataclass(frozen=True, kw_only=True)
 class SettingChange(Fault):
-    """The setting `key` of `node` is `to` milliseconds; when it heals, what it was before."""
+    """The setting `key` of `node` is `to` milliseconds; healed, it has its old value."""
 
     name: ClassVar[str] = "setting_change"
     summary: ClassVar[str] = "a node's DD or H is changed while it runs"

@@ -1,4 +1,4 @@
-"""A node's disk takes its time to sync."""
+"""A node's disk is slow to sync."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +15,7 @@ from ddlsim.units import ms
 @fault
 @dataclass(frozen=True, kw_only=True)
 class SlowDisk(Fault):
-    """Every sync takes `delay_ms` more; whoever waits for it answers that much later."""
+    """Every sync takes `delay_ms` longer, and so does what waits for it."""
 
     name: ClassVar[str] = "slow_disk"
     summary: ClassVar[str] = "a node's disk takes its time to sync"

@@ -1,4 +1,4 @@
-"""A node gets its meta storage log in time, but applies it slowly."""
+"""A node receives its meta storage log in time, but applies it slowly."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -15,7 +15,7 @@ from ddlsim.units import ms
 @fault
 @dataclass(frozen=True, kw_only=True)
 class SlowListener(Fault):
-    """Every command takes `delay_ms` more at one stage: the log, the catalog, or its listeners."""
+    """Every command takes `delay_ms` longer at a stage: the log, the catalog, or its listeners."""
 
     name: ClassVar[str] = "slow_listener"
     summary: ClassVar[str] = "a node applies its meta storage log slowly"

@@ -21,10 +21,10 @@ from ddlsim.units import Micros, ms
 @fault
 @dataclass(frozen=True, kw_only=True)
 class Swizzle(Fault):
-    """Every `every_ms` one more of the `nodes` is cut off; `held_ms` later they come `back`.
+    """Every `every_ms` one more of the `nodes` is cut off; `held_ms` later they reconnect.
 
-    Where no `nodes` are named, a random majority of all nodes in a random order; where `back` does
-    not say, a random order too. When the fault heals, whoever is still cut off comes back.
+    Without `nodes`: a random majority of all nodes in a random order; `back` is the order of their
+    return, random if not given. When the fault heals, all nodes still cut off reconnect.
     """
 
     name: ClassVar[str] = "swizzle"

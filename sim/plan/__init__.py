@@ -1,1 +1,1 @@
-"""A scenario and a seed to a plan: all chance is spent here."""
+"""A scenario and a seed to a plan: all random choices are made here."""

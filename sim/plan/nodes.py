@@ -21,7 +21,7 @@ from ddlsim.units import US_PER_MS, ms
 
 
 def nodes(scenario: Scenario, streams: Streams) -> tuple[NodePlan, ...]:
-    """Every node; what the scenario says of one by name is exact, the rest is drawn."""
+    """Every node; what the scenario sets for a node by name is exact, the rest is drawn."""
     clocks = scenario.table.clocks
     skew_us = None
     if clocks.max_skew_ms is not None:
@@ -46,7 +46,7 @@ def settings(scenario: Scenario, node: str) -> dict[str, int]:
 
 
 def _offset_us(scenario: Scenario, node: str, skew_us: int | None, streams: Streams) -> int:
-    """Under a bound S each clock is anywhere in [-S/2, S/2] from true time."""
+    """A node's offset from true time; under a bound S drawn from [-S/2, S/2]."""
     if skew_us is None:
         offset = scenario.table.clocks.offset_ms
         if isinstance(offset, Empirical):
@@ -69,7 +69,7 @@ def _draw(streams: Streams, component: str, purpose: str) -> int:
 
 
 def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
-    """First what holds for clients, then what holds between nodes, then what differs."""
+    """Profiles of links: those with clients, then those between nodes, then the exceptions."""
     network, names = scenario.table.network, scenario.nodes
     with_clients = LinkPlan(
         sender=None,
@@ -95,7 +95,7 @@ def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
 
 
 def _pairs(entry: Link, names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Sender and receiver of a rule: what is left open means every node."""
+    """Senders and receivers of an entry; one that it does not name means every node."""
     if entry.sender is not None and entry.to is not None:
         return [(entry.sender, entry.to)]
     return [

@@ -1,8 +1,8 @@
 """Scenario and seed to `Plan`: every operation, fault and skew, decided.
 
-The only place where dice are thrown, with its two parts: `plan_nodes` (clocks, settings, links) and
-`plan_work` (operations, faults, and how long it all may take). Every client, node and fault has
-streams of its own, so that leaving one out, or adding one, does not shift what the others do.
+Random numbers are drawn here and in its two parts only: `nodes` (clocks, settings, links) and
+`work` (operations, faults, load and drain). Every client, node and fault has random streams of its
+own, so that leaving one out, or adding one, changes nothing for the others.
 """
 
 from ddlsim.kernel.rng import Streams
@@ -23,7 +23,7 @@ from ddlsim.units import Micros, ms
 
 
 def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
-    """Everything that is going to happen in the run of this seed."""
+    """The plan of the run with this seed; raises `ScenarioError` where it cannot be made."""
     streams = Streams(seed)
     programs, steps = plan_work.work(scenario, streams)
     faults = plan_work.faults(scenario, streams)

@@ -1,4 +1,4 @@
-"""A plan: everything that is going to happen in one run, decided; no dice left.
+"""A plan: everything that one run does, with all random choices made.
 
 `ddlsim.plan.plan` makes it from a scenario and a seed; `ddlsim.cluster.run` carries it out. All
 times are simulated microseconds from the start of the run; settings are milliseconds and counts.
@@ -23,7 +23,7 @@ class NodePlan(Record, frozen=True):
 
 
 class ClockStep(Record, frozen=True):
-    """At `at_us` a node's physical clock jumps: to `offset_us` (absolute) and/or a new drift."""
+    """At `at_us` a node's physical clock gets an absolute offset, a new drift, or both."""
 
     node: str
     at_us: Micros
@@ -34,7 +34,7 @@ class ClockStep(Record, frozen=True):
 class LinkPlan(Record, frozen=True):
     """Latency and misbehaviour of matching links; None matches all; later entries win.
 
-    A number that is None is left to the entries before; 0 says that nothing of the kind happens.
+    None keeps the number of earlier entries; 0 means that nothing of the kind happens.
     """
 
     sender: str | None
@@ -47,7 +47,7 @@ class LinkPlan(Record, frozen=True):
 
 
 class HoldPlan(Record, frozen=True):
-    """Messages of a link and kind are held from `from_us` until `until_us`, or until an event."""
+    """Hold messages of a link and kind from `from_us` until `until_us`, or until an event."""
 
     sender: str | None
     to: str | None
@@ -100,10 +100,10 @@ class FaultPlan(Record, frozen=True):
 
 
 class Plan(Record, frozen=True):
-    """One run, decided.
+    """Everything that one run does.
 
-    `load_until_us` is when no new work is begun and faults are healed; `drain_us` how long after
-    that everything may still take before what has not completed counts as stuck.
+    At `load_until_us` no new work is begun any more and faults are healed; what has not completed
+    `drain_us` later counts as stuck.
     """
 
     scenario: str

@@ -1,9 +1,9 @@
-"""A world drawn from a seed: a complete scenario text, with each knob on or off.
+"""Swarm testing: a complete scenario drawn from a seed, with each knob on or off.
 
 Without a scenario everything is drawn: cluster, protocol, clocks, links, tables, clients, faults.
 Of a given scenario the schema, the migrations, the clients and the steps stay; clocks,
 links and faults are drawn. The text is an ordinary scenario: stored in a file and run with the same
-seed it gives the same run. Whatever is set on the command line stands over what was drawn.
+seed it gives the same run. Settings of the command line override what was drawn.
 """
 
 import tomllib
@@ -38,7 +38,7 @@ TITLE: Final = "A random world under a random nemesis"
 
 
 class Source(Record, frozen=True):
-    """What a swarm is drawn around: a scenario, or nothing at all where `name` is None.
+    """The scenario that a swarm is drawn around; none where `name` is None.
 
     `overrides` are those of the command line, and the files that the scenario names.
     """
@@ -54,14 +54,14 @@ class Source(Record, frozen=True):
 
 
 class Drawn(NamedTuple):
-    """The text of a world, and what each knob came to."""
+    """The text of a drawn scenario, and the value of each knob."""
 
     text: str
     knobs: dict[str, Any]
 
 
 def source_of(base: Scenario | None, overrides: Mapping[str, Any]) -> Source:
-    """A swarm around a scenario, or around nothing."""
+    """The source of a swarm: a scenario, or None."""
     if base is None:
         return Source(None, "", dict(overrides))
     files = {key: value for key, value in base.overrides.items() if key.startswith(EMBEDDED)}
@@ -69,7 +69,7 @@ def source_of(base: Scenario | None, overrides: Mapping[str, Any]) -> Source:
 
 
 def words(title: str) -> list[str]:
-    """The arguments of `ddlsim run` that name the scenario of this name, drawn or not."""
+    """The arguments of `ddlsim run` that repeat the scenario of this name, drawn or not."""
     if title == NAME:
         return ["--swarm"]
     base = title.removesuffix(SUFFIX)
@@ -77,12 +77,12 @@ def words(title: str) -> list[str]:
 
 
 def scenario(source: Source, seed: int) -> Scenario:
-    """The scenario of a seed."""
+    """The scenario drawn for a seed."""
     return read(draw(source, seed).text, source.title, overrides=source.overrides)
 
 
 def draw(source: Source, seed: int) -> Drawn:
-    """The world of a seed."""
+    """The text drawn for a seed, with its knobs."""
     knobs = Knobs(seed)
     data = _whole(knobs) if source.name is None else _around(source, knobs)
     return Drawn(f"# Drawn from seed {seed}.\n{text_of(data)}", knobs.drawn)
@@ -178,7 +178,7 @@ def _surroundings(base: Scenario, spare_skew_ms: float) -> Surroundings:
 
 
 def _embed(data: Table, base: Scenario) -> None:
-    """The statements of files into the text, so that it stands by itself."""
+    """Put the statements of files into the text, so that it needs no files."""
     if "file" in data.get("schema", {}):
         data["schema"] = {"sql": "".join(f"{line.sql};\n" for line in base.schema)}
     for table, entry in zip(data.get("migration", []), base.migrations, strict=True):
@@ -187,7 +187,7 @@ def _embed(data: Table, base: Scenario) -> None:
 
 
 def _loosen(data: Table) -> None:
-    """Steps no longer come out as scripted: they expect nothing and wait for no success."""
+    """Drop what steps expect, and let them wait for an end instead of a success."""
     for step in data.get("step", []):
         step.pop("expect", None)
         step.pop("expect_under", None)

@@ -1,4 +1,4 @@
-"""The nemesis of a swarm: every kind of fault, each in a share of all worlds, inside the load."""
+"""The faults of a swarm: every kind, each in a share of all scenarios, inside the load."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ from ddlsim.workload.base import Die
 
 
 class Surroundings(NamedTuple):
-    """What the faults of a world are fitted to."""
+    """What limits the faults of a drawn scenario: its nodes, tables, times and settings."""
 
     tables: tuple[str, ...]
     client: str | None
@@ -27,9 +27,9 @@ Maker = Callable[[Die, Surroundings], Table]
 
 
 class Kind(NamedTuple):
-    """One kind of fault: in which share of worlds it is, how long it lasts at most, its keys.
+    """One kind of fault: its share of scenarios, its longest duration in ms, its keys.
 
-    A `longest` of 0: it happens at an instant.
+    A `longest` of 0 means that it happens at an instant.
     """
 
     share: float
@@ -41,8 +41,8 @@ CALM: Final = 0.15
 """The share of worlds without any fault."""
 
 
-def _who(die: Die, around: Surroundings) -> str:
-    """A node by one of its roles."""
+def _role(die: Die, around: Surroundings) -> str:
+    """A role that names a node."""
     table = die.pick(around.tables)
     roles = ["any node", "any node", "any follower", "any voter", "meta storage leader"]
     roles += [f"primary of {table}", f"leader of {table}"]
@@ -56,11 +56,11 @@ def _group(die: Die, around: Surroundings) -> str:
 
 def _partition(die: Die, around: Surroundings) -> Table:
     shape = die.pick(("halves", "bridge", "one_node", "one_way"))
-    return {"shape": shape} if shape == "halves" else {"shape": shape, "node": _who(die, around)}
+    return {"shape": shape} if shape == "halves" else {"shape": shape, "node": _role(die, around)}
 
 
 def _crash(die: Die, around: Surroundings) -> Table:
-    return {"node": _who(die, around), **_loss_of_disk(die)}
+    return {"node": _role(die, around), **_loss_of_disk(die)}
 
 
 def _loss_of_disk(die: Die) -> Table:
@@ -88,19 +88,19 @@ def moves_clocks(faults: list[Table]) -> bool:
 def _step(die: Die, around: Surroundings) -> Table:
     most = max(round(around.spare_skew_ms * EACH * 1_000), 1)
     by_ms = die.between(1, most) / 1_000
-    return {"node": _who(die, around), "by_ms": -by_ms if die.chance(0.5) else by_ms}
+    return {"node": _role(die, around), "by_ms": -by_ms if die.chance(0.5) else by_ms}
 
 
 def _drift(die: Die, around: Surroundings) -> Table:
-    """Not so fast that the clock leaves the bound before the load ends."""
+    """A drift by which the clock stays within the bound until the load ends."""
     most = max(min(round(around.spare_skew_ms * EACH / around.load_ms * 1_000_000), 1_000), 1)
     ppm = die.between(1, most)
-    return {"node": _who(die, around), "ppm": -ppm if die.chance(0.5) else ppm}
+    return {"node": _role(die, around), "ppm": -ppm if die.chance(0.5) else ppm}
 
 
 def _slow_listener(die: Die, around: Surroundings) -> Table:
     stage = die.pick(("listener", "catalog", "log"))
-    return {"node": _who(die, around), "stage": stage, "delay_ms": die.between(5, 200)}
+    return {"node": _role(die, around), "stage": stage, "delay_ms": die.between(5, 200)}
 
 
 def _messages(die: Die, around: Surroundings) -> Table:
@@ -109,13 +109,13 @@ def _messages(die: Die, around: Surroundings) -> Table:
 
 
 def _clog(die: Die, around: Surroundings) -> Table:
-    keys: Table = {"node": _who(die, around), "delay_ms": die.between(10, 400)}
+    keys: Table = {"node": _role(die, around), "delay_ms": die.between(10, 400)}
     return {**keys, "both_ways": True} if die.chance(0.3) else keys
 
 
 def _setting(die: Die, around: Surroundings) -> Table:
-    """DD is only ever lowered: raising it on one node asks for a restart of all."""
-    node = _who(die, around)
+    """A lower DD, or another H: raising DD on one node would need a restart of all."""
+    node = _role(die, around)
     if die.chance(0.5):
         to = max(around.delay_duration_ms // die.pick((2, 4)), 1)
         return {"node": node, "key": "delay_duration_ms", "to": to}
@@ -133,14 +133,14 @@ KINDS: Final[dict[str, Kind]] = {
     "swizzle": Kind(0.08, 0.3, lambda die, _: {"every_ms": die.between(5, 60)}),
     "crash": Kind(0.25, 0.3, _crash),
     "crash_majority": Kind(0.05, 0.2, _majority),
-    "pause": Kind(0.15, 0.2, lambda die, around: {"node": _who(die, around)}),
+    "pause": Kind(0.15, 0.2, lambda die, around: {"node": _role(die, around)}),
     "slow_disk": Kind(
-        0.1, 0.4, lambda die, around: {"node": _who(die, around), "delay_ms": die.between(1, 50)}
+        0.1, 0.4, lambda die, around: {"node": _role(die, around), "delay_ms": die.between(1, 50)}
     ),
     "clock_step": Kind(0.12, 0.4, _step),
     "clock_drift": Kind(0.1, 0.4, _drift),
     "clock_skew_beyond": Kind(
-        0.03, 0.2, lambda die, around: {"node": _who(die, around), "beyond_ms": die.between(1, 60)}
+        0.03, 0.2, lambda die, around: {"node": _role(die, around), "beyond_ms": die.between(1, 60)}
     ),
     "slow_listener": Kind(0.2, 0.4, _slow_listener),
     "message_loss": Kind(0.1, 0.3, _messages),
@@ -160,7 +160,7 @@ NOT_YET: Final[tuple[str, ...]] = ()
 
 
 def faults(knobs: Knobs, around: Surroundings) -> list[Table]:
-    """The faults of a world, those of each kind with dice of their own."""
+    """The faults of a drawn scenario; each kind has random streams of its own."""
     calm = knobs.die("calm").chance(CALM)
     made: list[Table] = []
     for name, kind in KINDS.items():
@@ -176,7 +176,7 @@ def faults(knobs: Knobs, around: Surroundings) -> list[Table]:
 
 
 def _fault(name: str, kind: Kind, die: Die, around: Surroundings) -> Table:
-    """Somewhere in the load, and over before it ends."""
+    """A fault of this kind within the load, healed before it ends."""
     from_ms = die.between(around.load_ms // 20, around.load_ms * 7 // 10)
     table: Table = {"name": name, **kind.make(die, around), "from_ms": from_ms}
     if kind.longest:

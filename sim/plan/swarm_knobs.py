@@ -1,7 +1,7 @@
-"""The knobs of a swarm: each is on or off in a world, drawn with dice of its own.
+"""The knobs of a swarm: each is on or off in a scenario, drawn from a random stream of its own.
 
-What one knob comes to does not move any other: a knob more leaves all worlds as they were but for
-itself. `drawn` is what is told to people, knob by knob.
+The value of one knob does not change that of any other, so that a new knob leaves all scenarios as
+they were but for itself. `drawn` is what reports show, knob by knob.
 """
 
 from collections.abc import Sequence
@@ -17,31 +17,31 @@ OFF: Final = "off"
 
 
 class Knobs:
-    """The dice of one seed, and what they came to."""
+    """The random streams of one seed, and the values drawn."""
 
     def __init__(self, seed: int) -> None:
         self._streams = Streams(seed)
         self.drawn: dict[str, Any] = {}
 
     def die(self, knob: str) -> Die:
-        """The dice of a knob."""
+        """The random stream of a knob."""
         return Die(self._streams.stream("swarm", knob))
 
     def pick(self, knob: str, choices: Sequence[T]) -> T:
-        """One of several values; as often as one stands in the list."""
+        """One of several values, each with equal chance; repeat one to make it likelier."""
         chosen = self.die(knob).pick(choices)
         self.drawn[knob] = chosen
         return chosen
 
     def perhaps(self, knob: str, share: float, choices: Sequence[T]) -> T | None:
-        """One of several values in a share of all worlds, None in the others."""
+        """One of several values with probability `share`, else None."""
         die = self.die(knob)
         chosen = die.pick(choices) if die.chance(share) else None
         self.drawn[knob] = OFF if chosen is None else chosen
         return chosen
 
     def tell(self, knob: str, value: Any) -> None:
-        """What a knob came to that was drawn by hand."""
+        """Record the value of a knob that was drawn elsewhere."""
         self.drawn[knob] = value
 
 
@@ -49,7 +49,7 @@ class Knobs:
 
 
 def cluster(knobs: Knobs) -> Table:
-    """How many nodes, voters, partitions and replicas there are."""
+    """The table `[cluster]`: numbers of nodes, voters, partitions and replicas."""
     nodes = knobs.pick("nodes", (3, 3, 4, 5, 5, 6, 7))
     return {
         "nodes": nodes,
@@ -70,7 +70,7 @@ DDL_MARGIN_MS: Final = 400
 
 
 def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
-    """DD, CSmax, H, and time limits that do not let clients hang; now and then one node's own."""
+    """The table `[protocol]`: DD, CSmax, H and time limits; now and then one node's own DD."""
     delay_ms = knobs.pick("delay_duration_ms", DELAYS_MS)
     skew_ms = knobs.pick("max_clock_skew_ms", SKEWS_MS)
     least_ms = delay_ms + skew_ms + DDL_MARGIN_MS
@@ -112,10 +112,10 @@ DRIFTS: Final = 0.2
 
 
 def clocks(knobs: Knobs, max_clock_skew_ms: int, lasts_ms: int) -> Table:
-    """Clocks within CSmax for as long as a run can last, now and then beyond; some drift.
+    """The table `[clocks]`: within CSmax for a whole run, now and then beyond; some drift.
 
-    Every clock stays in one band around true time, so that none shows less, by more than CSmax,
-    than any has shown before.
+    Every clock stays in one band around true time, so that no clock is more than CSmax behind what
+    any other has shown before.
     """
     die = knobs.die("skew")
     beyond = die.chance(0.08)
@@ -135,7 +135,7 @@ def clocks(knobs: Knobs, max_clock_skew_ms: int, lasts_ms: int) -> Table:
 
 
 def spare_skew_ms(clocks: Table, max_clock_skew_ms: int) -> float:
-    """How far all faults together may move clocks: what skew and drift leave of CSmax."""
+    """By how much (ms) all faults together may move clocks: what skew and drift leave of CSmax."""
     return max((1 - DRIFTS) * (max_clock_skew_ms - float(clocks["max_skew_ms"])), 0.0)
 
 
@@ -160,7 +160,7 @@ LATENCIES: Final[dict[str, float | Table]] = {
 
 
 def network(knobs: Knobs, nodes: Sequence[str]) -> Table:
-    """How long messages take and what may happen to them."""
+    """The table `[network]`: latency, loss, duplication, reordering."""
     table: Table = {
         "latency_ms": LATENCIES[knobs.pick("latency_ms", list(LATENCIES))],
         "client_latency_ms": LATENCIES[

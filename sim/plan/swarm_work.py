@@ -1,4 +1,4 @@
-"""What is done in a swarm's world: tables, clients of every shape, DDL of every kind."""
+"""The work of a swarm: tables, clients with transactions of every shape, DDL of every kind."""
 
 from typing import Final
 
@@ -37,7 +37,7 @@ CHANGES: Final = {
 
 
 def _statements(table: str, changes: tuple[str, ...]) -> list[str]:
-    """The changes as SQL; what comes after a rename goes by the new name."""
+    """The changes as SQL; statements after a rename use the new name."""
     name, made = table, []
     for change in changes:
         if change == "DROP TABLE":
@@ -70,7 +70,7 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
 
 
 def migrations(knobs: Knobs, names: list[str], nodes: tuple[str, ...], load_ms: int) -> list[Table]:
-    """In some worlds, planned statements on a table that others use."""
+    """In some scenarios, planned statements on a table that clients use."""
     die = knobs.die("migration")
     if not die.chance(0.5):
         knobs.tell("migration", OFF)

@@ -1,4 +1,4 @@
-"""The work of a plan: what each client does, which faults happen when, and how long it may take."""
+"""The work of a plan: programs of clients, faults with their instants, load and drain."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -30,7 +30,7 @@ DRAIN_EXTRA_MS: Final = 5_000
 
 
 def work(scenario: Scenario, streams: Streams) -> tuple[tuple[Program, ...], tuple[Step, ...]]:
-    """Migrations and scripted steps, and what the workloads make of their dice."""
+    """The programs of all clients: migrations, and those that workloads draw."""
     programs = _migrations(scenario)
     steps = list(scenario.steps)
     for index, entry in enumerate(scenario.workloads):
@@ -45,7 +45,7 @@ def work(scenario: Scenario, streams: Streams) -> tuple[tuple[Program, ...], tup
 
 
 def _migrations(scenario: Scenario) -> list[Program]:
-    """A program for each client that migrates; its statements in the order of their instants."""
+    """A program for each client with migrations; statements in the order of their instants."""
     by_client: dict[str, list[tuple[Micros, DdlItem]]] = {}
     last_us = Micros(0)
     for entry, at_us, line in paced(scenario.migrations):
@@ -59,7 +59,7 @@ def _migrations(scenario: Scenario) -> list[Program]:
 
 
 def _refuse_namesakes(scenario: Scenario, programs: list[Program], steps: list[Step]) -> None:
-    """A client has one program or steps, not both, and no node's name."""
+    """Raise `ScenarioError` where a client has two programs, steps too, or a node's name."""
     seen: list[str] = []
     for program in programs:
         if program.client in seen or any(step.client == program.client for step in steps):
@@ -75,7 +75,7 @@ def _refuse_namesakes(scenario: Scenario, programs: list[Program], steps: list[S
 
 
 def faults(scenario: Scenario, streams: Streams) -> tuple[FaultPlan, ...]:
-    """Every fault with its choices made; the streams of each are its own, by kind and number."""
+    """Every fault with its random choices made; each has streams of its own, by kind and number."""
     world = FaultWorld(scenario.nodes, scenario.voters, scenario.leader)
     made = []
     for index, entry in enumerate(scenario.faults):
@@ -100,7 +100,7 @@ def lengths(
     steps: tuple[Step, ...],
     planned_faults: tuple[FaultPlan, ...],
 ) -> tuple[Micros, Micros]:
-    """Load and drain: what `[run]` says, else enough for all that is planned."""
+    """Load and drain in µs: what `[run]` says, else enough for all that is planned."""
     run, numbers = scenario.table.run, scenario.numbers
     load_us = Micros(0)
     if run.load_ms is not None:
@@ -120,7 +120,7 @@ def _instants(
     steps: tuple[Step, ...],
     planned_faults: tuple[FaultPlan, ...],
 ) -> Iterator[Micros]:
-    """Every instant at which something is planned, and when each program may have ended."""
+    """Every instant at which something is planned, and the latest end of each program."""
     for program in programs:
         yield from _program_instants(program)
     for step in steps:

@@ -63,7 +63,7 @@ class Machine:
 # --- waiting for a clock -------------------------------------------------------------------------
 
 
-def test_what_the_clock_shows_already_is_not_waited_for() -> None:
+def test_passes_is_done_for_what_the_clock_shows_already() -> None:
     """Its present reading, or whatever was merged."""
     machine = Machine(offset_us=5_000)
     assert machine.waiters.passes(timestamp(5)).done
@@ -83,7 +83,7 @@ def test_a_wait_ends_when_the_clock_shows_the_timestamp(ts: Timestamp, due_us: i
     assert machine.until(20_000) == [("a", due_us)]
 
 
-def test_the_nodes_own_clock_counts() -> None:
+def test_passes_waits_for_the_nodes_own_clock() -> None:
     """One that is ahead is done with it earlier, one that runs slower later."""
     ahead, slow = Machine(offset_us=2_500), Machine(drift_ppm=-500_000)
     ahead.wait("a", timestamp(7))
@@ -125,7 +125,7 @@ def test_a_step_forwards_ends_the_waits_that_it_passes() -> None:
     assert machine.until(20_000) == [("a", 2_000), ("b", 3_000)]
 
 
-def test_a_step_back_puts_a_wait_off() -> None:
+def test_a_step_back_prolongs_a_wait() -> None:
     """It does not end before the clock shows its timestamp again."""
     machine = Machine()
     machine.wait("a", timestamp(7))
@@ -133,7 +133,7 @@ def test_a_step_back_puts_a_wait_off() -> None:
     assert machine.until(20_000) == [("a", 12_000)]
 
 
-def test_another_rate_moves_the_end_of_a_wait() -> None:
+def test_a_new_drift_moves_the_end_of_a_wait() -> None:
     """Either way."""
     for ppm, due_us in ((1_000_000, 4_500), (-500_000, 12_000), (0, 7_000)):
         machine = Machine()
@@ -142,7 +142,7 @@ def test_another_rate_moves_the_end_of_a_wait() -> None:
         assert machine.until(20_000) == [("a", due_us)]
 
 
-def test_a_wait_that_begins_after_others_ended_works_all_the_same() -> None:
+def test_passes_works_after_earlier_waits_ended() -> None:
     """The clock is listened to anew."""
     machine = Machine()
     machine.wait("a", timestamp(3))
@@ -153,7 +153,7 @@ def test_a_wait_that_begins_after_others_ended_works_all_the_same() -> None:
     assert machine.until(30_000) == [("a", 3_000), ("b", 6_000), ("c", 7_000)]
 
 
-def test_a_node_that_stands_still_goes_on_when_it_is_resumed() -> None:
+def test_waits_of_a_paused_node_end_when_it_is_resumed() -> None:
     """What it waited for has long passed by then."""
     machine = Machine()
     machine.wait("a", timestamp(7))
@@ -162,7 +162,7 @@ def test_a_node_that_stands_still_goes_on_when_it_is_resumed() -> None:
     assert machine.until(30_000) == [("a", 15_000)]
 
 
-def test_waiting_costs_one_timer_however_many_wait() -> None:
+def test_passes_sets_one_timer_for_many_waits() -> None:
     """The queue does not fill up with timers that nobody needs."""
     machine = Machine()
     for number in range(100):
@@ -174,7 +174,7 @@ def test_waiting_costs_one_timer_however_many_wait() -> None:
 # --- recording -----------------------------------------------------------------------------------
 
 
-def test_what_is_recorded_is_the_history() -> None:
+def test_record_appends_to_the_history() -> None:
     """In order; what any node may report, once."""
     history = empty_history()
     recorder = Recorder(history, recording=True)
@@ -243,7 +243,7 @@ class Port(Machine):
         self.port = NodePort(self.host, self.settings, recorder, self.pauses, HybridClock)
 
 
-def test_a_port_is_the_machine_as_the_protocol_sees_it() -> None:
+def test_node_port_has_name_clock_settings_and_disk() -> None:
     """Its name, its clock, its disk, its settings, the time."""
     machine = Port()
     port = machine.port
@@ -254,7 +254,7 @@ def test_a_port_is_the_machine_as_the_protocol_sees_it() -> None:
     assert port.clock.now() == timestamp(1)
 
 
-def test_who_waits_for_a_physical_clock_waits_on_where_it_is_set_back() -> None:
+def test_a_wait_for_a_physical_clock_goes_on_after_a_step_back() -> None:
     """Until it shows again what it was to show."""
     machine = Machine(clock=PhysicalTimestamps)
     machine.wait("a", timestamp(5))
@@ -264,7 +264,7 @@ def test_who_waits_for_a_physical_clock_waits_on_where_it_is_set_back() -> None:
     assert machine.until(20_000) == [("a", 8_000), ("b", 9_000)]
 
 
-def test_a_port_waits_sleeps_and_calls_later() -> None:
+def test_node_port_sleeps_and_calls_later() -> None:
     """On the machine's own clock, and as long as the machine lives."""
     machine = Port()
     port, done = machine.port, list[tuple[str, int]]()

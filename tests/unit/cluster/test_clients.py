@@ -99,7 +99,7 @@ def test_a_transaction_is_its_operations_and_a_commit() -> None:
     assert [event.tx for event in history.of(TxCommitted)] == ["c.1"]
 
 
-def test_what_is_invoked_is_written_down_in_full() -> None:
+def test_invoked_records_every_field_of_the_operation() -> None:
     """Who, what, where, in which transaction."""
     history = run(
         program(transaction(PUT), statement("ALTER TABLE t ADD COLUMN w INT", node="n2")),
@@ -154,7 +154,7 @@ def test_a_statement_has_a_pause_or_an_instant() -> None:
     assert asked[2] == said(history)[3][1]  # when the one before was acknowledged
 
 
-def test_nothing_is_begun_once_the_load_is_over() -> None:
+def test_a_program_begins_no_item_after_the_load() -> None:
     """What is under way ends; at the very end of the load one may still begin."""
     items = [transaction(GET, pause_us=ms(40)) for _ in range(5)]
     history = run(program(*items), load_ms=120)
@@ -179,7 +179,7 @@ def refused(history: History) -> list[str]:
     return [op for op, _, ended in said(history) if ended == "LOCK_CONFLICT"]
 
 
-def test_a_retriable_failure_is_repeated_as_a_new_transaction() -> None:
+def test_a_retriable_failure_is_retried_as_a_new_transaction() -> None:
     """As often as the item says, and not after the load [110.flow.8]."""
     history = run(OLD, young(retries=2), text=AT_ONCE)
     assert refused(history) == ["young.1.0", "young.2.0", "young.3.0"]
@@ -196,14 +196,14 @@ def test_a_retry_may_succeed() -> None:
     assert len(refused(history)) > 5
 
 
-def test_what_is_not_retriable_is_not_repeated() -> None:
+def test_a_failure_that_is_not_retriable_is_not_retried() -> None:
     """The program goes on with its next item."""
     history = run(program(transaction(Get("nowhere", 1)), transaction(GET)))
     ended = [(op, what) for op, _, what in said(history) if what is not None]
     assert ended == [("c.1.0", "TABLE_NOT_FOUND"), ("c.2.0", "ok"), ("c.2.c", "ok")]
 
 
-def test_an_outcome_that_nobody_knows_is_not_repeated() -> None:
+def test_an_unknown_outcome_is_not_retried() -> None:
     """But the transaction is rolled back, for whenever its node can be reached again."""
     hold = HoldPlan("n1", "c", "answer", ms(5), ms(200), None, None)
     history = ran(
@@ -228,7 +228,7 @@ def test_a_client_shows_rows_by_the_names_of_its_columns() -> None:
     assert [event.value for event in history.of(Ok)] == [None, row, None, [row], None]
 
 
-def test_a_new_connection_knows_no_schema() -> None:
+def test_a_fresh_connection_has_an_empty_schema_cache() -> None:
     """Its first operation is encoded only when it was told how."""
     for fresh, mismatches in ((False, 1), (True, 2)):
         items = [transaction(PUT, implicit=True), transaction(PUT, implicit=True, fresh=fresh)]
@@ -237,7 +237,7 @@ def test_a_new_connection_knows_no_schema() -> None:
         assert len(history.of(Encoded)) == 2
 
 
-def test_a_session_carries_the_time_of_its_answers() -> None:
+def test_a_session_sends_the_timestamp_of_its_answers() -> None:
     """To a node whose clock is far behind, which then stamps later than that; others do not."""
     behind = "[clocks.nodes.n3]\noffset_ms = -500\n"
     for session in (True, False):

@@ -31,7 +31,7 @@ def test_there_is_a_host_a_port_and_a_server_for_each_node() -> None:
     assert leaders == [True, False, False]
 
 
-def test_every_clock_shows_what_the_plan_says() -> None:
+def test_every_clock_has_the_offset_and_drift_of_the_plan() -> None:
     """Offset and drift; the history begins with them."""
     cluster = built("[clocks.nodes.n2]\noffset_ms = -3\n[clocks.nodes.n3]\ndrift_ppm = 40")
     cluster.loop.run(until_us=1_000_000)
@@ -55,7 +55,7 @@ def test_every_node_has_its_settings() -> None:
     assert (second.resend_us, second.ddl_attempts, second.lock_retries) == (5_000, 10, 3)
 
 
-def test_the_initial_schema_is_known_to_everybody_from_long_ago_on() -> None:
+def test_initial_schema_is_on_every_node_from_boot_ts() -> None:
     """One catalog version for each statement, and none of them came through the log."""
     cluster = built(TWO)
     for server in cluster.servers.values():
@@ -95,7 +95,7 @@ def arrivals(text: str, *links: tuple[str, str]) -> list[int]:
     return [seen.get(link, -1) for link in links]
 
 
-def test_links_are_as_the_plan_says() -> None:
+def test_links_have_the_latency_of_the_plan() -> None:
     """Later entries win; what nobody mentions takes no time."""
     links = ("n1", "n2"), ("n2", "n1"), ("n1", "n3")
     assert arrivals("", *links) == [0, 0, 0]
@@ -105,13 +105,13 @@ def test_links_are_as_the_plan_says() -> None:
     assert arrivals(f'{one}kind = "submit"', *links) == [2_000, 2_000, 2_000]
 
 
-def test_misbehaviour_of_links_is_the_plans_too() -> None:
+def test_links_have_loss_duplication_and_reordering_of_the_plan() -> None:
     """Loss, here, of everything on one link and nothing on the others."""
     lossy = '[[network.links]]\nfrom = "n1"\nto = "n2"\nloss = 1.0'
     assert arrivals(lossy, ("n1", "n2"), ("n2", "n1")) == [-1, 0]
 
 
-def test_the_primary_of_a_partition_can_be_asked_for() -> None:
+def test_primary_of_gives_the_primary_of_each_partition() -> None:
     """By the name that the table had when the run began; some are placed by hand."""
     placed = '[[leader]]\ngroup = "u/1"\nnode = "n2"\n'
     cluster = built(f"[cluster]\npartitions = 3\n{placed}{TWO}")
@@ -120,7 +120,7 @@ def test_the_primary_of_a_partition_can_be_asked_for() -> None:
     assert cluster.primary_of("t") == "n2"
 
 
-def test_slow_stages_are_slow_from_the_start() -> None:
+def test_planned_delays_of_stages_hold_from_the_start() -> None:
     """Each on its node."""
     cluster = built('[[apply]]\nnode = "n2"\nstage = "catalog"\ndelay_ms = 40')
     delays = {
@@ -129,7 +129,7 @@ def test_slow_stages_are_slow_from_the_start() -> None:
     assert (delays["n2"].catalog, delays["n2"].log, delays["n1"].catalog) == (40_000, 0, 0)
 
 
-def test_a_clock_that_is_set_is_recorded_as_it_is_then() -> None:
+def test_step_clock_and_set_drift_record_the_clock() -> None:
     """Its offset from true time at that instant, and its rate."""
     cluster = built()
     cluster.loop.run(until_us=100_000)
@@ -144,7 +144,7 @@ def test_a_clock_that_is_set_is_recorded_as_it_is_then() -> None:
     assert cluster.hosts["n2"].clock.read_us() == 194_000
 
 
-def test_with_recording_off_a_cluster_says_nothing() -> None:
+def test_with_recording_off_a_cluster_records_nothing() -> None:
     """It is built in the same way."""
     cluster = built(recording=False)
     assert cluster.recorder.history.events == []

@@ -111,7 +111,9 @@ def test_a_mutant_may_replace_a_part() -> None:
         ({"alias_ms": True}, "strategy.alias_ms: expected a whole number"),
     ],
 )
-def test_a_field_must_be_one_and_its_value_a_rule(fields: dict[str, Any], complaint: str) -> None:
+def test_with_fields_refuses_unknown_fields_and_rules(
+    fields: dict[str, Any], complaint: str
+) -> None:
     """What is not is bad input, not a crash."""
     with pytest.raises(BadDesignError, match=complaint):
         with_fields(IEP, fields)
@@ -121,7 +123,7 @@ def test_a_field_that_is_a_number_takes_a_number() -> None:
     assert with_fields(IEP, {"rename": "alias", "alias_ms": 50}).alias_ms == 50
 
 
-def test_the_header_tells_how_to_run_it_again() -> None:
+def test_header_has_all_that_repeats_the_run() -> None:
     """And what a judge has to know."""
     plan = planned("[protocol.nodes.n2]\ndelay_duration_ms = 30", seed=7, reaches=("x",))
     header = ran("[protocol.nodes.n2]\ndelay_duration_ms = 30", seed=7, reaches=("x",)).header
@@ -232,7 +234,7 @@ def test_faults_that_overlap_end_each_at_its_own_time() -> None:
 # --- the drain -----------------------------------------------------------------------------------
 
 
-def test_what_has_not_ended_after_the_drain_never_will() -> None:
+def test_drain_records_what_never_completed() -> None:
     """The history says who waits for what."""
     hold = HoldPlan("n1", "n2", "operate", Micros(0), None, None, None)
     history = ran(programs=(program(LATE),), holds=(hold,), load_until_us=ms(300), drain_us=ms(500))
@@ -241,7 +243,7 @@ def test_what_has_not_ended_after_the_drain_never_will() -> None:
     assert (never.at_us, history.end_us) == (ms(800), ms(800))
 
 
-def test_what_transactions_left_behind_is_waited_for() -> None:
+def test_drain_waits_for_intents_and_locks() -> None:
     """A cleanup that is late belongs to the run."""
     hold = HoldPlan(None, "n3", "cleanup", Micros(0), ms(700), None, None)
     put = transaction(PUT, Put("u", 1, {"v": 5}))
@@ -292,7 +294,7 @@ def test_with_a_trace_every_message_is_in_the_history() -> None:
 
 
 @pytest.mark.parametrize("differing", [lambda h: h.end_us, lambda h: h.executed_events])
-def test_a_longer_run_is_a_longer_run(differing: Callable[[History], int]) -> None:
+def test_events_grow_with_the_load(differing: Callable[[History], int]) -> None:
     """What a run tells of its length is true."""
     short, long = (ran(load_until_us=ms(at)) for at in (100, 400))
     assert differing(short) < differing(long)

@@ -102,7 +102,7 @@ def test_steps_of_one_instant_come_in_the_order_of_the_file() -> None:
     assert [op for op, _ in asked(history)] == ["s1", "s2", "s3"]
 
 
-def test_what_has_become_of_a_step_can_be_waited_for() -> None:
+def test_a_step_can_wait_for_the_outcome_of_another() -> None:
     """That it succeeded, that it failed, or either."""
     history = steps(
         {"do": ["get", "t", 1]},
@@ -118,7 +118,7 @@ def test_what_has_become_of_a_step_can_be_waited_for() -> None:
     assert never == [("s7", "its moment, s1.failed"), ("s8", "its moment, s2.ok")]
 
 
-def test_an_outcome_that_nobody_knows_counts_as_failed() -> None:
+def test_an_unknown_outcome_counts_as_failed() -> None:
     """For those who wait for it."""
     history = steps(
         {"at_ms": 5},
@@ -164,7 +164,7 @@ def test_two_transactions_of_one_client_can_be_interleaved() -> None:
     assert {how for _, how in ended(history).values()} == {"ok"}
 
 
-def test_a_session_is_said_of_a_step() -> None:
+def test_a_step_can_ask_for_a_session() -> None:
     """And written down with its invocation."""
     history = steps({"session": True}, {"client": "d"})
     assert [event.session for event in history.of(Invoked)] == [True, False]
@@ -209,7 +209,7 @@ def test_the_messages_of_one_step_can_be_held() -> None:
     assert at["s1"] > 165
 
 
-def test_a_message_tells_what_it_was_sent_for() -> None:
+def test_operation_of_gives_the_operation_of_a_message() -> None:
     """If it says so: operations by their name, submissions by their command's."""
     assert operation_of(ClientCommit("s1", "T1")) == "s1"
     assert operation_of(Submit(Timestamp(0), CatalogUpdate("s1.d/3", 1, 0, ()))) == "s1.d"
@@ -256,7 +256,7 @@ def missed(history: History) -> list[tuple[str, str, str]]:
         ("SELECT * FROM t", {"rows": []}, None),
     ],
 )
-def test_an_expectation_is_compared_with_what_came(do: Any, expect: Any, got: str | None) -> None:
+def test_expect_is_compared_with_the_reply(do: Any, expect: Any, got: str | None) -> None:
     """A difference is an event of the history, with the step's place in the file."""
     history = steps({"do": do, "expect": expect})
     assert [event for *_, event in missed(history)] == ([] if got is None else [got])
@@ -282,7 +282,7 @@ def test_a_failure_is_expected_by_its_reason(expect: Any, got: str | None) -> No
     assert [event for *_, event in missed(history)] == ([] if got is None else [got])
 
 
-def test_silence_can_be_expected() -> None:
+def test_expect_unknown_is_met_by_no_reply() -> None:
     """It is neither success nor failure."""
     tail = hold(**{"from": "n1", "to": "c", "until_ms": 300})
     assert missed(steps({"expect": "unknown"}, head=SILENT, tail=tail)) == []
@@ -400,7 +400,7 @@ def test_an_outcome_and_its_instant_can_be_expected_together() -> None:
     assert missed(steps({"expect": silent}, head=SILENT, tail=tail)) == []
 
 
-def test_who_aborts_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expect_aborts_needs_an_ended_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal that leaves its transaction open is not an abort, whatever its reason."""
     expect = {**REFUSED, "tx": "T2", "expect": {"aborts": "LOCK_CONFLICT"}}
     assert missed(steps(TAKEN, expect)) == []
@@ -476,7 +476,7 @@ def test_link_fault_that_meets_nothing_is_told() -> None:
     ]
 
 
-def test_every_answer_has_a_word() -> None:
+def test_outcome_of_names_every_reply() -> None:
     """In which it is compared and reported."""
     assert outcome_of(Answer(Timestamp(0))) == "ok"
     assert outcome_of(Refusal(Timestamp(0), Reason.BAD_ROW)) == "BAD_ROW"

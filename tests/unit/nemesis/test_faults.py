@@ -139,7 +139,7 @@ def test_begin_calls_the_actions_of_the_fault_and_heal_undoes_them(
     assert actions.calls == [*calls, ("undo",)]
 
 
-def test_every_fault_has_a_case_and_tells_what_it_is() -> None:
+def test_every_fault_has_a_case_and_a_summary() -> None:
     assert list(FAULTS) == sorted({name for name, _, _ in CASES})
     for name in FAULTS:
         kind = FAULTS.get(name)
@@ -152,7 +152,7 @@ def test_every_fault_has_a_case_and_tells_what_it_is() -> None:
 WORLD = FaultWorld(nodes=("n1", "n2", "n3"), voters=("n1", "n2"), leader="n2")
 
 
-def test_dice_decide_which_node_any_node_is() -> None:
+def test_decide_draws_the_node_of_any_role() -> None:
     pause = FAULTS.get("pause")
 
     assert pause(node=ANY).decide(WORLD, Picks(2)) == pause(node="n3")
@@ -161,13 +161,13 @@ def test_dice_decide_which_node_any_node_is() -> None:
     assert pause(node=LEADER).decide(WORLD, Picks()) == pause(node=LEADER)
 
 
-def test_a_lonely_leader_is_its_own_follower() -> None:
+def test_decide_any_follower_of_one_node_is_that_node() -> None:
     alone = FaultWorld(nodes=("n1",), voters=("n1",), leader="n1")
     pause = FAULTS.get("pause")
     assert pause(node=ANY_FOLLOWER).decide(alone, Picks(0)) == pause(node="n1")
 
 
-def test_halves_are_drawn_where_no_side_is_given() -> None:
+def test_partition_decide_draws_halves_without_a_side() -> None:
     partition = FAULTS.get("partition")
     four = FaultWorld(nodes=("n1", "n2", "n3", "n4"), voters=("n1", "n2", "n3", "n4"), leader="n1")
 
@@ -177,13 +177,13 @@ def test_halves_are_drawn_where_no_side_is_given() -> None:
     assert partition(side=(ANY,)).decide(four, Picks(2)) == partition(side=("n3",))
 
 
-def test_a_bridge_is_on_neither_side() -> None:
+def test_partition_decide_keeps_the_bridge_out_of_the_sides() -> None:
     partition = FAULTS.get("partition")
     drawn = partition(shape="bridge", node=ANY).decide(WORLD, Picks(1, 1))
     assert drawn == partition(shape="bridge", node="n2", side=("n3",))
 
 
-def test_a_majority_of_voters_is_drawn_where_no_nodes_are_given() -> None:
+def test_crash_majority_decide_draws_voters_without_nodes() -> None:
     crash = FAULTS.get("crash_majority")
     five = FaultWorld(("n1", "n2", "n3", "n4", "n5", "n6"), ("n1", "n2", "n3", "n4", "n5"), "n1")
     assert crash().decide(five, Picks(4, 0, 1)) == crash(nodes=("n5", "n1", "n3"))
@@ -191,7 +191,7 @@ def test_a_majority_of_voters_is_drawn_where_no_nodes_are_given() -> None:
     assert crash(nodes=("n1", ANY)).decide(five, Picks(0)) == crash(nodes=("n1", "n1"))
 
 
-def test_who_is_cut_off_when_and_comes_back_when_is_drawn() -> None:
+def test_swizzle_decide_draws_both_orders() -> None:
     swizzle = FAULTS.get("swizzle")
     drawn = swizzle().decide(WORLD, Picks(2, 0, 0, 1, 0))
     assert drawn == swizzle(nodes=("n3", "n1"), back=("n1", "n3"))
@@ -201,13 +201,13 @@ def test_who_is_cut_off_when_and_comes_back_when_is_drawn() -> None:
     assert named == swizzle(nodes=("n1", "n3"), back=("n3", "n1"))
 
 
-def test_a_node_that_plays_two_roles_is_struck_once() -> None:
+def test_crash_majority_crashes_a_node_of_two_roles_once() -> None:
     actions = NotedActions()
     FAULTS.get("crash_majority")(nodes=(LEADER, "n1", "n2")).begin(actions)
     assert actions.calls == [("crash", "n1", None), ("crash", "n2", None)]
 
 
-def test_histories_name_the_one_node_of_a_fault() -> None:
+def test_node_named_is_the_one_node_of_a_fault() -> None:
     assert FAULTS.get("pause")(node="n2").node_named == "n2"
     assert FAULTS.get("partition")(side=("n2",)).node_named is None
     assert FAULTS.get("message_loss")(probability=1).node_named is None
@@ -246,7 +246,9 @@ def test_histories_name_the_one_node_of_a_fault() -> None:
         ("message_duplication", {"probability": 1.1}, "probability: must be more than 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused(name: str, fields: dict[str, Any], message: str) -> None:
+def test_verify_refuses_contradicting_fields(
+    name: str, fields: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         FAULTS.get(name)(**fields)
 
@@ -262,13 +264,13 @@ def test_what_makes_no_sense_is_refused(name: str, fields: dict[str, Any], messa
         ("the primary of t", None),
     ],
 )
-def test_a_role_names_a_table_and_perhaps_a_partition(
+def test_table_of_gives_table_and_partition_of_a_role(
     role: str, place: tuple[str, int] | None
 ) -> None:
     assert table_of(role) == place
 
 
-def test_a_group_is_the_meta_storages_or_a_partitions() -> None:
+def test_place_of_is_none_for_meta_and_for_no_group() -> None:
     assert [place_of(name) for name in ("meta", "t", "t/2", "t/", "a b")] == [
         None,
         ("t", 0),

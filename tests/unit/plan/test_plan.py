@@ -91,7 +91,7 @@ def test_a_bound_on_the_skew_holds_and_is_nearly_reached() -> None:
     assert 6_500 < max(skews) <= 7_000
 
 
-def test_the_bound_itself_may_be_drawn() -> None:
+def test_max_skew_may_be_drawn() -> None:
     text = '[clocks]\nmax_skew_ms = { distribution = "uniform", low = 0, high = 8 }\n'
     spans = []
     for seed in range(100):
@@ -173,7 +173,7 @@ FAULTS = (
 )
 
 
-def test_faults_are_decided_but_for_their_roles() -> None:
+def test_faults_are_decided_except_roles_of_the_run() -> None:
     for seed in range(20):
         pause, lag, cut = planned(FAULTS, seed).faults
 

@@ -56,7 +56,7 @@ def test_every_world_can_be_planned(seed: int) -> None:
     assert all((fault.until_us or 0) <= planned.load_until_us for fault in planned.faults)
 
 
-def test_what_waits_to_be_simulated_changes_nothing_else() -> None:
+def test_draw_is_not_changed_by_other_draws() -> None:
     """Each kind of fault has dice of its own, as every knob has."""
     with patch.object(swarm_faults, "NOT_YET", ()):
         all_kinds = [tomllib.loads(swarm.draw(NOTHING, seed).text) for seed in range(50)]
@@ -68,7 +68,7 @@ def test_what_waits_to_be_simulated_changes_nothing_else() -> None:
         }
 
 
-def test_a_knob_less_leaves_the_rest_of_the_world_as_it_is() -> None:
+def test_a_knob_less_leaves_all_other_knobs_as_they_were() -> None:
     fewer = {k: v for k, v in swarm_faults.KINDS.items() if k not in ("learner_lag", "pause")}
     for seed in range(30):
         with patch.object(swarm_faults, "KINDS", fewer):
@@ -179,7 +179,7 @@ def test_every_shipped_scenario_can_be_drawn_around(name: str) -> None:
         assert (scenario.expect, scenario.reaches) == ("ok", ())
 
 
-def test_files_stand_in_the_text_that_is_drawn() -> None:
+def test_draw_embeds_the_files_of_a_scenario() -> None:
     base = load("realistic")
     assert any(key.startswith(EMBEDDED) for key in base.overrides)
     text = swarm.draw(swarm.source_of(base, {}), 3).text
@@ -189,7 +189,7 @@ def test_files_stand_in_the_text_that_is_drawn() -> None:
         assert [line.sql for line in one.statements] == [line.sql for line in other.statements]
 
 
-def test_nobody_waits_for_a_yes_that_may_be_a_no() -> None:
+def test_drawn_steps_wait_for_ends_not_for_successes() -> None:
     table: dict[str, Any] = {
         "step": [{"id": "a"}, {"id": "b", "after": "a.ok", "expect": "ok"}],
         "hold": [{"until": "b.failed"}, {"until_ms": 5}],
@@ -201,14 +201,14 @@ def test_nobody_waits_for_a_yes_that_may_be_a_no() -> None:
     assert table["pause"] == [{"until": "a.invoked"}]
 
 
-def test_what_is_set_stands_over_what_is_drawn() -> None:
+def test_overrides_win_over_drawn_values() -> None:
     source = swarm.source_of(None, {"protocol.delay_duration_ms": 77, "strategy.name": "iep"})
     for seed in range(5):
         assert swarm.scenario(source, seed).numbers["delay_duration_ms"] == 77
 
 
 @pytest.mark.parametrize("title", ["swarm", "smoke+swarm", "smoke"])
-def test_a_name_tells_how_to_draw_it_again(title: str) -> None:
+def test_words_repeat_the_drawn_scenario(title: str) -> None:
     words = {"swarm": ["--swarm"], "smoke+swarm": ["smoke", "--swarm"], "smoke": ["smoke"]}
     assert swarm.words(title) == words[title]
 
