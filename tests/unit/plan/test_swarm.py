@@ -56,7 +56,7 @@ def test_every_world_can_be_planned(seed: int) -> None:
     assert all((fault.until_us or 0) <= planned.load_until_us for fault in planned.faults)
 
 
-def test_draw_is_not_changed_by_other_draws() -> None:
+def test_a_kind_that_is_not_drawn_yet_changes_no_other() -> None:
     """Each kind of fault has dice of its own, as every knob has."""
     with patch.object(swarm_faults, "NOT_YET", ()):
         all_kinds = [tomllib.loads(swarm.draw(NOTHING, seed).text) for seed in range(50)]
