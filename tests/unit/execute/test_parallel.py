@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.execute.parallel import ATTEMPTS, Executor
+from tests.support.waiting import until
 
 
 def told(job: int, how: str) -> str:
@@ -88,6 +90,32 @@ def test_an_error_ends_the_run_and_its_processes(tmp_path: Path) -> None:
         other.run([1, 0])
     assert "in a process of its own" in caught.value.__notes__[0]
     assert set(multiprocessing.active_children()) <= before
+
+
+def waits(folder: str) -> Callable[[Sequence[str]], list[str]]:
+    """One job goes on for some seconds, the other fails as soon as that has begun."""
+
+    def act(jobs: Sequence[str]) -> list[str]:
+        begun, survived = Path(folder, "begun"), Path(folder, "survived")
+        if jobs == ["fails"]:
+            until(begun.exists, "the other job")
+            raise RuntimeError("planted")
+        begun.touch()
+        threading.Event().wait(5)
+        survived.touch()
+        return list(jobs)
+
+    return act
+
+
+def test_an_error_ends_what_others_are_at(tmp_path: Path) -> None:
+    make = partial(waits, str(tmp_path))
+    with (
+        pytest.raises(RuntimeError, match="planted"),
+        Executor[str, str](make, lambda job, how: job, processes=2, alone_s=0) as executor,
+    ):
+        executor.run(["goes on", "fails"])
+    assert not (tmp_path / "survived").exists()
 
 
 def divides() -> Callable[[Sequence[int]], list[str]]:
