@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from ddlsim.analysis.large import frames as large_frames
-from ddlsim.columns import judge as in_memory
 from ddlsim.columns import store
-from ddlsim.columns.certificate import settles, spans_of
-from ddlsim.columns.cycles import Search, find_cycles
+from ddlsim.columns.certificate import spans_of
+from ddlsim.columns.cycles import Search, find_cycles, with_other_names
 from ddlsim.columns.edges import Edges
 from ddlsim.columns.history import (
     APPEND,
@@ -32,9 +31,25 @@ from ddlsim.columns.history import (
     Names,
     is_write,
 )
-from ddlsim.columns.models import DEFAULT, Model, model_of
-from ddlsim.columns.reads import Finding, lost_updates, pairs_of
-from ddlsim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Step, Verdict
+from ddlsim.columns.judge import verdict_of, with_fractured
+from ddlsim.columns.models import (
+    DEFAULT,
+    Model,
+    model_of,
+)
+from ddlsim.columns.reads import (
+    Finding,
+    lost_updates,
+    pairs_of,
+)
+from ddlsim.columns.verdict import (
+    KEPT_OF_A_KIND,
+    Anomaly,
+    Step,
+    Verdict,
+    counts_of,
+    first_of_each,
+)
 from ddlsim.columns.versions import Versions
 from ddlsim.columns.words import Words
 
@@ -80,25 +95,24 @@ def judge(
         edges = large_frames.edges(txs, told, strict=strict, process=wanted.level > 0)
         windows = _windows(txs, edges, wanted)
         if not len(windows.low):
-            return in_memory._verdict(wanted, anomalies, counts, "order", (), open_)
+            return verdict_of(wanted, anomalies, counts, "order", (), open_)
         cut = _cut(txs, edges, windows, names)
     finally:
         told.unpersist()
-    if wanted.level > 1 and settles(cut.place, cut.blocks, *spans_of(cut.history, cut.node)):
-        return in_memory._verdict(wanted, anomalies, counts, "order", (), open_)
     search = _searched(cut, model)
+    if search.certificate == "order":
+        return verdict_of(wanted, anomalies, counts, "order", (), open_)
     words = Words(cut.history)
     lost = _lost_updates(cut, search, wanted)
-    lost, left_out = in_memory.with_fractured(lost, cut.history, cut.node, wanted)
+    lost, left_out = with_fractured(lost, cut.history, cut.node, wanted)
     open_ = (*left_out, *open_)
-    cycles = in_memory._with_other_names(cut.history, search)
-    inside = [words.finding(one) for one in in_memory._first(lost)]
-    inside += [words.cycle(one) for one in in_memory._first(cycles)]
-    types = [*(one.type for one in lost), *(one.type for one in cycles)]
-    for type_, count in in_memory._counts(types).items():
+    cycles = with_other_names(search.cycles, cut.history.key)
+    inside = [words.finding(one) for one in first_of_each(lost)]
+    inside += [words.cycle(one) for one in first_of_each(cycles)]
+    for type_, count in counts_of([*lost, *cycles]).items():
         counts[type_] = counts.get(type_, 0) + count
     anomalies += [_renumbered(one, cut.numbers) for one in inside]
-    return in_memory._verdict(wanted, anomalies, counts, "components", search.notes, open_)
+    return verdict_of(wanted, anomalies, counts, "components", search.notes, open_)
 
 
 def _refuse_twice(told: "DataFrame") -> None:

@@ -6,7 +6,7 @@ Sort by that, and no edge may go back. For real time no edge is made: in that or
 stands later may have ended before one begins, which a running minimum from the end tells.
 
 What fails here is not an anomaly: under clock skew real time runs against commit timestamps in
-histories that are strictly serializable all the same. Then the order is mended (`settles`): who
+histories that are strictly serializable all the same. Then the order is mended (`unsettled`): who
 stands too early is moved behind whoever must come before. Where that does not come to an end soon,
 `residue` has to look.
 """
@@ -39,10 +39,11 @@ class Order:
     `sorted` tells that transactions are numbered in this order already.
     """
 
-    __slots__ = ("at", "padded", "place", "sorted")
+    __slots__ = ("at", "padded", "place", "rank", "sorted")
 
     def __init__(self, rank: Array) -> None:
         n = len(rank)
+        self.rank = rank
         self.sorted = n < 2 or bool((rank[1:] >= rank[:-1]).all())
         if self.sorted:
             self.at = self.place = np.arange(n, dtype=np.int32)
@@ -98,53 +99,87 @@ def in_real_time(order: Order, begin: Array, end: Array) -> bool:
     return bool((earliest[1:] >= begin[:-1]).all())
 
 
-def settles(rank: Array, blocks: list[Edges], begin: Array, end: Array) -> bool:
-    """Whether an order is found, from `rank` on, in which every edge and real time point forward.
+def unsettled(order: Order, blocks: list[Edges], begin: Array, end: Array) -> list[Array] | None:
+    """Of each block the edges left that go back in an order in which all else points forward.
+
+    None left shows that there is no cycle; each that is left leads to what had ended before its
+    source began, and so closes one with real time. None (no list) if no such order was found.
+    """
+    found = [np.flatnonzero(order.backward(block)) for block in blocks]
+    if in_real_time(order, begin, end):
+        against = [_against(block, at, begin, end) for block, at in zip(blocks, found, strict=True)]
+        if sum(map(len, against)) == sum(map(len, found)):
+            return against
+    return _settled(order.rank, blocks, begin, end)
+
+
+def _against(block: Edges, chosen: Array, begin: Array, end: Array) -> Array:
+    """Of some edges those whose target had ended before their source began."""
+    found: Array = chosen[end[block.target[chosen]] < begin[block.source[chosen]]]
+    return found
+
+
+def _settled(rank: Array, blocks: list[Edges], begin: Array, end: Array) -> list[Array] | None:
+    """The same, for an order that is found from `rank` on.
 
     The order is that of growing numbers, of begins where they tie. In each round nobody is left
     below any that ended before he began, then no target of an edge below its source. A move upward
     breaks no edge that leads to who moved; so after the first round only the edges that leave those
-    who moved are looked at, and a round in which nobody moves has shown the order to hold. Where a
-    push moves half of all, a cycle is likely, and components cost no more.
+    who moved are looked at, and a round in which nobody moves has shown the order to hold. Edges
+    against real time move nobody. Where a push moves half of all, components cost no more.
     """
     n = len(rank)
     number = np.append(rank, np.asarray([FOREVER, LOWEST]))
     since = np.append(begin, np.asarray([FOREVER, LOWEST]))
+    until = np.append(end, np.asarray([FOREVER, LOWEST]))
     enders = np.flatnonzero(end < FOREVER)
     by_end = enders[np.argsort(end[enders], kind="stable")]
     ended_before = np.searchsorted(end[by_end], begin, side="left")
     highest = np.full(len(by_end) + 1, LOWEST)
     moved: Array | None = None
+    against: list[list[Array]] = [[] for _ in blocks]
     for _ in range(ROUNDS):
         np.maximum.accumulate(number[by_end], out=highest[1:])
         least = highest[ended_before]
         if moved is not None:
             moved[:n] |= least > number[:n]
             if np.count_nonzero(moved) > max(n // 2, FEW):
-                return False
+                return None
         np.maximum(number[:n], least, out=number[:n])
         now = np.zeros(n + 2, np.bool_)
-        for block in blocks:
-            _push(block, number, since, moved, now)
+        for block, left in zip(blocks, against, strict=True):
+            left.append(_push(block, number, (since, until), moved, now))
         if not now.any():
-            return True
+            return [np.unique(np.concatenate(left)) for left in against]
         moved = now
-    return False
+    return None
 
 
-def _push(block: Edges, number: Array, since: Array, moved: Array | None, now: Array) -> None:
-    """Move the targets of edges behind their sources; only of sources that moved, if told."""
+def _push(
+    block: Edges, number: Array, span: tuple[Array, Array], moved: Array | None, now: Array
+) -> Array:
+    """Move the targets of edges behind their sources; only of sources that moved, if told.
+
+    Gives the edges against real time, which move nobody.
+    """
+    since, until = span
     source, target = block.source, block.target
+    chosen: Array | None = None
     if moved is not None:
         chosen = np.flatnonzero(moved[source])
         source, target = source[chosen], target[chosen]
     back = np.flatnonzero(number[source] >= number[target])
+    chosen = back if chosen is None else chosen[back]
     source, target = source[back], target[back]
     tied = since[source] >= since[target]
     wrong = (tied | (number[source] > number[target])) & (source != target)
+    against = wrong & (until[target] < since[source])
+    wrong &= ~against
     source, target = source[wrong], target[wrong]
     np.maximum.at(number, target, number[source] + tied[wrong])
     now[target] = True
+    left: Array = chosen[against]
+    return left
 
 
 def back_in_time(order: Order, begin: Array, end: Array) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ is probably short. In small components for all of them; in a large one until a b
 which is told.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,9 +16,9 @@ import numpy as np
 from ddlsim.columns.certificate import (
     FOREVER,
     Order,
-    settles,
+    unsettled,
 )
-from ddlsim.columns.classify import turned, type_of
+from ddlsim.columns.classify import other_names, turned, type_of
 from ddlsim.columns.edges import (
     DATA,
     DDL,
@@ -35,7 +36,7 @@ from ddlsim.columns.models import (
     Model,
     model_of,
 )
-from ddlsim.columns.residue import Span, tangles
+from ddlsim.columns.residue import Span, near, tangles, within
 from ddlsim.columns.search import (
     LEVELS,
     RULES,
@@ -52,6 +53,10 @@ EACH: Final = 1_000
 MOST_BUDGETS: Final = 3
 """So many budgets, or one look at each edge, are spent on all components; the smallest first."""
 UNLIMITED: Final = 2**62
+LARGE: Final = 5_000
+"""Nodes of a graph from which on it is worth while to look near few edges that go back alone."""
+FEW: Final = 8
+"""So many edges are few."""
 WHATEVER: Final = Rule("any", DATA, DATA)
 
 
@@ -79,11 +84,14 @@ class Search:
     """What a search found: the shortest cycle of each type in each component, and what it left.
 
     `components` has the nodes of each component larger than one; without any there is no cycle.
+    `certificate` tells what showed that. Where few edges go back, and each of them against real
+    time, the component is all nodes, since where it ends was not looked for.
     """
 
     cycles: tuple[Cycle, ...]
     components: tuple[Array, ...]
     notes: tuple[str, ...] = ()
+    certificate: str = "components"
 
 
 def find_cycles(
@@ -101,26 +109,36 @@ def find_cycles(
 
     `begin` and `end` are given for real time: a node comes after each that ended before it began;
     a begin of -1 or an end of -1 (or of the largest int64) take a node out of that. `rank` is a
-    guess at the order (any is right; a good one makes it fast; an `Order` is one that does not
-    settle), `ddl` marks the nodes that are DDLs. Edges of kinds that the model does not ask for are
-    passed over.
+    guess at the order (any is right; a good one makes it fast), `ddl` marks the nodes that are
+    DDLs. Edges that the model does not ask for are passed over, and those with missing ends.
     """
     wanted = model_of(model)
-    blocks = [_asked(compact(one, n), wanted) for one in _listed(edges)]
-    blocks = [_marked(one, ddl) for one in blocks if len(one)]
+    blocks = [_asked(one, wanted) for one in _listed(edges)]
     span = None
     if wanted.level > 1 and begin is not None and end is not None:
         span = Span(begin, np.where(end < 0, FOREVER, end))
         span = Span(begin, np.where((begin >= 0) & (span.end < begin), FOREVER, span.end))
-    if isinstance(rank, Order):
-        order = rank
-    else:
-        rank = np.arange(n) if rank is None else rank
-        if span is not None and settles(rank, blocks, *span):
-            return Search((), ())
-        order = Order(rank)
+    order = rank if isinstance(rank, Order) else Order(np.arange(n) if rank is None else rank)
+    against = None if span is None else unsettled(order, blocks, *span)
+    if against is not None and not any(map(len, against)):
+        return Search((), (), certificate="order")
+    if span is not None and against is not None and n > LARGE and sum(map(len, against)) <= FEW:
+        nodes = near(n, blocks, against)
+        blocks = [_marked(one, ddl) for one in within(n, blocks, nodes)]
+        return _searched_near(n, blocks, span, order, nodes, wanted)
+    blocks = [_marked(compact(one, n), ddl) for one in blocks]
     parts = tangles(order, blocks, span, apart=_apart(wanted))
     return _searched(n, blocks, span, order, parts, wanted, budget)
+
+
+def with_other_names(cycles: Iterable[Cycle], key: Array) -> list[Cycle]:
+    """The cycles, and once more those that have a name besides; `key` is that of each operation."""
+    found: list[Cycle] = []
+    for cycle in cycles:
+        found.append(cycle)
+        names = other_names(cycle.links, lambda link: int(key[link.why]))
+        found += [Cycle(name, cycle.links) for name in names]
+    return found
 
 
 def _listed(edges: Edges | list[Edges]) -> list[Edges]:
@@ -190,6 +208,21 @@ def _searched(
     return Search(tuple(found), tuple(parts), tuple(notes))
 
 
+def _searched_near(
+    n: int, blocks: list[Edges], span: Span, order: Order, nodes: Array, model: Model
+) -> Search:
+    """The search where every cycle holds one of few edges: among the nodes near them."""
+    (inside,) = _by_part(n, blocks, [nodes])
+    part = Component(len(nodes), inside, span.take(nodes), order.place[nodes])
+    cycles, _ = _Part(part, model, UNLIMITED, back_only=True).cycles()
+    note = (
+        f"what lies within some steps of the edges that go back, {len(nodes)} transactions, was "
+        "searched: there may be longer cycles, or other types"
+    )
+    found = tuple(_global(cycle, nodes) for cycle in cycles)
+    return Search(found, (np.arange(n),), (note,))
+
+
 def _by_part(n: int, blocks: list[Edges], parts: list[Array]) -> list[Edges]:
     """The edges inside each component, its nodes renumbered from 0."""
     if not parts:
@@ -226,7 +259,9 @@ def _global(cycle: Cycle, nodes: Array) -> Cycle:
 class _Part:
     """The search in one component."""
 
-    def __init__(self, part: Component, model: Model, budget: int) -> None:
+    def __init__(
+        self, part: Component, model: Model, budget: int, *, back_only: bool = False
+    ) -> None:
         self._part = part
         self._model = model
         self._best: dict[str, Cycle] = {}
@@ -234,6 +269,8 @@ class _Part:
         self._small = 2 * len(part.edges) ** 2 <= budget
         self._budget = budget
         self._left = 0
+        self._back_only = back_only
+        """Whether every cycle holds an edge against real time: then it is sought from there."""
 
     def cycles(self) -> tuple[list[Cycle], int]:
         """The shortest cycle of each type, and how many edges were not searched to the end."""
@@ -252,7 +289,9 @@ class _Part:
     def _round(self, rule: Rule, level: int, allowance: int) -> None:
         part = self._part
         starts, count = part.starts(rule, level)
-        self._left += count - len(starts)
+        if self._back_only:
+            starts, count = starts[part.closed_by_time[starts]], 0
+        self._left += max(count - len(starts), 0)
         starts = starts[~self._told[starts]]
         for at, edge in enumerate(starts.tolist()):
             each = allowance if self._small else min(EACH, allowance)

@@ -6,28 +6,22 @@ isolation, against read and commit timestamps); only where that fails are compon
 only inside those, cycles.
 """
 
-from collections.abc import Iterable
-from typing import TypeVar
-
 import numpy as np
 
 from ddlsim.columns.certificate import (
     Order,
     in_real_time,
     rank_of,
-    settles,
     snapshots_hold,
     spans_of,
 )
-from ddlsim.columns.classify import other_names
 from ddlsim.columns.cycles import (
-    Cycle,
     Search,
     find_cycles,
+    with_other_names,
 )
 from ddlsim.columns.edges import (
     Edges,
-    compact,
     data_edges,
     process_edges,
 )
@@ -54,14 +48,13 @@ from ddlsim.columns.reads import (
 )
 from ddlsim.columns.residue import Span
 from ddlsim.columns.verdict import (
-    KEPT_OF_A_KIND,
     Anomaly,
     Verdict,
+    counts_of,
+    first_of_each,
 )
 from ddlsim.columns.versions import Versions, versions_of
 from ddlsim.columns.words import Words
-
-Found = TypeVar("Found", Finding, Cycle)
 
 
 def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False) -> Verdict:
@@ -78,37 +71,28 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
     blocks = data_edges(history, versions, strict=strict)
     if wanted.level:
         blocks.append(process_edges(history, versions))
-    words = Words(history)
-    rank = rank_of(history)
-    order = Order(rank)
+    order = Order(rank_of(history))
     span = Span(*spans_of(history, versions.node))
-    certificate = _certificate(history, versions, blocks, wanted, rank, order, span)
-    if certificate:
-        found = [words.finding(one) for one in _first(findings)]
-        return _verdict(
-            wanted, found, _counts(one.type for one in findings), certificate, (), _open(history)
-        )
-    for at, block in enumerate(blocks):
-        blocks[at] = compact(block, history.transactions)
-    search = find_cycles(
-        history.transactions,
-        blocks,
-        *span,
-        rank=order,
-        ddl=history.ddl,
-        model=model,
-    )
+    search = _search(history, versions, blocks, wanted, order, span)
+    words = Words(history)
+    left_out: tuple[str, ...] = ()
     if search.components and "lost-update" in wanted.forbids:
         inside = np.zeros(history.transactions, np.bool_)
         inside[np.concatenate(search.components)] = True
         findings += lost_updates(history, versions, pairs, inside)
-    findings, left_out = with_fractured(findings, history, versions.node, wanted)
-    cycles = _with_other_names(history, search)
-    types = [one.type for one in findings] + [one.type for one in cycles]
-    anomalies = [words.finding(one) for one in _first(findings)]
-    anomalies += [words.cycle(one) for one in _first(cycles)]
-    open_ = (*left_out, *_open(history))
-    return _verdict(wanted, anomalies, _counts(types), "components", search.notes, open_)
+    if search.certificate == "components":
+        findings, left_out = with_fractured(findings, history, versions.node, wanted)
+    cycles = with_other_names(search.cycles, history.key)
+    anomalies = [words.finding(one) for one in first_of_each(findings)]
+    anomalies += [words.cycle(one) for one in first_of_each(cycles)]
+    return verdict_of(
+        wanted,
+        anomalies,
+        counts_of([*findings, *cycles]),
+        search.certificate,
+        search.notes,
+        (*left_out, *_open(history)),
+    )
 
 
 def with_fractured(
@@ -127,54 +111,25 @@ def with_fractured(
     return findings + found, ()
 
 
-def _certificate(
+def _search(
     history: ColumnHistory,
     versions: Versions,
     blocks: list[Edges],
     model: Model,
-    rank: Array,
     order: Order,
     span: Span,
-) -> str:
-    """What shows at once that there is no cycle; empty if nothing does."""
+) -> Search:
+    """The cycles, if nothing shows at once that there are none."""
     if order.forward(blocks) and (model.level < 2 or in_real_time(order, *span)):
-        return "order"
+        return Search((), (), certificate="order")
     if "G2-item" not in model.forbids and snapshots_hold(history, versions, blocks, model.level):
-        return "snapshots"
-    if model.level > 1 and settles(rank, blocks, *span):
-        return "order"
-    return ""
+        return Search((), (), certificate="snapshots")
+    return find_cycles(
+        history.transactions, blocks, *span, rank=order, ddl=history.ddl, model=model.name
+    )
 
 
-def _with_other_names(history: ColumnHistory, search: Search) -> list[Cycle]:
-    """The cycles, and once more those that have a name besides."""
-    found: list[Cycle] = []
-    for cycle in search.cycles:
-        found.append(cycle)
-        names = other_names(cycle.links, lambda link: int(history.key[link.why]))
-        found += [Cycle(name, cycle.links) for name in names]
-    return found
-
-
-def _first(found: list[Found]) -> list[Found]:
-    """The first few of each type."""
-    seen: dict[str, int] = {}
-    kept: list[Found] = []
-    for one in found:
-        seen[one.type] = seen.get(one.type, 0) + 1
-        if seen[one.type] <= KEPT_OF_A_KIND:
-            kept.append(one)
-    return kept
-
-
-def _counts(types: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for type_ in types:
-        counts[type_] = counts.get(type_, 0) + 1
-    return counts
-
-
-def _verdict(
+def verdict_of(
     model: Model,
     anomalies: list[Anomaly],
     counts: dict[str, int],
@@ -182,6 +137,7 @@ def _verdict(
     notes: tuple[str, ...],
     open_: tuple[str, ...],
 ) -> Verdict:
+    """The verdict on what was found and counted; `open_` says what may hide more."""
     valid = not any(model.forbids_type(type_) for type_ in counts)
     return Verdict(
         model.name,

@@ -23,7 +23,6 @@ from ddlsim.columns.history import (
     LIST_READ,
     PRECEDES,
     PREDICATE,
-    UNKNOWN,
     Array,
     ColumnHistory,
     is_write,
@@ -247,13 +246,15 @@ def lost_updates(
 ) -> list[Finding]:
     """Two committed transactions that read one version of a key and both wrote the key.
 
-    `inside` marks the transactions that lie on cycles: nobody else can have lost one.
+    Both writes come after that version, so the two lie on a cycle: `inside` marks the transactions
+    that may.
     """
     update = ~versions.write[pairs.earlier] & versions.write[pairs.later]
     update &= versions.slot[pairs.earlier] >= 0
+    update &= versions.slot[pairs.later] > versions.slot[pairs.earlier]
     update &= inside[history.tx[pairs.earlier]]
     if versions.node is not None:
-        update &= (history.status != UNKNOWN)[history.tx[pairs.earlier]]
+        update &= (history.status == COMMITTED)[history.tx[pairs.earlier]]
     ops = pairs.earlier[update]
     order = np.lexsort((ops, versions.slot[ops]))
     ops = ops[order]

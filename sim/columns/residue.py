@@ -18,11 +18,13 @@ from ddlsim.columns.certificate import (
     Order,
     back_in_time,
 )
-from ddlsim.columns.edges import RW, Edges
+from ddlsim.columns.edges import RW, Edges, compact
 from ddlsim.columns.history import NONE, Array
 
 FEW: Final = 50_000
 """With fewer nodes and edges, components are found without scipy."""
+ENOUGH: Final = 50
+"""Nodes near an edge that goes back, among which cycles are sought if it closes one for sure."""
 WORTH_CUTTING: Final = 0.5
 """The share of nodes within stretches above which nothing is cut away."""
 
@@ -226,6 +228,41 @@ def tangles(
     cut = [_within(local, block, stretch[order.place]) for block in blocks]
     parts = components_of(len(nodes), cut, None if span is None else span.take(nodes), apart=apart)
     return [nodes[part] for part in parts]
+
+
+def near(nodes: int, blocks: list[Edges], against: list[Array]) -> Array:
+    """The nodes within some steps, over edges alone, of the ends of edges that go back.
+
+    Steps lead on from where such an edge leads, and back from where it begins; so many of them that
+    there are about `ENOUGH` nodes. Blocks may have missing ends.
+    """
+    after, before = np.zeros(nodes + 2, np.bool_), np.zeros(nodes + 2, np.bool_)
+    for block, chosen in zip(blocks, against, strict=True):
+        after[block.target[chosen]] = True
+        before[block.source[chosen]] = True
+    count, known = 0, int(np.count_nonzero(after | before))
+    while count < known < ENOUGH:
+        count = known
+        hits = [
+            (block.target[after[block.source]], block.source[before[block.target]])
+            for block in blocks
+        ]
+        for on, back in hits:
+            after[on] = True
+            before[back] = True
+        after[nodes:] = before[nodes:] = False
+        known = int(np.count_nonzero(after | before))
+    return np.flatnonzero(after | before)
+
+
+def within(nodes: int, blocks: list[Edges], chosen: Array) -> list[Edges]:
+    """The edges between some of the nodes; of blocks that may have missing ends."""
+    inside = np.zeros(nodes + 2, np.bool_)
+    inside[chosen] = True
+    return [
+        compact(block.take(np.flatnonzero(inside[block.source] & inside[block.target])), nodes)
+        for block in blocks
+    ]
 
 
 def _within(local: Array, block: Edges, stretch: Array) -> Edges:

@@ -145,7 +145,8 @@ class Component:
         return closed
 
     @cached_property
-    def _closed_by_time(self) -> Array:
+    def closed_by_time(self) -> Array:
+        """The edges whose target had ended before their source began."""
         return self.before_in_time(self.edges.target, self.edges.source)
 
     def starts(self, rule: Rule, level: int) -> tuple[Array, int]:
@@ -155,7 +156,7 @@ class Component:
             return starts, len(starts)
         closes = self._closed_by_data[starts]
         if LEVELS[level] & REALTIME:
-            closes = closes | self._closed_by_time[starts]
+            closes = closes | self.closed_by_time[starts]
         first, rest = self._nearest(starts[closes]), self._nearest(starts[~closes])
         return np.concatenate([first, rest]), len(starts)
 

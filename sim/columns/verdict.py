@@ -1,8 +1,9 @@
 """What the columnar judge says: the answer, the anomalies, and the models they rule out."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, TypeVar
 
 Namer = Callable[[int], str]
 Answer = Literal["unknown"] | bool
@@ -87,6 +88,33 @@ class Verdict:
             "not": list(self.ruled_out),
             "notes": list(self.notes),
         }
+
+
+class Typed(Protocol):
+    """Something that was found, of a type of anomaly."""
+
+    @property
+    def type(self) -> str:
+        """The field's name for it."""
+
+
+Found = TypeVar("Found", bound=Typed)
+
+
+def first_of_each(found: Iterable[Found]) -> list[Found]:
+    """The first `KEPT_OF_A_KIND` of each type."""
+    seen: dict[str, int] = {}
+    kept: list[Found] = []
+    for one in found:
+        seen[one.type] = seen.get(one.type, 0) + 1
+        if seen[one.type] <= KEPT_OF_A_KIND:
+            kept.append(one)
+    return kept
+
+
+def counts_of(found: Iterable[Typed]) -> dict[str, int]:
+    """How many there are of each type."""
+    return dict(Counter(one.type for one in found))
 
 
 def _number(number: int) -> str:

@@ -5,20 +5,20 @@ without timestamps and version orders needs more: what may be inferred, and when
 "unknown".
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from ddlsim import files
-from ddlsim.columns.classify import other_names
 from ddlsim.columns.cycles import (
     BUDGET,
     Cycle,
     Search,
     find_cycles,
+    with_other_names,
 )
 from ddlsim.columns.edges import Edges
 from ddlsim.columns.history import (
@@ -36,9 +36,10 @@ from ddlsim.columns.models import (
     split,
 )
 from ddlsim.columns.verdict import (
-    KEPT_OF_A_KIND,
     Answer,
     Verdict,
+    counts_of,
+    first_of_each,
 )
 from ddlsim.foreign.inference import (
     atomic,
@@ -213,7 +214,7 @@ def _of_lists(history: Transactions, model: Model) -> Found:
     known = lists.infer(history, model)
     inferred = known.inferred
     search = search_of(history, inferred, model)
-    cycles = _with_other_names(history, search)
+    cycles = with_other_names(search.cycles, history.key)
     found = Found(inferred, cycles, search.notes)
     named = any(one.type == "fractured-read" for one in cycles)
     below = model.name in {"read-committed", "read-atomic"}
@@ -268,7 +269,7 @@ def _of_registers(history: Transactions, model: Model) -> Found:
     inferred, status = known.inferred, history.status
     reasons = Reasons(known.registers)
     search = search_of(history, inferred, model)
-    found = Found(inferred, _with_other_names(history, search), search.notes, reasons)
+    found = Found(inferred, with_other_names(search.cycles, history.key), search.notes, reasons)
     if model.name == "read-uncommitted":
         return found
     if not any(one.type == "fractured-read" for one in found.cycles):
@@ -382,11 +383,8 @@ def _verdict(
     doubts += _untold(history, found.inferred.node, model)
     doubts += ["not all of the history could be read or understood"] if history.troubles else []
     every: list[Finding | Cycle] = [*findings, *cycles]
-    counts: dict[str, int] = {}
-    for one in every:
-        counts[one.type] = counts.get(one.type, 0) + 1
-    anomalies = [words.finding(one) for one in _first(findings)]
-    anomalies += [words.cycle(one) for one in _first(cycles)]
+    anomalies = [words.finding(one) for one in first_of_each(findings)]
+    anomalies += [words.cycle(one) for one in first_of_each(cycles)]
     ruled_out = tuple(
         name
         for name, other in MODELS.items()
@@ -397,7 +395,9 @@ def _verdict(
     if valid and doubts:
         valid = "unknown"
     notes = (*doubts, *found.notes, *told(history.troubles, path))
-    return Verdict(model.name, valid, tuple(anomalies), tuple(counts.items()), ruled_out, "", notes)
+    return Verdict(
+        model.name, valid, tuple(anomalies), tuple(counts_of(every).items()), ruled_out, "", notes
+    )
 
 
 def _untold(history: Transactions, node: Array, model: Model) -> list[str]:
@@ -407,24 +407,3 @@ def _untold(history: Transactions, node: Array, model: Model) -> list[str]:
     if model.level > 1 and bool((history.begin[node] < 0).any()):
         return ["some transactions have no invocation, so it is not known when they began"]
     return []
-
-
-def _with_other_names(history: Transactions, search: Search) -> list[Cycle]:
-    """The cycles, and once more those that have a name besides."""
-    found: list[Cycle] = []
-    for cycle in search.cycles:
-        found.append(cycle)
-        names = other_names(cycle.links, lambda link: int(history.key[link.why]))
-        found += [Cycle(name, cycle.links) for name in names]
-    return found
-
-
-def _first(found: Iterable[Any]) -> list[Any]:
-    """The first few of each type."""
-    seen: dict[str, int] = {}
-    kept = []
-    for one in found:
-        seen[one.type] = seen.get(one.type, 0) + 1
-        if seen[one.type] <= KEPT_OF_A_KIND:
-            kept.append(one)
-    return kept

@@ -12,11 +12,12 @@ import orjson
 import pytest
 
 from ddlsim.columns.models import DEFAULT
-from ddlsim.foreign import jepsen, synthetic
-from ddlsim.foreign.plants import stretched
+from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers import edn
-from ddlsim.foreign.synthetic import Shape, history
 from tests.bench.figures import show
+from tests.support import jepsen_histories as synthetic
+from tests.support.jepsen_histories import Shape, history
+from tests.support.jepsen_plants import stretched
 
 pytestmark = pytest.mark.bench
 

@@ -22,13 +22,17 @@ from ddlsim.cli import main
 from ddlsim.cluster.run import run
 from ddlsim.columns import store
 from ddlsim.columns.history import columns_of
-from ddlsim.columns.synthetic import Shape, history, plant
 from ddlsim.history import codec
 from ddlsim.history.history import History
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import read
 from tests.fuzz import mutators, resealed, strict
 from tests.fuzz.mutators import Mutator
+from tests.support.column_histories import (
+    Shape,
+    history,
+    plant,
+)
 from tests.unit.analysis.advice import ADVICE
 from tests.unit.analysis.cells import TINY as GENERATED
 from tests.unit.cli.command import TINY as SCRIPTED

@@ -4,14 +4,15 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from ddlsim.columns.models import MODELS
-from ddlsim.foreign import jepsen, synthetic
-from ddlsim.foreign.plants import PLANTS, plant
-from ddlsim.foreign.synthetic import (
+from ddlsim.foreign import jepsen
+from tests.support import jepsen_histories as synthetic
+from tests.support.jepsen_histories import (
     APPENDS,
     REGISTERS,
     Shape,
     history,
 )
+from tests.support.jepsen_plants import PLANTS, plant
 
 shapes = st.builds(
     Shape,

@@ -13,13 +13,13 @@ from ddlsim.analysis.large import history as large_history
 from ddlsim.columns import judge as in_memory
 from ddlsim.columns import store
 from ddlsim.columns.history import ColumnHistory, HistoryError
-from ddlsim.columns.synthetic import (
+from ddlsim.columns.verdict import Verdict
+from tests.support.column_histories import (
     PLANTS,
     Shape,
     history,
     plant,
 )
-from ddlsim.columns.verdict import Verdict
 
 SHAPE = Shape(400, sessions=10, keys=40, skew=30)
 

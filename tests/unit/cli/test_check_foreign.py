@@ -6,14 +6,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ddlsim.foreign import synthetic
-from ddlsim.foreign.plants import plant
-from ddlsim.foreign.synthetic import (
+from tests.support import jepsen_histories as synthetic
+from tests.support.jepsen_histories import (
     APPENDS,
     REGISTERS,
     Shape,
     history,
 )
+from tests.support.jepsen_plants import plant
 from tests.unit.cli.command import ddlsim as call
 
 

@@ -28,13 +28,13 @@ from ddlsim.columns.models import (
     ruled_out,
     split,
 )
-from ddlsim.columns.synthetic import (
+from ddlsim.columns.verdict import Verdict
+from tests.support.column_histories import (
     PLANTS,
     Shape,
     history,
     plant,
 )
-from ddlsim.columns.verdict import Verdict
 
 CLEAN = history(7, Shape(300, sessions=10, skew=300))
 BESIDE = {

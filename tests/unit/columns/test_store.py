@@ -21,7 +21,7 @@ from ddlsim.columns.store import (
     write,
     write_batches,
 )
-from ddlsim.columns.synthetic import (
+from tests.support.column_histories import (
     Shape,
     history,
     plant,

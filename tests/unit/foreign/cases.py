@@ -2,8 +2,8 @@
 
 from ddlsim.columns.verdict import Verdict
 from ddlsim.foreign import jepsen
-from ddlsim.foreign.plants import plant
-from ddlsim.foreign.synthetic import Entry, edn
+from tests.support.jepsen_histories import Entry, edn
+from tests.support.jepsen_plants import plant
 
 STRICT = "strict-serializable"
 

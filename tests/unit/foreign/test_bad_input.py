@@ -5,15 +5,16 @@ from random import Random
 
 import pytest
 
-from ddlsim.foreign import jepsen, synthetic
-from ddlsim.foreign.plants import plant
+from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers.problems import ForeignError
-from ddlsim.foreign.synthetic import (
+from tests.support import jepsen_histories as synthetic
+from tests.support.jepsen_histories import (
     APPENDS,
     REGISTERS,
     Shape,
     history,
 )
+from tests.support.jepsen_plants import plant
 from tests.unit.foreign.cases import lines, verdict_of
 
 GOOD = synthetic.edn(history(Shape(60), seed=2))

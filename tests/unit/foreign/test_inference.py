@@ -7,7 +7,7 @@ from ddlsim.foreign.inference import (
     lists,
     registers,
 )
-from ddlsim.foreign.synthetic import (
+from tests.support.jepsen_histories import (
     REGISTERS,
     Shape,
     history,

@@ -3,16 +3,16 @@
 import pytest
 
 from ddlsim.columns.models import MODELS, model_of
-from ddlsim.foreign.plants import (
-    PLANTS,
-    plant,
-    stretched,
-)
-from ddlsim.foreign.synthetic import (
+from tests.support.jepsen_histories import (
     APPENDS,
     REGISTERS,
     Shape,
     history,
+)
+from tests.support.jepsen_plants import (
+    PLANTS,
+    plant,
+    stretched,
 )
 from tests.unit.foreign.cases import STRICT, planted, verdict_on
 

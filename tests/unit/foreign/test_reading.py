@@ -7,11 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from ddlsim.foreign import jepsen, synthetic
+from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers import alike, edn, json_lines
 from ddlsim.foreign.readers.edn import values_of
 from ddlsim.foreign.readers.entries import Table
-from ddlsim.foreign.synthetic import (
+from tests.support import jepsen_histories as synthetic
+from tests.support.jepsen_histories import (
     APPENDS,
     REGISTERS,
     Shape,

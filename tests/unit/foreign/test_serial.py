@@ -8,13 +8,13 @@ import pytest
 from ddlsim.columns.models import MODELS
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.inference import registers, serial
-from ddlsim.foreign.synthetic import (
+from tests.isolation import made
+from tests.support.jepsen_histories import (
     REGISTERS,
     Shape,
     edn,
     history,
 )
-from tests.isolation import made
 from tests.unit.foreign.cases import verdict_on
 
 STRICT = MODELS["strict-serializable"]

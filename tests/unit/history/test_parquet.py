@@ -9,7 +9,6 @@ from pyarrow import parquet as pq  # type: ignore[import-untyped]  # pyarrow shi
 
 from ddlsim import sealed
 from ddlsim.columns import store
-from ddlsim.columns.synthetic import Shape, history
 from ddlsim.foreign.inputs import kind_of
 from ddlsim.history.codec import (
     BadHistory,
@@ -17,6 +16,7 @@ from ddlsim.history.codec import (
     save,
 )
 from ddlsim.history.parquet import SUFFIX
+from tests.support.column_histories import Shape, history
 from tests.unit.history.test_codec import told
 
 
