@@ -127,7 +127,7 @@ def lines(history: History) -> Iterator[bytes]:
 
 
 def _see(seen: Any, line: bytes) -> None:
-    """Add a line to a digest."""
+    """Update a digest with a line."""
     seen.update(line)
     seen.update(b"\n")
 

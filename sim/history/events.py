@@ -1,9 +1,9 @@
-"""What a run leaves behind: the client's voice and the witness's voice.
+"""The events of a history: of clients, and of the protocol inside the nodes.
 
-The *client's voice* is what a user of the database could write down: `Invoked`, then `Ok`, `Failed`
-or `Unknown` (Jepsen's invoke, ok, fail and info), and the rows as it encoded them. The *witness's
-voice* is what only the simulator can see: versions, timestamps, decisions. Judges of the first kind
-judge every design alike; judges of the second kind judge designs that have the notion.
+*Client events* are what a user of the database can observe: `Invoked`, then `Ok`, `Failed` or
+`Unknown` (Jepsen's invoke, ok, fail and info), and the rows as the client encoded them. *Internal
+events* are what only the simulator sees: versions, timestamps, decisions. Checkers of client events
+apply to every design alike; checkers of internal events to designs that have the notion.
 
 `at_us` is the simulated instant in microseconds. Object ids, versions and timestamps are those of
 the protocol. Every event is one JSON object whose `event` field is the class name.
@@ -42,7 +42,7 @@ from ddlsim.model.ddl import ObjectChange, Statement
 
 
 class Invoked(Event, frozen=True):
-    """A client asked for something; `kind` is the operation's tag, `op` is unique in the run.
+    """A client sent an operation; `kind` is its tag, `op` its id, unique in the run.
 
     `tx` names the transaction (None: implicit). `session` is true where the client carries a causal
     token from its earlier answers.
@@ -60,7 +60,7 @@ class Invoked(Event, frozen=True):
 
 
 class Named(Event, frozen=True):
-    """What an operation names beside its table and key; recorded only where it names any.
+    """The columns that an operation names; recorded only where it names any.
 
     `columns` are those that a read asks for, `values` what a write gives, by column name.
     """
@@ -82,7 +82,7 @@ class Encoded(Event, frozen=True):
 
 
 class Ok(Event, frozen=True):
-    """It succeeded; `value` is what the client got: a row or rows by column name, whether an
+    """The operation succeeded; `value` is its result: a row or rows by column name, whether an
     insert, a replace or an update wrote, or None.
     """
 
@@ -92,7 +92,7 @@ class Ok(Event, frozen=True):
 
 
 class Failed(Event, frozen=True):
-    """It failed, certainly; for an operation of a transaction the transaction is over with it."""
+    """The operation certainly failed; if it is of a transaction, that is aborted too."""
 
     client: str
     op: str
@@ -100,7 +100,7 @@ class Failed(Event, frozen=True):
 
 
 class Unknown(Event, frozen=True):
-    """The client does not know whether it happened."""
+    """The client does not know whether the operation took effect."""
 
     client: str
     op: str
@@ -283,8 +283,8 @@ class TxAborted(Event, frozen=True):
 class LockWaited(Event, frozen=True):
     """A transaction waited for a lock on a key (`key` None: on a whole partition), or was refused.
 
-    What is `granted` at once is not told. Refused is also what meets an intent of a transaction
-    whose end cannot be learned.
+    A lock `granted` at once is not recorded. A wait for an intent of a transaction whose outcome
+    cannot be learned counts as refused.
     """
 
     node: str
@@ -297,7 +297,7 @@ class LockWaited(Event, frozen=True):
 
 
 class RowFinal(Event, frozen=True):
-    """What storage held for a key when everything had come to rest."""
+    """The content of storage for a key at the end of the run."""
 
     node: str
     object_id: int

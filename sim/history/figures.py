@@ -1,7 +1,7 @@
-"""The figures of a history: what became of its transactions, and how long things took.
+"""The figures of a history: outcomes of its transactions, and latencies.
 
-Everything is counted in the client's voice; only the schema wait and the causes of aborts are taken
-from the witness, who knows them. No wall time enters, so the figures of equal runs are equal.
+Everything is counted from client events; only the schema wait and the causes of aborts come from
+internal ones. No wall time enters, so the figures of equal runs are equal.
 
 *attempts*: transactions that a client began: explicit ones, retries of them, and implicit ones (an
 operation outside any transaction). Each attempt is *committed*, *aborted* (for the reason that its
@@ -149,7 +149,7 @@ _NOT_ABORTED: Final = ("committed", "unknown", "open")
 
 
 def _fates(history: History) -> dict[tuple[str, str], str]:
-    """Every attempt, by client and name, and what became of it."""
+    """Every attempt, by client and name, with its outcome."""
     causes: dict[str, str] = {}
     for aborted in history.of(TxAborted):
         causes.setdefault(aborted.tx, aborted.reason)
@@ -171,7 +171,7 @@ def _fates(history: History) -> dict[tuple[str, str], str]:
 
 
 def _fate(event: Ok | Failed | Unknown, kind: str, cause: str | None) -> str:
-    """What the completion of an operation makes of its transaction."""
+    """The outcome of a transaction after the completion of an operation."""
     if isinstance(event, Ok):
         return ENDS.get(kind, "open")
     return "unknown" if isinstance(event, Unknown) else cause or event.reason

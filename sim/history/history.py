@@ -19,13 +19,13 @@ FINGERPRINT_DIGITS: Final = 16
 
 
 class Header(Record, frozen=True, tag_field="event", tag="Header"):
-    """The first record of a history: what ran, under which design, and how to run it again.
+    """The first record of a history: what ran, under which design, and how to repeat it.
 
     `scenario_text` is the scenario file's whole text and `overrides` what was set over it, so that
     a history can be run again without the file. `settings` are the resolved numbers per node name
     (and `""` for the cluster), in milliseconds: `max_clock_skew_ms`, `delay_duration_ms`, …; of
-    the cluster also how many nodes are `voters`, whether it is `calm`, and more (`promises` of
-    sim/cluster/run.py).
+    the cluster also how many nodes are `voters`, whether it is `calm`, and more
+    (`facts_for_judges` of sim/cluster/run.py).
     `reaches` are the probes that the scenario says must be reached, `never_reaches` those that must
     not be; `strict` judges by the strict
     graph, in which every use of a schema version counts; `all_claims` by every invariant, whatever
@@ -50,7 +50,7 @@ class Header(Record, frozen=True, tag_field="event", tag="Header"):
 
 
 class History:
-    """The events of one run in the order in which they happened, and how often probes were met.
+    """The events of one run in their order, and how often each probe was reached.
 
     `events` is a plain list; appending to it is all that recording costs. `end_us` is the simulated
     instant at which the run ended.

@@ -16,7 +16,7 @@ from ddlsim.history.history import Header, History
 
 
 class Stream:
-    """The records of one run on their way to a file: a header, every event, the end."""
+    """Writes the records of one run to a file: a header, every event, the end."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.failed: OSError | None = None

@@ -1,4 +1,4 @@
-"""The witness's voice on replication, leases, and the world: leaders, deaths, clocks, faults."""
+"""Internal events on replication, leases, crashes, clocks and faults."""
 
 from ddlsim.history.event import Event
 
@@ -12,7 +12,7 @@ class LeaderElected(Event, frozen=True):
 
 
 class LeaderSteppedDown(Event, frozen=True):
-    """A member leads its group no more: a majority was silent, or somebody leads a newer term."""
+    """A leader stepped down: a majority did not answer, or there is a newer term."""
 
     node: str
     group: str
@@ -88,20 +88,20 @@ class ClockSet(Event, frozen=True):
 
 
 class NodeCrashed(Event, frozen=True):
-    """A node died; only its disk and its clock remain."""
+    """A node crashed; only its disk and its clock remain."""
 
     node: str
 
 
 class NodeRestarted(Event, frozen=True):
-    """A node lives again, with what its disk held."""
+    """A node restarted with what its disk held."""
 
     node: str
     incarnation: int
 
 
 class FaultBegan(Event, frozen=True):
-    """A planned fault began; `nodes` are those that it makes sick, a role as the node it meant."""
+    """A planned fault began; `nodes` are those that it affects, a role as the node it meant."""
 
     fault: str
     node: str | None
@@ -117,7 +117,7 @@ class FaultHealed(Event, frozen=True):
 
 
 class SettingChanged(Event, frozen=True):
-    """A node's setting `key` is now `value` milliseconds, by a fault or because that is over."""
+    """A node's setting `key` is now `value` milliseconds, since a fault began or ended."""
 
     node: str
     key: str
@@ -133,7 +133,7 @@ class NeverCompleted(Event, frozen=True):
 
 
 class LeftOpen(Event, frozen=True):
-    """When the run ended, a node still held something of a transaction: `locks` or `intents`."""
+    """When the run ended, a node still held `locks` or `intents` of a transaction."""
 
     node: str
     tx: str

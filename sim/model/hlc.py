@@ -85,5 +85,5 @@ class HybridClock:
                 self._on_jump()
 
     def on_jump(self, callback: Callable[[], None] | None) -> None:
-        """Call back when a merge moves the clock (whoever waits for it to pass something)."""
+        """Call back when a merge moves the clock: waits for it may be over."""
         self._on_jump = callback

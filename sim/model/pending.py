@@ -1,7 +1,7 @@
-"""What becomes of a NOT NULL column without default that is added in two steps [110.later.2].
+"""Changes of a NOT NULL column without default, which is added in two steps [110.later.2].
 
-While it is *pending*, whoever writes must give it a value, and rows that were there before need not
-have one; *confirmed*, every row has one. A pending column that is not to be is dropped.
+While it is *pending*, every write must give it a value, and older rows need not have one;
+*confirmed*, every row has one. A pending column that cannot be confirmed is dropped.
 """
 
 from ddlsim.model.records import Tagged

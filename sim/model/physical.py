@@ -54,5 +54,5 @@ class PhysicalTimestamps(HybridClock):
         return self.now()
 
     def update(self, ts: Timestamp) -> None:
-        """Nothing: what others' clocks show does not concern this one."""
+        """Does nothing: timestamps of other nodes do not move this clock."""
         del ts

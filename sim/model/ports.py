@@ -39,14 +39,14 @@ class Request(Record, Generic[R_co], frozen=True):
 
 
 class Future(Protocol[T]):
-    """A value that some task will be given."""
+    """A value that is set later, and can be awaited."""
 
     @property
     def done(self) -> bool:
         """Whether the value is there."""
 
     def set(self, value: T) -> None:
-        """Give the value; whoever awaits it runs after the present task has come to its await."""
+        """Set the value; tasks that await it run after the present task reaches an await."""
 
     def __await__(self) -> Generator[object, None, T]:
         """Wait for the value."""

@@ -1,7 +1,6 @@
 """The probes: every rare branch of the simulated code that counts how often it was reached.
 
-A run over many seeds tells which of them no seed has reached; a branch that no run ever takes is a
-branch that nobody has tried.
+A run over many seeds lists those that no seed has reached: a branch that no run takes is untested.
 """
 
 from collections.abc import Container

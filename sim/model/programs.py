@@ -1,4 +1,4 @@
-"""What clients are going to do, decided before the run: generated programs and scripted steps.
+"""The work of clients, decided before the run: generated programs and scripted steps.
 
 A *program* is one client's list of transactions and DDL statements, run one after the other, each
 as soon as the one before has ended and its pause is over. A *step* is one operation of a scripted

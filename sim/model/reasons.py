@@ -36,7 +36,7 @@ class Reason(Enum):
 
     @property
     def sentence(self) -> str:
-        """What it means, for people."""
+        """Its meaning, in a sentence."""
         return self.value[0]
 
     @property

@@ -1,4 +1,4 @@
-"""The base of all that is made by the thousand: frozen, slotted, without cycles.
+"""The base class of messages, events and other small records: frozen, slotted, without cycles.
 
 `Record` is a msgspec `Struct`: about as cheap to make as a tuple, compared and hashed by value, and
 turned into JSON and back by the codec without a word of ours.
@@ -12,4 +12,4 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class Tagged(msgspec.Struct, frozen=True, gc=False, tag_field="is"):
-    """A record that is one of several kinds; its kind is told in JSON by the field `is`."""
+    """A record that is one of several kinds; in JSON the field `is` names its kind."""

@@ -36,7 +36,7 @@ class Partition(Fault):
 
     def verify(self) -> None:
         halves, sides = self.shape == "halves", self.shape in ("halves", "bridge")
-        check(halves or self.node is not None, "node", f"{self.shape} needs one")
+        check(halves or self.node is not None, "node", f"{self.shape} needs a node")
         check(sides or not self.side, "side", f"{self.shape} cuts off just one node; say node")
         check(not halves or self.node is None, "node", "halves have a side; say side")
         check(self.node is None or self.node not in self.side, "side", "the bridge is on neither")

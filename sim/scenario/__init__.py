@@ -1,1 +1,1 @@
-"""Scenario files: read, checked with the place of every mistake, and made into records."""
+"""Reads scenario files into records; each mistake is an error with its file, line and key."""

@@ -1,4 +1,4 @@
-"""What is asked for, measured before anything is run; more than a bound is refused.
+"""Estimates the size of runs before anything is run, and refuses what exceeds a bound.
 
 Counts have bounds of their own, so that reading a scenario neither hangs nor eats memory. What a
 run will need is estimated from them, by figures that were measured and rounded up (README.md): one
@@ -52,14 +52,14 @@ class Estimate(NamedTuple):
 
 
 def check_cluster(cluster: config.Cluster, origin: Origin) -> None:
-    """Refuse more nodes or partitions than anything is made for."""
+    """Raise `ScenarioError` for more nodes or partitions than the bounds."""
     nodes = cluster.nodes if isinstance(cluster.nodes, int) else len(cluster.nodes)
     _check(nodes, NODES_MOST, "nodes", origin, ("cluster", "nodes"))
     _check(cluster.partitions, PARTITIONS_MOST, "partitions", origin, ("cluster", "partitions"))
 
 
 def checked(entries: tuple[WorkloadEntry, ...], origin: Origin) -> tuple[WorkloadEntry, ...]:
-    """The same; refuse more clients, operations or keys than a plan can hold."""
+    """The workloads; raises `ScenarioError` for too many clients, operations or keys."""
     clients = operations = 0
     for index, entry in enumerate(entries):
         path: Path = ("workload", index)
@@ -88,7 +88,7 @@ class Size(NamedTuple):
 
 
 def estimate(size: Size, entries: Sequence[WorkloadEntry]) -> Estimate:
-    """What a run of these nodes, tables and workloads will come to."""
+    """The estimated size of a run of these nodes, tables and workloads."""
     operations = sum(entry.workload.operations_most() for entry in entries)
     events = float(operations * EVENTS_AN_OPERATION)
     events += size.nodes * size.seconds * EVENTS_A_NODE_AND_SECOND
@@ -131,7 +131,7 @@ def check_run(
 
 
 def check_seeds(verb: str, runs: int) -> None:
-    """Refuse more runs than there is memory for their results."""
+    """Raise `ScenarioError` for more runs than there is memory for their results."""
     needed = runs * KIB_A_ROW // 1024
     if needed > MEMORY_MIB:
         raise ScenarioError(
@@ -141,7 +141,7 @@ def check_seeds(verb: str, runs: int) -> None:
 
 
 def check_sweep(name: str, cells: int, seeds: int) -> None:
-    """Refuse more runs than a table is made for."""
+    """Raise `ScenarioError` for more runs than the bound."""
     if cells * seeds > RUNS_MOST:
         raise ScenarioError(
             f"{name}: {cells:,} cells x {seeds:,} seeds are {cells * seeds:,} runs, more than "

@@ -1,4 +1,7 @@
-"""What a scenario's tables must not say together: impossible clusters, clocks, links, groups."""
+"""Checks of several keys together: clusters, settings, clocks, links, groups, expectations.
+
+A check raises `ScenarioError` with file, line and key.
+"""
 
 import re
 from collections.abc import Sequence
@@ -63,22 +66,22 @@ def leader_of(table: ScenarioTable, voters: tuple[str, ...], origin: Origin) -> 
 
 
 def must_vote(node: str, voters: tuple[str, ...], origin: Origin, path: Path) -> None:
-    """Only a voter can lead the meta storage."""
+    """Check that a node votes, since only a voter can lead the meta storage."""
     if node not in voters:
         what = f"{node} cannot lead the meta storage: it does not vote; voters: {', '.join(voters)}"
         raise origin.error(path, what)
 
 
 def must_exist(node: str | None, nodes: Sequence[str], origin: Origin, path: Path) -> None:
-    """A node that is named must be there."""
+    """Check that a named node exists."""
     if node is not None and node not in nodes:
         raise origin.error(path, f"no node is called {node!r}; nodes: {', '.join(nodes)}")
 
 
 def must_be_client(client: str, nodes: Sequence[str], origin: Origin, path: Path) -> None:
-    """Clients are machines of their own."""
+    """Check that a client's name is no node's."""
     if client in nodes:
-        raise origin.error(path, f"{client} is a node; a client has another name")
+        raise origin.error(path, f"{client} is a node; a client needs another name")
 
 
 # --- [protocol], [clocks], [network] -------------------------------------------------------------
@@ -110,7 +113,7 @@ def node_tables(
 
 
 def check_clocks(clocks: config.Clocks, origin: Origin) -> None:
-    """Offsets come from a distribution or from a bound on the skew, not from both."""
+    """Check that offsets come from a distribution or from a bound on the skew, not from both."""
     if clocks.offset_ms is not None and clocks.max_skew_ms is not None:
         what = "offset_ms and max_skew_ms both say what the offsets are; keep one of them"
         raise origin.error(("clocks", "max_skew_ms"), what)
@@ -122,7 +125,7 @@ def check_clocks(clocks: config.Clocks, origin: Origin) -> None:
 
 
 def check_network(network: config.Network, nodes: Sequence[str], origin: Origin) -> None:
-    """Latencies are not negative; links join nodes that exist."""
+    """Check that latencies are not negative and links name nodes that exist."""
     for key in ("latency_ms", "client_latency_ms"):
         check_latency(getattr(network, key), origin, ("network", key))
     for index, link in enumerate(network.links):
@@ -134,14 +137,14 @@ def check_network(network: config.Network, nodes: Sequence[str], origin: Origin)
 
 
 def check_latency(number: Any, origin: Origin, path: Path) -> None:
-    """A distribution whose parameters agree, and that is never negative."""
+    """Check that a distribution is consistent and never negative."""
     check_spread(number, origin, path)
     if isinstance(number, config.Uniform | config.Constant):
         check_not_negative(number, origin, path)
 
 
 def check_spread(number: Any, origin: Origin, path: Path) -> None:
-    """A distribution whose parameters agree."""
+    """Check that the parameters of a distribution are consistent."""
     if isinstance(number, config.Spread):
         try:
             config.distribution(number)
@@ -152,7 +155,7 @@ def check_spread(number: Any, origin: Origin, path: Path) -> None:
 def check_not_negative(
     number: config.Uniform | config.Constant, origin: Origin, path: Path
 ) -> None:
-    """Durations are not negative."""
+    """Check that a distribution of durations is never negative."""
     least = number.low if isinstance(number, config.Uniform) else number.value
     if least < 0:
         raise origin.error(path, f"must not be negative, but may be {least:g}")
@@ -164,12 +167,12 @@ def check_not_negative(
 def check_group(
     group: str, partitions: int, names: Sequence[str], origin: Origin, path: Path
 ) -> None:
-    """`meta`, or a partition of a known table: `t/0`."""
+    """Check that a group is `meta` or a partition of a known table: `t/0`."""
     if group == "meta":
         return
     name, slash, number = group.rpartition("/")
     if not slash or not number.isdecimal():
-        what = f'{group!r} is no group; say "meta", or a table and its partition: "t/0"'
+        what = f'{group!r} is not a group; say "meta", or a table and its partition: "t/0"'
         raise origin.error(path, what)
     if name not in names:
         raise origin.error(path, f"no table is called {name!r}; {near(name, names)}")
@@ -179,30 +182,30 @@ def check_group(
 
 
 def check_event(event: str | None, ids: Sequence[str], origin: Origin, path: Path) -> None:
-    """`r1.ok`: a step that exists, and what has become of it."""
+    """Check that an event is an outcome of a step that exists: `r1.ok`."""
     if event is None:
         return
     match = EVENT.match(event)
     if match is None:
         step = event.partition(".")[0]
-        what = f'{event!r} is no event; say "{step}.ok", .failed, .done (either) or .invoked'
+        what = f'{event!r} is not an event; use "{step}.ok", .failed, .done (either) or .invoked'
         raise origin.error(path, what)
     check_step(match.group(1), ids, origin, path)
 
 
 def check_step(step: str | None, ids: Sequence[str], origin: Origin, path: Path) -> None:
-    """A step that exists."""
+    """Check that a step exists."""
     if step is not None and step not in ids:
         raise origin.error(path, f"no step has the id {step!r}; {near(step, ids)}")
 
 
 def label_of(strategy: str, mutant: str | None) -> str:
-    """A design as results name it, and `expect_under`: `iep`, `iep + no_commit_check`."""
+    """A design's label in results and in `expect_under`: `iep`, `iep + no_commit_check`."""
     return strategy if mutant is None else f"{strategy} + {mutant}"
 
 
 def check_design(label: str, origin: Origin, path: Path) -> None:
-    """A strategy that is known, and a mutant after ` + `."""
+    """Check that the strategy is known, and the mutant after ` + `."""
     strategy, plus, mutant = label.partition(" + ")
     if strategy not in STRATEGIES:
         what = f"no strategy is called {strategy!r}; {near(strategy, STRATEGIES)}"
@@ -213,7 +216,7 @@ def check_design(label: str, origin: Origin, path: Path) -> None:
 
 
 def expect_of(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:
-    """What a run must come to under a design: its own entry of `expect_under`, else `expect`."""
+    """The expected outcome under a design: its own entry of `expect_under`, else `expect`."""
     expect = read_expect(table.expect, origin)
     for label, one in table.expect_under.items():
         check_design(label, origin, ("expect_under", label))
@@ -225,7 +228,7 @@ def expect_of(table: ScenarioTable, design: str, origin: Origin) -> str | dict[s
 def read_expect(
     expect: str | dict[str, Any], origin: Origin, path: Path = ("expect",)
 ) -> str | dict[str, Any]:
-    """What the run must come to; a single `violated` becomes a list."""
+    """The expected outcome, checked; a single `violated` becomes a list."""
     known = '"ok", "stuck", "vacuous", { violated = ["I1"] } or { finding = "F-2" }'
     if isinstance(expect, str):
         if expect not in ("ok", "stuck", "vacuous"):
@@ -253,7 +256,7 @@ def read_expect(
 
 
 def check_finding(table: ScenarioTable, expect: str | dict[str, Any], origin: Origin) -> None:
-    """A file that describes a finding must also show it; what is expected must be known."""
+    """Check that a file with `[finding]` expects it, and that an expected finding is known."""
     finding = table.finding
     wanted = expect.get("finding") if isinstance(expect, dict) else None
     if wanted is not None and finding is None:
@@ -267,7 +270,7 @@ def check_finding(table: ScenarioTable, expect: str | dict[str, Any], origin: Or
 
 
 def check_probes(names: Sequence[str], origin: Origin, key: str) -> None:
-    """Probes that some code has; those of plug-ins were added as they were loaded."""
+    """Check that probes exist; those of plug-ins were added as they were loaded."""
     for index, probe in enumerate(names):
         known = [one.name for one in probes.known()]
         if probe not in known:
@@ -276,7 +279,7 @@ def check_probes(names: Sequence[str], origin: Origin, key: str) -> None:
 
 
 def check_reason(name: Any, origin: Origin, path: Path) -> None:
-    """A reason of the closed list."""
+    """Check that a reason is one of the closed list."""
     codes = [reason.name for reason in Reason]
     if name not in codes:
         raise origin.error(path, f"no reason is called {name!r}; {near(str(name), codes)}")

@@ -1,4 +1,4 @@
-"""Frozen records of every number a scenario can set, with unit in the name and range checked.
+"""Frozen records of the tables of a scenario: each number with its unit and bounds.
 
 A record here is a table of the scenario file, key by key. Times are milliseconds, as the file has
 them; `ddlsim.plan.plan` turns them into microseconds. What only a scripted scenario has stands in
@@ -24,14 +24,14 @@ Number = Annotated[float, Meta(ge=-FOREVER_MS, le=FOREVER_MS)]
 
 
 class TableRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A table of the file; a key that it does not know is an error."""
+    """A table of the file; an unknown key is an error."""
 
 
 # --- distributions -------------------------------------------------------------------------------
 
 
 class Constant(TableRecord, frozen=True, tag_field="distribution", tag="constant"):
-    """Always the same."""
+    """Always `value`."""
 
     value: Number
 
@@ -44,28 +44,28 @@ class Uniform(TableRecord, frozen=True, tag_field="distribution", tag="uniform")
 
 
 class Normal(TableRecord, frozen=True, tag_field="distribution", tag="normal"):
-    """The bell curve, its negative part cut off at zero."""
+    """Normal, negative values cut off at zero."""
 
     mean: Number
     sd: Ms
 
 
 class Lognormal(TableRecord, frozen=True, tag_field="distribution", tag="lognormal"):
-    """Most near the median, one in a hundred beyond `p99`."""
+    """Log-normal with this median; one in a hundred is beyond `p99`."""
 
     median: Ms
     p99: Ms
 
 
 class Exponential(TableRecord, frozen=True, tag_field="distribution", tag="exponential"):
-    """Never below `min`, `mean` on average."""
+    """`min` plus an exponential, `mean` on average."""
 
     min: Ms
     mean: Ms
 
 
 class Empirical(TableRecord, frozen=True, tag_field="distribution", tag="empirical"):
-    """What was measured, from a file (`ddlsim.scenario.measured`).
+    """Measured values from a file (`ddlsim.scenario.measured`).
 
     A file that names links or nodes gives each its own values; `pooled` gives all to each of them.
     """
@@ -79,7 +79,7 @@ Spread = Constant | Uniform | Normal | Lognormal | Exponential
 
 
 def distribution(number: float | Spread) -> rng.Distribution:
-    """What the kernel draws from; `ValueError` where the parameters contradict each other."""
+    """The kernel's distribution; raises `ValueError` where parameters contradict each other."""
     match number:
         case Constant(value=value):
             return rng.Constant(value)
@@ -133,7 +133,7 @@ def given(table: NodeProtocol) -> dict[str, int]:
 
 
 class Cluster(TableRecord, frozen=True):
-    """`[cluster]`: how many nodes, which of them vote; `nodes` may list names instead.
+    """`[cluster]`: number of nodes, or their names, and how many of them vote.
 
     `partitions` and `replicas` are those of tables outside any zone.
     """
@@ -178,7 +178,7 @@ class Link(TableRecord, frozen=True):
 
 
 class Network(TableRecord, frozen=True):
-    """`[network]`: how long messages take, and what may happen to them."""
+    """`[network]`: latency, loss, duplication and reordering of messages."""
 
     latency_ms: Ms | Spread | Empirical = 0
     client_latency_ms: Ms | Spread | Empirical = 0
@@ -192,7 +192,7 @@ class Network(TableRecord, frozen=True):
 
 
 class Schema(TableRecord, frozen=True):
-    """`[schema]`: what exists when the run begins."""
+    """`[schema]`: the DDL that has run before the run begins."""
 
     sql: str | None = None
     file: str | None = None
@@ -210,7 +210,7 @@ class Migration(TableRecord, frozen=True):
 
 
 class Run(TableRecord, frozen=True):
-    """`[run]`: how long new work may begin, and how long the rest may then take."""
+    """`[run]`: how long new work may begin, and how long it may then take to end."""
 
     load_ms: Annotated[float, Meta(gt=0, le=FOREVER_MS)] | None = None
     drain_ms: Ms | None = None

@@ -61,8 +61,8 @@ class FaultEntry(Record, frozen=True):
     fault: Fault
 
 
-class Cast(NamedTuple):
-    """What a fault may name: nodes, tables with their partitions, clients."""
+class FaultTargets(NamedTuple):
+    """The targets that a fault may name: nodes, tables with their partitions, clients."""
 
     nodes: tuple[str, ...]
     tables: Mapping[str, int]
@@ -70,14 +70,14 @@ class Cast(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Into how many partitions a table is cut, and how many replicas each has."""
+    """How many partitions a table has, and how many replicas each of them."""
 
     partitions: int
     replicas: int
 
 
 def placed(lines: Iterable[SqlLine], default: Placed) -> dict[str, Placed]:
-    """Every table that some statement makes, by name; of two of a name, the most of both."""
+    """Every table that some statement makes, by name; of two with one name, the larger numbers."""
     zones: dict[str, Placed] = {}
     tables: dict[str, Placed] = {}
 
@@ -103,8 +103,10 @@ def placed(lines: Iterable[SqlLine], default: Placed) -> dict[str, Placed]:
     return tables
 
 
-def read_faults(tables: list[dict[str, Any]], cast: Cast, origin: Origin) -> tuple[FaultEntry, ...]:
-    """Every fault; what it names must exist: a node, or a role that a node can play."""
+def read_faults(
+    tables: list[dict[str, Any]], targets: FaultTargets, origin: Origin
+) -> tuple[FaultEntry, ...]:
+    """Every fault, checked: a node or role that it names must exist."""
     entries = []
     for index, table in enumerate(tables):
         path: Path = ("faults", index)
@@ -116,9 +118,9 @@ def read_faults(tables: list[dict[str, Any]], cast: Cast, origin: Origin) -> tup
             check_latency(getattr(times, key), origin, (*path, key))
         made = _fault(fields, kind, origin, path)
         for target in kind.targets:
-            check_role(getattr(made, target), cast, origin, (*path, target))
+            check_role(getattr(made, target), targets, origin, (*path, target))
         for key in (*kind.groups, *kind.places):
-            _check_group(getattr(made, key), cast, origin, (*path, key), meta=key in kind.groups)
+            _check_group(getattr(made, key), targets, origin, (*path, key), meta=key in kind.groups)
         check_kind(getattr(made, "kind", None), origin, (*path, "kind"))
         entries.append(FaultEntry(times, made))
     return tuple(entries)
@@ -136,47 +138,49 @@ def _fault(fields: dict[str, Any], kind: type[Fault], origin: Origin, path: Path
 # --- roles and groups ----------------------------------------------------------------------------
 
 
-def check_role(role: Any, cast: Cast, origin: Origin, path: Path) -> None:
-    """A node's name, or a role; lists of them too; None is nothing to check."""
+def check_role(role: Any, targets: FaultTargets, origin: Origin, path: Path) -> None:
+    """Check a node's name, a role, or a list of them; None is accepted."""
     if isinstance(role, tuple | list):
         for index, each in enumerate(role):
-            check_role(each, cast, origin, (*path, index))
+            check_role(each, targets, origin, (*path, index))
         return
-    if role is None or role in cast.nodes or role in (LEADER, *DRAWN):
+    if role is None or role in targets.nodes or role in (LEADER, *DRAWN):
         return
     if client := COORDINATOR.match(role):
-        if not cast.is_client(client[1]):
+        if not targets.is_client(client[1]):
             what = f"no client is called {client[1]!r}; a workload's are called mixed-1, mixed-2"
             raise origin.error(path, what)
         return
     place = table_of(role)
     if place is None:
-        known = f"known: {', '.join([*cast.nodes, *SHOWN])}"
-        hint = near(role, cast.nodes) if len(role) <= 4 else known
+        known = f"known: {', '.join([*targets.nodes, *SHOWN])}"
+        hint = near(role, targets.nodes) if len(role) <= 4 else known
         raise origin.error(path, f"no node or role is called {role!r}; {hint}")
-    _check_place(place, cast, origin, path)
+    _check_place(place, targets, origin, path)
 
 
-def _check_group(group: str, cast: Cast, origin: Origin, path: Path, *, meta: bool) -> None:
-    """`meta` (where it may be), or a partition of a table: `t/0`, `t`."""
+def _check_group(
+    group: str, targets: FaultTargets, origin: Origin, path: Path, *, meta: bool
+) -> None:
+    """Check that a group is `meta` (if allowed) or a partition of a table: `t/0`, `t`."""
     if meta and group == META:
         return
     place = place_of(group)
     if place is None:
-        what = "no partition; say which, as in"
+        what = "not a partition; say which, as in"
         if meta:
-            what = 'no group; say "meta", or a table and its partition:'
+            what = 'not a group; say "meta", or a table and its partition:'
         raise origin.error(path, f'{group!r} is {what} "t/0"')
-    _check_place(place, cast, origin, path)
+    _check_place(place, targets, origin, path)
 
 
-def _check_place(place: tuple[str, int], cast: Cast, origin: Origin, path: Path) -> None:
-    """A partition that some statement of the scenario makes."""
+def _check_place(place: tuple[str, int], targets: FaultTargets, origin: Origin, path: Path) -> None:
+    """Check that some statement of the scenario makes this partition."""
     table, number = place
-    if table not in cast.tables:
-        what = f"no statement makes a table {table!r}; {near(table, cast.tables)}"
+    if table not in targets.tables:
+        what = f"no statement makes a table {table!r}; {near(table, targets.tables)}"
         raise origin.error(path, what)
-    partitions = cast.tables[table]
+    partitions = targets.tables[table]
     if number >= partitions:
         what = f"{table} has {partitions} partition(s), numbered from 0; see cluster.partitions"
         raise origin.error(path, what)
@@ -188,9 +192,9 @@ def _check_place(place: tuple[str, int], cast: Cast, origin: Origin, path: Path)
 def check_times(
     entries: tuple[FaultEntry, ...], nodes: tuple[str, ...], load_ms: float | None, origin: Origin
 ) -> None:
-    """Every fault lies inside the load, whose end heals all of them; those that clash do not meet.
+    """Check that faults begin inside the load, whose end heals all, and that none conflict.
 
-    What is drawn may fall outside (such a fault never begins); its least value may not.
+    A drawn instant may fall outside (the fault then never begins), but not its least value.
     """
     for index, entry in enumerate(entries):
         from_ms, until_ms = _least(entry.times.from_ms), _end(entry)
@@ -219,7 +223,7 @@ def _least(number: float | Spread) -> float:
 
 
 def _end(entry: FaultEntry) -> float | None:
-    """When it ends at the earliest; None: with the load."""
+    """Its earliest end in ms; None: the end of the load."""
     if entry.fault.instant:
         return _least(entry.times.from_ms) + INSTANT_MS
     if entry.times.for_ms is None:
@@ -230,9 +234,9 @@ def _end(entry: FaultEntry) -> float | None:
 def _check_pair(
     entries: tuple[FaultEntry, ...], one: int, two: int, nodes: tuple[str, ...], origin: Origin
 ) -> None:
-    """Two faults that need the same of a node, at least one of them alone, must not overlap.
+    """Check that two faults with conflicting claims on a node do not overlap.
 
-    Of roles that cannot be said: another node may play the same role by then.
+    Roles are not checked: another node may play the role by then.
     """
     first, second = entries[one], entries[two]
     if _is_drawn(first) or _is_drawn(second) or not _overlap(first, second):
@@ -243,19 +247,19 @@ def _check_pair(
             if same and (claim.alone or other.alone) and claim.node in nodes:
                 line, name = origin.line(("faults", one)), first.fault.name
                 what = (
-                    f"overlaps faults[{one}] ({name}, line {line}), {_span(first)}: both are about "
+                    f"overlaps faults[{one}] ({name}, line {line}), {_span(first)}: both concern "
                     f"{claim.node}, {claim.thing}; let one end before the other begins"
                 )
                 raise origin.error(("faults", two), what)
 
 
 def _is_drawn(entry: FaultEntry) -> bool:
-    """Whether the instants are left to dice."""
+    """Whether its instants are drawn."""
     return isinstance(entry.times.from_ms, Spread) or isinstance(entry.times.for_ms, Spread)
 
 
 def _overlap(first: FaultEntry, second: FaultEntry) -> bool:
-    """Whether both are under way at some instant; one may begin when the other ends."""
+    """Whether two faults overlap; one may begin when the other ends."""
     begin = max(_least(first.times.from_ms), _least(second.times.from_ms))
     ends = [end for entry in (first, second) if (end := _end(entry)) is not None]
     return not ends or begin < min(ends)

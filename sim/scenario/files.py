@@ -1,7 +1,7 @@
 """The files that a scenario names: beside the scenario file, or embedded in its overrides.
 
-A scenario from elsewhere is data: what it names lies at or below its own folder (of a shipped
-one, the folder of all shipped ones), unless the command line allows more.
+A scenario from elsewhere is data: the files that it names lie at or below its own folder (for a
+shipped one, the folder of all shipped ones), unless the command line allows more.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Files:
         }
 
     def read(self, name: str, origin: Origin, path: Path) -> str:
-        """The content of a file, its name relative to the scenario file."""
+        """The content of a file named relative to the scenario file; raises `OSError`."""
         if name not in self._embedded:
             if self._directory is None:
                 raise origin.error(path, f"{name} cannot be read: the scenario is not a file")

@@ -38,7 +38,7 @@ def _shown(table: FindingTable) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def title(number: str) -> str:
-    """What a finding says, in one sentence; nothing for one that is not known."""
+    """The sentence of a finding; empty for an unknown id."""
     return next((table.title for table in described() if table.id == number), "")
 
 

@@ -1,4 +1,4 @@
-"""The schema that a run begins with: allowed statement by statement, and what it leaves behind."""
+"""The schema at the start of a run: checked statement by statement against a catalog."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 
 def check_schema(lines: Sequence[SqlLine], origin: Origin, path: Path) -> None:
-    """Every statement must do something; the catalog that will hold the schema is asked."""
+    """Check that a catalog accepts every statement and that each changes something."""
     catalog = Catalog()
     for number, line in enumerate(lines, 1):
         snapshot = catalog.latest()
@@ -35,7 +35,7 @@ def check_schema(lines: Sequence[SqlLine], origin: Origin, path: Path) -> None:
 
 
 def tables_at_start(lines: Sequence[SqlLine]) -> dict[str, CreateTable]:
-    """The tables that there are when the run begins, by name, as they were created."""
+    """The tables at the start of the run, by name, as they were created."""
     tables: dict[str, CreateTable] = {}
     for line in lines:
         match line.statement:

@@ -41,7 +41,7 @@ def load(
 
 
 def _near(name: str) -> str:
-    """A remedy: the names that look like it, or where to find all of them."""
+    """What to do about an unknown name: similar names, or where all are listed."""
     known = shipped()
     names = dict.fromkeys([*known, *(full.rpartition("/")[2] for full in known)])
     found = closest(name, names)

@@ -85,7 +85,7 @@ def _as_csv(file: Path) -> str:
 
 @lru_cache(maxsize=8)
 def parse(text: str, name: str, quantity: str) -> Measured:
-    """The measurements of a file's text; what is wrong is told with its line."""
+    """The measurements of a file's text; raises `ScenarioError` with the line."""
     lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     rows = _rows(lines, name)
     first, header = next(rows, (1, []))
@@ -134,7 +134,7 @@ def _rows(lines: Any, name: str) -> Iterator[tuple[int, list[str]]]:
 
 
 class _Columns(Record, frozen=True):
-    """Where what stands."""
+    """The index of each column in a row."""
 
     value: int
     value_name: str
@@ -145,7 +145,7 @@ class _Columns(Record, frozen=True):
 
 
 def _columns(header: list[str], quantity: str, where: str) -> _Columns:
-    """The meaning of each column; what has none is refused."""
+    """The columns of a header; raises for one without a meaning."""
     names = [field.strip() for field in header]
     values = {f"{quantity}_{unit}": scale for unit, scale in UNITS.items()}
     found = [name for name in names if name in values]

@@ -1,4 +1,4 @@
-"""The DDL that a scenario plans: its schema, its migrations, and when each statement is issued."""
+"""The DDL of a scenario: its schema, its migrations, and the instant of each statement."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class PacedStatement(NamedTuple):
 
 
 def read_schema(table: config.Schema, origin: Origin, files: Files) -> tuple[SqlLine, ...]:
-    """What exists when the run begins."""
+    """The statements of `[schema]`."""
     if table.sql is not None and table.file is not None:
         raise origin.error(("schema", "file"), "sql and file both; keep one of them")
     if table.sql is None and table.file is None:
@@ -48,7 +48,7 @@ def read_schema(table: config.Schema, origin: Origin, files: Files) -> tuple[Sql
 def read_migrations(
     tables: list[config.Migration], nodes: tuple[str, ...], origin: Origin, files: Files
 ) -> tuple[MigrationEntry, ...]:
-    """Every migration; where the file does not say, each has its own client, on the first node."""
+    """Every migration; by default each has a client of its own, on the first node."""
     entries = []
     for index, table in enumerate(tables):
         path: Path = ("migration", index)

@@ -51,7 +51,7 @@ def paths_of(overrides: Mapping[str, Any]) -> dict[Path, Any]:
 
 
 def apply_overrides(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Put every override into a scenario's data; tables that are not there yet are made."""
+    """A copy of a scenario's data with every override set; missing tables are made."""
     for path, value in paths_of(overrides).items():
         _put(data, path, _copy(value))
     if MIGRATION in overrides:

@@ -1,7 +1,7 @@
-"""Where each key of a TOML text stands: `tomllib` reads the values, this finds their lines.
+"""Finds the line of each key of a TOML text; `tomllib` reads the values.
 
-The text has been read by `tomllib` before, so it is known to be TOML; this walk need not judge, it
-only has to count lines and to know where strings, arrays and inline tables end.
+The text is known to be TOML, since `tomllib` has read it; this walk only counts lines and finds the
+ends of strings, arrays and inline tables.
 """
 
 import re
@@ -30,7 +30,7 @@ class Positions:
         self._walk()
 
     def line(self, path: Path) -> int:
-        """The line of a key, or of the nearest table around it that is written down."""
+        """The line of a key, or of the innermost table around it that the text has."""
         while path not in self.keys:
             path = path[:-1]
         return self.keys[path]
@@ -169,7 +169,7 @@ class Positions:
 
 
 def show_path(path: Path) -> str:
-    """A path for people: `network.links[2].loss`."""
+    """A path as messages write it: `network.links[2].loss`."""
     shown = ""
     for part in path:
         if isinstance(part, int):
@@ -183,7 +183,7 @@ _PART: Final = re.compile(r'\.?(?:\[(\d+)\]|"([^"]+)"|([^.\[\]"]+))')
 
 
 def read_path(text: str) -> Path:
-    """The path that people write: `workload[0].clients`, or `workload.0.clients`."""
+    """The path of its text: `workload[0].clients`, or `workload.0.clients`."""
     parts: list[str | int] = []
     at = 0
     while at < len(text):

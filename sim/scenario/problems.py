@@ -1,4 +1,4 @@
-"""What is wrong with a scenario, in one line: file, line, key and remedy."""
+"""Errors of a scenario, each in one line: file, line, key, what is wrong, and the remedy."""
 
 import operator
 import re
@@ -57,13 +57,13 @@ class Origin:
 
 
 def closest(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that look like one that is not; capitals do not count."""
+    """The known names most similar to an unknown one; case does not count."""
     plain = {one.casefold(): one for one in known}
     return [plain[one] for one in get_close_matches(name.casefold(), plain, n=3, cutoff=0.6)]
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """A remedy for a name that is not known."""
+    """What to do about an unknown name: similar names, or all known ones."""
     choices = sorted(known)
     found = closest(name, choices)
     if found:
@@ -72,7 +72,7 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 def few(name: str, known: Iterable[str], where: str) -> str:
-    """The same where there are too many to tell: the near ones, or where all of them are."""
+    """The same where there are many: similar names, or where all are listed."""
     found = closest(name, known)
     return f"did you mean {' or '.join(found)}?" if found else f"see {where}"
 
@@ -81,7 +81,7 @@ _UNITS: Final = ("_ms", "_us", "_s", "_sec", "_seconds", "_millis", "_ns", "_ppm
 
 
 def unknown_key(name: str, known: Iterable[str]) -> str:
-    """What to say to a key that does not exist here: a missing or wrong unit is told as such."""
+    """The message for an unknown key; names the right unit if only the unit is wrong."""
     choices = sorted(known)
     stem = name
     for unit in _UNITS:
@@ -93,7 +93,7 @@ def unknown_key(name: str, known: Iterable[str]) -> str:
 
 
 def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:
-    """Data as a record of this kind; what does not fit is told with its path below `prefix`."""
+    """Data as a record of this kind; raises `ScenarioError` with the path below `prefix`."""
     try:
         made = msgspec.convert(data, kind)
         if not is_dataclass(kind) or data.keys() <= {*fields_of(kind)}:
@@ -224,14 +224,14 @@ def _in_list(value: list[Any], kind: inspect.Type, path: Path) -> Misfit | None:
 
 
 def _bound(value: Any, kind: inspect.Type) -> str | None:
-    """What is wrong with a number, a text or a word of a type that is otherwise right."""
+    """What is wrong with a number or text of the right type; None if nothing."""
     if isinstance(kind, inspect.LiteralType) and value not in kind.values:
         return f"unknown value {value!r}; known: {', '.join(map(str, kind.values))}"
     if isinstance(kind, inspect.StrType):
         if len(value) < (kind.min_length or 0):
             return "must not be empty"
         if kind.pattern is not None and not re.search(kind.pattern, value):
-            return f"{value!r} is no name; take letters, digits, _ and -"
+            return f"invalid name {value!r}; use letters, digits, _ and -"
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         bounds = (
             (kind.ge, operator.ge, "at least"), (kind.gt, operator.gt, "more than"),
@@ -244,7 +244,7 @@ def _bound(value: Any, kind: inspect.Type) -> str | None:
 
 
 def _shown(value: Any, path: Path = ()) -> str:
-    """A value for people; of a whole table also how many brackets it takes."""
+    """A value as messages show it; for a whole table also how to write it."""
     if len(path) == 1 and isinstance(value, dict):
         return f"a table; write [[{path[0]}]], one for each"
     if len(path) == 1 and isinstance(value, list):

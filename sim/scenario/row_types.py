@@ -1,7 +1,7 @@
-"""Whether keys and values that a step writes down can be those of the table that it names.
+"""Checks keys and values of steps against the tables that they name.
 
-A name may mean several tables in the course of a run, and a column may have several types: what
-fits any statement of the scenario is accepted, what fits none is an error with its line.
+A name may mean several tables during a run, and a column may have several types: what fits any
+statement of the scenario is accepted, what fits none is an error with its line.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ Types = dict[str, dict[ColumnType, None]]
 
 
 class RowTypes:
-    """What the statements of a scenario say of keys and columns, by the names of tables."""
+    """Keys and columns that the statements of a scenario declare, by the names of tables."""
 
     def __init__(self, statements: Iterable[Statement]) -> None:
         self._columns: dict[str, Types] = {}
@@ -42,15 +42,15 @@ class RowTypes:
                 self._rename(statement)
 
     def wrong_key(self, table: str, key: Key) -> str | None:
-        """Why a key cannot be one of a table of this name; None if it can."""
+        """Why no table of this name can have this key; None if one can."""
         keys = list(self._keys.get(table, ()))
         parts = key if isinstance(key, tuple) else (key,)
         if not keys or any(_is_key(parts, columns) for columns in keys):
             return None
         written = ", ".join(f"{name} {type_}" for name, type_ in keys[0])
         if len(keys[0]) > 1:
-            return f"{shown(key)} is no key of {table}; give [{written}]"
-        return f"{shown(key)} is no key of {table}, which is {written}"
+            return f"{shown(key)} is not a key of {table}; give [{written}]"
+        return f"{shown(key)} is not a key of {table}, which is {written}"
 
     def key_of(
         self, table: str, named: Mapping[str, Value], *, whole: bool
@@ -63,18 +63,18 @@ class RowTypes:
         return None
 
     def keys_told(self, table: str) -> str:
-        """The keys of tables of this name, for people."""
+        """The keys of tables of this name, as messages show them."""
         return " or ".join(
             ", ".join(f"{name} {type_}" for name, type_ in columns)
             for columns in self._keys.get(table, ())
         )
 
     def wrong_value(self, table: str, column: str, value: Value) -> str | None:
-        """Why a value cannot stand in a column of this name; None if it can."""
+        """Why no column of this name can have this value; None if one can."""
         types = list(self._columns.get(table, {}).get(column, ()))
         if value is None or not types or any(fits(value, one) for one in types):
             return None
-        return f"{shown(value)} is no value of {column} {' or '.join(map(str, types))}"
+        return f"{shown(value)} is not a value of {column} {' or '.join(map(str, types))}"
 
     def _take(self, statement: Statement) -> None:
         match statement:
@@ -99,7 +99,7 @@ class RowTypes:
         self._columns.setdefault(table, {}).setdefault(spec.name, {})[spec.type] = None
 
     def _rename(self, statement: Statement) -> None:
-        """A new name means what the old one did, and the old one may be asked for still."""
+        """Declare a new name as the old one; the old one may still be used."""
         match statement:
             case RenameTable(name=name, new_name=new_name):
                 for column, types in self._columns.get(name, {}).items():

@@ -72,7 +72,7 @@ ALSO: Final[dict[str, tuple[Any, ...]]] = {
 
 
 class Rule(Record, frozen=True):
-    """A rule by name, and what it says in a sentence; `value` is what the record holds."""
+    """A rule by name, with its summary; `value` is the function or enum of the record."""
 
     field: str
     name: str
@@ -94,7 +94,7 @@ class Rule(Record, frozen=True):
 
 
 class BadRuleError(ValueError):
-    """No field of the record is called so, or the value is none of the field's."""
+    """The record has no such field, or the field has no such rule."""
 
 
 def fields_of_designs() -> list[str]:
@@ -119,7 +119,7 @@ def rules_of(field: str) -> dict[str, Rule]:
 
 
 def value_of(field: str, name: Any) -> Any:
-    """What the record holds for a name or a number that a scenario gives."""
+    """The record's value for a name or a number of a scenario; raises `BadRuleError`."""
     known = fields_of_designs()
     if field not in known:
         raise BadRuleError(f"no such field; {near(field, known)}")
@@ -134,7 +134,7 @@ def value_of(field: str, name: Any) -> Any:
 
 
 def name_of(value: Any) -> str | None:
-    """By which name a scenario asks for a rule; None for what has none."""
+    """The name of a rule in scenarios; None if it has none."""
     if value is None:
         return NONE
     if inspect.isfunction(value):

@@ -1,4 +1,4 @@
-"""The measurements that a scenario draws from: read, checked against its nodes, and sorted once."""
+"""The measured samples that a scenario draws from: read, checked against its nodes, sorted once."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +21,7 @@ from ddlsim.scenario.problems import (
 
 
 class Samples(Record, frozen=True):
-    """What a file says of each link or node, and of all together."""
+    """The samples of a file for each link or node, and for all together."""
 
     groups: dict[Group, Empirical]
     pooled: Empirical
@@ -68,7 +68,7 @@ def samples_of(measured: Measured) -> Samples:
 def _places(
     clocks: config.Clocks, network: config.Network
 ) -> Iterator[tuple[config.Empirical, str, Path]]:
-    """Wherever a file of measurements may stand."""
+    """Every key that may name a file of measurements."""
     given: list[tuple[Any, str, Path]] = [
         (clocks.offset_ms, "offset", ("clocks", "offset_ms")),
         (network.latency_ms, "delay", ("network", "latency_ms")),
@@ -93,7 +93,7 @@ def _check_names(measured: Measured, nodes: tuple[str, ...], origin: Origin, pat
 def latency(
     number: float | config.Spread | config.Empirical, samples: SamplesByFile, group: Group
 ) -> Distribution:
-    """What the messages of a link draw from."""
+    """The distribution of a link's latency."""
     if isinstance(number, config.Empirical):
         return samples[number.file].of(number, group)
     return config.distribution(number)

@@ -15,7 +15,7 @@ from ddlsim.scenario import (
     config,
 )
 from ddlsim.scenario.faults import (
-    Cast,
+    FaultTargets,
     FaultEntry,
     Placed,
     check_times,
@@ -59,10 +59,10 @@ _SYNTAX: Final = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of docume
 
 
 IDLE = ("safe_time_interval", "partition_idle")
-"""How often a group that has nothing to do records something."""
+"""The intervals at which an idle group records something."""
 
 
-class Given(Record, frozen=True):
+class ScenarioSource(Record, frozen=True):
     """What a scenario is made from; the files that it names are in `directory`, all `within` one
     folder (None: that directory)."""
 
@@ -106,7 +106,7 @@ class Scenario(Record, frozen=True):
 
     @property
     def estimate(self) -> bounds.Estimate:
-        """What a run of it will come to, before any is made."""
+        """The estimated size of a run."""
         size = bounds.Size(
             nodes=len(self.nodes),
             seconds=(self.table.run.load_ms or 0) / 1_000,
@@ -122,7 +122,7 @@ class Scenario(Record, frozen=True):
 
     @property
     def title(self) -> str:
-        """What it is, for people."""
+        """Its title."""
         return self.table.title
 
     @property
@@ -147,7 +147,7 @@ class Scenario(Record, frozen=True):
 
     @property
     def scripted(self) -> bool:
-        """Whether nothing in it is left to dice: it needs no seed."""
+        """Whether it draws nothing: all seeds give the same run."""
         return bool(self.steps) and not self.workloads
 
     @property
@@ -197,7 +197,9 @@ def read(
     bounds.check_cluster(table.cluster, origin)
     folders = [None if folder is None else FilePath(folder) for folder in (directory, within)]
     files = Files(folders[0], folders[1], changes)
-    scenario = _checked(table, origin, files, Given(name, text, changes, directory, within))
+    scenario = _checked(
+        table, origin, files, ScenarioSource(name, text, changes, directory, within)
+    )
     _check_work(scenario, origin)
     return scenario
 
@@ -228,7 +230,7 @@ def with_migration(scenario: Scenario, file: str) -> Scenario:
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """The data of a TOML text; what is not TOML is told with its line."""
+    """The data of a TOML text; raises `ScenarioError` with the line of what is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -243,7 +245,9 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         raise ScenarioError(f"{name}: not TOML: {error}") from None
 
 
-def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -> Scenario:
+def _checked(
+    table: ScenarioTable, origin: Origin, files: Files, source: ScenarioSource
+) -> Scenario:
     """Every check that looks at more than one key, in the order of the file."""
     strategy, fields, mutant = _strategy(table.strategy, origin)
     design = checks.label_of(strategy, mutant)
@@ -267,7 +271,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     workloads = bounds.checked(read_workloads(table.workload, origin), origin)
     tables = placed(made, Placed(table.cluster.partitions, table.cluster.replicas))
     known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
-    cast = Cast(
+    targets = FaultTargets(
         nodes,
         {name: one.partitions for name, one in tables.items()},
         lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
@@ -275,7 +279,7 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
     at_start = list(tables_at_start(schema))
     check_script(table, origin, nodes=nodes, voters=voters, tables=at_start, steps=steps)
     return Scenario(
-        name=given.name,
+        name=source.name,
         table=table,
         expect=expect,
         strategy=strategy,
@@ -291,18 +295,18 @@ def _checked(table: ScenarioTable, origin: Origin, files: Files, given: Given) -
         schema=schema,
         migrations=migrations,
         workloads=workloads,
-        faults=read_faults(table.faults, cast, origin),
+        faults=read_faults(table.faults, targets, origin),
         steps=steps,
         tables=tuple(tables.values()),
-        text=given.text,
-        overrides={**given.overrides, **files.overrides()},
-        directory=given.directory,
-        within=given.within,
+        text=source.text,
+        overrides={**source.overrides, **files.overrides()},
+        directory=source.directory,
+        within=source.within,
     )
 
 
 def _head(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:
-    """What a file says of itself, found possible; what it must come to under this design."""
+    """Check the keys at the top of a file; return the expected outcome under this design."""
     expect = checks.expect_of(table, design, origin)
     checks.check_finding(table, expect, origin)
     checks.check_probes(table.reaches, origin, "reaches")
@@ -312,7 +316,7 @@ def _head(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, 
 
 
 def _check_work(scenario: Scenario, origin: Origin) -> None:
-    """Workloads find what they need, clients do one thing, all begins before the load ends."""
+    """Check workloads against the schema, clients against each other, instants against the load."""
     for index, entry in enumerate(scenario.workloads):
         try:
             entry.workload.fits(scenario.workload_world(entry.label))

@@ -26,7 +26,7 @@ def check_script(
     tables: Sequence[str],
     steps: tuple[Step, ...],
 ) -> None:
-    """Whatever these tables name must exist, and end; `tables` are those of the schema."""
+    """Check that what these tables name exists and ends; `tables` are those of the schema."""
     ids = [step.id for step in steps]
     ends = [*nodes, *(step.client for step in steps)]
     for index, hold in enumerate(table.hold):
@@ -58,7 +58,7 @@ def check_script(
 
 
 def _check_end(held: HoldTable | PauseTable, from_ms: float, origin: Origin, path: Path) -> None:
-    """Just one of an instant and an event ends it."""
+    """Check that either an instant or an event ends it."""
     if (held.until_ms is None) == (held.until is None):
         raise origin.error(path, 'say when it ends: either until_ms = 400 or until = "w2.ok"')
     if held.until_ms is not None and held.until_ms < from_ms:

@@ -1,4 +1,4 @@
-"""SQL in a scenario: read by `ddlsim.sql`, its mistakes told with file and line."""
+"""SQL in a scenario: parsed by `ddlsim.sql`; a mistake is an error with file and line."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -66,10 +66,10 @@ def _ddl(text: str, first_line: int, tell: Tell) -> tuple[SqlLine, ...]:
     lines = []
     for parsed in _read(text, first_line, tell):
         if isinstance(parsed.statement, Get | Scan):
-            raise tell(parsed.line, 'a query is no DDL; it belongs into do = "SELECT …"')
+            raise tell(parsed.line, 'a query is not DDL; write do = "SELECT …"')
         lines.append(SqlLine(parsed.statement, parsed.sql))
     if not lines:
-        raise tell(first_line, "there is no statement here")
+        raise tell(first_line, "no statement")
     return tuple(lines)
 
 

@@ -38,10 +38,11 @@ CELLS: Final = ({"null": True}, {"absent": True})
 def read_step_expect(
     expect: str | dict[str, Any], do: Operation, *, implicit: bool, origin: Origin, path: Path
 ) -> str | dict[str, Any]:
-    """The expectation as it stands, found possible for what the step does."""
+    """The expectation, checked for what the step does; raises `ScenarioError`."""
     if isinstance(expect, str):
         if expect not in WORDS:
-            what = f'"{expect}" is no expectation; "ok", "unknown" or a table of {", ".join(KINDS)}'
+            what = f'"{expect}" is not an expectation; use "ok", "unknown" or a table of '
+            what += ", ".join(KINDS)
             raise origin.error(path, what)
         return expect
     for key, value in expect.items():
@@ -99,7 +100,7 @@ def _check_together(expect: dict[str, Any], origin: Origin, path: Path) -> None:
     if "tolerance_ms" in expect and not any(key in expect for key in TIMES):
         raise origin.error(path, "tolerance_ms is the tolerance of waits_until_ms")
     if "exact" in expect and "rows" not in expect:
-        raise origin.error((*path, "exact"), "is of rows: say which rows")
+        raise origin.error((*path, "exact"), "needs rows")
     failed = "aborts" in expect or "fails" in expect or expect.get("outcome") == "unknown"
     for key in SUCCESSES:
         if failed and key in expect:
@@ -109,7 +110,7 @@ def _check_together(expect: dict[str, Any], origin: Origin, path: Path) -> None:
 def _check_possible(
     expect: dict[str, Any], do: Operation, *, implicit: bool, origin: Origin, path: Path
 ) -> None:
-    """What this kind of step can have."""
+    """Check that this kind of step can have such an outcome."""
     data = isinstance(do, DataOperation)
     for key, possible, what in (
         ("aborts", not isinstance(do, Ddl), "DDL is in no transaction; say fails"),

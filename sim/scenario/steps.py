@@ -1,4 +1,4 @@
-"""Scripted steps: each `[[step]]` checked and made a `Step` that knows exactly when it is due."""
+"""Scripted steps: each `[[step]]` checked and made a `Step`."""
 
 from typing import Any
 
@@ -73,14 +73,14 @@ class StepReader:
         self._texts: list[bool] = []  # whether what a step does is written as SQL
 
     def read(self, tables: list[StepTable]) -> tuple[Step, ...]:
-        """All steps; every operation's table may be checked afterwards by `check_tables`."""
+        """Read all steps into `made`; `check_tables` then checks the tables that they name."""
         for index, table in enumerate(tables):
             self._read(table, ("step", index))
         self._check_order(tables)
         return tuple(self.made)
 
     def check_tables(self, statements: list[SqlLine]) -> None:
-        """Some statement of the scenario makes every table that a step names, with such keys."""
+        """Check that some statement makes every table that a step names, with such keys."""
         names = names_of(statements)
         types = RowTypes(line.statement for line in statements)
         for index, step in enumerate(self.made):
@@ -148,7 +148,7 @@ class StepReader:
         self._last[table.client] = step
 
     def _due(self, table: StepTable, path: Path) -> tuple[Micros | None, str | None, Micros]:
-        """Just one of an instant and an event; with neither, the client's step before must end."""
+        """When a step is due: instant or event; else at the end of the client's previous step."""
         plus_us, before = ms(table.plus_ms or 0), self._last.get(table.client)
         if table.at_ms is not None:
             if table.after is not None or table.plus_ms is not None:
@@ -205,7 +205,7 @@ class StepReader:
         return self._list(table.do, do_path)
 
     def _reading(self, table: StepTable, do: Operation, path: Path) -> Operation:
-        """A transaction is read-only from its first step on, and then it only reads."""
+        """Check that a read-only transaction is so from its first step on, and only reads."""
         begun = table.tx is not None and table.tx in self._read_only
         if table.read_only and (isinstance(do, Ddl) or begun):
             what = "DDL is not transactional" if isinstance(do, Ddl) else f"{table.tx} began before"
@@ -278,7 +278,7 @@ class StepReader:
     # -- what must come of it ----------------------------------------------------------------------
 
     def _expect(self, table: StepTable, do: Operation, path: Path) -> Any:
-        """What this design must come to: its own entry of `expect_under`, else `expect`."""
+        """The step's expectation under this design: an entry of `expect_under`, else `expect`."""
         implicit = table.tx is None
         chosen = table.expect
         for design, one in table.expect_under.items():
@@ -296,7 +296,7 @@ class StepReader:
     # -- all of them together ----------------------------------------------------------------------
 
     def _check_order(self, tables: list[StepTable]) -> None:
-        """Whatever a step waits for exists, and does not wait for the step in turn."""
+        """Check that the step whose event is awaited exists and does not wait for this one."""
         ids = [step.id for step in self.made]
         waits_for: dict[str, str] = {}
         for index, (table, step) in enumerate(zip(tables, self.made, strict=True)):
@@ -316,5 +316,5 @@ class StepReader:
 
 
 def names_of(statements: list[SqlLine]) -> list[str]:
-    """Every name under which the statements make a table or view known, in order."""
+    """Every name that the statements give to a table or view, in order."""
     return list(dict.fromkeys(n for line in statements for n in names_made(line.statement)))

@@ -38,20 +38,20 @@ def message_kinds() -> list[str]:
 
 
 def check_kind(kind: str | None, origin: Origin, path: Path) -> None:
-    """A kind that no message has would match nothing, in silence."""
+    """Check that a message has this kind, since another would match nothing."""
     if kind is not None and kind not in (kinds := message_kinds()):
         raise origin.error(path, f"no message is of the kind {kind!r}; {near(kind, kinds)}")
 
 
 def check_point(point: str, origin: Origin, path: Path) -> None:
-    """A point that the protocol never passes would pause nothing."""
+    """Check that the protocol has this point, since another would pause nothing."""
     points = [known.name for known in PAUSE_POINTS]
     if point not in points:
         raise origin.error(path, f"no point is called {point!r}; {near(point, points)}")
 
 
 def check_clauses(clauses: Sequence[str], origin: Origin) -> None:
-    """A scenario shows clauses that exist."""
+    """Check that clauses exist."""
     known = [clause.id for clause in CLAUSES]
     for index, clause in enumerate(clauses):
         if clause not in known:

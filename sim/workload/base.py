@@ -1,9 +1,9 @@
-"""What a workload is: a scenario's fields, and the client operations that it makes of dice.
+"""The base class of workloads, and their random numbers.
 
 A workload is a frozen dataclass; its fields are the keys of its `[[workload]]` table. It gives the
 *programs* of its clients, and *steps* where an operation must come at an instant or right after
-another client's. Both are plain data and depend on nothing but the world and the dice: every client
-has streams of its own, so that one client more leaves the others as they were.
+another client's. Both are plain data and depend only on the `WorkloadWorld` and the dice: every
+client has random streams of its own, so that one client more leaves the others as they were.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ Span = float | tuple[float, float]
 
 
 class Dice(Protocol):
-    """Where chance comes from: one stream per component and purpose."""
+    """Random streams, one per component and purpose."""
 
     def stream(self, component: str, purpose: str) -> np.random.Generator:
         """The generator of this component and purpose."""
 
 
 class Die:
-    """Whole numbers from one stream, drawn in blocks; the same on every machine."""
+    """Random whole numbers from one stream, drawn in blocks; the same on every machine."""
 
     __slots__ = ("_block", "_generator")
 
@@ -54,7 +54,7 @@ class Die:
         return least + self.below(most - least + 1)
 
     def chance(self, share: float) -> bool:
-        """Whether something of this probability happens."""
+        """True with this probability."""
         return self.below(1 << 30) < round(share * (1 << 30))
 
     def pick(self, items: Sequence[T]) -> T:
@@ -62,7 +62,7 @@ class Die:
         return items[self.below(len(items))]
 
     def some(self, items: Sequence[T], count: int) -> list[T]:
-        """So many different items, in a random order."""
+        """`count` different items, in a random order."""
         left = list(items)
         return [left.pop(self.below(len(left))) for _ in range(min(count, len(left)))]
 
@@ -149,45 +149,45 @@ class Workload:
         self.verify()
 
     def verify(self) -> None:
-        """Refuse, with `ValueError`, fields that contradict each other."""
+        """Raise `ValueError` where fields contradict each other."""
 
     def fits(self, world: WorkloadWorld) -> None:
-        """Refuse, with `ValueError`, a world that lacks what the workload needs."""
+        """Raise `ValueError` where the scenario lacks what the workload needs."""
         world.chosen(self.tables)
 
     def operations_most(self) -> int:
-        """How many operations its clients run at most, as far as its fields tell."""
+        """An upper bound of the operations that its clients run, from its fields."""
         return self.clients * int(getattr(self, "operations", 1))
 
     def scans(self) -> float:
-        """Which share of its operations reads a table in all of its partitions."""
+        """The share of operations that read a whole table."""
         return 0.0
 
     def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
-        """What its clients do, one thing after the other."""
+        """The programs of its clients: items that run one after the other."""
         del world, dice
         return []
 
     def steps(self, world: WorkloadWorld, dice: Dice) -> list[Step]:
-        """What happens at an instant, or right after something else."""
+        """Operations due at an instant, or right after another one."""
         del world, dice
         return []
 
 
 def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it reads as a sentence
-    """Refuse a field."""
+    """Raise `ValueError` with `field: what` unless the condition holds."""
     if not holds:
         raise ValueError(f"{field}: {what}")
 
 
 def check_span(span: Span, field: str, least: float = 0) -> None:
-    """Refuse a span that is upside down or too small."""
+    """Raise `ValueError` for a span whose end is below its start, or that is too small."""
     low, high = bounds(span)
     check(least <= low <= high, field, f"must be a number, or [least, most], from {least:g} up")
 
 
 def check_shares(shares: dict[str, float]) -> None:
-    """Refuse what is not a probability."""
+    """Raise `ValueError` for fields that are no probabilities."""
     for field, share in shares.items():
         check(0 <= share <= 1, field, f"must lie between 0 and 1, not {share:g}")
 

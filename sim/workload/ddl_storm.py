@@ -1,4 +1,4 @@
-"""Random sensible DDL from several clients at random times, refused and pointless ones included."""
+"""Random DDL of several clients at random times; some statements are refused or change nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,8 +40,8 @@ class _Column:
 
 
 @dataclass
-class _Mind:
-    """What a client believes to have made; whether it was granted is not known before the run."""
+class _Assumed:
+    """The schema that a client assumes to have made; only the run shows what was refused."""
 
     prefix: str
     shared: list[str]
@@ -52,7 +52,7 @@ class _Mind:
     made: int = 0
 
     def new_name(self) -> str:
-        """A name that nobody else uses."""
+        """A name that is used nowhere else."""
         self.made += 1
         return f"{self.prefix}_{self.made}"
 
@@ -62,8 +62,8 @@ class _Mind:
 class DdlStorm(Workload):
     """Each client runs `operations` statements; it alters and drops what it has made itself.
 
-    The other fields are weights. `noop` repeats something with IF NOT EXISTS or IF EXISTS,
-    `refused` asks for what cannot be.
+    The other fields are weights. `noop` repeats a statement with IF NOT EXISTS or IF EXISTS,
+    `refused` issues one that the catalog must refuse.
     """
 
     name: ClassVar[str] = "ddl_storm"
@@ -107,7 +107,7 @@ class DdlStorm(Workload):
     def _program(self, client: str, number: int, world: WorkloadWorld, dice: Dice) -> Program:
         die = Die(dice.stream(client, "statements"))
         tables = world.chosen(self.tables)
-        mind = _Mind(
+        assumed = _Assumed(
             prefix=f"{world.label}_{number}",
             shared=[table.name for table in tables],
             keys={table.name: table.key[0] for table in tables},
@@ -116,7 +116,7 @@ class DdlStorm(Workload):
         items = [
             DdlItem(
                 node=die.pick(world.nodes),
-                sql=list(KINDS.values())[weighted(cumulated, die)](mind, die),
+                sql=list(KINDS.values())[weighted(cumulated, die)](assumed, die),
                 pause_us=die.duration_us(self.pause_ms),
             )
             for _ in range(self.operations)
@@ -124,49 +124,49 @@ class DdlStorm(Workload):
         return Program(client, tuple(items))
 
 
-def _add(mind: _Mind, die: Die) -> str:
-    column = _Column(die.pick(mind.shared + mind.tables), mind.new_name(), die.pick(TYPES))
-    mind.columns.append(column)
+def _add(assumed: _Assumed, die: Die) -> str:
+    column = _Column(die.pick(assumed.shared + assumed.tables), assumed.new_name(), die.pick(TYPES))
+    assumed.columns.append(column)
     default = " DEFAULT 7" if column.type == "INT" and die.chance(0.5) else ""
     null = " NOT NULL" if default and die.chance(0.5) else ""
     head = f"ALTER TABLE {quoted(column.table)} ADD COLUMN {column.name}"
     return f"{head} {column.type}{null}{default}"
 
 
-def _drop(mind: _Mind, die: Die) -> str:
-    if not mind.columns:
-        return _add(mind, die)
-    column = mind.columns.pop(die.below(len(mind.columns)))
+def _drop(assumed: _Assumed, die: Die) -> str:
+    if not assumed.columns:
+        return _add(assumed, die)
+    column = assumed.columns.pop(die.below(len(assumed.columns)))
     return f"ALTER TABLE {quoted(column.table)} DROP COLUMN {column.name}"
 
 
-def _rename(mind: _Mind, die: Die) -> str:
-    if not mind.columns:
-        return _add(mind, die)
-    column = die.pick(mind.columns)
-    old, column.name = column.name, mind.new_name()
+def _rename(assumed: _Assumed, die: Die) -> str:
+    if not assumed.columns:
+        return _add(assumed, die)
+    column = die.pick(assumed.columns)
+    old, column.name = column.name, assumed.new_name()
     return f"ALTER TABLE {quoted(column.table)} RENAME COLUMN {old} TO {column.name}"
 
 
-def _widen(mind: _Mind, die: Die) -> str:
-    narrow = [column for column in mind.columns if column.type in WIDER]
+def _widen(assumed: _Assumed, die: Die) -> str:
+    narrow = [column for column in assumed.columns if column.type in WIDER]
     if not narrow:
-        return _add(mind, die)
+        return _add(assumed, die)
     column = die.pick(narrow)
     column.type = WIDER[column.type]
     return _alter(column, f"SET DATA TYPE {column.type}")
 
 
-def _relax(mind: _Mind, die: Die) -> str:
-    if not mind.columns:
-        return _add(mind, die)
-    return _alter(die.pick(mind.columns), "DROP NOT NULL")
+def _relax(assumed: _Assumed, die: Die) -> str:
+    if not assumed.columns:
+        return _add(assumed, die)
+    return _alter(die.pick(assumed.columns), "DROP NOT NULL")
 
 
-def _default(mind: _Mind, die: Die) -> str:
-    numbers = [column for column in mind.columns if column.type in ("INT", "BIGINT")]
+def _default(assumed: _Assumed, die: Die) -> str:
+    numbers = [column for column in assumed.columns if column.type in ("INT", "BIGINT")]
     if not numbers:
-        return _add(mind, die)
+        return _add(assumed, die)
     column = die.pick(numbers)
     value = die.between(1, 99)
     return _alter(column, "DROP DEFAULT" if die.chance(0.3) else f"SET DEFAULT {value}")
@@ -176,74 +176,74 @@ def _alter(column: _Column, change: str) -> str:
     return f"ALTER TABLE {quoted(column.table)} ALTER COLUMN {column.name} {change}"
 
 
-def _index(mind: _Mind, die: Die) -> str:
-    if not mind.columns:
-        return _add(mind, die)
-    column, name = die.pick(mind.columns), mind.new_name()
-    mind.indexes.append(name)
+def _index(assumed: _Assumed, die: Die) -> str:
+    if not assumed.columns:
+        return _add(assumed, die)
+    column, name = die.pick(assumed.columns), assumed.new_name()
+    assumed.indexes.append(name)
     return f"CREATE INDEX {name} ON {quoted(column.table)} ({column.name})"
 
 
-def _drop_index(mind: _Mind, die: Die) -> str:
-    if not mind.indexes:
-        return _index(mind, die)
-    return f"DROP INDEX {mind.indexes.pop(die.below(len(mind.indexes)))}"
+def _drop_index(assumed: _Assumed, die: Die) -> str:
+    if not assumed.indexes:
+        return _index(assumed, die)
+    return f"DROP INDEX {assumed.indexes.pop(die.below(len(assumed.indexes)))}"
 
 
-def _create(mind: _Mind, die: Die) -> str:
+def _create(assumed: _Assumed, die: Die) -> str:
     del die
-    mind.tables.append(mind.new_name())
-    return f"CREATE TABLE {mind.tables[-1]} (id INT PRIMARY KEY, v INT)"
+    assumed.tables.append(assumed.new_name())
+    return f"CREATE TABLE {assumed.tables[-1]} (id INT PRIMARY KEY, v INT)"
 
 
-def _drop_table(mind: _Mind, die: Die) -> str:
-    if not mind.tables:
-        return _create(mind, die)
-    name = mind.tables.pop(die.below(len(mind.tables)))
-    mind.columns = [column for column in mind.columns if column.table != name]
+def _drop_table(assumed: _Assumed, die: Die) -> str:
+    if not assumed.tables:
+        return _create(assumed, die)
+    name = assumed.tables.pop(die.below(len(assumed.tables)))
+    assumed.columns = [column for column in assumed.columns if column.table != name]
     return f"DROP TABLE {name}"
 
 
-def _rename_table(mind: _Mind, die: Die) -> str:
-    if not mind.tables:
-        return _create(mind, die)
-    number = die.below(len(mind.tables))
-    old, new = mind.tables[number], mind.new_name()
-    mind.tables[number] = new
-    for column in mind.columns:
+def _rename_table(assumed: _Assumed, die: Die) -> str:
+    if not assumed.tables:
+        return _create(assumed, die)
+    number = die.below(len(assumed.tables))
+    old, new = assumed.tables[number], assumed.new_name()
+    assumed.tables[number] = new
+    for column in assumed.columns:
         column.table = new if column.table == old else column.table
     return f"ALTER TABLE {old} RENAME TO {new}"
 
 
-def _noop(mind: _Mind, die: Die) -> str:
-    table = die.pick(mind.shared)
-    key = quoted(mind.keys[table])
+def _noop(assumed: _Assumed, die: Die) -> str:
+    table = die.pick(assumed.shared)
+    key = quoted(assumed.keys[table])
     return die.pick(
         (
             f"CREATE TABLE IF NOT EXISTS {quoted(table)} (id INT PRIMARY KEY)",
             f"ALTER TABLE {quoted(table)} ADD COLUMN IF NOT EXISTS {key} INT",
-            f"ALTER TABLE {quoted(table)} DROP COLUMN IF EXISTS {mind.prefix}_never",
-            f"DROP TABLE IF EXISTS {mind.prefix}_never",
+            f"ALTER TABLE {quoted(table)} DROP COLUMN IF EXISTS {assumed.prefix}_never",
+            f"DROP TABLE IF EXISTS {assumed.prefix}_never",
         )
     )
 
 
-def _refused(mind: _Mind, die: Die) -> str:
-    table = die.pick(mind.shared)
-    key = quoted(mind.keys[table])
+def _refused(assumed: _Assumed, die: Die) -> str:
+    table = die.pick(assumed.shared)
+    key = quoted(assumed.keys[table])
     return die.pick(
         (
             f"CREATE TABLE {quoted(table)} (id INT PRIMARY KEY)",
             f"ALTER TABLE {quoted(table)} ADD COLUMN {key} INT",
             f"ALTER TABLE {quoted(table)} DROP COLUMN {key}",
-            f"ALTER TABLE {quoted(table)} ADD COLUMN {mind.prefix}_needed INT NOT NULL",
-            f"ALTER TABLE {mind.prefix}_never ADD COLUMN v INT",
-            f"DROP TABLE {mind.prefix}_never",
+            f"ALTER TABLE {quoted(table)} ADD COLUMN {assumed.prefix}_needed INT NOT NULL",
+            f"ALTER TABLE {assumed.prefix}_never ADD COLUMN v INT",
+            f"DROP TABLE {assumed.prefix}_never",
         )
     )
 
 
-KINDS: Final[dict[str, Callable[[_Mind, Die], str]]] = {
+KINDS: Final[dict[str, Callable[[_Assumed, Die], str]]] = {
     "add": _add,
     "drop": _drop,
     "rename": _rename,

@@ -1,4 +1,4 @@
-"""Which rows a workload touches: keys for tables of any key type, hot and cold ones."""
+"""Keys of the rows that a workload uses, for tables of any key type; some may be hot."""
 
 from datetime import date, timedelta
 from itertools import accumulate
@@ -18,7 +18,7 @@ _FIRST_DAY: Final = date(2000, 1, 1)
 
 
 def key_of(table: CreateTable, number: int) -> Key:
-    """The row of this number: one value, or a tuple where the key has several columns."""
+    """The key with this number: one value, or a tuple where the key has several columns."""
     columns = {column.name: column for column in table.columns}
     values = tuple(_value(columns[name], number) for name in table.key)
     return values[0] if len(values) == 1 else values
@@ -46,7 +46,7 @@ def _value(column: ColumnSpec, number: int) -> Value:
 
 
 class KeyChooser:
-    """Chooses among so many keys: all alike, by a power law, or a share of a few hot ones."""
+    """Chooses among `keys` keys: uniformly, by a power law, or with a share of a few hot ones."""
 
     def __init__(self, keys: int, *, zipf: float, hot_keys: int, hot_share: float) -> None:
         self._hot_keys, self._hot_share = hot_keys, hot_share
@@ -61,7 +61,7 @@ class KeyChooser:
 
 
 def weighted(cumulated: list[int], die: Die) -> int:
-    """An index, by weights that have been summed up."""
+    """An index drawn by cumulative weights."""
     draw = die.below(cumulated[-1])
     low, high = 0, len(cumulated) - 1
     while low < high:

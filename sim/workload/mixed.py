@@ -153,7 +153,7 @@ class Mixed(Workload):
 
 
 def _reading(do: Operation) -> Operation:
-    """The operation in a read-only transaction: what would write a row reads it."""
+    """The operation in a read-only transaction: a write becomes a read of its row."""
     return Get(do.table, do.key) if isinstance(do, Put | Delete) else do
 
 

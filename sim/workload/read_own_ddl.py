@@ -30,7 +30,7 @@ from ddlsim.workload.keys import key_of
 
 @dataclass
 class _Added:
-    """What the DDL client has added so far and not dropped again."""
+    """The columns that the DDL client has added and not dropped."""
 
     columns: list[tuple[CreateTable, str]] = field(default_factory=list)
 
@@ -84,7 +84,7 @@ class ReadOwnDdl(Workload):
     def _statement(
         self, number: int, added: _Added, world: WorkloadWorld, die: Die
     ) -> tuple[CreateTable, str]:
-        """A new column, or the end of one."""
+        """A statement that adds a column, or drops one."""
         table = die.pick(world.chosen(self.tables))
         if die.chance(self.drops) and added.columns:
             table, column = added.columns.pop(die.below(len(added.columns)))
@@ -101,7 +101,7 @@ class ReadOwnDdl(Workload):
         world: WorkloadWorld,
         dice: Dice,
     ) -> list[Step]:
-        """New connections that use the table the moment the DDL is acknowledged."""
+        """New connections that use the table as soon as the DDL is acknowledged."""
         others = [node for node in world.nodes if node != acknowledged_by] or list(world.nodes)
         made = []
         for user in range(1, self.clients + 1):

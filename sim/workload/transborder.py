@@ -81,7 +81,7 @@ class Transborder(Workload):
         return made
 
     def _instants(self, border_us: int, die: Die) -> list[int]:
-        """When each operation is due, in order, and last the commit."""
+        """The instants at which the operations are due, and last that of the commit."""
         before = [
             max(0, border_us - die.duration_us(self.before_ms))
             for _ in range(die.count(self.before))
@@ -99,7 +99,7 @@ class Transborder(Workload):
 def _chain(
     tx: str, client: str, node: str, instants: list[int], operations: list[Operation]
 ) -> list[Step]:
-    """The first operation at its instant, each other so long after the one before has ended."""
+    """The first operation at its instant, each other a pause after the end of the one before."""
     first = Step(f"{tx}-1", client, node, operations[0], tx, at_us=Micros(instants[0]))
     gaps = [later - earlier for earlier, later in pairwise(instants)]
     following = [

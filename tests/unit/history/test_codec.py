@@ -53,7 +53,7 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_saved_is_loaded(saved: Path) -> None:
+def test_load_gives_what_save_wrote(saved: Path) -> None:
     before, after = told(), load(saved)
     assert after.events == before.events
     assert after.header == before.header
@@ -62,7 +62,7 @@ def test_what_was_saved_is_loaded(saved: Path) -> None:
     assert after.fingerprint() == before.fingerprint()
 
 
-def test_composite_keys_are_tuples_again(saved: Path) -> None:
+def test_load_makes_composite_keys_tuples(saved: Path) -> None:
     events = load(saved).events
     keys = [event.key for event in events if hasattr(event, "key") and event.key is not None]
     assert {type(key) for key in keys} == {tuple, str}
@@ -88,7 +88,7 @@ def lines_of(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
 
-def test_a_file_that_was_cut_off_at_a_line(saved: Path) -> None:
+def test_load_refuses_a_file_cut_off_at_a_line(saved: Path) -> None:
     lines = lines_of(saved)
     for kept in range(1, len(lines)):
         error = refused(saved, lines[:kept])
@@ -96,13 +96,13 @@ def test_a_file_that_was_cut_off_at_a_line(saved: Path) -> None:
         assert error.line == kept
 
 
-def test_a_file_that_was_cut_off_within_a_line(saved: Path) -> None:
+def test_load_refuses_a_file_cut_off_within_a_line(saved: Path) -> None:
     lines = lines_of(saved)
     assert "cut off" in refused(saved, [*lines[:-1], lines[-1][:20]]).message
     assert "cut off" in refused(saved, [*lines[:4], lines[4][:20]]).message
 
 
-def test_a_value_that_was_changed_by_hand(saved: Path) -> None:
+def test_load_refuses_a_changed_value(saved: Path) -> None:
     lines = lines_of(saved)
     at = next(i for i, line in enumerate(lines) if b"WriteExecuted" in line)
     error = refused(saved, [*lines[:at], lines[at].replace(b"T:op1", b"T:op9"), *lines[at + 1 :]])
@@ -110,7 +110,7 @@ def test_a_value_that_was_changed_by_hand(saved: Path) -> None:
     assert "run the scenario again" in error.message
 
 
-def test_a_line_that_was_removed_doubled_or_moved(saved: Path) -> None:
+def test_load_refuses_removed_doubled_or_moved_lines(saved: Path) -> None:
     lines = lines_of(saved)
     assert "fingerprint" in refused(saved, [*lines[:4], *lines[5:]]).message
     assert "fingerprint" in refused(saved, [*lines[:4], lines[4], *lines[4:]]).message
@@ -127,7 +127,7 @@ def test_a_line_that_was_removed_doubled_or_moved(saved: Path) -> None:
         (b'{"event":"Header"}\n', "Header"),
     ],
 )
-def test_a_line_that_is_no_event(saved: Path, line: bytes, said: str) -> None:
+def test_load_refuses_a_line_that_is_not_an_event(saved: Path, line: bytes, said: str) -> None:
     lines = lines_of(saved)
     error = refused(saved, [*lines[:3], line, *lines[3:]])
     assert error.line == 4
@@ -139,14 +139,14 @@ def test_a_line_that_is_no_event(saved: Path, line: bytes, said: str) -> None:
     "text",
     [b'{"process":0,"type":"invoke","f":"txn"}\n', b"# notes\n", b"[1,2]\n", b"\xff\xfe\x00\n"],
 )
-def test_a_foreign_file(tmp_path: Path, text: bytes) -> None:
+def test_load_refuses_a_foreign_file(tmp_path: Path, text: bytes) -> None:
     error = refused(tmp_path / "x.jsonl", [text, text])
     assert error.line == 1
     assert "not a history of this program" in error.message
     assert "--input" in error.message
 
 
-def test_another_format(saved: Path) -> None:
+def test_load_refuses_another_format(saved: Path) -> None:
     lines = lines_of(saved)
     lines[0] = lines[0].replace(b'"format":2', b'"format":1')
     error = refused(saved, lines)
@@ -154,7 +154,7 @@ def test_another_format(saved: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["claims", "seed", "design", "scenario_text", "settings", "strict"])
-def test_a_header_that_was_edited(saved: Path, key: str) -> None:
+def test_load_refuses_an_edited_header(saved: Path, key: str) -> None:
     lines = lines_of(saved)
     header = json.loads(lines[0])
     edited: dict[str, Any] = {
@@ -177,14 +177,14 @@ def test_a_header_that_was_edited(saved: Path, key: str) -> None:
     ("old", "new"),
     [(b'"rare":3', b'"rare":4'), (b'"executed_events":17', b'"executed_events":18')],
 )
-def test_an_end_that_was_edited(saved: Path, old: bytes, new: bytes) -> None:
+def test_load_refuses_an_edited_end(saved: Path, old: bytes, new: bytes) -> None:
     lines = lines_of(saved)
     assert old in lines[-1]
     lines[-1] = lines[-1].replace(old, new)
     assert "its header or this record are not" in refused(saved, lines).message
 
 
-def test_damaged_bytes_are_seen(saved: Path) -> None:
+def test_load_refuses_damaged_bytes(saved: Path) -> None:
     """Every one but the last line end, which says nothing; here a sample."""
     data = saved.read_bytes()
     for at in range(0, len(data) - 1, 11):
@@ -196,14 +196,14 @@ def test_damaged_bytes_are_seen(saved: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b'{"event":"Header","a":' * 50_000, b'"\xff"'])
-def test_a_line_that_no_decoder_likes(saved: Path, line: bytes) -> None:
+def test_load_refuses_a_line_that_cannot_be_decoded(saved: Path, line: bytes) -> None:
     lines = lines_of(saved)
     for at in (0, 3, len(lines) - 1):
         assert refused(saved, [*lines[:at], line + b"\n", *lines[at + 1 :]]).line == at + 1
 
 
 @pytest.mark.parametrize("at_us", [-1, 2**63, 10**400])
-def test_an_instant_that_cannot_be(at_us: int, saved: Path) -> None:
+def test_load_refuses_an_impossible_instant(at_us: int, saved: Path) -> None:
     lines = lines_of(saved)
     lines[3] = re.sub(rb'"at_us":\d+', b'"at_us":%d' % at_us, lines[3])
     error = refused(saved, lines)
@@ -211,7 +211,7 @@ def test_an_instant_that_cannot_be(at_us: int, saved: Path) -> None:
     assert len(error.message) < 100
 
 
-def test_a_damaged_header(saved: Path) -> None:
+def test_load_refuses_a_damaged_header(saved: Path) -> None:
     lines = lines_of(saved)
     lines[0] = lines[0].replace(b'"seed":1', b'"seed":"one"')
     error = refused(saved, lines)
@@ -220,18 +220,18 @@ def test_a_damaged_header(saved: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n"])
-def test_an_empty_file(tmp_path: Path, content: bytes) -> None:
+def test_load_refuses_an_empty_file(tmp_path: Path, content: bytes) -> None:
     assert "is empty" in refused(tmp_path / "x.jsonl", [content]).message
 
 
-def test_what_cannot_be_read(tmp_path: Path) -> None:
+def test_load_names_the_reason_why_a_file_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(BadHistory, match="cannot be read"):
         load(tmp_path / "none.jsonl")
     with pytest.raises(BadHistory, match="cannot be read"):
         load(tmp_path)
 
 
-def test_two_equal_histories_have_one_fingerprint_and_other_ones_another() -> None:
+def test_fingerprint_is_equal_for_equal_events_only() -> None:
     one, other = told(), told()
     assert one.fingerprint() == other.fingerprint()
     dropped: Any = other.events.pop()

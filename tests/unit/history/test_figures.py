@@ -121,7 +121,7 @@ def test_a_commit_without_a_certain_answer_is_unknown() -> None:
     assert (taken.unknown, taken.committed, taken.aborted) == (1, 0, {})
 
 
-def test_what_is_left_open_is_an_attempt_and_nothing_else() -> None:
+def test_an_open_transaction_counts_as_an_attempt_only() -> None:
     taken = figures(history(asked(0, "a", "T", "put"), done(0, "a"), asked(0, "b", None, "get")))
     assert (taken.attempts, taken.committed, taken.aborted, taken.unknown) == (2, 0, {}, 0)
 
@@ -171,7 +171,7 @@ def test_reasons_come_in_order() -> None:
 # --- how long things took -----------------------------------------------------------
 
 
-def test_each_duration_goes_where_it_belongs() -> None:
+def test_samples_sorts_durations_by_kind() -> None:
     taken = samples(
         history(
             asked(100, "d", None, "ddl"),
@@ -207,12 +207,12 @@ def test_statements_that_changed_nothing_are_apart() -> None:
     assert figures(history(*events)).ddl_noop_latency_ms.count == 1
 
 
-def test_waits_tell_how_many_waited() -> None:
+def test_durations_count_those_above_zero() -> None:
     wait = figures(history(waited(0), waited(0), waited(3_000), waited(1_000))).schema_wait_ms
     assert wait == Durations(4, 2, 1.0, 0.0, 3.0, 3.0)
 
 
-def test_the_length_and_the_work_of_a_run() -> None:
+def test_figures_have_simulated_ms_and_events() -> None:
     taken = figures(history())
     assert (taken.simulated_ms, taken.events) == (12.0, 7)
     assert taken.ddl_latency_ms == taken.dml_latency_ms == taken.schema_wait_ms == NOTHING

@@ -27,7 +27,7 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_saved_is_loaded(saved: Path, tmp_path: Path) -> None:
+def test_load_gives_what_save_wrote(saved: Path, tmp_path: Path) -> None:
     before, after = told(), load(saved)
     assert (after.header, after.events, after.probes) == (
         before.header,
@@ -41,7 +41,7 @@ def test_what_was_saved_is_loaded(saved: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_its_columns_say_what_the_events_do(saved: Path) -> None:
+def test_parquet_columns_repeat_fields_of_events(saved: Path) -> None:
     rows = pq.read_table(saved).to_pylist()
     events = told().events
     assert [row["event"] for row in rows] == ["Header", *(type(e).__name__ for e in events), "End"]
@@ -96,7 +96,7 @@ def test_another_format_is_told(saved: Path) -> None:
         load(saved)
 
 
-def test_damaged_bytes_are_seen(saved: Path) -> None:
+def test_load_refuses_damaged_bytes(saved: Path) -> None:
     """Some harm nothing that is read (statistics, offsets that nothing uses): then all is there."""
     data, whole = saved.read_bytes(), told()
     kept = 0
@@ -117,7 +117,7 @@ def test_damaged_bytes_are_seen(saved: Path) -> None:
     assert kept < len(data) // 23 // 2
 
 
-def test_it_is_told_from_a_history_of_columns(saved: Path, tmp_path: Path) -> None:
+def test_is_one_distinguishes_histories_of_columns(saved: Path, tmp_path: Path) -> None:
     assert kind_of(str(saved)) == "native"
     store.write(tmp_path / "c.parquet", history(1, Shape(10)))
     assert kind_of(str(tmp_path / "c.parquet")) == "columns"

@@ -16,7 +16,7 @@ def test_every_clause_has_an_id_and_a_sentence_of_its_own() -> None:
     assert all(clause.sentence and not clause.sentence.endswith(".") for clause in CLAUSES)
 
 
-def test_a_clause_knows_its_document() -> None:
+def test_clause_document_follows_from_its_id() -> None:
     sources = {clause.id: clause.source for clause in CLAUSES}
     assert sources["98.past.3"] == "IEP-98"
     assert sources["110.valid.1"] == "IEP-110"

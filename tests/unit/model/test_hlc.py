@@ -30,7 +30,7 @@ def test_within_one_millisecond_the_counter_ticks() -> None:
     assert hand.clock.now() == timestamp(8)
 
 
-def test_a_physical_clock_that_steps_back_is_not_followed() -> None:
+def test_now_keeps_rising_when_the_physical_clock_steps_back() -> None:
     """The hybrid clock stays where it is and counts until it is caught up with."""
     hand = Hand(7)
     hand.clock.now()
@@ -42,7 +42,7 @@ def test_a_physical_clock_that_steps_back_is_not_followed() -> None:
     assert hand.clock.now() == timestamp(8)
 
 
-def test_looking_does_not_tick() -> None:
+def test_current_does_not_tick() -> None:
     """It shows the physical time, or what was given or merged last if that is larger."""
     hand = Hand(7)
     hand.clock.now()
@@ -54,7 +54,7 @@ def test_looking_does_not_tick() -> None:
     assert hand.clock.now() == timestamp(9)
 
 
-def test_what_is_merged_lies_before_whatever_comes_next() -> None:
+def test_update_makes_later_timestamps_larger() -> None:
     """Also if the physical clock is behind it."""
     hand = Hand(7)
     hand.clock.update(timestamp(20, 5))
@@ -64,7 +64,7 @@ def test_what_is_merged_lies_before_whatever_comes_next() -> None:
     assert hand.clock.now() == timestamp(21)
 
 
-def test_what_is_past_changes_nothing() -> None:
+def test_update_with_an_older_timestamp_changes_nothing() -> None:
     """Nor does what was given last."""
     hand = Hand(7)
     last = hand.clock.now()
@@ -93,7 +93,7 @@ def test_a_clock_can_begin_where_another_ended() -> None:
     assert HybridClock(lambda: 7, last=timestamp(9)).now() == timestamp(9, 1)
 
 
-def test_who_listens_hears_of_merges_that_move_the_clock_only() -> None:
+def test_on_jump_calls_back_only_when_a_merge_moves_the_clock() -> None:
     """Not of ticks, not of merges that change nothing; and can stop listening."""
     hand, heard = Hand(7), [0]
 

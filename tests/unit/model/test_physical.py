@@ -22,7 +22,7 @@ def test_within_one_millisecond_the_counter_ticks() -> None:
     assert hand.clock.now() == timestamp(8)
 
 
-def test_a_clock_that_steps_back_is_followed() -> None:
+def test_now_follows_a_physical_clock_that_steps_back() -> None:
     """Also to what was given already."""
     hand = Hand(1100)
     assert hand.clock.now() == timestamp(1100)
@@ -33,7 +33,7 @@ def test_a_clock_that_steps_back_is_followed() -> None:
     assert hand.clock.now() == timestamp(1100)
 
 
-def test_a_message_teaches_nothing() -> None:
+def test_update_changes_nothing() -> None:
     """Neither merged, nor gone beyond, nor told to who listens."""
     hand, heard = Hand(7), [0]
 
@@ -46,7 +46,7 @@ def test_a_message_teaches_nothing() -> None:
     assert hand.clock.beyond(timestamp(20, 5)) == timestamp(7)
 
 
-def test_looking_does_not_tick() -> None:
+def test_current_does_not_tick() -> None:
     """It shows what was given last, until the clock shows more."""
     hand = Hand(7)
     given = [hand.clock.now(), hand.clock.now()]

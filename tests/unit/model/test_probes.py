@@ -60,7 +60,7 @@ def test_probes_have_names_of_their_own_and_sentences() -> None:
     assert all(len(probe.sentence) > 10 for probe in PROBES)
 
 
-def test_what_no_run_has_reached_is_told() -> None:
+def test_never_reached_lists_unreached_probes() -> None:
     everything = {probe.name for probe in PROBES}
     assert never_reached(everything) == ()
     assert never_reached(everything - {"lock-wait", ABORTS[0].name}) == (

@@ -64,7 +64,7 @@ FINE = [
 
 
 @pytest.mark.parametrize("pair", FINE)
-def test_what_gets_along_may_overlap(pair: tuple[str, str]) -> None:
+def test_check_times_accepts_faults_without_conflict(pair: tuple[str, str]) -> None:
     assert len(made(*pair).faults) == 2
     assert len(made(*reversed(pair)).faults) == 2
 
@@ -79,9 +79,11 @@ CLASHES = [
 
 @pytest.mark.parametrize("pair", CLASHES)
 @pytest.mark.parametrize("turned", [False, True])
-def test_what_clashes_is_refused_in_either_order(pair: tuple[str, str], turned: bool) -> None:
+def test_check_times_refuses_conflicting_faults_in_either_order(
+    pair: tuple[str, str], turned: bool
+) -> None:
     faults = reversed(pair) if turned else pair
-    with pytest.raises(ScenarioError, match=r"faults\[1\]: overlaps faults\[0\] .*about n2"):
+    with pytest.raises(ScenarioError, match=r"faults\[1\]: overlaps faults\[0\] .*concern n2"):
         made(*faults)
 
 
@@ -103,7 +105,7 @@ def test_partitions_are_those_of_the_zone() -> None:
     assert {name: one.replicas for name, one in found.items()} == {"a": 3, "b": 1, "c": 1, "b2": 1}
 
 
-def test_a_client_of_whichever_origin_has_a_coordinator() -> None:
+def test_coordinator_of_accepts_every_kind_of_client() -> None:
     load = '[[workload]]\nname = "mixed"\noperations = 1\n'
     migration = '[[migration]]\nsql = "ALTER TABLE t ADD COLUMN w INT"\n'
     get = step(id='"a"', client='"me"', node='"n2"', do='["get", "t", 1]')
@@ -117,7 +119,7 @@ def test_a_client_of_whichever_origin_has_a_coordinator() -> None:
 LATER = '[[migration]]\nat_ms = 300\nsql = "CREATE TABLE u (id INT PRIMARY KEY)"\n'
 
 
-def test_a_fault_on_a_table_that_is_not_there_yet_strikes_nobody() -> None:
+def test_a_fault_on_a_missing_table_has_no_effect() -> None:
     early = ran(fault("pause", node='"primary of u"', from_ms="100", for_ms="100"), more=LATER)
     assert early.probes["fault-on-nobody"] == 1
     assert [event.at_us for event in early.of(FaultBegan, FaultHealed)] == [100_000, 100_000]
@@ -127,7 +129,7 @@ def test_a_fault_on_a_table_that_is_not_there_yet_strikes_nobody() -> None:
 
 
 @pytest.mark.parametrize("group", ["u", "u/0"])
-def test_a_group_of_a_table_that_is_not_there_is_nobodys(group: str) -> None:
+def test_a_fault_on_a_group_of_a_missing_table_has_no_effect(group: str) -> None:
     history = ran(fault("leader_transfer", group=f'"{group}"', from_ms="100"), more=LATER)
     assert history.probes["fault-on-nobody"] == 1
 

@@ -88,7 +88,9 @@ def test_a_file_is_a_scenario_with_one_table_more(tmp_path: Path) -> None:
         ("[finding]", "[finding", "findings/F-7.toml: not TOML"),
     ],
 )
-def test_a_wrong_file_is_told(old: str, new: str, told: str, tmp_path: Path) -> None:
+def test_read_names_what_is_wrong_with_a_finding(
+    old: str, new: str, told: str, tmp_path: Path
+) -> None:
     path = tmp_path / "F-7.toml"
     path.write_text(TEXT.replace(old, new, 1), "utf-8")
     with pytest.raises(ScenarioError) as wrong:

@@ -19,14 +19,14 @@ def refused(text: str, quantity: str = "delay") -> str:
     return str(caught.value)
 
 
-def test_one_column_counts_for_everybody() -> None:
+def test_parse_a_file_without_names_has_one_group() -> None:
     found = parse("# from a ping\ndelay_ms\n3\n1.5\n\n2e1\n", "d.csv", "delay")
     assert found.groups == {(): (3.0, 1.5, 20.0)}
     assert found.pooled == (3.0, 1.5, 20.0)
     assert found.named == ()
 
 
-def test_links_have_their_own() -> None:
+def test_parse_groups_delays_by_link() -> None:
     text = "from,to,time_s,delay_us\na,b,1,1500\nb,a,0,3\na, b ,1,2500\n"
     found = parse(text, "d.csv", "delay")
     assert found.groups == {("a", "b"): (1.5, 2.5), ("b", "a"): (0.003,)}

@@ -40,13 +40,13 @@ def test_a_setting_is_a_path_and_a_toml_value(text: str, setting: tuple[str, Any
 
 
 @pytest.mark.parametrize("text", ["protocol", "=5", "a=[1", "a=b c", "a=1\nb=2"])
-def test_what_is_no_setting_is_refused(text: str) -> None:
+def test_read_setting_refuses_other_texts(text: str) -> None:
     with pytest.raises(ScenarioError, match="--set"):
         read_setting(text)
 
 
 @pytest.mark.parametrize("value", [5, 0.5, True, 'a "b" c', [1, "x"], {"a": 1, "b": [2]}])
-def test_a_value_is_written_as_it_is_read(value: Any) -> None:
+def test_toml_value_writes_what_toml_reads(value: Any) -> None:
     assert read_setting(f"key={toml_value(value)}") == ("key", value)
 
 

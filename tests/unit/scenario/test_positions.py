@@ -91,7 +91,7 @@ def _paths(value: object, path: Path = ()) -> list[Path]:
     return found
 
 
-def test_a_text_begins_after_its_quotes() -> None:
+def test_text_line_is_the_line_after_the_quotes() -> None:
     positions = Positions(TEXT)
 
     assert positions.text_line(("schema", "sql")) == 24
@@ -125,6 +125,6 @@ def test_a_path_may_number_with_dots_and_quote() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[0]", "a..b", "a[b]", ".a"])
-def test_what_is_no_path_is_refused(text: str) -> None:
+def test_read_path_refuses_other_texts(text: str) -> None:
     with pytest.raises(ValueError, match="path"):
         read_path(text)

@@ -86,13 +86,13 @@ def test_files_travel_with_the_overrides(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_refused_names_both_files(tmp_path: Path, delays: str, told: str) -> None:
+def test_read_samples_errors_name_both_files(tmp_path: Path, delays: str, told: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         given(tmp_path, delays)
     assert str(caught.value) == told
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_read_samples_names_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"no file o\.csv beside the scenario"):
         read(TEXT, "m.toml", directory=str(tmp_path))
 

@@ -38,7 +38,7 @@ def test_the_smallest_scenario_has_three_voting_nodes() -> None:
     assert not small.scripted
 
 
-def test_the_head_of_a_file() -> None:
+def test_read_gives_the_keys_at_the_top_of_a_file() -> None:
     head = (
         'title = "A title"\nsource = "IEP-98"\nclauses = ["98.past.3"]\n'
         'reaches = ["completeness-wait"]\nidle_ticks = false\n'
@@ -173,7 +173,7 @@ def test_a_transaction_keeps_its_coordinator() -> None:
     assert [each.node for each in scenario(text).steps] == ["n2", "n3", "n2"]
 
 
-def test_a_step_knows_its_line() -> None:
+def test_steps_have_the_line_of_their_table() -> None:
     text = SCHEMA + step(id='"a"', client='"c"', node='"n1"', do='["get", "t", 1]')
     [made] = scenario(text).steps
     assert made.line == 5
@@ -192,7 +192,7 @@ def test_tables_that_come_later_may_be_named() -> None:
     assert [each.id for each in scenario(text).steps] == ["d", "a", "b"]
 
 
-def test_a_scripted_scenario_says_so() -> None:
+def test_scripted_is_true_for_steps_without_workloads() -> None:
     scripted = SCHEMA + step(id='"a"', client='"c"', node='"n1"', do='["get", "t", 1]')
 
     assert scenario(scripted).scripted
@@ -222,7 +222,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("asked", "name"), [("first", "first"), ("iep98/lag", "iep98/lag"), ("lag", "iep98/lag"),
                         ("iep110/twin", "iep110/twin"), ("first.toml", "first")]
 )  # fmt: skip
-def test_a_shipped_scenario_is_found_by_name(library: Path, asked: str, name: str) -> None:
+def test_load_finds_a_shipped_scenario_by_name(library: Path, asked: str, name: str) -> None:
     assert library.is_dir()
     assert load(asked).name == load(asked).title == name
 
@@ -235,7 +235,7 @@ def test_a_shipped_scenario_is_found_by_name(library: Path, asked: str, name: st
         ("nowhere/frist.toml", "nowhere/frist.toml: no such file"),
     ],
 )
-def test_an_unknown_scenario_is_told_the_near_ones(library: Path, asked: str, message: str) -> None:
+def test_load_suggests_similar_names(library: Path, asked: str, message: str) -> None:
     assert library.is_dir()
     with pytest.raises(ScenarioError) as caught:
         load(asked)

@@ -49,7 +49,7 @@ def test_a_stream_and_a_saved_history_are_the_same_bytes(
     assert sorted(os.listdir(tmp_path)) == ["saved", "streamed"]
 
 
-def test_what_only_the_record_tells_is_read_back(tmp_path: Path) -> None:
+def test_a_streamed_run_settles_steps_from_the_file(tmp_path: Path) -> None:
     planned = plan(read(SETTLED, "tiny.toml"), 0)
     history = run(planned)
     codec.save(history, tmp_path / "saved")

@@ -27,12 +27,12 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
-def test_what_is_written_reads_back(data: dict[str, Any]) -> None:
+def test_text_of_can_be_read_back(data: dict[str, Any]) -> None:
     assert tomllib.loads(text_of(data)) == data
 
 
 @pytest.mark.parametrize("name", list(shipped()))
-def test_every_shipped_scenario_survives(name: str) -> None:
+def test_text_of_keeps_every_shipped_scenario(name: str) -> None:
     data = tomllib.loads(shipped()[name].read_text("utf-8"))
     assert tomllib.loads(text_of(data)) == data
 

@@ -29,18 +29,18 @@ READ = [
 
 
 @pytest.mark.parametrize(("text", "meant"), READ)
-def test_a_row_is_written(text: str, meant: RowWrite) -> None:
+def test_parse_operations_reads_writes_of_rows(text: str, meant: RowWrite) -> None:
     [found] = parse_operations(text)
     assert found.statement == meant
 
 
-def test_what_else_a_client_asks_is_read_as_before() -> None:
+def test_parse_operations_reads_queries_and_ddl_like_parse() -> None:
     [found] = parse_operations("SELECT * FROM t")
     assert found.statement == Scan("t", metadata=True)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in READ])
-def test_ddl_is_no_place_for_it(text: str) -> None:
+def test_parse_refuses_writes_of_rows(text: str) -> None:
     with pytest.raises(SqlError):
         parse(text)
 
@@ -61,7 +61,7 @@ def test_ddl_is_no_place_for_it(text: str) -> None:
         ("DELETE FROM t WHERE id = 1 OR id = 2", "unexpected 'OR'", "AND"),
     ],
 )
-def test_a_slip_is_told_with_what_was_expected(text: str, message: str, expected: str) -> None:
+def test_parse_operations_names_what_was_expected(text: str, message: str, expected: str) -> None:
     with pytest.raises(SqlError) as told:
         parse_operations(text)
     assert told.value.message == message

@@ -141,7 +141,7 @@ SLIPS = [
 @pytest.mark.parametrize(
     ("text", "column", "expected"), UNREADABLE + SLIPS, ids=[case[0] for case in UNREADABLE + SLIPS]
 )
-def test_an_error_has_its_place(
+def test_errors_have_line_and_column(
     text: str, column: int, expected: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG), pytest.raises(SqlError) as caught:
@@ -151,20 +151,20 @@ def test_an_error_has_its_place(
     assert caplog.records == []
 
 
-def test_there_is_no_command_to_fall_back_on() -> None:
+def test_parse_refuses_commands_that_sqlglot_passes_over() -> None:
     """sqlglot makes a Command of an IF that stands first, where a dialect lets it."""
     with pytest.raises(Unread) as caught:
         Ignite().parse("IF a > 0")
     assert (caught.value.offset, caught.value.expected) == (0, "SQL that sqlglot can read")
 
 
-def test_an_error_is_a_plain_exception_that_can_be_made_again() -> None:
+def test_sql_errors_can_be_pickled() -> None:
     error = SqlError("unexpected 'x'", 3, 4, "a type")
     again = type(error)(*error.args)
     assert str(again) == str(error) == "line 3, column 4: unexpected 'x'; expected a type"
 
 
-def test_what_is_left_after_a_statement_is_never_overlooked() -> None:
+def test_parse_refuses_text_after_a_statement() -> None:
     """Every readable statement with one more word behind it is unreadable."""
     for text in (
         "CREATE TABLE t (a INT) ZONE z",
@@ -187,7 +187,7 @@ def test_what_is_left_after_a_statement_is_never_overlooked() -> None:
                 parse(f"{text} {word}")
 
 
-def test_nesting_without_end_is_an_error_like_any_other() -> None:
+def test_parse_refuses_deep_nesting() -> None:
     """Not a crash of the reader."""
     deep = "(" * 5000 + "a > 0" + ")" * 5000
     with pytest.raises(SqlError, match="nested too deeply"):

@@ -62,7 +62,7 @@ def test_names_fold_to_lower_case_unless_quoted() -> None:
     assert one('DROP TABLE "select"') == DropTable("select")
 
 
-def test_names_are_remembered_as_written() -> None:
+def test_parsed_names_keep_their_spelling() -> None:
     (parsed,) = parse('ALTER TABLE Acc DROP COLUMN V, DROP COLUMN "W"')
     assert parsed.written == {"acc": "Acc", "v": "V", "W": "W"}
 
@@ -335,7 +335,7 @@ def test_comments_may_stand_between_any_two_words() -> None:
     assert [parsed.sql for parsed in parse("DROP TABLE a; /* b */ ; -- c\n;")] == ["DROP TABLE a"]
 
 
-def test_what_is_remembered_of_a_text_is_nobodys_to_change() -> None:
+def test_parse_gives_a_new_list_at_each_call() -> None:
     text = "-- first\nDROP TABLE Acc"
     parse(text)[0].written.clear()
     assert parse(text, first_line=5)[0].written == {"acc": "Acc"}

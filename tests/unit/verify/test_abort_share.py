@@ -97,11 +97,11 @@ def test_each_table_has_its_own_mix_under_whatever_name() -> None:
     assert isclose(found["log"]["options_1_and_2"], 1 - exp(-0.3))
 
 
-def test_where_nothing_changes_nothing_aborts() -> None:
+def test_rates_without_changes_give_no_aborts() -> None:
     assert [rated("", ddl_rate=1, tx_length=1)[design] for design in DESIGNS] == [0.0] * 4
 
 
-def test_from_scratch_the_creation_of_a_table_concerns_nobody() -> None:
+def test_rates_do_not_count_the_creation_of_tables() -> None:
     report = lint_from_scratch("CREATE TABLE a (id INT, v INT); ALTER TABLE a DROP COLUMN v")
     found = with_rates(report, ddl_rate=1, tx_length=1)["expected_abort_share"]
     assert (found["statements"], found["incompatible_share"]) == (1, 1.0)

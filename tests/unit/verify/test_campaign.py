@@ -130,7 +130,7 @@ def test_strict_judges_by_the_strict_graph() -> None:
     assert not counted(relaxed)
 
 
-def test_all_claims_judges_what_nobody_claimed() -> None:
+def test_all_claims_judges_unclaimed_invariants_too() -> None:
     scenario = load("negative/no_completeness_wait", {"strategy.name": "far_less"})
     header = structs.replace(STRATEGIES.get("iep").header, name="far_less", claims=())
     if "far_less" not in STRATEGIES:
@@ -141,7 +141,7 @@ def test_all_claims_judges_what_nobody_claimed() -> None:
     assert "violation" in {one.status for one in severe.violations}
 
 
-def test_a_job_and_a_row_can_travel() -> None:
+def test_job_and_row_can_be_pickled() -> None:
     sent = job("negative/reads_newer_rows")
     row = Runner(sent).row(0)
     assert pickle.loads(pickle.dumps(sent)) == sent

@@ -18,7 +18,7 @@ def ended(outcome: Outcome) -> RunRow:
 
 
 @pytest.mark.parametrize("worse", list(Outcome))
-def test_the_worst_counts(worse: Outcome) -> None:
+def test_sum_of_has_the_worst_outcome(worse: Outcome) -> None:
     milder = [outcome for outcome in Outcome if outcome.rank < worse.rank]
     milder = [outcome for outcome in milder if outcome is not Outcome.VACUOUS]
     rows = [ended(worse), *map(ended, milder)]
@@ -88,9 +88,7 @@ EXPECTED: list[tuple[Any, list[RunRow], bool]] = [
 
 
 @pytest.mark.parametrize(("expect", "rows", "fulfilled"), EXPECTED)
-def test_the_scenarios_word_is_kept_or_not(
-    expect: Any, rows: list[RunRow], fulfilled: bool
-) -> None:
+def test_sum_of_compares_with_expect(expect: Any, rows: list[RunRow], fulfilled: bool) -> None:
     total = sum_of(rows, reaches=(), expect=expect)
     assert total.as_expected is fulfilled
     assert bool(total.unexpected) is not fulfilled

@@ -58,7 +58,7 @@ def test_a_folder_without_scenarios_is_an_error(tmp_path: Path) -> None:
         names_of([str(tmp_path)])
 
 
-def test_kinds() -> None:
+def test_cases_of_gives_the_kind_of_each_case() -> None:
     """A mutant that another than its judge is to convict is a scenario like others."""
     names = [A_MUTANT, "iep110/option_2_keep", "smoke", "iep98/own_ddl"]
     cases = cases_of(names, every_design=True)
@@ -150,7 +150,7 @@ def test_a_mutant_is_run_with_and_without_it() -> None:
     assert trial.control.mutant is None
 
 
-def test_processes_change_nothing() -> None:
+def test_run_suite_gives_the_same_with_several_processes() -> None:
     """Few trials in this process or in two others: the same result."""
     names = ["negative/noop_without_wait", "iep98/own_ddl", "iep98/noop_ddl"]
     cases = cases_of(names)

@@ -28,32 +28,32 @@ def die(seed: int = 1) -> Die:
     return Die(Streams(seed).stream("a", "b"))
 
 
-def test_a_number_lies_below_its_bound_and_takes_every_value() -> None:
+def test_die_below_gives_every_value_below_its_bound() -> None:
     dice = die()
     counts = Counter(dice.below(5) for _ in range(5_000))
     assert sorted(counts) == [0, 1, 2, 3, 4]
     assert min(counts.values()) > 850
 
 
-def test_between_includes_both_ends() -> None:
+def test_die_between_includes_both_ends() -> None:
     dice = die()
     assert {dice.between(-1, 1) for _ in range(100)} == {-1, 0, 1}
 
 
 @pytest.mark.parametrize(("share", "least", "most"), [(0, 0, 0), (1, 1000, 1000), (0.3, 250, 350)])
-def test_a_chance_is_a_share(share: float, least: int, most: int) -> None:
+def test_die_chance_is_true_in_its_share(share: float, least: int, most: int) -> None:
     dice = die()
     assert least <= sum(dice.chance(share) for _ in range(1_000)) <= most
 
 
-def test_some_are_different_and_never_too_many() -> None:
+def test_die_some_gives_different_items() -> None:
     dice = die()
     for _ in range(50):
         assert len(set(dice.some("abcde", 3))) == 3
     assert sorted(dice.some("abc", 9)) == ["a", "b", "c"]
 
 
-def test_a_span_is_a_number_or_its_bounds() -> None:
+def test_bounds_of_a_span_or_a_number() -> None:
     dice = die()
     assert dice.duration_us(2.5) == 2_500
     assert {dice.count((1, 3)) for _ in range(100)} == {1, 2, 3}
@@ -61,7 +61,7 @@ def test_a_span_is_a_number_or_its_bounds() -> None:
 
 
 @pytest.mark.parametrize(("name", "sql"), [("t", "t"), ("T", '"T"'), ("a b", '"a b"')])
-def test_names_are_quoted_where_sql_would_not_understand_them(name: str, sql: str) -> None:
+def test_quoted_quotes_names_where_sql_needs_it(name: str, sql: str) -> None:
     assert quoted(name) == sql
 
 
@@ -70,7 +70,7 @@ def test_there_is_a_case_for_every_workload() -> None:
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_a_workload_tells_what_it_is(name: str) -> None:
+def test_every_workload_has_a_summary(name: str) -> None:
     kind = WORKLOADS.get(name)
     assert kind.name == name
     assert kind.summary
@@ -120,6 +120,6 @@ def test_generated_writes_name_only_keys(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_a_world_without_tables_is_refused(name: str) -> None:
+def test_fits_refuses_a_schema_without_tables(name: str) -> None:
     with pytest.raises(ValueError, match="tables: there is none"):
         WORKLOADS.get(name)(**FIELDS[name]).fits(world(sql=""))

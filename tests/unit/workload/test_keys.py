@@ -35,11 +35,11 @@ def table(columns: str) -> CreateTable:
         ("v INT, a VARCHAR, b INT, PRIMARY KEY (b, a)", (7, "k7")),
     ],
 )
-def test_a_number_is_a_key_of_the_tables_type(columns: str, key: Key) -> None:
+def test_key_of_gives_values_of_the_key_types(columns: str, key: Key) -> None:
     assert key_of(table(columns), 7) == key
 
 
-def test_a_small_type_takes_no_large_key() -> None:
+def test_key_of_refuses_a_number_beyond_a_small_type() -> None:
     assert key_of(table("id TINYINT PRIMARY KEY"), 300) == 300 % 128
 
 
@@ -51,18 +51,18 @@ def counts(
     return Counter(chooser.choose(die) for _ in range(10_000))
 
 
-def test_without_a_law_all_keys_are_alike() -> None:
+def test_key_chooser_is_uniform_by_default() -> None:
     found = counts()
     assert sorted(found) == list(range(10))
     assert max(found.values()) < 1.2 * min(found.values())
 
 
-def test_a_power_law_prefers_small_numbers() -> None:
+def test_key_chooser_by_power_law_prefers_small_numbers() -> None:
     found = counts(zipf=1.0)
     assert 1.8 < found[0] / found[1] < 2.2
     assert 8 < found[0] / found[9] < 12
 
 
-def test_hot_keys_take_their_share() -> None:
+def test_key_chooser_gives_hot_keys_their_share() -> None:
     found = counts(hot_keys=2, hot_share=0.8)
     assert 0.8 < (found[0] + found[1]) / 10_000 < 0.87

@@ -41,6 +41,6 @@ def test_only_columns_that_were_added_are_dropped() -> None:
     assert 15 < sum("DROP" in do.sql for do in made) < 45
 
 
-def test_on_a_single_node_the_same_node_must_do() -> None:
+def test_on_a_single_node_users_ask_the_same_node() -> None:
     made = steps("read_own_ddl", there=world(nodes=("n1",)), operations=2)
     assert {step.node for step in made} == {"n1"}
