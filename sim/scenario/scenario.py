@@ -15,8 +15,8 @@ from ddlsim.scenario import (
     config,
 )
 from ddlsim.scenario.faults import (
-    FaultTargets,
     FaultEntry,
+    FaultTargets,
     Placed,
     check_times,
     placed,

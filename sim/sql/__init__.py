@@ -9,10 +9,10 @@
     SELECT * FROM t, SELECT a, b FROM t, either with WHERE key = constant
 
 and nothing else; `parse_operations` reads writes of rows too (dml). A word that is not understood
-is an error, with its line and column and what was expected in its place. IF [NOT] EXISTS may stand
+is an error, with its line and column and what was expected instead. IF [NOT] EXISTS is accepted
 wherever it has a meaning. Names fold to lower case unless they are quoted, so `T`, `t` and `"t"`
 are one name and `"T"` is another. `parse_script` reads a migration: it passes over what changes no
-schema, tells every error, and finds the comments that ask for a verdict to be ignored.
+schema, reports every error, and finds the comments that ask to ignore a verdict.
 
 What only concerns the storage of the real system is read and has no effect: USING SORTED or HASH,
 directions of index columns, COLOCATE BY, storage profiles, options of zones but for PARTITIONS
@@ -57,14 +57,14 @@ def parse(text: str, first_line: int = 1) -> list[Parsed]:
 
 
 def parse_operations(text: str, first_line: int = 1) -> list[Any]:
-    """The same, and writes of rows too: a `Parsed` whose statement may be a `RowWrite`."""
+    """As `parse`, with writes of rows: a `Parsed` whose statement may be a `RowWrite`."""
     return _told(_parse_operations, text, first_line)
 
 
 class Script(NamedTuple):
-    """What a file of statements has, in order, and everything that is wrong with it.
+    """The statements of a file, in order, and all of its errors.
 
-    `requests` are the comments that speak to the linter.
+    `requests` are the comments that address the linter.
     """
 
     statements: list[Parsed]
@@ -74,7 +74,7 @@ class Script(NamedTuple):
 
 
 def parse_script(text: str) -> Script:
-    """A file with DDL in it: every statement and every error, not only the first."""
+    """Parse a file with DDL: every statement and every error, not only the first."""
     script = Script([], [], [], [])
     try:
         tokens = tokenize(text)

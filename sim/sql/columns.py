@@ -54,7 +54,7 @@ _DEEDS: Final = (("NO", "ACTION"), ("CASCADE",), ("RESTRICT",), ("SET", "NULL"),
 
 
 class Defined(NamedTuple):
-    """A column definition and what it says besides the column itself."""
+    """A column definition, with the key and constraints that it declares."""
 
     spec: ColumnSpec
     constraints: list[ConstraintSpec]
@@ -64,7 +64,7 @@ class Defined(NamedTuple):
 
 
 class Columns(Reader):
-    """Reads what may stand between the parentheses of CREATE TABLE, or behind ADD."""
+    """Reads the parts of a table between the parentheses of CREATE TABLE, or after ADD."""
 
     def column_type(self) -> ColumnType:
         """A type; what it leaves open is filled in, so that equal types are equal records."""
@@ -200,7 +200,7 @@ class Columns(Reader):
         return self.name("a constraint name") if self._match(TokenType.CONSTRAINT) else None
 
     def _check(self) -> None:
-        """An expression in parentheses, which sqlglot has to understand."""
+        """An expression in parentheses; an error if sqlglot cannot parse it."""
         self.need("(")
         if self._parse_disjunction() is None:
             raise self.wrong("an expression")
@@ -217,12 +217,12 @@ class Columns(Reader):
                 raise self.wrong("NO ACTION, CASCADE, RESTRICT, SET NULL or SET DEFAULT")
 
     def using(self) -> None:
-        """How the real system lays out an index; it has no bearing on anything here."""
+        """USING SORTED or HASH, which has no effect here."""
         if self._match(TokenType.USING):
             self.word("SORTED or HASH", "SORTED", "HASH")
 
     def sorted_columns(self) -> tuple[str, ...]:
-        """Column names in parentheses, with directions, which have no bearing on anything here."""
+        """Column names in parentheses, with directions, which have no effect here."""
 
         def column() -> str:
             name = self.name()

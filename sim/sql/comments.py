@@ -1,4 +1,4 @@
-"""Comments that speak to the linter: `-- ddlsim: ignore`, and the line of SQL that each is about.
+"""Comments that address the linter: `-- ddlsim: ignore`, and the line of SQL that each concerns.
 
 A comment behind or before SQL is about the line on which it stands; one on lines of its own is
 about the next line of SQL, with other comments but no empty line between them.
@@ -16,7 +16,7 @@ _EMPTY_LINE: Final = re.compile(r"\n\s*\n")
 
 
 class Request(NamedTuple):
-    """What a comment asks for: `word` behind `ddlsim:`, the `text` behind that, and where.
+    """A request in a comment: the `word` after `ddlsim:`, the `text` after that, and its line.
 
     `line` is that of the comment, `about` that of the SQL; 0 where there is none.
     """

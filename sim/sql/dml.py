@@ -29,7 +29,7 @@ class RowWrite(NamedTuple):
 
 
 class Operations(Grammar):
-    """Reads whatever a client may ask in SQL."""
+    """Reads every SQL statement that a client can issue."""
 
     def _statement(self) -> Any:
         if not self._match_texts(("INSERT", "UPDATE", "DELETE")):

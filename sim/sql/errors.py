@@ -1,4 +1,4 @@
-"""What is wrong with a text, and where: the one exception of the SQL front end."""
+"""The exception of the SQL front end: what is wrong with a text, and where."""
 
 from sqlglot.errors import ParseError
 

@@ -1,7 +1,7 @@
 """The statements of Ignite: hooks of sqlglot's parser, each of which makes a statement of ours.
 
 sqlglot cuts the text into tokens and statements, steps through them, and reads queries and
-conditions. Its own methods for DDL mean too well to be used: `CREATE TABLE t, (a INT,) AS SHALLOW`,
+conditions. Its own methods for DDL are too lenient: `CREATE TABLE t, (a INT,) AS SHALLOW`,
 `CREATE INDEX i t (a)`, `RENAME u`, `VARCHAR()`, `INT ARRAY` or `SELECT ALL a, FROM t *` give the
 very trees of the statements without these slips, so no look at a tree could find them. Here every
 token is named by a hook or is an error at its place, and there is no `Command` to fall back on.
@@ -99,7 +99,7 @@ ScriptEntry = Parsed | PassedOver | Unread
 
 
 class Grammar(Tables):
-    """Reads CREATE, ALTER, DROP and the SELECT of rows; anything else is no statement."""
+    """Reads CREATE, ALTER, DROP and the SELECT of rows; anything else is an error."""
 
     STATEMENT_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = {}
     """Inside of a query stand queries only."""
@@ -299,7 +299,7 @@ class Grammar(Tables):
         raise self.wrong("PARTITIONS, REPLICAS or another option of zones, each once")
 
     def _option_value(self, value: str) -> None:
-        """The value of an option that has no bearing on anything here."""
+        """The value of an option that has no effect here."""
         if value == "profiles":
             if self.sees(TokenType.L_BRACKET):
                 self._profiles()
@@ -316,7 +316,7 @@ class Grammar(Tables):
                 self.literal(TokenType.NUMBER, "a number of seconds, or OFF")
 
     def _profiles(self) -> None:
-        """Storage profiles, which have no bearing on anything here."""
+        """Storage profiles, which have no effect here."""
         bracketed = self._match(TokenType.L_BRACKET)
         self._parse_csv(lambda: self.literal(TokenType.STRING, "a string"))
         if bracketed:

@@ -28,7 +28,7 @@ _EXPECTED: Final = re.compile(r"Expect(?:ing|ed) (.+?)(?: but got .*)?", re.DOTA
 
 
 class Reader(BaseParser):
-    """What sqlglot's parser lacks; every complaint is an `Unread` with its offset.
+    """sqlglot's parser with required words, names and lists; errors are `Unread` with an offset.
 
     `written` tells how each name of the present statement stands in the text.
     """
@@ -36,17 +36,17 @@ class Reader(BaseParser):
     written: dict[str, str]
 
     def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> NoReturn:
-        """What sqlglot's own methods complain about: in an expression, or in a query."""
+        """Raise what sqlglot's own methods report, in an expression or a query."""
         told = _EXPECTED.fullmatch(message)
         expected = told.group(1) if told else "an expression"
         raise self.wrong(expected if expected[0].isalpha() else repr(expected), at=token)
 
     def _parse_as_command(self, start: Token) -> NoReturn:
-        """What sqlglot does with all that it cannot read, under a mere warning."""
+        """Raise an error where sqlglot would only warn and keep the text as a command."""
         raise self.wrong("SQL that sqlglot can read", at=start)
 
     def wrong(self, expected: str, why: str | None = None, at: Token = SENTINEL_NONE) -> Unread:
-        """The error that something else comes next, or at a token, than was expected."""
+        """The error for an unexpected next token, or for the given one."""
         token = at or self._curr
         if not token:
             return Unread(why or "the statement ends here", self._prev.end + 1, expected)
@@ -54,18 +54,18 @@ class Reader(BaseParser):
         return Unread(why or found, token.start, expected)
 
     def end(self, expected: str = "the end of the statement") -> None:
-        """Nothing may be left."""
+        """Raise an error if tokens are left."""
         if self._curr:
             raise self.wrong(expected)
 
     def word(self, expected: str, *words: str) -> str:
-        """One of these words, which has to come next."""
+        """Consume one of these words; an error if another token comes next."""
         if not self._match_texts(words):
             raise self.wrong(expected)
         return self._prev.text.upper()
 
     def need(self, *words: str) -> None:
-        """These words, or signs, which have to come next."""
+        """Consume these words or signs; an error if other tokens come next."""
         for word in words:
             self.word(word if word[0].isalpha() else repr(word), word)
 
@@ -81,13 +81,13 @@ class Reader(BaseParser):
         return self.listed(item) if self.sees(TokenType.L_PAREN) else [item()]
 
     def sees(self, kind: TokenType) -> bool:
-        """Whether such a token comes next."""
+        """Whether a token of this kind comes next."""
         return self._match(kind, advance=False)
 
     def _parse_csv(
         self, parse_method: Callable[[], T | None], sep: TokenType = TokenType.COMMA
     ) -> list[T]:
-        """Something has to come behind each comma."""
+        """Items with commas between them; an error where none follows a comma."""
 
         def item() -> T | None:
             found = parse_method()
@@ -102,7 +102,7 @@ class Reader(BaseParser):
         return self._find_sql(start, self._prev)
 
     def name(self, what: str = "a column name") -> str:
-        """A name, which has to come next, folded to lower case unless it is quoted."""
+        """Consume a name, folded to lower case unless quoted; an error if none comes next."""
         token = self._curr
         quoted = token.token_type is TokenType.IDENTIFIER and token.text != ""
         if not quoted and not self._is_plain_name(token):
@@ -128,13 +128,13 @@ class Reader(BaseParser):
         return self.name(what)
 
     def literal(self, kind: TokenType, expected: str) -> str:
-        """A literal of a kind, which has to come next."""
+        """Consume a literal of a kind; an error if none comes next."""
         if not self._match(kind):
             raise self.wrong(expected)
         return self._prev.text
 
     def whole(self, what: str, low: int, high: int) -> int:
-        """A whole number within bounds, which has to come next."""
+        """Consume a whole number within bounds; an error if none comes next."""
         start, expected = self._curr, f"{what}, a whole number from {low} to {high}"
         digits = self.literal(TokenType.NUMBER, expected)
         if not digits.isdecimal() or len(digits) > DIGITS or not low <= int(digits) <= high:

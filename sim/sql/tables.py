@@ -23,7 +23,7 @@ from ddlsim.sql.columns import Columns
 
 
 class Tables(Columns):
-    """Reads what follows these words."""
+    """Reads what follows CREATE TABLE and ALTER TABLE."""
 
     def create_table(self) -> CreateTable:
         exists = bool(self._parse_exists(not_=True))
@@ -58,7 +58,7 @@ class Tables(Columns):
         return CreateTable(name, tuple(columns), key, tuple(constraints), zone, exists)
 
     def _zone_of_table(self) -> str | None:
-        """What follows the columns: the zone, and what has no bearing on anything here."""
+        """The options after the columns: the zone, and those without effect here."""
         zones: list[str] = []
 
         def option() -> None:
@@ -102,7 +102,7 @@ class Tables(Columns):
         return True
 
     def statistics(self) -> bool:
-        """MIN STALE ROWS n or STALE ROWS FRACTION x, if one of them comes next; of no bearing."""
+        """MIN STALE ROWS n or STALE ROWS FRACTION x, if one comes next; without effect here."""
         if self._match_text_seq("MIN", "STALE", "ROWS"):
             self.literal(TokenType.NUMBER, "a count")
         elif self._match_text_seq("STALE", "ROWS", "FRACTION"):
