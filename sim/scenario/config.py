@@ -17,7 +17,6 @@ from ddlsim.units import FOREVER_MS
 Ms = Annotated[float, Meta(ge=0, le=FOREVER_MS)]
 WholeMs = Annotated[int, Meta(ge=0, le=FOREVER_MS)]
 Positive = Annotated[int, Meta(ge=1)]
-Count = Annotated[int, Meta(ge=0)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
 Text = Annotated[str, Meta(min_length=1)]
 Number = Annotated[float, Meta(ge=-FOREVER_MS, le=FOREVER_MS)]
