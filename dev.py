@@ -9,6 +9,7 @@ usage: python3 dev.py VERB
     test nightly      100,000 damaged inputs, and the laws on many more examples
     fuzz [ARGS]       damaged inputs for every command: --inputs N, --seed S, --only FORMAT
     check             the formatter, the linter, the types and the floors
+    docs              the documentation site, from docs/ into build/docs
     lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
     setup             only the set-up
 
@@ -31,6 +32,7 @@ VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON, STAMP = BIN / "python", VENV / "ready"
 LOCK, PROJECT = ROOT / "requirements.txt", ROOT / "pyproject.toml"
+LINKS = {"ddlsim": "sim", "sim/analysis": "../analysis", "sim/_scenarios": "../scenarios"}
 
 DEMO = ("run realistic --expect", "run negative/no_completeness_wait --expect")
 STAGES = {
@@ -40,7 +42,7 @@ STAGES = {
     "spark": ["tests/spark"],
     "bench": ["tests/bench"],
 }
-VERBS = {"demo", "test", "fuzz", "check", "lock", "setup"}
+VERBS = {"demo", "test", "fuzz", "check", "docs", "lock", "setup"}
 NIGHTLY = ("--inputs", "100000")
 ONE_PROCESS = {"-n0", "-s", "--pdb", "--trace", "--collect-only", "--co"}
 LAWS = ("tests/property", "--hypothesis-profile", "nightly")
@@ -72,8 +74,23 @@ def quietly(*command: str) -> None:
         stop(f"set-up failed at: {' '.join(command)}")
 
 
+def link(root: Path = ROOT) -> None:
+    """Make the links of the one package where an archive, or a git without links, has none."""
+    for name, target in LINKS.items():
+        place = root / name
+        if place.is_dir():
+            continue
+        try:
+            place.unlink(missing_ok=True)  # git writes a link's target into a file instead
+            place.symlink_to(target, target_is_directory=True)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            stop(f"cannot make the link {name} -> {target} ({why}); allow links, or copy {target}")
+
+
 def set_up() -> None:
     """Make .venv agree with the lock and the project; a half-finished one is made anew."""
+    link()
     here = f"{sys.version_info[:2]} {ROOT}"
     inputs = hashlib.sha256(LOCK.read_bytes() + PROJECT.read_bytes()).hexdigest()
     stamp = STAMP.read_text("utf-8").splitlines() if STAMP.exists() and PYTHON.exists() else []
@@ -141,9 +158,14 @@ def check() -> int:
     return max(results, key=abs)
 
 
+def docs() -> int:
+    """Build the site; a page that cannot be understood, or a dead link, fails it."""
+    return run(str(PYTHON), "-m", "sphinx", "-q", "-W", "--keep-going", "docs", "build/docs")
+
+
 def lock(args: list[str]) -> None:
     """Pin every dependency by hash, for all platforms, without any address."""
-    what = ["pyproject.toml", "--extra", "dev", "--universal", "--generate-hashes", "--no-header"]
+    what = ["pyproject.toml", "--all-extras", "--universal", "--generate-hashes", "--no-header"]
     with tempfile.TemporaryDirectory() as tmp:
         uv = shutil.which("uv")
         if not uv:
@@ -170,7 +192,8 @@ def main(argv: list[str]) -> int:
         return test(args)
     if verb == "fuzz":
         return fuzz(args)
-    return demo() if verb == "demo" else check() if verb == "check" else 0
+    plain = {"demo": demo, "check": check, "docs": docs}
+    return plain[verb]() if verb in plain else 0
 
 
 if __name__ == "__main__":

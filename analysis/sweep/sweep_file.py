@@ -1,7 +1,7 @@
 """A sweep file read and found possible: scenarios x designs x parameters x seeds, with its lines.
 
 The file is TOML and as strict as a scenario's: an unknown key, a range that is none or a condition
-on a name that does not exist is an error with its line. README.md shows one.
+on a name that does not exist is an error with its line. docs/how-to/sweep.md shows one.
 """
 
 from collections.abc import Sequence

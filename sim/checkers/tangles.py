@@ -1,7 +1,7 @@
 """Strongly connected parts of a graph given as two columns: where each step begins, and ends.
 
 A few steps are peeled: whatever has no way in, or no way out, is taken off until nothing is, and of
-what is left networkx tells the parts. Many go to scipy as they are.
+what is left networkx tells the parts. Many go to scipy as they are, where it is installed.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,11 @@ def tangles(sources: Sequence[int], targets: Sequence[int]) -> list[list[int]]:
     Every cycle lies within one part; without any there is none. A step from a node to itself is no
     cycle here.
     """
-    find = _by_scipy if len(sources) >= MANY else _by_peeling
-    parts = [part for part in find(sources, targets) if part]
+    try:
+        find = _by_scipy if len(sources) >= MANY else _by_peeling
+        parts = [part for part in find(sources, targets) if part]
+    except ModuleNotFoundError:  # scipy is an extra
+        parts = _by_peeling(sources, targets)
     return sorted(parts, key=lambda part: min(sources[at] for at in part))
 
 

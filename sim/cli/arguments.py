@@ -386,7 +386,7 @@ def _verify() -> Verb:
 
 def _sweep() -> Verb:
     return Verb("sweep", [
-        argument("file", "what to sweep over; the README shows one", "SWEEP.toml"),
+        argument("file", "what to sweep over; docs/how-to/sweep.md shows one", "SWEEP.toml"),
         flag("--out", "the directory of its tables, new or empty", "DIR", required=True,
              shell_complete=complete.folders),
         flag("--resume", "go on with what DIR holds of this sweep"),
@@ -463,7 +463,7 @@ def _list() -> Verb:
 
 
 def _completion() -> Verb:
-    help_ = "bash, zsh or fish; the README tells where its script is put"
+    help_ = "bash, zsh or fish; docs/reference/outcomes.md tells where its script is put"
     return Verb(
         "completion", [Argument(["shell"], help=help_, metavar="SHELL", type=Known(SHELLS))]
     )

@@ -17,7 +17,7 @@ CLAIM: Final = ("assumes", "runs", "breaches", "foretold", "out_of_assumption", 
 
 
 def document(result: Verification) -> dict[str, Any]:
-    """The shape `verify`, described in the README."""
+    """The shape `verify`, described in docs/how-to/regression-suite.md."""
     short = [{"case": row.label, **fields(row, ("runs", "wanted"))} for row in result.short]
     return {
         "format": FORMAT,

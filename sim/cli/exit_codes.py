@@ -63,5 +63,5 @@ def table() -> str:
 
 
 def _first(meaning: str) -> str:
-    """What a code means of a run; what single verbs mean by it stands in the README."""
+    """What a code means of a run; docs/reference/outcomes.md tells what single verbs mean by it."""
     return meaning.partition(";")[0].replace("`", "")

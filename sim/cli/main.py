@@ -18,6 +18,7 @@ from ddlsim.cli.problems import (
     InputError,
     note,
 )
+from ddlsim.extras import needed_by
 from ddlsim.files import FREE, is_full
 from ddlsim.problems import BadInputError
 
@@ -60,7 +61,8 @@ def _run(words: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     arguments.note_unused_variables()
-    code: int = import_module(f"ddlsim.cli.verb_{verb}").execute(options)
+    with needed_by(verb):
+        code: int = import_module(f"ddlsim.cli.verb_{verb}").execute(options)
     return code
 
 

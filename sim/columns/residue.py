@@ -91,14 +91,22 @@ def labels_of(nodes: int, packed: Array) -> Array:
     indptr = np.searchsorted(packed, np.arange(nodes + 1, dtype=np.int64) << 32).astype(np.int32)
     indices = packed.astype(np.int32)  # the lower half, which is the target
     del packed
-    if nodes + len(indices) < FEW:
-        return _labels_of_few(indptr.tolist(), indices.tolist())
+    if nodes + len(indices) >= FEW:
+        try:
+            return _by_scipy(indptr, indices)
+        except ModuleNotFoundError:  # scipy is an extra; the search below is slower
+            pass
+    return _labels_of_few(indptr.tolist(), indices.tolist())
+
+
+def _by_scipy(indptr: Array, indices: Array) -> Array:
     from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
     from scipy.sparse.csgraph import (  # type: ignore[import-untyped]  # scipy ships no types
         connected_components,
     )
 
     weight = np.broadcast_to(np.float64(1), indices.shape)
+    nodes = len(indptr) - 1
     graph = csr_array((weight, indices, indptr), shape=(nodes, nodes))
     found: Any = connected_components(graph, directed=True, connection="strong")
     labels: Array = found[1]

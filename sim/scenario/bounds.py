@@ -1,8 +1,9 @@
 """Estimates the size of runs before anything is run, and refuses what exceeds a bound.
 
 Counts have bounds of their own, so that reading a scenario neither hangs nor eats memory. What a
-run will need is estimated from them, by figures that were measured and rounded up (README.md): one
-that would need more memory than it may take is refused with the estimate.
+run will need is estimated from them, by figures that were measured and rounded up
+(docs/how-to/large-runs.md): one that would need more memory than it may take is refused with the
+estimate.
 """
 
 from collections.abc import Sequence

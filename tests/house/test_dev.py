@@ -80,3 +80,31 @@ def test_options_alone_leave_the_suite_on_all_cores(
     monkeypatch.setattr(dev, "run", run)
     dev.test(list(words))
     assert ("-n" in ran) == parallel
+
+
+def linked(root: Path) -> dict[str, str]:
+    return {name: os.readlink(root / name) for name in dev.LINKS}
+
+
+def test_links_are_made_where_an_archive_or_git_has_none(tmp_path: Path) -> None:
+    plant(tmp_path, {"sim/a.py": "", "analysis/b.py": "", "scenarios/c.toml": "", "ddlsim": "sim"})
+    dev.link(tmp_path)
+    assert linked(tmp_path) == dev.LINKS == linked(ROOT)
+    assert (tmp_path / "ddlsim" / "analysis" / "b.py").is_file()
+    assert (tmp_path / "ddlsim" / "_scenarios" / "c.toml").is_file()
+
+
+def test_a_system_without_links_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    with pytest.raises(SystemExit) as ended:
+        dev.link(tmp_path)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "dev.py: cannot make the link ddlsim -> sim (Operation not permitted); "
+        "allow links, or copy sim\n"
+    )

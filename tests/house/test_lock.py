@@ -49,6 +49,8 @@ def out_of_step(root: Path) -> Iterator[str]:
         pins.setdefault(canonicalize_name(pin.name), []).append(version)
     needs = project["dependencies"] + extras + asked["build-system"]["requires"]
     for need in map(Requirement, needs):
+        if need.name == project["name"]:
+            continue  # an extra made of other extras
         versions = pins.get(canonicalize_name(need.name), [])
         if not versions or not all(need.specifier.contains(version, True) for version in versions):
             yield str(need)
@@ -64,8 +66,9 @@ PROJECT = """
 [build-system]
 requires = ["builder>=1"]
 [project]
+name = "project"
 dependencies = ["core>=1,<2"]
-optional-dependencies = { dev = ["Tool_Box>=3"] }
+optional-dependencies = { more = ["Tool_Box>=3"], dev = ["project[more]"] }
 """
 SOUND = f"""builder==1.5 \\
     --hash=sha256:{"0" * 64}

@@ -17,7 +17,7 @@ from ddlsim.cli.signals import ASKING, SIGNALLED
 from ddlsim.compat import compat
 
 ROOT = Path(__file__).resolve().parents[3]
-TEXTS = ("README.md", "scenarios/README.md")
+TEXTS = ("docs/reference/outcomes.md", "scenarios/README.md")
 BEGIN, END = "<!-- exit codes:begin -->\n", "\n<!-- exit codes:end -->"
 
 
