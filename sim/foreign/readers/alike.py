@@ -160,6 +160,8 @@ def _among(characters: bytes) -> Array:
 
 def _more_of_list(text: Array, begin: Array, end: Array, *, comma: bool) -> Array:
     """Which numbers follow another one in a list of nothing but numbers so far."""
+    if not len(begin):
+        return np.zeros(0, np.bool_)
     gap = np.append(0, begin[1:] - end[:-1])
     parting = np.append(0, text[end[:-1]])
     follows = (gap == 1) & ((parting == 44) if comma else (parting == 32) | (parting == 44))

@@ -78,7 +78,7 @@ def test_a_signal_before_any_worker_is_told(tmp_path: Path) -> None:
 
 SPAWNS = """\
 import multiprocessing
-from tests.helpers_killing import at_work_elsewhere
+from tests.support.killing import at_work_elsewhere
 
 begun = multiprocessing.get_context("spawn").Process(target=at_work_elsewhere)
 begun.start()
@@ -86,8 +86,8 @@ begun.join()
 """
 FORKS = """\
 import os
-from ddlsim.world import workers
-from tests.helpers_killing import at_work_elsewhere
+from ddlsim.execute import workers
+from tests.support.killing import at_work_elsewhere
 
 lifeline = workers.Lifeline()
 if not os.fork():
@@ -98,8 +98,8 @@ os.wait()
 
 
 BUSY = """\
-from tests.helpers_killing import Unpacked, at_work
-from ddlsim.world import workers
+from tests.support.killing import Unpacked, at_work
+from ddlsim.execute import workers
 from ddlsim.execute.parallel import Executor
 from functools import partial
 

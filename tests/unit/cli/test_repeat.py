@@ -1,5 +1,6 @@
 """The command that repeats a run runs as it stands, whatever flags the first one had."""
 
+import html
 import json
 import re
 import shlex
@@ -52,7 +53,7 @@ def flags(world: Path) -> list[str]:
 
 def commands(text: str) -> list[list[str]]:
     """Every command that a text tells, without its first word."""
-    found = re.findall(r"ddlsim (run [^\n<]*)", text.replace("&quot;", '"').replace("&#x27;", "'"))
+    found = re.findall(r"ddlsim (run [^\n<]*)", html.unescape(text))
     return [shlex.split(words) for words in dict.fromkeys(found)]
 
 
