@@ -135,7 +135,7 @@ class Run:
         self._heal_all()
         self._drain()
         self._steps.settle(self._so_far())
-        self._tell_unmatched()
+        self._record_unmatched()
         read_back(self.cluster)
         self.history.end_us = self.loop.now_us
         self.history.executed_events = self.loop.events
@@ -236,17 +236,17 @@ class Run:
         if lasting:
             self.loop.run(now_us + SLICE_US)
 
-    def _tell_unmatched(self) -> None:
+    def _record_unmatched(self) -> None:
         """Record the holds, pauses and faults that had nothing to act on, for a warning."""
-        told = self._steps.unmatched()
+        unmatched = self._steps.unmatched()
         for number, (fault, actions, planned) in enumerate(self._faults):
             on = "" if fault.node_named is None else f" on {fault.node_named}"
             what = f"faults[{number}] ({planned.name}{on})"
             if number in self._on_vacant_role:
-                told.append(f"{what} struck nothing: no node had that part")
+                unmatched.append(f"{what} struck nothing: no node had that part")
             elif actions.without_effect is not None:
-                told.append(f"{what} {actions.without_effect}")
-        for what in told:
+                unmatched.append(f"{what} {actions.without_effect}")
+        for what in unmatched:
             self._recorder.record(NothingMatched(self.loop.now_us, what))
 
     # --- drain and read back ----------------------------------------------------------------------

@@ -185,12 +185,12 @@ class Timeline:
     def unmatched(self) -> list[str]:
         """The holds that held no message, and the pauses that stopped no task, in words."""
         plan = self._cluster.plan
-        told = [
+        holds = [
             f"hold[{number}] ({described(hold)}) kept no message back"
             for number, hold in enumerate(plan.holds)
             if number not in self._holds or not self._holds[number].hits
         ]
-        return told + [
+        return holds + [
             f"pause[{number}] ({pause.node}, {pause.point}"
             f"{'' if pause.tx is None else f', {pause.tx}'}) stopped no task"
             for number, pause in enumerate(plan.pauses)

@@ -79,7 +79,7 @@ class _Named(Record, frozen=True):
 
 
 LATEST_US: Final = 2**62
-"""No run lasts so long; beyond it instants are no longer told apart in milliseconds."""
+"""The largest instant; beyond it a float of milliseconds is not exact."""
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are no record: not JSON, not UTF-8, nested too deeply."""
 _encoder: Final = msgspec.json.Encoder()

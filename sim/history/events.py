@@ -114,7 +114,7 @@ class UpdateLogged(Event, frozen=True):
     """A schema update took effect in the meta storage log; recorded once for the cluster.
 
     `op` is the client operation that asked for it (None: the initial schema). `message_ts` is Tm,
-    `activation_ts` Tu, `built_on` the catalog version that it was built on (None: not told).
+    `activation_ts` Tu, `built_on` the catalog version that it was built on (None: not recorded).
     """
 
     node: str

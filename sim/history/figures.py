@@ -5,7 +5,7 @@ internal ones. No wall time enters, so the figures of equal runs are equal.
 
 *attempts*: transactions that a client began: explicit ones, retries of them, and implicit ones (an
 operation outside any transaction). Each attempt is *committed*, *aborted* (for the reason that its
-coordinator noted, else for the one that the client was told first), *unknown* (the client cannot
+coordinator noted, else for the first one that the client got), *unknown* (the client cannot
 tell), or was left open.
 *schema_abort_rate*: attempts aborted for a schema reason, divided by attempts; 0 without attempts.
 *ddl_latency_ms*: from the invocation of a DDL statement to its success, of those that installed a

@@ -3,7 +3,7 @@
 An operation names its table as the client does, by name. Keys are the value of the key column (a
 tuple where the key has several columns). Generated writes name only keys; the client fills the
 other columns of the schema version that it has cached with values unique to (operation, column).
-What a kind of data operation has not, its class says, so that nobody need ask for the kind.
+Fields that a kind of operation lacks are class variables of it, so that callers need not ask.
 """
 
 from typing import ClassVar

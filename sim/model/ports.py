@@ -1,7 +1,7 @@
-"""The ports: all that a protocol asks of the world.
+"""The ports: everything that a protocol needs from its environment.
 
 A protocol is written against `Node`, never against SimPy, a socket or a random number. Whatever
-answers these calls can run it: the simulator (`ddlsim.cluster.adapters`), a test with fakes, one
+implements these calls can run it: the simulator (`ddlsim.cluster.adapters`), a test with fakes, one
 day a real network. Waits are awaitables; *between two awaits nothing else happens in the cluster*.
 
 Every wait belongs to a scope. When the scope ends, the wait returns `Ended(reason)`; when the node
@@ -31,7 +31,7 @@ class NoReplyType:
 
 
 NO_REPLY: Final = NoReplyType()
-"""What a request gives when no answer came in time."""
+"""The result of a request without a reply in time."""
 
 
 class Request(Record, Generic[R_co], frozen=True):
@@ -49,7 +49,7 @@ class Future(Protocol[T]):
         """Set the value; tasks that await it run after the present task reaches an await."""
 
     def __await__(self) -> Generator[object, None, T]:
-        """Wait for the value."""
+        """Wait for the value, and return it."""
 
 
 class Timer(Protocol):
@@ -89,7 +89,7 @@ class Node(Protocol):
         """
 
     def send(self, to: str, payload: object, label: int | None = None) -> None:
-        """Send and forget."""
+        """Send a message without waiting for a reply."""
 
     def request(
         self, to: str, payload: Request[R], timeout_us: Micros, label: int | None = None
@@ -112,10 +112,10 @@ class Node(Protocol):
         """Wait until this node's hybrid clock shows at least `ts`."""
 
     def record(self, event: object) -> None:
-        """Write an event into the history; takes no simulated time."""
+        """Record an event in the history; takes no simulated time."""
 
     def record_once(self, key: object, event: object) -> None:
-        """Write an event that any node of the cluster may report, the first time only."""
+        """Record an event that any node of the cluster may report, the first time only."""
 
     def probe(self, name: str) -> None:
         """Count that a rare branch was reached."""

@@ -43,7 +43,7 @@ PAUSES: Final = tuple(
 BRANCHES: Final = (
     # the meta storage and the catalog
     Probe("submit-resent", "a DDL's command was sent to the leader again"),
-    Probe("append-resent", "a leader sent entries again that nobody acknowledged"),
+    Probe("append-resent", "a leader sent entries again that were not acknowledged"),
     Probe("idle-tick", "the leader committed an idle safe-time command"),
     Probe("catalog-cas-lost", "an update found another catalog version than it was made for"),
     Probe("alias-ended", "the old name of what had been renamed ended"),
@@ -59,9 +59,9 @@ BRANCHES: Final = (
     Probe("late-start-of-ticks", "a new leader began its idle commands late"),
     # groups and leases
     Probe("election", "a group elected a leader"),
-    Probe("election-timeout", "a follower heard nothing for too long"),
-    Probe("quorum-lost", "a leader lost touch with most voters and stepped down"),
-    Probe("transfer", "a leader was told to hand over"),
+    Probe("election-timeout", "a follower had no message of a leader for an election timeout"),
+    Probe("quorum-lost", "a leader without answers of a majority stepped down"),
+    Probe("transfer", "a fault or the script made a leader hand over"),
     Probe("log-compacted", "a log was cut behind a snapshot"),
     Probe("snapshot-install", "a member that had fallen behind was sent a snapshot"),
     Probe("catalog-version-awaited", "entries waited until the catalog knew their schema"),
@@ -109,16 +109,16 @@ BRANCHES: Final = (
     Probe("one-phase-repeated", "a single write was sent again, its outcome unknown"),
     Probe("intent-resolved", "an intent was met whose transaction had to be looked for"),
     Probe("coordinator-recovery", "a transaction was ended by others, its coordinator gone"),
-    Probe("cleanup-resumed", "a new primary went on telling participants of an outcome"),
+    Probe("cleanup-resumed", "a new primary went on sending an outcome to participants"),
     Probe("read-only-read", "a read-only transaction read"),
     Probe("read-only-wait", "a replica waited until it knew everything up to a read's timestamp"),
     Probe("read-at-another-replica", "a replica did not answer a read, so another was asked"),
     # faults
     Probe("crash", "a node crashed"),
     Probe("unsynced-lost", "a disk lost what was not synced"),
-    Probe("slow-disk", "somebody waited for a slow disk"),
+    Probe("slow-disk", "a write waited for a slow disk"),
     Probe("setting-changed", "a setting was changed while the node ran"),
-    Probe("fault-on-nobody", "a fault found nobody to strike: its table was not there"),
+    Probe("fault-on-nobody", "no node had the role that a fault names: its table did not exist"),
 )
 
 ONLY_SCRIPTED: Final = tuple(_of_reason(reason).name for reason in (Reason.KEY_EXISTS,))

@@ -156,7 +156,7 @@ LATENCIES: Final[dict[str, float | Table]] = {
     "exponential 1, 15": _exponential(1, 15),
     "uniform 0 to 5": {"distribution": "uniform", "low": 0, "high": 5},
 }
-"""By the name that is told. A few, because each is made into a table once in a process."""
+"""By the name that reports show. Only a few, because each is tabulated once per process."""
 
 
 def network(knobs: Knobs, nodes: Sequence[str]) -> Table:

@@ -122,7 +122,7 @@ SHAPES: Final = {
     "scans": {"scan": 20, "select": 20},
     "deletes": {"delete": 30},
 }
-"""Weights of operations, by the name that is told."""
+"""Weights of operations, by the name that reports show."""
 
 
 def _mixed(knobs: Knobs, load_ms: int) -> Table:
@@ -163,7 +163,7 @@ KINDS: Final = {
     "tables": {"add": 2, "create": 6, "drop_table": 4, "rename_table": 4},
     "pointless": {"add": 2, "noop": 4, "refused": 4},
 }
-"""Weights of DDL statements, by the name that is told."""
+"""Weights of DDL statements, by the name that reports show."""
 
 
 def _storm(knobs: Knobs, load_ms: int) -> Table:

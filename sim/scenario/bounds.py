@@ -38,7 +38,7 @@ BYTES_A_KEY: Final = 80
 BYTES_A_MEMBER: Final = 8_192
 """A replica of a partition, with its log."""
 KIB_A_ROW: Final = 8
-"""A run's result, until all are told."""
+"""Memory of a run's result, until all are printed."""
 RUNS_MOST: Final = 10_000_000
 """Of a sweep, whose rows are on the disk."""
 

@@ -16,7 +16,7 @@ Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
 """A name without dots, so that `r1.ok` can be taken apart."""
 
 EVENT: Final = re.compile(r"^([A-Za-z_][A-Za-z0-9_-]*)\.(ok|failed|done|invoked)$")
-"""What may be waited for: a step's id and what has become of it."""
+"""An event that can be awaited: a step's id and its outcome."""
 
 
 class StepTable(TableRecord, frozen=True):

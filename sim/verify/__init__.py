@@ -1,1 +1,1 @@
-"""Many runs: seeds, suites, what they come to, and whether that is as expected."""
+"""Many runs: campaigns of seeds, the regression suite, and whether results are as expected."""

@@ -51,7 +51,7 @@ def with_rates(
     """A report with the expected share of aborted transactions if such statements keep coming.
 
     A statement counts that changes a table or view which transactions may be using; all are equally
-    likely. Where there is none, nothing aborts. The same is told for each table, of the statements
+    likely. Where there is none, nothing aborts. The same is given for each table, of the statements
     that concern it.
     """
     given = Rates(ddl_rate, tx_length, working_share)
@@ -70,7 +70,7 @@ def with_rates(
 
 
 def _shares(verdicts: list[bool], rates: Rates, *, exponential: bool = False) -> dict[str, float]:
-    """What each design aborts where these statements, compatible or not, keep coming."""
+    """The share of aborted transactions per design under a stream of these statements."""
     if not verdicts:
         return {"statements": 0, "incompatible_share": 0.0} | dict.fromkeys(DESIGNS, 0.0)
     share = verdicts.count(False) / len(verdicts)

@@ -34,7 +34,7 @@ BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
 
 
 class Job(Record, frozen=True):
-    """What all seeds of a campaign have in common; enough for another process to run them.
+    """The parameters that all seeds of a campaign share; enough to run them in another process.
 
     `keep` is a directory that takes the histories of the seed `first` and of every run that failed.
     With `stream` every history is written there while its run goes on, and read back to be judged,
@@ -118,7 +118,7 @@ class Runner:
         return isolated(seeds, self.job.limits, acts)
 
     def lost(self, seed: int, loss: Loss, why: str) -> RunRow:
-        """The row of a run that has taken more than it may, or whose process has died."""
+        """The row of a run that exceeded its budget, or whose process died."""
         scenario = self.scenario or swarm.scenario(swarm_source(self.job), seed)
         if self.job.stream and self.job.keep is not None:
             for begun in Path(self.job.keep).glob(f"{history_name(seed)}.*{PARTIAL}"):
@@ -185,7 +185,7 @@ def _killer(job: Job, seed: int, how: str) -> RunRow:
 
 
 def swarm_source(job: Job) -> swarm.Source:
-    """What the scenarios of a job are drawn around."""
+    """The source of a job's swarm."""
     return swarm.Source(job.name or None, job.text, job.overrides)
 
 

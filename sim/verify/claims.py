@@ -71,7 +71,7 @@ class ClaimRow(Record, frozen=True):
 
     @property
     def word(self) -> Word:
-        """What became of the claim."""
+        """The result for the claim, in a word."""
         if self.breaches:
             return "broken"
         if not self.claimed:
@@ -151,7 +151,7 @@ def _row(label: str, invariant: str, runs: Sequence[Expected]) -> ClaimRow:
 
 
 def wrong(rows: Iterable[ClaimRow]) -> Iterator[str]:
-    """The claims that are broken though nothing says why they should be."""
+    """The claims that are broken without an expected reason."""
     for row in rows:
         if row.example is not None and not row.excuse:
             scenario, seed, words = row.example

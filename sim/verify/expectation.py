@@ -1,4 +1,4 @@
-"""What several runs of one scenario come to, and whether that is what the scenario expects."""
+"""The total of several runs of one scenario, compared with what the scenario expects."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,22 +28,22 @@ class Sum(Record, frozen=True):
 
     @property
     def as_expected(self) -> bool:
-        """Whether everything ended as the scenario says."""
+        """Whether everything is as the scenario expects."""
         return not self.unexpected
 
     @property
     def never_reached(self) -> tuple[str, ...]:
-        """The probes that no run has met."""
+        """The probes that no run reached."""
         return tuple(probe for probe, runs in self.reached.items() if not runs)
 
     @property
     def first_failed(self) -> RunRow | None:
-        """The run to look at first: the failed one of the smallest seed."""
+        """The failed run with the smallest seed; None if none failed."""
         return next((row for row in self.runs if row.failed), None)
 
 
 def sum_of(rows: Sequence[RunRow], *, reaches: Sequence[str], expect: Any) -> Sum:
-    """What the runs come to: a probe counts as reached when any of them has reached it."""
+    """The total of the runs; a probe counts as reached when any of them reached it."""
     finished = [row for row in rows if row.outcome is not Outcome.CRASHED]
     reached = {
         probe: sum(row.reached.get(probe, 0) > 0 for row in finished)

@@ -1,7 +1,7 @@
 """Which mutants were killed, by which checkers and how soon.
 
 A mutant is *killed* when its own judge convicts it, and not the same run of the design without it.
-How soon is told by blocks: the seeds up to the first conviction, then those up to the next, and so
+How soon is measured in blocks: the seeds up to the first conviction, those up to the next, and so
 on; each block is what a run that begins there would have needed.
 """
 
@@ -38,7 +38,7 @@ class MutantRow(Record, frozen=True):
 
     @property
     def median_seeds(self) -> float | None:
-        """How many seeds a conviction takes."""
+        """The median number of seeds until a conviction; None for a survivor."""
         return median(self.blocks) if self.blocks else None
 
 
@@ -52,7 +52,7 @@ class Survivor(Record, frozen=True):
 
 
 def killing(case: Case, done: Sequence[Trial]) -> MutantRow:
-    """What became of a mutant in one scenario."""
+    """The row of a mutant in one scenario."""
     killed_by: Counter[str] = Counter()
     first_seed: dict[str, int] = {}
     blocks, since = [], 0
@@ -79,7 +79,7 @@ def killing(case: Case, done: Sequence[Trial]) -> MutantRow:
 
 
 def _innocents(trial: Trial) -> frozenset[str]:
-    """The checkers whose word does not count: they convict the design without the mutant too."""
+    """The checkers that do not count: they convict the design without the mutant too."""
     return frozenset() if trial.control is None else convicted_by(trial.control)
 
 

@@ -74,10 +74,10 @@ def row_of(
     taken = samples(history)
     case = Case(history)
     arguments: dict[int, str] = {}
-    told: dict[Structure, None] = {}
+    seen: dict[Structure, None] = {}
     for place, violation in enumerate(verdict.violations):
-        if structure(violation) not in told:
-            told[structure(violation)] = None
+        if structure(violation) not in seen:
+            seen[structure(violation)] = None
             arguments[place] = "\n".join(_steps(case, violation))
     return RunRow(
         scenario=history.header.scenario,
@@ -126,7 +126,7 @@ def with_measures(taken: Figures, measures: Measures) -> Figures:
 
 
 def _steps(case: Case, violation: Violation) -> Iterator[str]:
-    """What shows a violation, step by step: around its cycle, or through its events."""
+    """The steps that show a violation: around its cycle, or through its events."""
     if violation.steps:
         return cycle(case, violation.steps, violation.witness)
     return timeline(case, violation.witness)

@@ -109,7 +109,7 @@ def cases_of(
     every_design: bool = False,
     outside: bool = False,
 ) -> list[Case]:
-    """The cases of these scenarios; what is wrong with a file is told before anything runs.
+    """The cases of these scenarios; raises `ScenarioError` before anything runs.
 
     They may name files `outside` of their folders only where that is allowed.
     """
@@ -210,7 +210,7 @@ Turn = tuple[int, int]
 
 
 class Stand:
-    """Runs cases in this process; what a case needs is read once."""
+    """Runs cases in this process; each scenario is read once."""
 
     def __init__(self, cases: Sequence[Case]) -> None:
         self._cases = cases
@@ -228,7 +228,7 @@ class Stand:
         return [self.trial(*turn) for turn in turns]
 
     def lost(self, turn: Turn, how: str) -> Trial:
-        """The trial of a turn that no process survives."""
+        """The trial of a turn at which its process died."""
         at, seed = turn
         return Trial(self._runner(at, control=False).lost(seed, "died", how))
 
@@ -242,7 +242,7 @@ class Stand:
 
 
 def slim(row: RunRow) -> RunRow:
-    """A row without what only a single run is asked for: figures, witnesses, all but one argument.
+    """A row without figures, witnesses and all arguments but one, to save memory.
 
     Thousands of them are kept until the suite is over.
     """
@@ -270,7 +270,7 @@ def convicts(case: Case, trial: Trial) -> bool:
 
 
 class Schedule:
-    """Whose turn it is: rounds over all cases that still want a seed.
+    """The order of runs: rounds over all cases that still need a seed.
 
     `seeds` are those of every case; a scripted one takes the first only.
     """
@@ -292,7 +292,7 @@ class Schedule:
         return min(1, len(self._seeds)) if self._cases[at].scripted else len(self._seeds)
 
     def next(self) -> Turn | None:
-        """The place of a case and a seed for it; None where no case wants one."""
+        """The index of a case and a seed for it; None where no case needs one."""
         while self._waiting:
             at = self._waiting.pop(0)
             if self._dealt[at] >= self._wants(at) or self._convictions[at] >= BLOCKS:
@@ -304,7 +304,7 @@ class Schedule:
         return None
 
     def take(self, at: int, trial: Trial) -> None:
-        """A trial is over."""
+        """Record a finished trial."""
         case = self._cases[at]
         self.trials[at].append(trial)
         if case.kind == "mutant" and convicts(case, trial):

@@ -1,5 +1,5 @@
-"""What a run of the regression suite comes to: which checkers killed which mutants and how soon,
-which claims held, what was never reached, and what is not as it should be.
+"""The result of the regression suite: which checkers killed which mutants and how soon, which
+claims held, which probes were never reached, and what is not as expected.
 
 Where the time was up before a case had all its seeds, what is merely missing (a conviction, a
 probe, the seeds themselves) is *open*: not decided, which is neither wrong nor as expected. Nothing
@@ -127,7 +127,7 @@ class Verification(Record, frozen=True):
 
     @property
     def vacuous(self) -> tuple[ScenarioRow, ...]:
-        """The scenarios that never reached what they must."""
+        """The scenarios that never reached their probes."""
         return tuple(
             row
             for row in self.scenarios
@@ -143,7 +143,7 @@ def verification(
     every_mutant: bool,
     bounded: bool = False,
 ) -> Verification:
-    """What the trials of each case come to.
+    """The result of the trials of each case.
 
     `every_mutant` asks for a conviction of every known mutant, not only of those in these cases.
     `bounded` tells that time alone bounds the run: more seeds could always bring what is missing.
@@ -188,7 +188,7 @@ def _has_dice(case: Case) -> bool:
 
 
 def _design(case: Case) -> str:
-    """The name under which the claims of a case's design are told."""
+    """The name of a case's design in the rows of claims."""
     return f"{case.strategy}{claims.VARIED}" if case.varied else case.strategy
 
 
@@ -289,7 +289,7 @@ def _argument(row: RunRow) -> str:
 def _sorted_out(
     rows: Sequence[ScenarioRow], silent: Sequence[Survivor], undecided_mutants: Sequence[Survivor]
 ) -> tuple[list[str], list[str]]:
-    """What is wrong, and what is only not decided yet."""
+    """What is wrong, and what is not decided yet."""
     wrong: list[str] = []
     undecided: list[str] = []
     for row in rows:
