@@ -1,18 +1,9 @@
-"""The field's names for cycles of the serialization graph (Adya; Cerone; Berenson; Elle's forms).
+"""What a cycle of the serialization graph is called (`columns/names.py` has the names).
 
-`G0` writes only; `G1c` writes and reads of them; `G-single` one anti-dependency; `G-nonadjacent`
-several, no two of them in a row, which snapshot isolation forbids; `G2-item` any number, on rows;
-`G2-predicate` one of them on a key that a scan did not find. Three have names of their own:
-`lost-update`, two transactions that read one row, and the one overwrites the other's unseen;
-`long-fork`, two that see two writes in opposite orders; `fractured-read`, one that saw a part of
-what another wrote, and not the rest.
-
-`-process` and `-realtime` say that the order of one client's doings, or of anybody's, is needed for
-the cycle to close; `schema-` that a DDL lies on it.
+A name of its own goes before the general one: only a cycle past no DDL, of data alone, has one.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from ddlsim.checkers.case.writes import Item
 from ddlsim.checkers.edges import (
@@ -27,50 +18,22 @@ from ddlsim.checkers.edges import (
     ReadFrom,
     ReadThenOverwritten,
 )
-
-PAST_A_DDL: Final = "schema-"
-FORMS: Final = {RT: "-realtime", PROCESS: "-process"}
-"""What is said of a cycle with such an edge; the weaker argument counts."""
-GENERAL: Final = {
-    "lost-update": "G-single",
-    "fractured-read": "G-single",
-    "long-fork": "G-nonadjacent",
-}
-"""What an anomaly with a name of its own is a case of."""
+from ddlsim.columns import names
 
 
 def kind_of_cycle(edges: Sequence[Edge], nodes: Sequence[Node]) -> str:
     """The strongest name that a cycle deserves."""
     kinds = [edge.kind for edge in edges]
     past_ddl = any(nodes[edge.source].update is not None for edge in edges)
-    form = next((form for kind, form in FORMS.items() if kind in kinds), "")
-    if not past_ddl and not form:
-        return _special(edges, nodes) or _plain(edges)
-    return f"{PAST_A_DDL if past_ddl else ''}{_plain(edges)}{form}"
-
-
-def plain(kind: str) -> str:
-    """A cycle's name without its form, without DDL, and as the general case that it is of."""
-    kind = kind.removeprefix(PAST_A_DDL)
-    for form in FORMS.values():
-        kind = kind.removesuffix(form)
-    return GENERAL.get(kind, kind)
+    level = 2 if RT in kinds else int(PROCESS in kinds)
+    special = None if past_ddl or level else _special(edges, nodes)
+    predicate = any(edge.is_predicate for edge in edges)
+    return special or names.cycle_name(kinds, level, predicate=predicate, schema=past_ddl)
 
 
 def is_adjacent(edges: Sequence[Edge]) -> bool:
     """Whether two anti-dependencies follow each other around a cycle."""
-    return any(edge.kind == RW == edges[at - 1].kind for at, edge in enumerate(edges))
-
-
-def _plain(edges: Sequence[Edge]) -> str:
-    anti = sum(edge.kind == RW for edge in edges)
-    if not anti:
-        return "G1c" if any(edge.kind == WR for edge in edges) else "G0"
-    if anti == 1:
-        return "G-single"
-    if not is_adjacent(edges):
-        return "G-nonadjacent"
-    return "G2-predicate" if any(edge.is_predicate for edge in edges) else "G2-item"
+    return names.adjacent([edge.kind for edge in edges])
 
 
 def _special(edges: Sequence[Edge], nodes: Sequence[Node]) -> str | None:

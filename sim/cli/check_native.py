@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from ddlsim.analysis.sweep import totals
-from ddlsim.checkers import names
 from ddlsim.checkers.base import Violation
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli import view, words
@@ -14,6 +13,7 @@ from ddlsim.cli.documents import fields
 from ddlsim.cli.junit import TestCase
 from ddlsim.cli.options import Options
 from ddlsim.cli.report import case_of
+from ddlsim.columns import names
 from ddlsim.history import codec
 from ddlsim.scenario import findings
 from ddlsim.verify.expectation import sum_of
@@ -21,19 +21,6 @@ from ddlsim.verify.row import RunRow, row_of
 
 VALID = {Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
 """Any other outcome leaves a history valid."""
-MODELS = {
-    "G0": "read-uncommitted",
-    "G1a": "read-committed",
-    "G1b": "read-committed",
-    "G1c": "read-committed",
-    "G-single": "snapshot-isolation",
-    "G-nonadjacent": "snapshot-isolation",
-    "G2-item": "repeatable-read",
-    "G2-predicate": "serializable",
-}
-"""The weakest model that each anomaly rules out (Adya); with real time, only its strict form."""
-TIMED = {"-realtime": "strict-serializable", "-process": "strong-session-serializable"}
-"""What an anomaly rules out that closes only in real time, or by the order of one client."""
 
 
 class Native(NamedTuple):
@@ -125,10 +112,5 @@ def _anomaly(found: Violation, argument: str | None) -> dict[str, Any]:
 
 def ruled_out(broken: Iterable[Violation]) -> list[str]:
     """The weakest models that a history cannot have, by the names of its anomalies."""
-    models: dict[str, None] = {}
-    for found in broken:
-        name = names.plain(found.kind)
-        timed = next((model for form, model in TIMED.items() if found.kind.endswith(form)), None)
-        if name in MODELS:
-            models[timed or MODELS[name]] = None
-    return sorted(models)
+    models = {names.weakest(found.kind) for found in broken}
+    return sorted(model for model in models if model is not None)

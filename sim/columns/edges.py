@@ -151,12 +151,3 @@ def process_edges(history: ColumnHistory, versions: Versions) -> Edges:
     members, process = members[order], process[order]
     same = process[1:] == process[:-1]
     return edges(members[:-1][same], members[1:][same], PROCESS)
-
-
-def with_ddl(block: Edges, history: ColumnHistory) -> Edges:
-    """The same edges, those with a DDL at an end marked so."""
-    if not history.ddl.any():
-        return block
-    touches = history.ddl[block.source] | history.ddl[block.target]
-    kind = block.kind | np.where(touches, DDL, 0).astype(np.uint16)
-    return Edges(block.source, block.target, kind, block.why)

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from ddlsim.columns.names import split
+
 _UNCOMMITTED: Final = frozenset({"G0", "garbage-read", "duplicate-elements", "incompatible-order"})
 _COMMITTED: Final = _UNCOMMITTED | {
     "G1a",
@@ -48,9 +50,6 @@ class Model:
         return self.forbids >= other.forbids and self.level >= other.level
 
 
-SUFFIXES: Final = ("", "-process", "-realtime")
-"""What a type of anomaly ends in, by the order that its cycle needs."""
-
 MODELS: Final = {
     model.name: model
     for model in (
@@ -67,15 +66,6 @@ MODELS: Final = {
 }
 """Every model by its name, weaker ones first."""
 DEFAULT: Final = "strict-serializable"
-
-
-def split(type_: str) -> tuple[str, int]:
-    """A type without its prefix and suffix, and the order that it needs."""
-    base = type_.removeprefix("schema-")
-    for level in (2, 1):
-        if base.endswith(SUFFIXES[level]):
-            return base.removesuffix(SUFFIXES[level]), level
-    return base, 0
 
 
 def ruled_out(types: Iterable[str]) -> tuple[str, ...]:

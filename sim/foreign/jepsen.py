@@ -33,8 +33,8 @@ from ddlsim.columns.models import (
     MODELS,
     Model,
     model_of,
-    split,
 )
+from ddlsim.columns.names import split
 from ddlsim.columns.verdict import (
     Answer,
     Verdict,

@@ -21,7 +21,7 @@ from ddlsim.checkers.edges import (
     Edge,
 )
 from ddlsim.checkers.graph import Graph
-from ddlsim.checkers.names import PAST_A_DDL
+from ddlsim.columns.names import SCHEMA
 from tests.support.history import Story, add_column
 from tests.unit.checkers.random_histories import CHAOS, STEPS, chaos, graph_of, serial
 
@@ -108,7 +108,7 @@ def in_time(cycle: Cycle) -> bool:
 
 
 def _base(name: str) -> str:
-    return name.removeprefix(PAST_A_DDL)
+    return name.removeprefix(SCHEMA)
 
 
 def assert_is_cycle(graph: Graph, edges: tuple[Edge, ...]) -> None:

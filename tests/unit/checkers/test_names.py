@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ddlsim.checkers import cycles, names
+from ddlsim.checkers import cycles
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.edges import (
     PROCESS,
@@ -15,6 +15,8 @@ from ddlsim.checkers.edges import (
     Node,
 )
 from ddlsim.checkers.findings import signature
+from ddlsim.checkers.names import kind_of_cycle
+from ddlsim.columns import names
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
 from tests.support.history import (
@@ -158,7 +160,7 @@ def test_a_clients_own_order_is_real_time_to_a_finding_about_a_ddl() -> None:
 def test_a_cycle_past_a_ddl_says_so() -> None:
     [anomaly] = found(past_a_ddl(), strict=True)
     assert anomaly.kind.startswith("schema-G-single-")
-    assert names.plain(anomaly.kind) == "G-single"
+    assert names.general(anomaly.kind) == "G-single"
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -172,11 +174,11 @@ def test_without_the_search_for_gaps_nothing_is_lost(
 
 @pytest.mark.parametrize("kind", ["schema-G2-item-realtime", "G2-item-process", "G2-item"])
 def test_the_plain_name(kind: str) -> None:
-    assert names.plain(kind) == "G2-item"
+    assert names.general(kind) == "G2-item"
 
 
 def test_what_has_a_name_of_its_own_is_a_case_of_something() -> None:
-    assert [names.plain(kind) for kind in names.GENERAL] == [*names.GENERAL.values()]
+    assert [names.general(kind) for kind in names.GENERAL] == [*names.GENERAL.values()]
 
 
 def test_one_predicate_makes_a_g2_of_them() -> None:
@@ -201,7 +203,7 @@ def test_one_predicate_makes_a_g2_of_them() -> None:
 def test_anybodys_time_outweighs_one_clients(edges: tuple[str, ...], form: str) -> None:
     nodes: Any = [Node(f"T{n}", "T", n, None, None, None, None) for n in range(len(edges))]
     around: Any = [Edge(at, (at + 1) % len(edges), kind, None) for at, kind in enumerate(edges)]
-    assert names.kind_of_cycle(around, nodes) == f"G-single{form}"
+    assert kind_of_cycle(around, nodes) == f"G-single{form}"
 
 
 def test_the_order_of_one_client_past_its_own_ddl_is_assumed_too() -> None:

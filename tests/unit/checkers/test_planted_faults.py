@@ -10,7 +10,6 @@ from ddlsim.checkers import (
     chains,
     cycles,
     data_matches_schema,
-    names,
     own_ddl,
 )
 from ddlsim.checkers import graph as graphs
@@ -19,6 +18,7 @@ from ddlsim.checkers.case import rows, schemas
 from ddlsim.checkers.edges import InstalledThenUsed
 from ddlsim.checkers.graph import Graph
 from ddlsim.checkers.spec import spec
+from ddlsim.columns import names
 from ddlsim.model import ddl
 from tests.support.history import Story, add_column
 from tests.unit.checkers import (
@@ -220,7 +220,7 @@ FAULTS: dict[str, tuple[Patch, Callable[[], list[Any]]]] = {
     ),
     "no sessions": (put(graphs, "session_edges", lambda *_: ()), graph(session)),
     "two in a row are apart": (
-        put(names, "is_adjacent", lambda _: False),
+        put(names, "adjacent", lambda _: False),
         graph(write_skew),
     ),
     "gaps are not looked for": (put(cycles, "is_adjacent", lambda _: False), graph(two_ways)),
