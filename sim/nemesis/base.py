@@ -18,8 +18,8 @@ from ddlsim.nemesis.roles import (
 from ddlsim.registry import Registry
 
 
-class Dice(Protocol):
-    """Random whole numbers from one stream."""
+class Die(Protocol):
+    """Random whole numbers from one stream, as `ddlsim.workload.base.Die` gives them."""
 
     def below(self, bound: int) -> int:
         """A number from 0 to bound - 1."""
@@ -72,15 +72,15 @@ class Fault(ABC):
     def verify(self) -> None:  # noqa: B027 - most faults have nothing to refuse
         """Raise `ValueError` where fields contradict each other."""
 
-    def decide(self, world: FaultWorld, dice: Dice) -> Self:
+    def decide(self, world: FaultWorld, die: Die) -> Self:
         """The same fault with all random choices made; here: which node `any node` is."""
         chosen: dict[str, Any] = {}
         for field in self.targets:
             value = getattr(self, field)
             if isinstance(value, tuple):
-                chosen[field] = tuple(decided_role(role, world, dice) for role in value)
+                chosen[field] = tuple(decided_role(role, world, die) for role in value)
             else:
-                chosen[field] = decided_role(value, world, dice)
+                chosen[field] = decided_role(value, world, die)
         return replace(self, **chosen)
 
     def claims(self) -> tuple[Claim, ...]:
@@ -104,22 +104,22 @@ class Fault(ABC):
         actions.undo()
 
 
-def decided_role(role: str | None, world: FaultWorld, dice: Dice) -> str | None:
+def decided_role(role: str | None, world: FaultWorld, die: Die) -> str | None:
     """The node drawn for a role that begins with `any`; any other role as it is."""
     if role == ANY:
-        return world.nodes[dice.below(len(world.nodes))]
+        return world.nodes[die.below(len(world.nodes))]
     if role == ANY_VOTER:
-        return world.voters[dice.below(len(world.voters))]
+        return world.voters[die.below(len(world.voters))]
     if role == ANY_FOLLOWER:
         others = [node for node in world.nodes if node != world.leader] or [world.leader]
-        return others[dice.below(len(others))]
+        return others[die.below(len(others))]
     return role
 
 
-def drawn_order(names: tuple[str, ...], dice: Dice) -> tuple[str, ...]:
+def drawn_order(names: tuple[str, ...], die: Die) -> tuple[str, ...]:
     """The names in a random order."""
     left = list(names)
-    return tuple(left.pop(dice.below(len(left))) for _ in names)
+    return tuple(left.pop(die.below(len(left))) for _ in names)
 
 
 def affected_nodes(fault: Fault, actions: FaultActions) -> tuple[str, ...]:

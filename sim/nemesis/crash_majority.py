@@ -7,7 +7,7 @@ from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
     RUNNING,
     Claim,
-    Dice,
+    Die,
     Fault,
     FaultWorld,
     check,
@@ -36,13 +36,13 @@ class CrashMajority(Fault):
         check(self.torn >= 0, "torn", "must not be negative")
         check(self.lose_unsynced or not self.torn, "torn", "needs lose_unsynced = true")
 
-    def decide(self, world: FaultWorld, dice: Dice) -> Self:
-        decided = super().decide(world, dice)
+    def decide(self, world: FaultWorld, die: Die) -> Self:
+        decided = super().decide(world, die)
         if self.nodes:
             return decided
         left = list(world.voters)
         most = len(left) // 2 + 1
-        return replace(decided, nodes=tuple(left.pop(dice.below(len(left))) for _ in range(most)))
+        return replace(decided, nodes=tuple(left.pop(die.below(len(left))) for _ in range(most)))
 
     def claims(self) -> tuple[Claim, ...]:
         return tuple(Claim(RUNNING, node) for node in self.nodes)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
-    Dice,
+    Die,
     Fault,
     FaultWorld,
     check,
@@ -41,12 +41,12 @@ class Partition(Fault):
         check(not halves or self.node is None, "node", "halves have a side; say side")
         check(self.node is None or self.node not in self.side, "side", "the bridge is on neither")
 
-    def decide(self, world: FaultWorld, dice: Dice) -> Self:
-        decided = super().decide(world, dice)
+    def decide(self, world: FaultWorld, die: Die) -> Self:
+        decided = super().decide(world, die)
         if self.shape not in ("halves", "bridge") or self.side:
             return decided
         left = [name for name in world.nodes if name != decided.node]
-        side = [left.pop(dice.below(len(left))) for _ in range(len(left) // 2)]
+        side = [left.pop(die.below(len(left))) for _ in range(len(left) // 2)]
         return replace(decided, side=tuple(sorted(side, key=world.nodes.index)))
 
     def begin(self, actions: FaultActions) -> None:

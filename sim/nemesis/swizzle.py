@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import (
-    Dice,
+    Die,
     Fault,
     FaultWorld,
     check,
@@ -44,12 +44,12 @@ class Swizzle(Fault):
         same = sorted(self.back) == sorted(self.nodes)
         check(not self.back or same, "back", "must name the same nodes as nodes")
 
-    def decide(self, world: FaultWorld, dice: Dice) -> Self:
+    def decide(self, world: FaultWorld, die: Die) -> Self:
         if not self.nodes:
-            nodes = drawn_order(world.nodes, dice)[: len(world.nodes) // 2 + 1]
-            return replace(self, nodes=nodes, back=drawn_order(nodes, dice))
-        chosen = {name: decided_role(name, world, dice) or name for name in self.nodes}
-        back = self.back or drawn_order(self.nodes, dice)
+            nodes = drawn_order(world.nodes, die)[: len(world.nodes) // 2 + 1]
+            return replace(self, nodes=nodes, back=drawn_order(nodes, die))
+        chosen = {name: decided_role(name, world, die) or name for name in self.nodes}
+        back = self.back or drawn_order(self.nodes, die)
         return replace(
             self,
             nodes=tuple(chosen[name] for name in self.nodes),
