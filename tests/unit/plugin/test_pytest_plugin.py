@@ -20,7 +20,9 @@ pytest_plugins = "pytester"
 
 PLUGIN = ("-p", "ddlsim.plugin.pytest_plugin", "-p", "no:cacheprovider")
 HEAVY = (
-    "ddlsim.world",
+    "ddlsim.scenario",
+    "ddlsim.cluster",
+    "ddlsim.verify",
     "ddlsim.protocol",
     "msgspec",
     "numpy",
