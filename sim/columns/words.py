@@ -1,6 +1,7 @@
 """Anomalies in words: why each edge of a cycle is there, and what a read found."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from ddlsim.columns.cycles import Cycle
 from ddlsim.columns.edges import (
@@ -29,6 +30,38 @@ from ddlsim.columns.verdict import (
 DATA_SHOWN = WW | WR | RW | PROCESS | REALTIME
 
 
+class Explainer(Protocol):
+    """What the maker of a graph says of it: the names of nodes and edges, and why an edge is there.
+
+    `because` says why the source of an edge comes before its target, in a clause.
+    """
+
+    def call(self, node: int, /) -> str:
+        """The name of a transaction."""
+
+    def edge(self, link: Link, /) -> str:
+        """The name of an edge: ww, wr, rw, process, realtime, or one that says more."""
+
+    def because(self, link: Link, /) -> str:
+        """Why the edge is there."""
+
+
+def argued(cycle: Cycle, explainer: Explainer) -> Anomaly:
+    """A cycle as an argument that contradicts itself, in the words of `explainer`."""
+    call = explainer.call
+    if not cycle.links:
+        said = (
+            "there is a cycle, but none short enough to be shown was found; it lies in the "
+            f"component of {', '.join(map(call, cycle.txns))}"
+        )
+        return Anomaly(cycle.type, cycle.txns, (), said)
+    steps = tuple(
+        Step(link.source, link.target, explainer.edge(link), explainer.because(link))
+        for link in cycle.links
+    )
+    return Anomaly(cycle.type, cycle.txns, steps, _contradiction(steps, call))
+
+
 class Words:
     """Makes the sentences for one history."""
 
@@ -37,22 +70,13 @@ class Words:
 
     def cycle(self, cycle: Cycle) -> Anomaly:
         """A cycle as an argument that contradicts itself."""
-        if not cycle.links:
-            return Anomaly(
-                cycle.type,
-                cycle.txns,
-                (),
-                "there is a cycle, but none short enough to be shown was found; it lies in the "
-                f"component of {', '.join(map(self._tx, cycle.txns))}",
-            )
-        steps = tuple(self._step(link) for link in cycle.links)
-        return Anomaly(cycle.type, cycle.txns, steps, contradiction(steps, self._tx))
+        return argued(cycle, self)
 
     def finding(self, finding: Finding) -> Anomaly:
         """A read, or a write, that no order explains."""
         history, op = self._history, finding.op
         key, version = history.names.key(int(history.key[op])), int(history.version[op])
-        who, other = self._tx(finding.tx), self._tx(finding.other)
+        who, other = self.call(finding.tx), self.call(finding.other)
         said = {
             "internal": f"{who} found version {version} of {key}, but its own last operation on "
             "that key says otherwise",
@@ -74,24 +98,27 @@ class Words:
         txns = [finding.tx] if finding.other < 0 else [finding.tx, finding.other]
         return Anomaly(finding.type, tuple(sorted(txns)), (), said)
 
-    def _tx(self, number: int) -> str:
+    def call(self, number: int) -> str:
+        """The name of a transaction; "nobody" for -1."""
         return "nobody" if number < 0 else self._history.names.transaction(number)
 
-    def _step(self, link: Link) -> Step:
+    def edge(self, link: Link) -> str:
+        """The name of an edge; `-predicate` and `-schema` tell what it rests on."""
         name = NAMES[link.kind & DATA_SHOWN]
         if link.kind & RW and link.kind & PREDICATE_EDGE:
             name = "rw-predicate"
         elif link.why >= 0 and self._is_schema(link.why):
             name = f"{name}-schema"
-        return Step(link.source, link.target, name, self._because(link))
+        return name
 
     def _is_schema(self, op: int) -> bool:
         history = self._history
         return bool(history.kind[op] == SCHEMA or history.ddl[history.tx[op]])
 
-    def _because(self, link: Link) -> str:
+    def because(self, link: Link) -> str:
+        """Why an edge is there, by the operation or the instants that show it."""
         history = self._history
-        source, target = self._tx(link.source), self._tx(link.target)
+        source, target = self.call(link.source), self.call(link.target)
         if link.kind & REALTIME:
             ended, began = history.end[link.source], history.begin[link.target]
             return f"{source} had ended at {ended}, before {target} began at {began}"
@@ -110,7 +137,7 @@ class Words:
         return f"{source} {did} {what}, and {target} wrote the one after it"
 
 
-def contradiction(steps: Sequence[Step], call: Namer) -> str:
+def _contradiction(steps: Sequence[Step], call: Namer) -> str:
     """The steps of a cycle as one sentence."""
     said = [f"{call(one.source)} < {call(one.target)}, because {one.because}" for one in steps]
     return f"{'; '.join(said[:-1])}; however, {said[-1]}: a contradiction"

@@ -14,7 +14,7 @@ from ddlsim.columns.edges import (
 )
 from ddlsim.columns.search import Link
 from ddlsim.columns.verdict import Anomaly, Step
-from ddlsim.columns.words import contradiction
+from ddlsim.columns.words import argued
 from ddlsim.foreign.inference.inference import Finding
 from ddlsim.foreign.inference.reasons import Reasons
 from ddlsim.foreign.readers.brief import edn
@@ -35,16 +35,13 @@ class Words:
         self._lists = workload == LIST
 
     def cycle(self, cycle: Cycle) -> Anomaly:
-        """A cycle as an argument that contradicts itself."""
-        name = self._history.name
-        if not cycle.links:
-            return Anomaly(
-                cycle.type, cycle.txns, (),
-                "there is a cycle, but none short enough to be shown was found; it lies in the "
-                f"component of {', '.join(map(name, cycle.txns))}",
-            )  # fmt: skip
-        steps = tuple(self._step(link) for link in cycle.links)
-        return self._told(cycle, steps, contradiction(steps, name))
+        """A cycle as an argument that contradicts itself, behind what its transactions did."""
+        found = argued(cycle, self)
+        return self._told(cycle, found.steps, found.explanation) if found.steps else found
+
+    def call(self, number: int) -> str:
+        """The name of a transaction."""
+        return self._history.name(number)
 
     def finding(self, finding: Finding) -> Anomaly:
         """What is no cycle."""
@@ -76,12 +73,13 @@ class Words:
     def _key(self, op: int) -> str:
         return self._history.told_key(op)
 
-    def _step(self, link: Link) -> Step:
+    def edge(self, link: Link) -> str:
+        """The name of an edge."""
         kind = link.kind & (WW | WR | RW)
-        name = NAMES[kind] if kind else NAMES[link.kind & (PROCESS | REALTIME)]
-        return Step(link.source, link.target, name, self._because(link))
+        return NAMES[kind] if kind else NAMES[link.kind & (PROCESS | REALTIME)]
 
-    def _because(self, link: Link) -> str:
+    def because(self, link: Link) -> str:
+        """Why an edge is there: the operations, or the order, that show it."""
         history = self._history
         source, target = history.name(link.source), history.name(link.target)
         if not link.kind & (WW | WR | RW):
