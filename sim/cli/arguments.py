@@ -82,6 +82,22 @@ def parse(words: Sequence[str]) -> tuple[str, Options]:
         raise InputError(_told(error)) from None
 
 
+def defaults(verb: str) -> dict[str, Any]:
+    """The options of a verb where nothing is given, neither as words nor by the environment."""
+    command = COMMAND.commands[verb]
+    context = click.Context(command, info_name=verb)
+    return {str(each.name): _default(context, each) for each in command.params}
+
+
+def _default(context: click.Context, param: click.Parameter) -> Any:
+    if param.multiple or param.nargs == -1:
+        return ()
+    if _is_switch(param):
+        return False
+    default = param.to_info_dict()["default"]
+    return None if default is None else param.type_cast_value(context, default)
+
+
 def debugging() -> bool:
     """Whether tracebacks are asked for."""
     return os.environ.get(DEBUG, "").lower() not in NO

@@ -8,8 +8,8 @@ from ddlsim import files
 from ddlsim.cli import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
-from ddlsim.compat import compat
-from ddlsim.compat.compat import Source
+from ddlsim.lint import compat
+from ddlsim.lint.compat import Source
 from ddlsim.verify import abort_share
 
 STDIN = "-"
@@ -17,19 +17,14 @@ STDIN = "-"
 
 def execute(options: Options) -> int:
     """Lint, print, and return 0 all compatible, 1 some not, 3 some refused, 2 unreadable."""
-    _check(options)
     try:
-        report = lint(options)
+        report = report_of(options)
     except compat.UnreadableError as error:
         for line in error.lines[:-1]:
             note(line)
         raise InputError(error.lines[-1]) from None
     except compat.RefusedSchemaError as error:
         raise InputError(str(error)) from None
-    if options.ddl_rate is not None:
-        report = abort_share.with_rates(
-            report, ddl_rate=options.ddl_rate, tx_length=options.tx_length
-        )
     for statement in report["statements"]:
         if statement["error"] is not None:
             message = statement["error"]["message"]
@@ -39,6 +34,15 @@ def execute(options: Options) -> int:
         note(f"{place}: passed over: {passed['word']} changes no schema")
     _print(report, options)
     return compat.exit_code(report)
+
+
+def report_of(options: Options) -> compat.Report:
+    """What the linter says, with the share of aborts where rates are given."""
+    _check(options)
+    report = lint(options)
+    if options.ddl_rate is None:
+        return report
+    return abort_share.with_rates(report, ddl_rate=options.ddl_rate, tx_length=options.tx_length)
 
 
 def _print(report: compat.Report, options: Options) -> None:

@@ -32,6 +32,20 @@ AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
 
 def execute(options: Options) -> int:
     """Run, print, and tell the exit code."""
+    result, _ = judged(options)
+    try:
+        if options.out is not None:
+            folder.finish(options.out, result.document())
+            result = result._replace(kept=folder.histories(options.out))
+    finally:  # a verdict is no less true where its summary cannot be kept
+        crashes(result.sum)
+        show(options, result)
+        sys.stdout.flush()
+    return exit_code(options, result.sum)
+
+
+def judged(options: Options) -> tuple[Report, Job]:
+    """Run and judge what is asked for; the report, and the job that any seed repeats."""
     for file in options.load:
         load_file(file)
     seeds = seeds_of(options)
@@ -45,18 +59,10 @@ def execute(options: Options) -> int:
     settings = checked(given.scenario, seeds[0])
     if options.out is not None:
         folder.claim(options.out)
+    asked = job(options, given, seeds)
     with Progress(len(seeds)) as progress:
-        rows = run_seeds(job(options, given, seeds), seeds, jobs=options.jobs, watch=progress.watch)
-    result = report(options, given, seeds, settings, rows)
-    try:
-        if options.out is not None:
-            folder.finish(options.out, result.document())
-            result = result._replace(kept=folder.histories(options.out))
-    finally:  # a verdict is no less true where its summary cannot be kept
-        crashes(result.sum)
-        show(options, result)
-        sys.stdout.flush()
-    return exit_code(options, result.sum)
+        rows = run_seeds(asked, seeds, jobs=options.jobs, watch=progress.watch)
+    return report(options, given, seeds, settings, rows), asked
 
 
 def _check_stream(options: Options, runs: int) -> None:

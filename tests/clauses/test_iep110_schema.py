@@ -8,7 +8,7 @@ the catalog keeps them, and in `test_iep98` as a cluster does.
 
 import pytest
 
-from ddlsim.compat.compat import lint
+from ddlsim.lint.compat import lint
 from ddlsim.model.ddl import ColumnAdded, ObjectChange
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import (

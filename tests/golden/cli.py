@@ -21,8 +21,6 @@ from ddlsim.cli import (
 from ddlsim.cli.check_foreign import Foreign
 from ddlsim.cli.report import Report, case_of
 from ddlsim.cli.words import console
-from ddlsim.compat import compat
-from ddlsim.compat.compat import Source
 from ddlsim.foreign.witness.records import (
     Log,
     load,
@@ -30,6 +28,8 @@ from ddlsim.foreign.witness.records import (
 )
 from ddlsim.foreign.witness.report import report
 from ddlsim.foreign.witness.witness import judge_log
+from ddlsim.lint import compat
+from ddlsim.lint.compat import Source
 from ddlsim.verify import abort_share
 from ddlsim.verify.suite import Trial
 from ddlsim.verify.verification import verification

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ddlsim.compat.compat import (
+from ddlsim.lint.compat import (
     exit_code,
     lint,
     lint_from_scratch,

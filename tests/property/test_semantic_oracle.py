@@ -34,7 +34,7 @@ from ddlsim.checkers.spec.types import (
     holds,
     read,
 )
-from ddlsim.compat.compat import Report, lint
+from ddlsim.lint.compat import Report, lint
 from ddlsim.model.ddl import (
     ColumnAltered,
     ColumnRenamed,

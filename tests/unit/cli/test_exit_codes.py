@@ -14,7 +14,7 @@ from ddlsim.cli import problems, verb_verify
 from ddlsim.cli.arguments import EPILOG
 from ddlsim.cli.exit_codes import CODES, table
 from ddlsim.cli.signals import ASKING, SIGNALLED
-from ddlsim.compat import compat
+from ddlsim.lint import compat
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = ("docs/reference/outcomes.md", "scenarios/README.md")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.compat.compat import (
+from ddlsim.lint.compat import (
     RefusedSchemaError,
     Report,
     UnreadableError,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.compat.compat import BASELINES, lint
+from ddlsim.lint.compat import BASELINES, lint
 from ddlsim.model.reasons import Reason
 from tests.clauses.story import Story, Told
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.compat.compat import lint
+from ddlsim.lint.compat import lint
 from ddlsim.sql import parse_script
 
 SCHEMA = """CREATE TABLE t (id INT PRIMARY KEY, v INT, w BIGINT, x INT NOT NULL DEFAULT 1);
@@ -33,7 +33,7 @@ def remedy_of(sql: str, baseline: str) -> list[dict[str, Any]]:
 
 def columns(*statements: str) -> set[tuple[str, str, bool]]:
     """What the columns of t are after these statements, as the linter's own catalog has them."""
-    from ddlsim.compat.compat import _Migration
+    from ddlsim.lint.compat import _Migration
     from ddlsim.model.schema import Table
 
     migration = _Migration("iep")

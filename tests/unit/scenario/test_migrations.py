@@ -12,7 +12,7 @@ Behind them stand the tables and views of the schema whose transactions abort, b
 import pytest
 
 from ddlsim.cli import compat_formats
-from ddlsim.compat.compat import (
+from ddlsim.lint.compat import (
     BASELINES,
     Report,
     exit_code,

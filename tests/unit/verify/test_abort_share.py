@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.compat.compat import lint, lint_from_scratch
+from ddlsim.lint.compat import lint, lint_from_scratch
 from ddlsim.verify.abort_share import (
     DESIGNS,
     expected_abort_share,

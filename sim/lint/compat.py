@@ -33,7 +33,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ddlsim import sql
-from ddlsim.compat.remedies import remedy, remedy_of_refused
+from ddlsim.lint.remedies import remedy, remedy_of_refused
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.ddl import ObjectChange, ObjectCreated
 from ddlsim.model.ops import Get, Scan

@@ -1,0 +1,305 @@
+"""ddlsim from Python, for notebooks and tests: what the commands do, with results as values.
+
+>>> import ddlsim
+>>> runs = ddlsim.run("strategies/B3-T1")
+>>> runs.outcome, runs.as_expected
+('violated', True)
+>>> [one.kind for one in runs.violations]
+['schema-G-single', 'ddl-not-seen']
+>>> graph = runs.graph()
+>>> graph.nodes["D2"]["kind"], graph.nodes["D2"]["sql"]
+('ddl', 'ALTER TABLE t ADD COLUMN w INT')
+>>> import networkx as nx
+>>> sorted(nx.find_cycle(graph)[0][:2])
+['D2', 'T2']
+
+What a command takes as a flag is a keyword here (`all_claims=True`); environment variables are not
+looked at. What cannot be used raises `ValueError`, in the words of the command; a library of an
+extra that is missing raises `ImportError` with the command that installs it.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ddlsim.checkers.base import Violation
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.networkx_graph import networkx_graph
+from ddlsim.cli import arguments, verb_check, verb_compat, verb_run
+from ddlsim.cli.check_foreign import Foreign
+from ddlsim.cli.options import Options
+from ddlsim.cli.report import Report
+from ddlsim.cluster.run import run as run_plan
+from ddlsim.extras import needed_by
+from ddlsim.history import codec
+from ddlsim.history.events import AnyEvent
+from ddlsim.history.figures import Figures
+from ddlsim.history.history import History
+from ddlsim.lint import compat as linter
+from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.strategies.base import STRATEGIES
+from ddlsim.verify.campaign import Runner, swarm_source
+
+__all__ = ["Checked", "Migration", "Runs", "check", "compat", "run", "strategy"]
+
+
+class Runs:
+    """What `run` found: rows, verdicts and figures; any run's events and graph."""
+
+    def __init__(self, report: Report, runner: Runner) -> None:
+        self.report = report
+        """What the command prints."""
+        self._runner = runner
+        self._histories: dict[int, History] = {}
+
+    @property
+    def outcome(self) -> str:
+        """The worst outcome of all runs."""
+        return self.report.sum.outcome.word
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether everything ended as the scenario says."""
+        return self.report.sum.as_expected
+
+    @property
+    def verdicts(self) -> dict[int, str]:
+        """The outcome of each seed."""
+        return {row.seed: row.outcome.word for row in self.report.sum.runs}
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """What was found, in the order of the seeds; each tells its `status`."""
+        return tuple(one for row in self.report.sum.runs for one in row.violations)
+
+    @property
+    def figures(self) -> Figures | None:
+        """The figures of all runs together; None where no run has any."""
+        return self.report.figures
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the first failed run, or the first run."""
+        return self.report.command
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The document of `ddlsim run --output json`."""
+        return self.report.document()
+
+    @cached_property
+    def rows(self) -> Any:
+        """A `pandas.DataFrame` with a row for each run: seed, outcome, and one column a figure."""
+        with needed_by("rows"):
+            import pandas as pd
+        return pd.json_normalize(
+            [
+                {
+                    "seed": row.seed,
+                    "outcome": row.outcome.word,
+                    "fingerprint": row.fingerprint,
+                    "violations": len(row.violations),
+                    **(msgspec.to_builtins(row.figures) if row.figures is not None else {}),
+                }
+                for row in self.report.sum.runs
+            ]
+        )
+
+    def history(self, seed: int | None = None) -> History:
+        """The record of one run (default: the first failed one, or the first).
+
+        A run is a function of scenario and seed: it is run again, once.
+        """
+        rows = self.report.sum
+        chosen = (rows.first_failed or rows.runs[0]).seed if seed is None else seed
+        if chosen not in self.verdicts:
+            raise ValueError(f"seed {chosen} was not run; there are {sorted(self.verdicts)}")
+        if chosen not in self._histories:
+            job = self._runner.job
+            scenario = self._runner.scenario or swarm.scenario(swarm_source(job), chosen)
+            planned = plan(scenario, chosen, trace=job.trace)
+            self._histories[chosen] = run_plan(planned)
+        return self._histories[chosen]
+
+    def events(self, seed: int | None = None) -> Sequence[AnyEvent]:
+        """The events of one run, in order."""
+        return self.history(seed).events
+
+    def graph(self, seed: int | None = None) -> Any:
+        """The serialization graph of one run, a `networkx.MultiDiGraph`.
+
+        Nodes are committed transactions, DDL statements with an update, and statements that only
+        read the catalog (`kind`). Edges have a `kind` (ww, wr, rw, rt, process), the `name` that
+        findings use, the sentence `because`, and `strict_only`.
+        """
+        return networkx_graph(Case(self.history(seed)))
+
+    def _repr_html_(self) -> str:
+        design = " + ".join(filter(None, (self.report.strategy, self.report.mutant)))
+        facts = {"scenario": self.report.scenario, "design": design, "outcome": self.outcome}
+        counted = {word: list(self.verdicts.values()).count(word) for word in _in(self.verdicts)}
+        runs = ", ".join(f"{times} {word}" for word, times in counted.items())
+        return _table({**facts, "runs": runs, "repeat": self.command})
+
+
+class Checked:
+    """What `check` found in one file."""
+
+    def __init__(self, file: str, document: Mapping[str, Any]) -> None:
+        self.file = file
+        self.document = document
+        """The file's element of `ddlsim check --output json`."""
+
+    @property
+    def outcome(self) -> str:
+        """How the history is judged."""
+        return str(self.document["outcome"])
+
+    @property
+    def valid(self) -> bool | str:
+        """Whether it is what it should be, or "unknown"."""
+        found: bool | str = self.document["valid"]
+        return found
+
+    @property
+    def anomalies(self) -> list[dict[str, Any]]:
+        """What was found, each with its type, transactions, steps and explanation."""
+        found: list[dict[str, Any]] = self.document["anomalies"]
+        return found
+
+    @cached_property
+    def _history(self) -> History:
+        if self.document["input"] != "native":
+            raise ValueError(f"{self.file}: only histories of this program have events and a graph")
+        return codec.load(self.file)
+
+    @property
+    def events(self) -> Sequence[AnyEvent]:
+        """The events of a history of this program."""
+        return self._history.events
+
+    def graph(self) -> Any:
+        """The serialization graph of a history of this program, as of `Runs.graph`."""
+        return networkx_graph(Case(self._history))
+
+    def _repr_html_(self) -> str:
+        types = ", ".join(one["type"] for one in self.anomalies) or "none"
+        return _table({"file": self.file, "outcome": self.outcome, "anomalies": types})
+
+
+class Migration:
+    """What `compat` says of a migration."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+        """The document of `ddlsim compat --output json`."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all transactions in flight survive, 1 where some abort, 3 where some statement
+        is refused."""
+        return linter.exit_code(self.document)
+
+    @property
+    def statements(self) -> list[dict[str, Any]]:
+        """The statements with their verdicts."""
+        found: list[dict[str, Any]] = self.document["statements"]
+        return found
+
+    def _repr_html_(self) -> str:
+        told = {True: "survive", False: "abort"}
+        return _table({one["sql"]: told[one["forward_compatible"]] for one in self.statements})
+
+
+def run(
+    scenario: str | Path,
+    *,
+    seed: int | None = None,
+    seeds: range | None = None,
+    strategy: str | None = None,
+    mutant: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **flags: Any,
+) -> Runs:
+    """Plan, run and judge a scenario for one seed or many, as `ddlsim run` does.
+
+    `settings` are those of `--set`, by path; `flags` the others of the command (`migration`,
+    `strict`, `all_claims`, `load`, `out`, `jobs`, `time`, `memory`, ...).
+
+    >>> run("strategies/B3-T1", seed=0, settings={"cluster.nodes": 4}).verdicts
+    {0: 'violated'}
+    """
+    if seed is not None and seeds is not None:
+        raise ValueError("run: seed and seeds exclude each other; keep one of them")
+    if seeds is not None and (not seeds or seeds.step != 1):
+        raise ValueError("run: seeds is a range of at least one seed, in steps of 1")
+    told = [f"{path}={_toml(value)}" for path, value in (settings or {}).items()]
+    given = {"seed": seed, "seeds": seeds, "strategy": strategy, "mutant": mutant, "set": told}
+    options = _options("run", scenario=str(scenario), **given, **flags)
+    with needed_by("run"):
+        report, job = verb_run.judged(options)
+        return Runs(report, Runner(job))
+
+
+def check(path: str | Path, **flags: Any) -> Checked:
+    """Judge a stored history, of this program or of others, as `ddlsim check` does.
+
+    >>> found = check("tests/golden/foreign/list-append/G-single.edn")
+    >>> found.valid, [one["type"] for one in found.anomalies]
+    (False, ['G-single', 'fractured-read'])
+    """
+    options = _options("check", files=(str(path),), **flags)
+    with needed_by("check"):
+        judged = verb_check.judge(options, str(path))
+    kind = judged.input if isinstance(judged, Foreign) else "native"
+    return Checked(str(path), {"input": kind, **judged.document()})
+
+
+def compat(schema: str | Path, *migration: str | Path, **flags: Any) -> Migration:
+    """Lint a migration of a schema, files or folders of them, as `ddlsim compat` does.
+
+    >>> found = compat("scenarios/realistic/schema.sql", "scenarios/realistic/orders.sql")
+    >>> found.exit_code
+    1
+    """
+    options = _options("compat", files=[str(schema), *map(str, migration)], **flags)
+    with needed_by("compat"):
+        return Migration(verb_compat.report_of(options))
+
+
+def strategy(name: str) -> Strategy:
+    """A design by its name: its header with summary, source and claims, and a rule for each field.
+
+    >>> strategy("iep").header.source
+    'IEP-98, IEP-110'
+    """
+    found: Strategy = STRATEGIES.get(name)
+    return found
+
+
+def _options(verb: str, **given: Any) -> Options:
+    """The options of a verb: its defaults, and what is given."""
+    known = arguments.defaults(verb)
+    if unknown := sorted(set(given) - set(known)):
+        raise TypeError(f"{verb} takes no {unknown[0]!r}; it takes {', '.join(sorted(known))}")
+    return Options(**{**known, **given})
+
+
+def _toml(value: Any) -> str:
+    """A value as `--set` reads it."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _in(verdicts: Mapping[int, str]) -> list[str]:
+    return sorted(set(verdicts.values()))
+
+
+def _table(facts: Mapping[str, str]) -> str:
+    rows = (f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in facts.items())
+    return f"<table>{''.join(rows)}</table>"

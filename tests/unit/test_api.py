@@ -1,0 +1,158 @@
+"""The Python API says what the commands say, and its examples are true."""
+
+import doctest
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import ddlsim
+from ddlsim import api
+from tests.unit.cli.command import ROOT
+from tests.unit.cli.command import ddlsim as call
+
+BAD = "strategies/B3-T1"
+
+
+@pytest.fixture(scope="module")
+def bad() -> api.Runs:
+    return api.run(BAD)
+
+
+@pytest.fixture(autouse=True)
+def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_the_examples_are_true() -> None:
+    found = doctest.testmod(api)
+    assert found.attempted > 10
+    assert found.failed == 0
+
+
+def test_the_example_script_runs() -> None:
+    command = [sys.executable, "scenarios/examples/notebook.py"]
+    env = {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("violated ['schema-G-single', 'ddl-not-seen']")
+    assert "rw-schema[newer-row, late]" in done.stdout
+
+
+def test_importing_ddlsim_imports_nothing_heavy() -> None:
+    code = "import sys, ddlsim; dir(ddlsim); print([m for m in sys.modules if '.' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "ddlsim." not in done.stdout
+
+
+def test_the_package_offers_the_api_and_nothing_else() -> None:
+    assert ddlsim.run is api.run
+    assert {"run", "check", "compat", "strategy"} <= set(dir(ddlsim))
+    with pytest.raises(AttributeError, match="no attribute 'explore'"):
+        _ = ddlsim.explore
+
+
+def test_run_is_the_command(bad: api.Runs) -> None:
+    assert bad.document == json.loads(call("run", BAD, "--output", "json").out)
+
+
+def test_check_is_the_command(bad: api.Runs, tmp_path: Path) -> None:
+    api.run(BAD, out=str(tmp_path / "out"))
+    file = str(tmp_path / "out" / "seed-0.jsonl")
+    found = api.check(file)
+    assert [found.document] == json.loads(call("check", file, "--output", "json").out)["files"]
+    assert list(found.events) == list(bad.events())
+    assert nx.utils.graphs_equal(found.graph(), bad.graph())
+
+
+def test_compat_is_the_command() -> None:
+    files = ("scenarios/realistic/schema.sql", "scenarios/realistic/orders.sql")
+    done = call("compat", *files, "--output", "json")
+    found = api.compat(*files)
+    assert (found.exit_code, found.document) == (done.code, json.loads(done.out))
+
+
+def test_several_seeds_have_a_row_each() -> None:
+    pytest.importorskip("pandas")
+    runs = api.run("smoke", seeds=range(2), jobs=1)
+    assert runs.rows["seed"].tolist() == [0, 1]
+    assert runs.rows["outcome"].tolist() == ["ok", "ok"] == list(runs.verdicts.values())
+    assert runs.figures is not None
+    assert runs.rows["committed"].sum() == runs.figures.committed
+    graph = runs.graph(1)
+    assert nx.is_directed_acyclic_graph(_relaxed(graph))
+
+
+def _relaxed(graph: "nx.MultiDiGraph[str]") -> "nx.MultiDiGraph[str]":
+    kept = [
+        (*ends, key)
+        for *ends, key, strict in graph.edges(keys=True, data="strict_only")
+        if not strict
+    ]
+    return graph.edge_subgraph(kept)
+
+
+def test_the_graph_has_the_cycle_of_the_verdict(bad: api.Runs) -> None:
+    graph = bad.graph()
+    [cycle] = [one for one in bad.violations if one.kind == "schema-G-single"]
+    for step in cycle.steps:
+        edges = graph.get_edge_data(step.source, step.target).values()
+        assert (step.edge, step.because) in [(one["name"], one["because"]) for one in edges]
+    assert not nx.is_directed_acyclic_graph(_relaxed(graph))
+
+
+def test_real_time_is_whole(bad: api.Runs) -> None:
+    """What follows from the least form is every pair that real time orders."""
+    from ddlsim.checkers.case.case import Case
+    from ddlsim.checkers.graph import graph_of
+    from ddlsim.checkers.networkx_graph import real_time
+
+    graph = graph_of(Case(bad.history()))
+    least = nx.DiGraph([(one.source, one.target) for one in real_time(graph)])
+    due = {
+        (a, b)
+        for a, one in enumerate(graph.nodes)
+        for b, other in enumerate(graph.nodes)
+        if one.ends_at is not None and other.begins_at is not None and one.ends_at < other.begins_at
+    }
+    assert due
+    assert set(nx.transitive_closure(least).edges) == due
+    assert set(nx.transitive_reduction(least).edges) == set(least.edges)
+
+
+def test_pages_show_markup_as_text(bad: api.Runs) -> None:
+    assert "<td>strategies/B3-T1</td>" in bad._repr_html_()
+    assert "&lt;b&gt;" in api._table({"x": "<b>"})
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ({"seed": 1, "seeds": range(2)}, "exclude each other"),
+        ({"seeds": range(0)}, "at least one seed"),
+        ({"strategy": "no_such"}, "no_such"),
+        ({"settings": {"cluster.nods": 3}}, "nods"),
+    ],
+)
+def test_what_cannot_be_run_is_a_value_error(what: dict[str, object], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        api.run(BAD, **what)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_an_unknown_flag_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="run takes no 'sed'"):
+        api.run(BAD, sed=1)
+
+
+def test_another_seed_has_no_history(bad: api.Runs) -> None:
+    with pytest.raises(ValueError, match="seed 7 was not run"):
+        bad.history(7)
+
+
+def test_a_foreign_history_has_no_graph() -> None:
+    found = api.check("tests/golden/foreign/list-append/G-single.edn")
+    with pytest.raises(ValueError, match="only histories of this program"):
+        found.graph()
