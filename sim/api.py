@@ -97,7 +97,7 @@ class Runs:
     def rows(self) -> Any:
         """A `pandas.DataFrame` with a row for each run: seed, outcome, and one column a figure."""
         with needed_by("rows"):
-            import pandas as pd
+            import pandas as pd  # type: ignore[import-untyped]  # pandas ships no types
         return pd.json_normalize(
             [
                 {

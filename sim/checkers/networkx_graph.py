@@ -28,7 +28,7 @@ def networkx_graph(case: Case) -> Any:
 
     graph = graph_of(case)
     words = Words(case, graph.nodes)
-    found = nx.MultiDiGraph()
+    found: Any = nx.MultiDiGraph()
     for node in graph.nodes:
         kind, sql = _kind(case, node)
         found.add_node(node.label, kind=kind, ts=node.ts, sql=sql)
