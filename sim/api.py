@@ -18,6 +18,7 @@ looked at. What cannot be used raises `ValueError`, in the words of the command;
 extra that is missing raises `ImportError` with the command that installs it.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import escape
@@ -29,7 +30,7 @@ import msgspec
 from ddlsim.checkers.base import Violation
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.networkx_graph import networkx_graph
-from ddlsim.cli import arguments, verb_check, verb_compat, verb_run
+from ddlsim.cli import arguments, documents, verb_check, verb_compat, verb_run
 from ddlsim.cli.check_foreign import Foreign
 from ddlsim.cli.options import Options
 from ddlsim.cli.report import Report
@@ -91,7 +92,7 @@ class Runs:
     @cached_property
     def document(self) -> dict[str, Any]:
         """The document of `ddlsim run --output json`."""
-        return self.report.document()
+        return _plain(self.report.document())
 
     @cached_property
     def rows(self) -> Any:
@@ -153,7 +154,7 @@ class Checked:
 
     def __init__(self, file: str, document: Mapping[str, Any]) -> None:
         self.file = file
-        self.document = document
+        self.document = _plain(document)
         """The file's element of `ddlsim check --output json`."""
 
     @property
@@ -280,6 +281,12 @@ def strategy(name: str) -> Strategy:
     'IEP-98, IEP-110'
     """
     found: Strategy = STRATEGIES.get(name)
+    return found
+
+
+def _plain(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document as its reader has it from `--output json`."""
+    found: dict[str, Any] = json.loads(documents.text(document))
     return found
 
 
