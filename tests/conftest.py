@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 # The default repeats itself exactly, so that a red suite is red for everybody.
 # No example is refused for being slow: a busy machine makes any of them slow.
@@ -31,6 +32,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(found, len(LONG_FIRST))
 
     items.sort(key=place)
+
+
+class OneSession(LoadFileScheduling):
+    """A file is one worker's work, and so are all files that need Spark: they share a JVM."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope: str = super()._split_scope(nodeid)
+        return "tests/spark" if scope.startswith("tests/spark/") else scope
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSession:
+    """The scheduler of `-n`; `--dist` is not asked."""
+    return OneSession(config, log)
 
 
 @pytest.fixture(scope="session")
