@@ -15,11 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ddlsim.files import (
-    TEXT_MOST,
-    is_special,
-    unfit,
-)
+from ddlsim.files import TEXT_MOST, is_special, unfit
 from ddlsim.problems import BadInputError
 
 T = TypeVar("T")

@@ -12,12 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from ddlsim.files import (
-    HISTORY_MOST,
-    MIB,
-    larger,
-    unfit,
-)
+from ddlsim.files import HISTORY_MOST, MIB, larger, unfit
 
 DIGEST: Final = b"ddlsim.digest"
 """The key of the footer's metadata under which the digest stands."""

@@ -32,24 +32,9 @@ from ddlsim.columns.history import (
     is_write,
 )
 from ddlsim.columns.judge import verdict_of, with_fractured
-from ddlsim.columns.models import (
-    DEFAULT,
-    Model,
-    model_of,
-)
-from ddlsim.columns.reads import (
-    Finding,
-    lost_updates,
-    pairs_of,
-)
-from ddlsim.columns.verdict import (
-    KEPT_OF_A_KIND,
-    Anomaly,
-    Step,
-    Verdict,
-    counts_of,
-    first_of_each,
-)
+from ddlsim.columns.models import DEFAULT, Model, model_of
+from ddlsim.columns.reads import Finding, lost_updates, pairs_of
+from ddlsim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Step, Verdict, counts_of, first_of_each
 from ddlsim.columns.versions import Versions
 from ddlsim.columns.words import Words
 

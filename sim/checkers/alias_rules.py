@@ -11,11 +11,7 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.schema import Alias
-from ddlsim.units import (
-    Timestamp,
-    plus_ms,
-    show,
-)
+from ddlsim.units import Timestamp, plus_ms, show
 
 
 def alias_rules(case: Case) -> Iterator[Anomaly]:

@@ -11,17 +11,9 @@ from ddlsim.checkers.base import Step, Violation
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.statements import Answered, answered
 from ddlsim.checkers.explain import WIDTH, describe
-from ddlsim.history.events import (
-    AnyEvent,
-    UpdateApplied,
-    UpdateLogged,
-)
+from ddlsim.history.events import AnyEvent, UpdateApplied, UpdateLogged
 from ddlsim.model.records import Record
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    show,
-)
+from ddlsim.units import US_PER_MS, Timestamp, show
 
 MOST_SQL = 120
 """So much of a statement is quoted."""

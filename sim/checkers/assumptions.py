@@ -25,17 +25,8 @@ from typing import Final, NamedTuple
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import UpdateApplied
 from ddlsim.history.world_events import ClockSet, LeaseBegan
-from ddlsim.model.design import (
-    DELAY_BOUNDED,
-    ELECTIONS_SLOW,
-    LEASES_HOLD,
-    SKEW_BOUNDED,
-)
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    physical_ms,
-)
+from ddlsim.model.design import DELAY_BOUNDED, ELECTIONS_SLOW, LEASES_HOLD, SKEW_BOUNDED
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 PPM: Final = 1_000_000
 

@@ -2,19 +2,10 @@
 
 from collections.abc import Iterator
 
-from ddlsim.checkers.base import (
-    CHECKERS,
-    WITNESS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.schemas import SchemaVersion
-from ddlsim.history.events import (
-    SchemaResolved,
-    UpdateApplied,
-    UpdateLogged,
-)
+from ddlsim.history.events import SchemaResolved, UpdateApplied, UpdateLogged
 from ddlsim.units import Timestamp, show
 
 

@@ -9,13 +9,7 @@ later says nothing of its use.
 from collections.abc import Sequence
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.edges import (
-    PROCESS,
-    RT,
-    Edge,
-    Node,
-    UsedThenReplaced,
-)
+from ddlsim.checkers.edges import PROCESS, RT, Edge, Node, UsedThenReplaced
 from ddlsim.units import Timestamp, physical_ms
 
 

@@ -19,11 +19,7 @@ from ddlsim.checkers.spec.spec import (
     judged_step,
     leaves_rows_alone,
 )
-from ddlsim.history.events import (
-    MetadataRead,
-    ReadExecuted,
-    RowRead,
-)
+from ddlsim.history.events import MetadataRead, ReadExecuted, RowRead
 from ddlsim.model.schema import Table
 
 

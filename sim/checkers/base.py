@@ -14,20 +14,12 @@ from typing import Final, Literal, Protocol
 from ddlsim.checkers.assumptions import BROKEN_BY, least_setting
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.measures import Measures
-from ddlsim.checkers.findings import (
-    LATE,
-    Finding,
-    explained_by,
-)
+from ddlsim.checkers.findings import LATE, Finding, explained_by
 from ddlsim.checkers.outcome import Outcome, worst
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import History
 from ddlsim.history.world_events import NeverCompleted, StepMissed
-from ddlsim.model.design import (
-    LEASES_HOLD,
-    SKEW_BOUNDED,
-    Claim,
-)
+from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
 from ddlsim.model.records import Record
 from ddlsim.registry import Registry
 

@@ -10,12 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-from ddlsim.checkers.edges import (
-    PROCESS,
-    RT,
-    BeforeInRealTime,
-    Edge,
-)
+from ddlsim.checkers.edges import PROCESS, RT, BeforeInRealTime, Edge
 from ddlsim.checkers.graph import Graph
 
 LONGER: Final = 1

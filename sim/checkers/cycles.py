@@ -17,20 +17,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from ddlsim.checkers.chains import (
-    ANTI,
-    LONGER,
-    PREDICATE,
-    STRICT,
-    TIME,
-    Chains,
-)
-from ddlsim.checkers.edges import (
-    PROCESS,
-    RT,
-    RW,
-    Edge,
-)
+from ddlsim.checkers.chains import ANTI, LONGER, PREDICATE, STRICT, TIME, Chains
+from ddlsim.checkers.edges import PROCESS, RT, RW, Edge
 from ddlsim.checkers.graph import Graph
 from ddlsim.checkers.names import is_adjacent, kind_of_cycle
 from ddlsim.checkers.tangles import tangles

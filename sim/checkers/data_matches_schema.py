@@ -2,33 +2,13 @@
 
 from collections.abc import Iterator
 
-from ddlsim.checkers.base import (
-    BOTH_VOICES,
-    CHECKERS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.rows import is_legal
-from ddlsim.checkers.case.writes import (
-    Item,
-    Version,
-    Write,
-    Writes,
-    differing,
-    the_row,
-    writes_of,
-)
+from ddlsim.checkers.case.writes import Item, Version, Write, Writes, differing, the_row, writes_of
 from ddlsim.checkers.final_state import final_state
 from ddlsim.checkers.mandatory import rows_without_values
-from ddlsim.history.events import (
-    AnyEvent,
-    Failed,
-    Ok,
-    ReadExecuted,
-    RowRead,
-    WriteExecuted,
-)
+from ddlsim.history.events import AnyEvent, Failed, Ok, ReadExecuted, RowRead, WriteExecuted
 from ddlsim.units import Timestamp, show
 
 

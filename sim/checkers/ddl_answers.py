@@ -14,13 +14,7 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.doings import Operation
 from ddlsim.checkers.idle_statements import changes_nothing
-from ddlsim.history.events import (
-    AnyEvent,
-    DdlDecided,
-    Failed,
-    Ok,
-    UpdateLogged,
-)
+from ddlsim.history.events import AnyEvent, DdlDecided, Failed, Ok, UpdateLogged
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
 from ddlsim.model.schema import SchemaObject
 

@@ -11,16 +11,8 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.rows import differences
-from ddlsim.checkers.case.writes import (
-    Item,
-    Write,
-    Writes,
-)
-from ddlsim.history.events import (
-    AnyEvent,
-    ReadExecuted,
-    RowRead,
-)
+from ddlsim.checkers.case.writes import Item, Write, Writes
+from ddlsim.history.events import AnyEvent, ReadExecuted, RowRead
 
 
 def dirty_reads(case: Case, writes: Writes) -> Iterator[Anomaly]:

@@ -6,11 +6,7 @@ An edge holds references only; its sentence is made when a cycle is printed.
 from typing import Final, NamedTuple
 
 from ddlsim.checkers.backward import Hold
-from ddlsim.checkers.case.case import (
-    Case,
-    Transaction,
-    Use,
-)
+from ddlsim.checkers.case.case import Case, Transaction, Use
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.statements import Answered, Name
 from ddlsim.checkers.case.writes import Item, Write

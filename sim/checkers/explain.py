@@ -4,11 +4,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from ddlsim.checkers.base import (
-    Step,
-    Verdict,
-    Violation,
-)
+from ddlsim.checkers.base import Step, Verdict, Violation
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.stuck import waiting
 from ddlsim.history.events import (
@@ -20,11 +16,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.history import Header, History
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    show,
-)
+from ddlsim.units import US_PER_MS, Timestamp, show
 
 WIDTH = 80
 STATUS_WORDS = {

@@ -22,12 +22,7 @@ from ddlsim.history.events import (
     Unknown,
     UpdateApplied,
 )
-from ddlsim.history.world_events import (
-    CommandLogged,
-    LeaderElected,
-    LeaseBegan,
-    NodeCrashed,
-)
+from ddlsim.history.world_events import CommandLogged, LeaderElected, LeaseBegan, NodeCrashed
 from ddlsim.model.records import Record
 
 Amounts = dict[str, int]

@@ -10,19 +10,9 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.rows import is_legal, upgraded
-from ddlsim.checkers.case.writes import (
-    Item,
-    Version,
-    Writes,
-    differing,
-    the_row,
-)
+from ddlsim.checkers.case.writes import Item, Version, Writes, differing, the_row
 from ddlsim.history.events import AnyEvent, RowFinal
-from ddlsim.history.world_events import (
-    LeaseBegan,
-    NeverCompleted,
-    PartitionSafeTime,
-)
+from ddlsim.history.world_events import LeaseBegan, NeverCompleted, PartitionSafeTime
 from ddlsim.units import Timestamp, show
 
 Place = tuple[int, int]

@@ -2,12 +2,7 @@
 
 from collections.abc import Iterator
 
-from ddlsim.checkers.base import (
-    CHECKERS,
-    WITNESS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.spec.spec import Ruling, judged_step

@@ -25,18 +25,8 @@ from functools import cached_property
 from ddlsim.checkers.backward import Backward, Hold
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.schemas import SchemaVersion
-from ddlsim.checkers.case.statements import (
-    Name,
-    answered,
-    built,
-    meanings_of,
-)
-from ddlsim.checkers.case.writes import (
-    Item,
-    Version,
-    Writes,
-    writes_of,
-)
+from ddlsim.checkers.case.statements import Name, answered, built, meanings_of
+from ddlsim.checkers.case.writes import Item, Version, Writes, writes_of
 from ddlsim.checkers.edges import (
     RW,
     WR,

@@ -30,14 +30,7 @@ from ddlsim.model.ddl import (
     RenameZone,
     Statement,
 )
-from ddlsim.model.schema import (
-    Alias,
-    Column,
-    SchemaObject,
-    Table,
-    View,
-    Zone,
-)
+from ddlsim.model.schema import Alias, Column, SchemaObject, Table, View, Zone
 
 BORN: Final = "default"
 """The zone that exists without being created."""

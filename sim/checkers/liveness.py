@@ -7,29 +7,14 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ddlsim.checkers.base import (
-    CHECKERS,
-    WITNESS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.stuck import waiting
 from ddlsim.checkers.waits import Waits
 from ddlsim.history.events import AnyEvent, SafeTimeAdvanced
-from ddlsim.history.world_events import (
-    LeftOpen,
-    NeverCompleted,
-    NodeCrashed,
-    TxRecovered,
-)
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    physical_ms,
-    show,
-)
+from ddlsim.history.world_events import LeftOpen, NeverCompleted, NodeCrashed, TxRecovered
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
 
 
 class Liveness:

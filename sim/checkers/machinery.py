@@ -9,12 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ddlsim.checkers.alias_rules import alias_rules
-from ddlsim.checkers.base import (
-    CHECKERS,
-    WITNESS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.ddl_answers import ddl_answers
 from ddlsim.checkers.lease_rules import lease_rules
@@ -36,11 +31,7 @@ from ddlsim.history.world_events import (
     NodeCrashed,
     PartitionSafeTime,
 )
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    Timestamp,
-    show,
-)
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, show
 
 
 class Machinery:

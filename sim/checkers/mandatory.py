@@ -10,11 +10,7 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.schemas import SchemaVersion
-from ddlsim.checkers.case.writes import (
-    Version,
-    Writes,
-    the_row,
-)
+from ddlsim.checkers.case.writes import Version, Writes, the_row
 from ddlsim.model.ddl import ColumnAdded, SimpleChange
 from ddlsim.model.pending import ColumnConfirmed
 from ddlsim.model.schema import Column

@@ -5,15 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.edges import (
-    PROCESS,
-    RT,
-    BeforeInRealTime,
-    Edge,
-    Node,
-    Words,
-    name_of,
-)
+from ddlsim.checkers.edges import PROCESS, RT, BeforeInRealTime, Edge, Node, Words, name_of
 from ddlsim.checkers.graph import Graph, graph_of
 
 

@@ -5,23 +5,14 @@
 
 from collections.abc import Iterator
 
-from ddlsim.checkers.base import (
-    BOTH_VOICES,
-    CHECKERS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import writes_of
 from ddlsim.checkers.edges import witnesses
 from ddlsim.checkers.graph import Graph, graph_of
 from ddlsim.checkers.past import past_reads, session_reads
 from ddlsim.checkers.steps import steps_of
-from ddlsim.checkers.views import (
-    View,
-    judged_reads,
-    loop,
-)
+from ddlsim.checkers.views import View, judged_reads, loop
 from ddlsim.history.events import AnyEvent
 
 

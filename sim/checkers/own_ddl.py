@@ -7,23 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ddlsim.checkers.base import (
-    BOTH_VOICES,
-    CHECKERS,
-    Anomaly,
-    Severity,
-)
-from ddlsim.checkers.case.case import (
-    Case,
-    Ddl,
-    Operation,
-)
-from ddlsim.checkers.case.statements import (
-    Name,
-    answered,
-    built,
-    meanings_of,
-)
+from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
+from ddlsim.checkers.case.case import Case, Ddl, Operation
+from ddlsim.checkers.case.statements import Name, answered, built, meanings_of
 from ddlsim.history.events import AnyEvent, SchemaResolved
 from ddlsim.units import Timestamp, show
 

@@ -9,12 +9,7 @@ from collections.abc import Iterator
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Transaction
-from ddlsim.checkers.case.writes import (
-    Item,
-    Version,
-    Writes,
-    the_row,
-)
+from ddlsim.checkers.case.writes import Item, Version, Writes, the_row
 from ddlsim.checkers.own_ddl import Promise, promise_of
 from ddlsim.history.events import AnyEvent, ReadExecuted
 from ddlsim.model.design import SKEW_BOUNDED

@@ -11,12 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ddlsim.checkers.assumptions import Clocks
-from ddlsim.checkers.base import (
-    CHECKERS,
-    WITNESS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.forward_compatible import first_incompatible
 from ddlsim.checkers.needless.ddl_grounds import refused_statements
@@ -26,18 +21,9 @@ from ddlsim.checkers.needless.row_grounds import bad_rows
 from ddlsim.checkers.needless.stays import needless_stays
 from ddlsim.checkers.needless.waits import needless_waits
 from ddlsim.checkers.spec.spec import harmless_to_older, leaves_rows_alone
-from ddlsim.history.events import (
-    Failed,
-    SchemaResolved,
-    TxAborted,
-    TxBegan,
-)
+from ddlsim.history.events import Failed, SchemaResolved, TxAborted, TxBegan
 from ddlsim.model.reasons import Reason
-from ddlsim.units import (
-    Timestamp,
-    physical_ms,
-    show,
-)
+from ddlsim.units import Timestamp, physical_ms, show
 
 QUIRK: Final = "quirk"
 AT_THE_PRIMARY: Final = ("arrival", "after-locks")

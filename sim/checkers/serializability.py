@@ -3,21 +3,12 @@
 from collections.abc import Iterator
 
 from ddlsim.checkers.back import back_ms
-from ddlsim.checkers.base import (
-    BOTH_VOICES,
-    CHECKERS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import writes_of
 from ddlsim.checkers.cycles import Cycle, find
 from ddlsim.checkers.dirty_reads import dirty_reads
-from ddlsim.checkers.edges import (
-    PROCESS,
-    RT,
-    witnesses,
-)
+from ddlsim.checkers.edges import PROCESS, RT, witnesses
 from ddlsim.checkers.findings import Signature, signature
 from ddlsim.checkers.graph import Graph, graph_of
 from ddlsim.checkers.steps import steps_of

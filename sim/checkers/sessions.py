@@ -7,12 +7,7 @@ client does: what that client was told of, it must find again.
 from collections.abc import Iterator
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.edges import (
-    PROCESS,
-    BeforeInRealTime,
-    Edge,
-    Node,
-)
+from ddlsim.checkers.edges import PROCESS, BeforeInRealTime, Edge, Node
 
 
 def session_edges(case: Case, nodes: list[Node]) -> Iterator[Edge]:

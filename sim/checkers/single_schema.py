@@ -5,18 +5,9 @@
 
 from collections.abc import Iterator
 
-from ddlsim.checkers.base import (
-    CHECKERS,
-    WITNESS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
-from ddlsim.history.events import (
-    AnyEvent,
-    MetadataRead,
-    ReadExecuted,
-)
+from ddlsim.history.events import AnyEvent, MetadataRead, ReadExecuted
 from ddlsim.units import Timestamp, show
 
 

@@ -4,12 +4,7 @@ from collections.abc import Iterable
 
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.edges import (
-    Edge,
-    Node,
-    Words,
-    name_of,
-)
+from ddlsim.checkers.edges import Edge, Node, Words, name_of
 
 
 def steps_of(case: Case, nodes: list[Node], edges: Iterable[Edge]) -> tuple[Step, ...]:

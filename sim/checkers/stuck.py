@@ -2,11 +2,7 @@
 
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.event import Event
-from ddlsim.history.events import (
-    DdlDecided,
-    LockWaited,
-    SafeTimeAdvanced,
-)
+from ddlsim.history.events import DdlDecided, LockWaited, SafeTimeAdvanced
 from ddlsim.history.world_events import NeverCompleted
 from ddlsim.units import Timestamp, show
 

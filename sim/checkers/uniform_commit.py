@@ -2,21 +2,11 @@
 
 from collections.abc import Iterator
 
-from ddlsim.checkers.base import (
-    CHECKERS,
-    WITNESS,
-    Anomaly,
-    Severity,
-)
+from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.by_name import is_compatible_by_name
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.forward_compatible import first_incompatible
-from ddlsim.history.events import (
-    ReadExecuted,
-    RowFinal,
-    TxCommitted,
-    WriteExecuted,
-)
+from ddlsim.history.events import ReadExecuted, RowFinal, TxCommitted, WriteExecuted
 from ddlsim.units import Timestamp, show
 
 

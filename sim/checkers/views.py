@@ -3,17 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ddlsim.checkers.case.case import (
-    Case,
-    Placed,
-    Transaction,
-)
-from ddlsim.checkers.edges import (
-    PROCESS,
-    RT,
-    Edge,
-    Node,
-)
+from ddlsim.checkers.case.case import Case, Placed, Transaction
+from ddlsim.checkers.edges import PROCESS, RT, Edge, Node
 from ddlsim.checkers.graph import Graph
 from ddlsim.history.events import ReadExecuted
 from ddlsim.history.world_events import LeaseBegan, NodeCrashed

@@ -17,11 +17,7 @@ from functools import cached_property
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.bounds import Bounds
-from ddlsim.checkers.case.case import (
-    Case,
-    Operation,
-    Transaction,
-)
+from ddlsim.checkers.case.case import Case, Operation, Transaction
 from ddlsim.checkers.sickness import Leaders, Spell
 from ddlsim.history.events import (
     AnyEvent,

@@ -46,13 +46,7 @@ class Foreign(NamedTuple):
         """The verdict, what was found, and what remained open."""
         from rich.text import Text
 
-        from ddlsim.cli.words import (
-            COLOURS,
-            INDENT,
-            block,
-            say,
-            verdict,
-        )
+        from ddlsim.cli.words import COLOURS, INDENT, block, say, verdict
 
         report = self.report
         verdict(self.outcome, self.file, to)

@@ -10,14 +10,7 @@ import click
 from click.shell_completion import shell_complete
 
 from ddlsim.cli import arguments, signals, streams
-from ddlsim.cli.problems import (
-    BAD_INPUT,
-    CRASHED,
-    INTERRUPTED,
-    PIPE_CLOSED,
-    InputError,
-    note,
-)
+from ddlsim.cli.problems import BAD_INPUT, CRASHED, INTERRUPTED, PIPE_CLOSED, InputError, note
 from ddlsim.extras import needed_by
 from ddlsim.files import FREE, is_full
 from ddlsim.problems import BadInputError

@@ -13,17 +13,9 @@ from ddlsim.history.stream import Stream
 from ddlsim.kernel.engine import Future, Timer
 from ddlsim.kernel.host import Host
 from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
-from ddlsim.model.ports import (
-    Handler,
-    Stopwatch,
-)
+from ddlsim.model.ports import Handler, Stopwatch
 from ddlsim.model.settings import Settings
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    Micros,
-    Timestamp,
-    physical_ms,
-)
+from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms
 
 
 class Recorder:

@@ -9,13 +9,7 @@ from typing import Any, Final
 
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.history.event import Cells
-from ddlsim.history.events import (
-    Failed,
-    Invoked,
-    Named,
-    Ok,
-    Unknown,
-)
+from ddlsim.history.events import Failed, Invoked, Named, Ok, Unknown
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.host import Host
 from ddlsim.model.ops import (

@@ -6,11 +6,7 @@ storage leader", "primary of t") for faults.
 
 from collections import Counter
 
-from ddlsim.cluster.adapters import (
-    NodePort,
-    Pauses,
-    Recorder,
-)
+from ddlsim.cluster.adapters import NodePort, Pauses, Recorder
 from ddlsim.history.events import UpdateLogged
 from ddlsim.history.world_events import ClockSet
 from ddlsim.kernel.clock import PhysicalClock
@@ -29,17 +25,10 @@ from ddlsim.protocol.metastorage.stages import Delays
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, build
-from ddlsim.protocol.server import (
-    ClusterConfig,
-    Parts,
-    Server,
-)
+from ddlsim.protocol.server import ClusterConfig, Parts, Server
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.sql import parse
-from ddlsim.units import (
-    Timestamp,
-    timestamp,
-)
+from ddlsim.units import Timestamp, timestamp
 
 BOOT_TS = timestamp(-86_400_000)
 """When the initial schema activated: a day before the run, by any clock."""

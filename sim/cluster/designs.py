@@ -10,12 +10,7 @@ from ddlsim.plan.records import Plan
 from ddlsim.problems import BadInputError
 from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.scenario.rules import (
-    BadRuleError,
-    fields_of_designs,
-    name_of,
-    value_of,
-)
+from ddlsim.scenario.rules import BadRuleError, fields_of_designs, name_of, value_of
 from ddlsim.strategies.base import STRATEGIES
 
 PROTOCOL: Final = "ddlsim.protocol."

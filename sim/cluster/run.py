@@ -15,18 +15,10 @@ from ddlsim.cluster.clients import ClientHost, ProgramRunner
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.designs import declared, design
 from ddlsim.cluster.faults import ClusterFaults, FaultInProgress
-from ddlsim.cluster.rest import (
-    alive,
-    at_rest,
-    read_back,
-)
+from ddlsim.cluster.rest import alive, at_rest, read_back
 from ddlsim.cluster.timeline import Timeline
 from ddlsim.history.events import AnyEvent
-from ddlsim.history.history import (
-    HISTORY_FORMAT,
-    Header,
-    History,
-)
+from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.history.stream import Stream, streamed
 from ddlsim.history.world_events import (
     FaultBegan,
@@ -39,17 +31,9 @@ from ddlsim.history.world_events import (
 )
 from ddlsim.kernel.network import TracedEnvelope
 from ddlsim.kernel.rng import quantiles
-from ddlsim.nemesis.base import (
-    FAULTS,
-    Fault,
-    affected_nodes,
-)
+from ddlsim.nemesis.base import FAULTS, Fault, affected_nodes
 from ddlsim.nemesis.roles import VacantRoleError
-from ddlsim.plan.records import (
-    ClockStep,
-    FaultPlan,
-    Plan,
-)
+from ddlsim.plan.records import ClockStep, FaultPlan, Plan
 from ddlsim.units import US_PER_MS
 
 COLLECT_AFTER: Final = 50_000

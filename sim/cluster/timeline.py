@@ -10,29 +10,16 @@ from typing import Any
 
 from ddlsim.cluster.clients import ClientHost, Outcome
 from ddlsim.cluster.cluster import Cluster
-from ddlsim.cluster.step_outcome import (
-    AT_THE_END,
-    Record,
-    missed_at_once,
-)
+from ddlsim.cluster.step_outcome import AT_THE_END, Record, missed_at_once
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.world_events import StepMissed
 from ddlsim.kernel.engine import Future
 from ddlsim.kernel.network import Hold
-from ddlsim.model.ops import (
-    Begin,
-    Ddl,
-    Get,
-    Scan,
-)
+from ddlsim.model.ops import Begin, Ddl, Get, Scan
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.programs import Step
 from ddlsim.plan.records import HoldPlan, PausePlan
-from ddlsim.protocol.messages import (
-    Answer,
-    Refusal,
-    Submit,
-)
+from ddlsim.protocol.messages import Answer, Refusal, Submit
 from ddlsim.scenario.overrides import toml_value
 from ddlsim.units import US_PER_MS
 

@@ -16,12 +16,7 @@ from typing import Final
 import numpy as np
 
 from ddlsim.columns.edges import RW, Edges
-from ddlsim.columns.history import (
-    NONE,
-    UNKNOWN,
-    Array,
-    ColumnHistory,
-)
+from ddlsim.columns.history import NONE, UNKNOWN, Array, ColumnHistory
 from ddlsim.columns.versions import Versions
 
 FOREVER = np.iinfo(np.int64).max

@@ -2,16 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ddlsim.columns.edges import (
-    DATA,
-    DDL,
-    NAMES,
-    PREDICATE_EDGE,
-    PROCESS,
-    REALTIME,
-    RW,
-    WR,
-)
+from ddlsim.columns.edges import DATA, DDL, NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR
 from ddlsim.columns.names import cycle_name
 from ddlsim.columns.search import Link
 

@@ -14,14 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.columns.history import (
-    NONE,
-    PRECEDES,
-    PREDICATE,
-    UNKNOWN,
-    Array,
-    ColumnHistory,
-)
+from ddlsim.columns.history import NONE, PRECEDES, PREDICATE, UNKNOWN, Array, ColumnHistory
 from ddlsim.columns.versions import Versions
 
 WW: Final = 1

@@ -12,11 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.fractured import (
-    Seen,
-    Written,
-    fractures,
-)
+from ddlsim.columns.fractured import Seen, Written, fractures
 from ddlsim.columns.history import (
     ABORTED,
     COMMITTED,

@@ -13,11 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.certificate import (
-    FOREVER,
-    Order,
-    back_in_time,
-)
+from ddlsim.columns.certificate import FOREVER, Order, back_in_time
 from ddlsim.columns.edges import RW, Edges, compact
 from ddlsim.columns.history import NONE, Array
 

@@ -13,14 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ddlsim.columns.certificate import Order, in_real_time
-from ddlsim.columns.edges import (
-    PROCESS,
-    REALTIME,
-    RW,
-    WR,
-    WW,
-    Edges,
-)
+from ddlsim.columns.edges import PROCESS, REALTIME, RW, WR, WW, Edges
 from ddlsim.columns.history import NONE, Array
 from ddlsim.columns.residue import Span
 

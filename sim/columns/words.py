@@ -4,28 +4,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ddlsim.columns.cycles import Cycle
-from ddlsim.columns.edges import (
-    NAMES,
-    PREDICATE_EDGE,
-    PROCESS,
-    REALTIME,
-    RW,
-    WR,
-    WW,
-)
-from ddlsim.columns.history import (
-    KINDS,
-    PREDICATE,
-    SCHEMA,
-    ColumnHistory,
-)
+from ddlsim.columns.edges import NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR, WW
+from ddlsim.columns.history import KINDS, PREDICATE, SCHEMA, ColumnHistory
 from ddlsim.columns.reads import Finding
 from ddlsim.columns.search import Link
-from ddlsim.columns.verdict import (
-    Anomaly,
-    Namer,
-    Step,
-)
+from ddlsim.columns.verdict import Anomaly, Namer, Step
 
 DATA_SHOWN = WW | WR | RW | PROCESS | REALTIME
 

@@ -7,11 +7,7 @@ from ddlsim.columns import judge as in_memory
 from ddlsim.columns import store
 from ddlsim.columns.history import HistoryError
 from ddlsim.columns.verdict import Verdict
-from ddlsim.foreign.inputs import (
-    OUTCOMES,
-    Report,
-    looked_for,
-)
+from ddlsim.foreign.inputs import OUTCOMES, Report, looked_for
 from ddlsim.foreign.readers.problems import ForeignError
 
 

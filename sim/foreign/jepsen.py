@@ -13,34 +13,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ddlsim import files
-from ddlsim.columns.cycles import (
-    BUDGET,
-    Cycle,
-    Search,
-    find_cycles,
-    with_other_names,
-)
+from ddlsim.columns.cycles import BUDGET, Cycle, Search, find_cycles, with_other_names
 from ddlsim.columns.edges import Edges
-from ddlsim.columns.history import (
-    ABORTED,
-    COMMITTED,
-    NONE,
-    UNKNOWN,
-    Array,
-)
-from ddlsim.columns.models import (
-    DEFAULT,
-    MODELS,
-    Model,
-    model_of,
-)
+from ddlsim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
+from ddlsim.columns.models import DEFAULT, MODELS, Model, model_of
 from ddlsim.columns.names import split
-from ddlsim.columns.verdict import (
-    Answer,
-    Verdict,
-    counts_of,
-    first_of_each,
-)
+from ddlsim.columns.verdict import Answer, Verdict, counts_of, first_of_each
 from ddlsim.foreign.inference import (
     atomic,
     completion,
@@ -50,11 +28,7 @@ from ddlsim.foreign.inference import (
     registers,
     serial,
 )
-from ddlsim.foreign.inference.inference import (
-    Finding,
-    Inferred,
-    session_edges,
-)
+from ddlsim.foreign.inference.inference import Finding, Inferred, session_edges
 from ddlsim.foreign.inference.reasons import Reasons
 from ddlsim.foreign.readers import edn, json_lines
 from ddlsim.foreign.readers.entries import LARGEST

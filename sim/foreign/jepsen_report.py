@@ -3,11 +3,7 @@
 import gc
 
 from ddlsim.foreign import jepsen
-from ddlsim.foreign.inputs import (
-    OUTCOMES,
-    Report,
-    looked_for,
-)
+from ddlsim.foreign.inputs import OUTCOMES, Report, looked_for
 
 
 def judge(path: str, model: str) -> Report:

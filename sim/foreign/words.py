@@ -4,14 +4,7 @@ Lists are told by their end (`...[n elements], 7, 8`): histories have lists of a
 """
 
 from ddlsim.columns.cycles import Cycle
-from ddlsim.columns.edges import (
-    NAMES,
-    PROCESS,
-    REALTIME,
-    RW,
-    WR,
-    WW,
-)
+from ddlsim.columns.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
 from ddlsim.columns.search import Link
 from ddlsim.columns.verdict import Anomaly, Step
 from ddlsim.columns.words import argued

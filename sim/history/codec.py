@@ -17,11 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from ddlsim import files
-from ddlsim.files import (
-    beside,
-    make_folder,
-    unfit,
-)
+from ddlsim.files import beside, make_folder, unfit
 from ddlsim.history import parquet
 from ddlsim.history.events import (
     AnyEvent,
@@ -32,12 +28,7 @@ from ddlsim.history.events import (
     RowRead,
     WriteExecuted,
 )
-from ddlsim.history.history import (
-    FINGERPRINT_DIGITS,
-    HISTORY_FORMAT,
-    Header,
-    History,
-)
+from ddlsim.history.history import FINGERPRINT_DIGITS, HISTORY_FORMAT, Header, History
 from ddlsim.model.records import Record
 from ddlsim.problems import BadInputError
 

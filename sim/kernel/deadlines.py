@@ -4,11 +4,7 @@ They expire in the order of asking, so that one timer serves all: a dictionary o
 waited for and the moment of the oldest, instead of a timer per request.
 """
 
-from ddlsim.kernel.engine import (
-    DONE,
-    Future,
-    Incarnation,
-)
+from ddlsim.kernel.engine import DONE, Future, Incarnation
 
 
 class Asked(Future[object], eq=False):

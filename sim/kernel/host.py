@@ -27,11 +27,7 @@ from ddlsim.kernel.engine import (
     Timer,
     crash_of,
 )
-from ddlsim.kernel.network import (
-    Channel,
-    Envelope,
-    Network,
-)
+from ddlsim.kernel.network import Channel, Envelope, Network
 from ddlsim.kernel.rng import mix, name_id
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.units import Micros

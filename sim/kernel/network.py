@@ -20,11 +20,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 import msgspec
 
 from ddlsim.kernel.deadlines import Asked
-from ddlsim.kernel.engine import (
-    MAIL,
-    SLIM,
-    Loop,
-)
+from ddlsim.kernel.engine import MAIL, SLIM, Loop
 from ddlsim.kernel.rng import (
     FIRST,
     GOLDEN,

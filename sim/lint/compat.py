@@ -42,18 +42,8 @@ from ddlsim.protocol.design.as_shipped import NO_TABLE_VERSION
 from ddlsim.protocol.design.flows import allowed
 from ddlsim.protocol.design.mandatory_columns import adds_mandatory_columns
 from ddlsim.protocol.schema.catalog import Snapshot
-from ddlsim.protocol.schema.compatibility import (
-    RULES,
-    RuleSet,
-    RuleVerdict,
-    judge_step,
-)
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.compatibility import RULES, RuleSet, RuleVerdict, judge_step
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.units import Timestamp
 

@@ -7,14 +7,7 @@ top-level object: its next version, and in order the *simple changes* that compa
 from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.pending import PendingChange
 from ddlsim.model.records import Record, Tagged
-from ddlsim.model.schema import (
-    Column,
-    ColumnType,
-    Constraint,
-    Index,
-    SchemaObject,
-    Value,
-)
+from ddlsim.model.schema import Column, ColumnType, Constraint, Index, SchemaObject, Value
 
 # --- what a statement asks for -----------------------------------------------------------------
 

@@ -15,11 +15,7 @@ restarted node begins there, and so issues no timestamp below one that it issued
 from collections.abc import Callable
 from typing import Final
 
-from ddlsim.units import (
-    LOGICAL_BITS,
-    MIN_TIMESTAMP,
-    Timestamp,
-)
+from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
 
 CLOCK_LIMIT: Final = "clock limit"
 """Where a node's disk holds the limit of its hybrid clock."""

@@ -15,11 +15,7 @@ as the clock does not go back.
 from collections.abc import Callable
 
 from ddlsim.model.hlc import HybridClock
-from ddlsim.units import (
-    LOGICAL_BITS,
-    MIN_TIMESTAMP,
-    Timestamp,
-)
+from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
 
 
 class PhysicalTimestamps(HybridClock):

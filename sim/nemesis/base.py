@@ -10,11 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar
 
 from ddlsim.nemesis.actions import FaultActions
-from ddlsim.nemesis.roles import (
-    ANY,
-    ANY_FOLLOWER,
-    ANY_VOTER,
-)
+from ddlsim.nemesis.roles import ANY, ANY_FOLLOWER, ANY_VOTER
 from ddlsim.registry import Registry
 
 

@@ -4,15 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from ddlsim.nemesis.actions import FaultActions
-from ddlsim.nemesis.base import (
-    RUNNING,
-    Claim,
-    Die,
-    Fault,
-    FaultWorld,
-    check,
-    fault,
-)
+from ddlsim.nemesis.base import RUNNING, Claim, Die, Fault, FaultWorld, check, fault
 
 
 @fault

@@ -5,11 +5,7 @@ from itertools import permutations
 from typing import ClassVar, Literal
 
 from ddlsim.nemesis.actions import FaultActions
-from ddlsim.nemesis.base import (
-    Fault,
-    check,
-    fault,
-)
+from ddlsim.nemesis.base import Fault, check, fault
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,7 @@ from itertools import product
 from typing import ClassVar, Literal, Self
 
 from ddlsim.nemesis.actions import FaultActions
-from ddlsim.nemesis.base import (
-    Die,
-    Fault,
-    FaultWorld,
-    check,
-    fault,
-)
+from ddlsim.nemesis.base import Die, Fault, FaultWorld, check, fault
 
 
 @fault

@@ -4,12 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
-from ddlsim.nemesis.base import (
-    RUNNING,
-    Claim,
-    Fault,
-    fault,
-)
+from ddlsim.nemesis.base import RUNNING, Claim, Fault, fault
 
 
 @fault

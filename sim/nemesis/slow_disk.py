@@ -4,11 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
-from ddlsim.nemesis.base import (
-    Fault,
-    check,
-    fault,
-)
+from ddlsim.nemesis.base import Fault, check, fault
 from ddlsim.units import ms
 
 

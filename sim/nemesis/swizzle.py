@@ -6,15 +6,7 @@ from functools import partial
 from typing import ClassVar, Self
 
 from ddlsim.nemesis.actions import FaultActions
-from ddlsim.nemesis.base import (
-    Die,
-    Fault,
-    FaultWorld,
-    check,
-    decided_role,
-    drawn_order,
-    fault,
-)
+from ddlsim.nemesis.base import Die, Fault, FaultWorld, check, decided_role, drawn_order, fault
 from ddlsim.units import Micros, ms
 
 

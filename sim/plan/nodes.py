@@ -2,19 +2,10 @@
 
 from itertools import permutations
 
-from ddlsim.kernel.rng import (
-    Streams,
-    pick,
-    quantiles,
-)
+from ddlsim.kernel.rng import Streams, pick, quantiles
 from ddlsim.model.settings import complete
 from ddlsim.plan.records import LinkPlan, NodePlan
-from ddlsim.scenario.config import (
-    Empirical,
-    Link,
-    Spread,
-    distribution,
-)
+from ddlsim.scenario.config import Empirical, Link, Spread, distribution
 from ddlsim.scenario.samples import latency
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.units import US_PER_MS, ms

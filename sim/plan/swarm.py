@@ -13,17 +13,9 @@ from typing import Any, Final, NamedTuple
 from msgspec import field
 
 from ddlsim.model.records import Record
-from ddlsim.plan import (
-    swarm_faults,
-    swarm_knobs,
-    swarm_work,
-)
+from ddlsim.plan import swarm_faults, swarm_knobs, swarm_work
 from ddlsim.plan.swarm_faults import Surroundings
-from ddlsim.plan.swarm_knobs import (
-    OFF,
-    Knobs,
-    Table,
-)
+from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import text_of

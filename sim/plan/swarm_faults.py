@@ -3,11 +3,7 @@
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from ddlsim.plan.swarm_knobs import (
-    OFF,
-    Knobs,
-    Table,
-)
+from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.workload.base import Die
 
 

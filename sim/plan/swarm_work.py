@@ -2,11 +2,7 @@
 
 from typing import Final
 
-from ddlsim.plan.swarm_knobs import (
-    OFF,
-    Knobs,
-    Table,
-)
+from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.workload.base import Die
 
 TABLES: Final = {

@@ -6,12 +6,7 @@ from operator import itemgetter
 from typing import Final
 
 from ddlsim.kernel.rng import Streams
-from ddlsim.model.programs import (
-    DdlItem,
-    Program,
-    Step,
-    TransactionItem,
-)
+from ddlsim.model.programs import DdlItem, Program, Step, TransactionItem
 from ddlsim.nemesis.base import FaultWorld
 from ddlsim.plan.nodes import drawn_us
 from ddlsim.plan.records import FaultPlan

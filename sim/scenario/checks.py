@@ -15,12 +15,7 @@ from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario import config
 from ddlsim.scenario.findings import described
 from ddlsim.scenario.positions import Path
-from ddlsim.scenario.problems import (
-    Origin,
-    convert,
-    few,
-    near,
-)
+from ddlsim.scenario.problems import Origin, convert, few, near
 from ddlsim.scenario.script import EVENT
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import check_kind

@@ -3,42 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from ddlsim.model.ddl import (
-    AlterZone,
-    CreateTable,
-    CreateZone,
-    RenameTable,
-    RenameZone,
-)
+from ddlsim.model.ddl import AlterZone, CreateTable, CreateZone, RenameTable, RenameZone
 from ddlsim.model.records import Record
 from ddlsim.nemesis.base import FAULTS, Fault
-from ddlsim.nemesis.roles import (
-    COORDINATOR,
-    DRAWN,
-    LEADER,
-    META,
-    SHOWN,
-    place_of,
-    table_of,
-)
+from ddlsim.nemesis.roles import COORDINATOR, DRAWN, LEADER, META, SHOWN, place_of, table_of
 from ddlsim.protocol.schema.ddl import DEFAULT_PARTITIONS, DEFAULT_REPLICAS
 from ddlsim.scenario.checks import check_latency
-from ddlsim.scenario.config import (
-    Constant,
-    Exponential,
-    Ms,
-    Spread,
-    TableRecord,
-    Uniform,
-)
+from ddlsim.scenario.config import Constant, Exponential, Ms, Spread, TableRecord, Uniform
 from ddlsim.scenario.positions import Path
-from ddlsim.scenario.problems import (
-    Origin,
-    convert,
-    fields_of,
-    near,
-    unknown_key,
-)
+from ddlsim.scenario.problems import Origin, convert, fields_of, near, unknown_key
 from ddlsim.scenario.registries import plugin
 from ddlsim.scenario.sqltext import SqlLine
 from ddlsim.scenario.vocabulary import check_kind

@@ -11,11 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ddlsim.checkers.findings import Finding
-from ddlsim.scenario.problems import (
-    Origin,
-    ScenarioError,
-    convert,
-)
+from ddlsim.scenario.problems import Origin, ScenarioError, convert
 from ddlsim.scenario.shipped import shipped
 from ddlsim.scenario.tables import FindingTable
 

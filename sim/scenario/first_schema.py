@@ -4,17 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ddlsim.model.ddl import (
-    CreateTable,
-    DropTable,
-    RenameTable,
-)
+from ddlsim.model.ddl import CreateTable, DropTable, RenameTable
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import Built, Refused, build
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.sqltext import SqlLine

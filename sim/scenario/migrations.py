@@ -9,11 +9,7 @@ from ddlsim.scenario.files import Files
 from ddlsim.scenario.first_schema import check_schema
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin
-from ddlsim.scenario.sqltext import (
-    SqlLine,
-    read_ddl,
-    read_file,
-)
+from ddlsim.scenario.sqltext import SqlLine, read_ddl, read_file
 from ddlsim.units import Micros, ms
 
 

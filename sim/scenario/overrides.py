@@ -11,11 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ddlsim.scenario.positions import (
-    Path,
-    read_path,
-    show_path,
-)
+from ddlsim.scenario.positions import Path, read_path, show_path
 from ddlsim.scenario.problems import ScenarioError
 
 EMBEDDED: Final = "file:"

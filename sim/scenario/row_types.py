@@ -17,12 +17,7 @@ from ddlsim.model.ddl import (
     Statement,
 )
 from ddlsim.model.ops import Key
-from ddlsim.model.schema import (
-    FLOAT_TYPES,
-    INTEGER_TYPES,
-    ColumnType,
-    Value,
-)
+from ddlsim.model.schema import FLOAT_TYPES, INTEGER_TYPES, ColumnType, Value
 
 Types = dict[str, dict[ColumnType, None]]
 """The types that columns of a name have had, in order."""

@@ -7,17 +7,9 @@ from ddlsim.kernel.rng import Distribution, Empirical
 from ddlsim.model.records import Record
 from ddlsim.scenario import config
 from ddlsim.scenario.files import Files
-from ddlsim.scenario.measured import (
-    Group,
-    Measured,
-    parse,
-)
+from ddlsim.scenario.measured import Group, Measured, parse
 from ddlsim.scenario.positions import Path
-from ddlsim.scenario.problems import (
-    Origin,
-    ScenarioError,
-    near,
-)
+from ddlsim.scenario.problems import Origin, ScenarioError, near
 
 
 class Samples(Record, frozen=True):

@@ -9,11 +9,7 @@ from typing import Any, Final
 from ddlsim import files
 from ddlsim.model.programs import Step
 from ddlsim.model.records import Record
-from ddlsim.scenario import (
-    bounds,
-    checks,
-    config,
-)
+from ddlsim.scenario import bounds, checks, config
 from ddlsim.scenario.faults import (
     FaultEntry,
     FaultTargets,
@@ -24,25 +20,10 @@ from ddlsim.scenario.faults import (
 )
 from ddlsim.scenario.files import Files, reason
 from ddlsim.scenario.first_schema import tables_at_start
-from ddlsim.scenario.migrations import (
-    MigrationEntry,
-    paced,
-    read_migrations,
-    read_schema,
-)
-from ddlsim.scenario.overrides import (
-    EMBEDDED,
-    MIGRATION,
-    apply_overrides,
-    paths_of,
-    repeat_options,
-)
+from ddlsim.scenario.migrations import MigrationEntry, paced, read_migrations, read_schema
+from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, apply_overrides, paths_of, repeat_options
 from ddlsim.scenario.positions import Path
-from ddlsim.scenario.problems import (
-    Origin,
-    ScenarioError,
-    convert,
-)
+from ddlsim.scenario.problems import Origin, ScenarioError, convert
 from ddlsim.scenario.rules import BadRuleError, value_of
 from ddlsim.scenario.samples import SamplesByFile, read_samples
 from ddlsim.scenario.scripted import check_script

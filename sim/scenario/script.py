@@ -5,12 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, field
 
-from ddlsim.scenario.config import (
-    Ms,
-    Number,
-    TableRecord,
-    Text,
-)
+from ddlsim.scenario.config import Ms, Number, TableRecord, Text
 
 Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
 """A name without dots, so that `r1.ok` can be taken apart."""

@@ -3,13 +3,7 @@
 from collections.abc import Sequence
 
 from ddlsim.model.programs import Step
-from ddlsim.scenario.checks import (
-    check_event,
-    check_group,
-    check_step,
-    must_exist,
-    must_vote,
-)
+from ddlsim.scenario.checks import check_event, check_group, check_step, must_exist, must_vote
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.script import HoldTable, PauseTable

@@ -4,13 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ddlsim import sql as front_end
-from ddlsim.model.ddl import (
-    CreateTable,
-    CreateView,
-    RenameTable,
-    RenameView,
-    Statement,
-)
+from ddlsim.model.ddl import CreateTable, CreateView, RenameTable, RenameView, Statement
 from ddlsim.model.ops import Get, Scan
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, ScenarioError

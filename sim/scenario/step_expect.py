@@ -12,15 +12,7 @@ and beside any of these, or alone for a success: `waits_until_ms`, `version`, `c
 
 from typing import Any, Final
 
-from ddlsim.model.ops import (
-    Commit,
-    Conditional,
-    DataOperation,
-    Ddl,
-    Get,
-    Operation,
-    Scan,
-)
+from ddlsim.model.ops import Commit, Conditional, DataOperation, Ddl, Get, Operation, Scan
 from ddlsim.scenario.checks import check_reason
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, near

@@ -22,22 +22,12 @@ from ddlsim.model.ops import (
 )
 from ddlsim.model.programs import Step
 from ddlsim.model.schema import Value
-from ddlsim.scenario.checks import (
-    check_design,
-    check_event,
-    must_be_client,
-    must_exist,
-)
+from ddlsim.scenario.checks import check_design, check_event, must_be_client, must_exist
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, near
 from ddlsim.scenario.row_types import RowTypes
 from ddlsim.scenario.script import EVENT, StepTable
-from ddlsim.scenario.sqltext import (
-    SqlLine,
-    names_made,
-    read_ddl,
-    read_operation,
-)
+from ddlsim.scenario.sqltext import SqlLine, names_made, read_ddl, read_operation
 from ddlsim.scenario.step_expect import read_step_expect
 from ddlsim.sql import RowWrite
 from ddlsim.units import Micros, ms

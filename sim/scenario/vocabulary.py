@@ -6,12 +6,7 @@ from typing import Final
 from ddlsim.kernel.host import kind_of
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
 from ddlsim.model.records import Record
-from ddlsim.protocol import (
-    barriers,
-    ids,
-    messages,
-    replica_messages,
-)
+from ddlsim.protocol import barriers, ids, messages, replica_messages
 from ddlsim.protocol.raft import messages as raft
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, near

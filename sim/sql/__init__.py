@@ -30,11 +30,7 @@ from ddlsim.sql.comments import Request, requests
 from ddlsim.sql.dialect import Ignite, tokenize
 from ddlsim.sql.dml import Operations, RowWrite
 from ddlsim.sql.errors import SqlError, Unread
-from ddlsim.sql.grammar import (
-    Grammar,
-    Parsed,
-    PassedOver,
-)
+from ddlsim.sql.grammar import Grammar, Parsed, PassedOver
 
 __all__ = [
     "Parsed",

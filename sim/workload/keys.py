@@ -6,11 +6,7 @@ from typing import Final
 
 from ddlsim.model.ddl import ColumnSpec, CreateTable
 from ddlsim.model.ops import Key
-from ddlsim.model.schema import (
-    FLOAT_TYPES,
-    INTEGER_TYPES,
-    Value,
-)
+from ddlsim.model.schema import FLOAT_TYPES, INTEGER_TYPES, Value
 from ddlsim.workload.base import Die
 
 SCALE: Final = 1 << 32

@@ -5,14 +5,7 @@ from itertools import accumulate
 from typing import ClassVar
 
 from ddlsim.model.ddl import CreateTable
-from ddlsim.model.ops import (
-    Delete,
-    Get,
-    Operation,
-    Put,
-    Rollback,
-    Scan,
-)
+from ddlsim.model.ops import Delete, Get, Operation, Put, Rollback, Scan
 from ddlsim.model.programs import Program, TransactionItem
 from ddlsim.workload.base import (
     Dice,
@@ -25,11 +18,7 @@ from ddlsim.workload.base import (
     check_span,
     workload,
 )
-from ddlsim.workload.keys import (
-    KeyChooser,
-    key_of,
-    weighted,
-)
+from ddlsim.workload.keys import KeyChooser, key_of, weighted
 
 
 @workload

@@ -4,13 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ddlsim.model.ddl import CreateTable
-from ddlsim.model.ops import (
-    Ddl,
-    Get,
-    Operation,
-    Put,
-    Scan,
-)
+from ddlsim.model.ops import Ddl, Get, Operation, Put, Scan
 from ddlsim.model.programs import Step
 from ddlsim.units import Micros
 from ddlsim.workload.base import (

@@ -4,16 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ddlsim.model.ddl import CreateTable
-from ddlsim.model.ops import (
-    Get,
-    Operation,
-    Put,
-)
-from ddlsim.model.programs import (
-    DdlItem,
-    Program,
-    TransactionItem,
-)
+from ddlsim.model.ops import Get, Operation, Put
+from ddlsim.model.programs import DdlItem, Program, TransactionItem
 from ddlsim.workload.base import (
     Dice,
     Die,

@@ -4,12 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
-from ddlsim.model.ops import (
-    Commit,
-    Get,
-    Operation,
-    Put,
-)
+from ddlsim.model.ops import Commit, Get, Operation, Put
 from ddlsim.model.programs import Step
 from ddlsim.units import Micros, ms
 from ddlsim.workload.base import (

@@ -4,11 +4,7 @@ from typing import Any
 
 from simpy import Environment
 
-from ddlsim.kernel.engine import (
-    CANCELLED,
-    Fireable,
-    Loop,
-)
+from ddlsim.kernel.engine import CANCELLED, Fireable, Loop
 from ddlsim.units import Micros
 
 

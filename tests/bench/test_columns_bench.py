@@ -15,19 +15,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ddlsim.columns.certificate import (
-    Order,
-    in_real_time,
-    rank_of,
-    spans_of,
-)
-from ddlsim.columns.edges import (
-    Edges,
-    compact,
-    data_edges,
-    joined,
-    process_edges,
-)
+from ddlsim.columns.certificate import Order, in_real_time, rank_of, spans_of
+from ddlsim.columns.edges import Edges, compact, data_edges, joined, process_edges
 from ddlsim.columns.history import READ, ColumnHistory
 from ddlsim.columns.judge import judge
 from ddlsim.columns.residue import Span, chain_of

@@ -34,12 +34,7 @@ from tests.clauses.story import (
     offset,
     told_at,
 )
-from tests.unit.scenario.worlds import (
-    program,
-    ran,
-    statement,
-    transaction,
-)
+from tests.support.worlds import program, ran, statement, transaction
 
 
 def at_begin(now: int, begin_ts: int, created_ts: int) -> int:

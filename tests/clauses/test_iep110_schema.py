@@ -11,12 +11,7 @@ import pytest
 from ddlsim.lint.compat import lint
 from ddlsim.model.ddl import ColumnAdded, ObjectChange
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import (
-    Column,
-    ColumnType,
-    Table,
-    Value,
-)
+from ddlsim.model.schema import Column, ColumnType, Table, Value
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.compatibility import (
     IEP,
@@ -26,18 +21,9 @@ from ddlsim.protocol.schema.compatibility import (
     judge,
     judge_step,
 )
-from ddlsim.protocol.schema.rows import (
-    by_name,
-    decode,
-    upgrade,
-)
+from ddlsim.protocol.schema.rows import by_name, decode, upgrade
 from ddlsim.units import Timestamp, timestamp
-from tests.support.schemas import (
-    change_of,
-    install,
-    refusal_of,
-    table_of,
-)
+from tests.support.schemas import change_of, install, refusal_of, table_of
 
 T = """CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, s VARCHAR(5) NOT NULL,
 CONSTRAINT positive CHECK (v > 0));"""

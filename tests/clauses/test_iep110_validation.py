@@ -9,12 +9,7 @@ Each world is told a second time with the clause broken, and then comes out othe
 
 from typing import Any
 
-from ddlsim.history.events import (
-    SchemaResolved,
-    TxAborted,
-    TxCommitted,
-    WriteExecuted,
-)
+from ddlsim.history.events import SchemaResolved, TxAborted, TxCommitted, WriteExecuted
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.iep110 import any_row
 from ddlsim.protocol.design import flows

@@ -12,11 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.history.events import (
-    RowFinal,
-    UpdateApplied,
-    UpdateLogged,
-)
+from ddlsim.history.events import RowFinal, UpdateApplied, UpdateLogged
 from ddlsim.protocol.design import time_rules
 from ddlsim.protocol.design.flows import replicate_wait_acknowledge
 from tests.clauses.story import (

@@ -11,11 +11,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import (
-    SafeTimeAdvanced,
-    SchemaResolved,
-    UpdateLogged,
-)
+from ddlsim.history.events import SafeTimeAdvanced, SchemaResolved, UpdateLogged
 from ddlsim.protocol.design import time_rules
 from ddlsim.protocol.messages import Submitted
 from ddlsim.units import plus_ms, timestamp
@@ -33,7 +29,7 @@ from tests.clauses.story import (
     offset,
     told_at,
 )
-from tests.unit.protocol.log_group import Group, update
+from tests.support.log_group import Group, update
 
 # --- using safe time -----------------------------------------------------------------------------
 

@@ -7,20 +7,8 @@ from typing import NamedTuple
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import (
-    Block,
-    LinkProfile,
-    Network,
-    Slow,
-    TracedEnvelope,
-)
-from ddlsim.kernel.rng import (
-    Exponential,
-    Lognormal,
-    Streams,
-    mix,
-    quantiles,
-)
+from ddlsim.kernel.network import Block, LinkProfile, Network, Slow, TracedEnvelope
+from ddlsim.kernel.rng import Exponential, Lognormal, Streams, mix, quantiles
 
 NAMES = ("n1", "n2", "n3", "n4")
 MESSAGES = 600

@@ -22,11 +22,7 @@ from ddlsim.history.events import (
     UpdateApplied,
 )
 from ddlsim.history.history import History
-from ddlsim.history.world_events import (
-    MessageDelivered,
-    MessageSent,
-    NeverCompleted,
-)
+from ddlsim.history.world_events import MessageDelivered, MessageSent, NeverCompleted
 from ddlsim.kernel.rng import Lognormal
 from ddlsim.model.ops import Get, Put
 from ddlsim.model.programs import Program, TransactionItem

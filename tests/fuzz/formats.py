@@ -28,14 +28,10 @@ from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import read
 from tests.fuzz import mutators, resealed, strict
 from tests.fuzz.mutators import Mutator
-from tests.support.column_histories import (
-    Shape,
-    history,
-    plant,
-)
-from tests.unit.analysis.advice import ADVICE
-from tests.unit.analysis.cells import TINY as GENERATED
-from tests.unit.cli.command import TINY as SCRIPTED
+from tests.support.advice import ADVICE
+from tests.support.cells import TINY as GENERATED
+from tests.support.column_histories import Shape, history, plant
+from tests.support.command import TINY as SCRIPTED
 
 ROOT: Final = Path(__file__).parents[2]
 SHIPPED: Final = ROOT / "scenarios"
@@ -132,7 +128,7 @@ def _measurements(folder: Path) -> tuple[bytes, bytes]:
 def _rows(folder: Path) -> bytes:
     """A sweep's table of rows."""
     from ddlsim.analysis.sweep.rows import Job, run_job, table
-    from tests.unit.analysis.cells import cell
+    from tests.support.cells import cell
 
     rows = [run_job(Job(cell(dd, protocol__delay_duration_ms=20 * dd), 1)) for dd in range(2)]
     made = table(rows, {b"ddlsim": b'{"version": "0", "title": "x"}'})

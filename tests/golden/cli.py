@@ -11,21 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import (
-    documents,
-    junit,
-    view,
-    view_compat,
-    view_verify,
-)
+from ddlsim.cli import documents, junit, view, view_compat, view_verify
 from ddlsim.cli.check_foreign import Foreign
 from ddlsim.cli.report import Report, case_of
 from ddlsim.cli.words import console
-from ddlsim.foreign.witness.records import (
-    Log,
-    load,
-    parse,
-)
+from ddlsim.foreign.witness.records import Log, load, parse
 from ddlsim.foreign.witness.report import report
 from ddlsim.foreign.witness.witness import judge_log
 from ddlsim.lint import compat
@@ -33,7 +23,7 @@ from ddlsim.lint.compat import Source
 from ddlsim.verify import abort_share
 from ddlsim.verify.suite import Trial
 from ddlsim.verify.verification import verification
-from tests.unit.cli.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
+from tests.support.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
 from tests.unit.verify.test_suite import a_case, a_mutant_case
 
 FOLDER = Path(__file__).parent / "cli"

@@ -12,11 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ddlsim.lint.compat import (
-    exit_code,
-    lint,
-    lint_from_scratch,
-)
+from ddlsim.lint.compat import exit_code, lint, lint_from_scratch
 
 FOLDER = Path(__file__).parent / "compat"
 

@@ -15,11 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ddlsim.protocol.raft import (
-    AppendEntries,
-    InstallSnapshot,
-    Member,
-)
+from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, Member
 from tests.support.raft_world import Machine, World
 
 FOLDER = Path(__file__).parent / "raft"

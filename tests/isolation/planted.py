@@ -16,13 +16,7 @@ import numpy as np
 
 from ddlsim.columns import models
 from ddlsim.columns.cycles import Search
-from ddlsim.columns.edges import (
-    PROCESS,
-    RW,
-    WR,
-    Edges,
-    joined,
-)
+from ddlsim.columns.edges import PROCESS, RW, WR, Edges, joined
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.inference import (
     atomic,

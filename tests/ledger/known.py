@@ -4,12 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from ddlsim.checkers.base import Anomaly, Step
-from ddlsim.checkers.findings import (
-    Finding,
-    Signature,
-    explained_by,
-    signature,
-)
+from ddlsim.checkers.findings import Finding, Signature, explained_by, signature
 from tests.ledger.cycles import cycles
 from tests.ledger.rules import SKEW, Cycle, Rules, Tx, inequalities, led_back, tag
 

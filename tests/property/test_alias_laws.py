@@ -15,11 +15,7 @@ from ddlsim.protocol.schema.compatibility import forward_compatible
 from ddlsim.protocol.schema.ddl import Built
 from ddlsim.protocol.schema.ddl_answers import dropped
 from ddlsim.protocol.schema.renaming import alias
-from ddlsim.units import (
-    Timestamp,
-    plus_ms,
-    timestamp,
-)
+from ddlsim.units import Timestamp, plus_ms, timestamp
 from tests.support.schemas import statement
 
 NAMES = st.sampled_from("abcd")

@@ -5,11 +5,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddlsim.kernel.clock import (
-    PhysicalClock,
-    Piece,
-    max_pairwise_skew_us,
-)
+from ddlsim.kernel.clock import PhysicalClock, Piece, max_pairwise_skew_us
 from ddlsim.kernel.engine import Loop
 
 DRIFTS = st.one_of(st.integers(-300, 300), st.integers(-999_999, 2_000_000))

@@ -12,13 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlsim.columns import cycles
-from ddlsim.columns.certificate import (
-    Order,
-    in_real_time,
-    rank_of,
-    spans_of,
-    unsettled,
-)
+from ddlsim.columns.certificate import Order, in_real_time, rank_of, spans_of, unsettled
 from ddlsim.columns.classify import type_of
 from ddlsim.columns.cycles import find_cycles
 from ddlsim.columns.edges import (
@@ -37,12 +31,7 @@ from ddlsim.columns.judge import judge
 from ddlsim.columns.models import MODELS
 from ddlsim.columns.search import Link
 from ddlsim.columns.versions import versions_of
-from tests.support.column_histories import (
-    PLANTS,
-    Shape,
-    history,
-    plant,
-)
+from tests.support.column_histories import PLANTS, Shape, history, plant
 from tests.support.columns_reference import (
     DATA,
     Reference,
@@ -159,11 +148,7 @@ def test_the_numbering_of_transactions_does_not_matter(seed: int) -> None:
 
 def renumbered(found: ColumnHistory, number: "np.typing.NDArray[np.int64]") -> ColumnHistory:
     """The same history with other numbers for its transactions."""
-    from ddlsim.columns.history import (
-        OF_OPERATIONS,
-        OF_TRANSACTIONS,
-        make,
-    )
+    from ddlsim.columns.history import OF_OPERATIONS, OF_TRANSACTIONS, make
 
     old = np.argsort(number)
     order = np.argsort(number[found.tx], kind="stable")

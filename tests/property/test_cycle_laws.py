@@ -16,23 +16,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ddlsim.checkers import cycles, tangles
-from ddlsim.checkers.chains import (
-    ANTI,
-    DDL_TIME,
-    LONGER,
-    STRICT,
-    TIME,
-)
+from ddlsim.checkers.chains import ANTI, DDL_TIME, LONGER, STRICT, TIME
 from ddlsim.checkers.cycles import Cycle, find
-from ddlsim.checkers.edges import (
-    PROCESS,
-    RT,
-    RW,
-    WR,
-    WW,
-    Edge,
-    Node,
-)
+from ddlsim.checkers.edges import PROCESS, RT, RW, WR, WW, Edge, Node
 from ddlsim.checkers.graph import Graph
 
 SEEDS = st.integers(0, 2**40)

@@ -6,12 +6,7 @@ from hypothesis import given, settings
 from ddlsim.columns.models import MODELS
 from ddlsim.foreign import jepsen
 from tests.support import jepsen_histories as synthetic
-from tests.support.jepsen_histories import (
-    APPENDS,
-    REGISTERS,
-    Shape,
-    history,
-)
+from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
 from tests.support.jepsen_plants import PLANTS, plant
 
 shapes = st.builds(

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddlsim.protocol.replication.group import Pending
-from tests.unit.protocol.replicas import ELECTION_MS, Replicas
+from tests.support.replicas import ELECTION_MS, Replicas
 
 NAMES = "abc"
 NODES = st.sampled_from(NAMES)

@@ -5,11 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ddlsim.model.hlc import HybridClock
-from ddlsim.units import (
-    LOGICAL_MASK,
-    Timestamp,
-    timestamp,
-)
+from ddlsim.units import LOGICAL_MASK, Timestamp, timestamp
 
 NEAR = st.builds(timestamp, st.integers(-20, 20), st.sampled_from([0, 1, 5, LOGICAL_MASK]))
 

@@ -7,14 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ddlsim.checkers.idle_statements import changes_nothing
-from ddlsim.model.ddl import (
-    AlterTable,
-    DropColumn,
-    DropConstraint,
-    DropTable,
-    DropView,
-    Statement,
-)
+from ddlsim.model.ddl import AlterTable, DropColumn, DropConstraint, DropTable, DropView, Statement
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import NoOp, build
 from tests.support.ddl_strategies import migrations, statements

@@ -6,12 +6,7 @@ from hypothesis import strategies as st
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import timestamp
-from tests.support.protocol import (
-    FakeNode,
-    Loop,
-    Wire,
-    run_until,
-)
+from tests.support.protocol import FakeNode, Loop, Wire, run_until
 from tests.unit.protocol.test_placement_driver import Driven
 
 PLACE = (1, 0)

@@ -14,13 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ddlsim.kernel.engine import Future
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.transaction.locks import (
-    IX,
-    LockTable,
-    Resource,
-    S,
-    X,
-)
+from ddlsim.protocol.transaction.locks import IX, LockTable, Resource, S, X
 from ddlsim.units import Timestamp
 
 TXS = [

@@ -17,11 +17,7 @@ from ddlsim.protocol.schema.compatibility import is_forward_compatible
 from ddlsim.protocol.schema.ddl import Built, Refused
 from ddlsim.protocol.schema.ddl_answers import refuse
 from ddlsim.units import Timestamp
-from tests.support.schemas import (
-    grown,
-    snapshot_of,
-    statement,
-)
+from tests.support.schemas import grown, snapshot_of, statement
 
 SCHEMA = "CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE INDEX i ON t (v)"
 ROWS = refuse("it has rows")

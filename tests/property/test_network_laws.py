@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddlsim.kernel.network import (
-    Hold,
-    LinkProfile,
-    Slow,
-)
+from ddlsim.kernel.network import Hold, LinkProfile, Slow
 from ddlsim.kernel.rng import (
     TABLE_SIZE,
     Distribution,
@@ -22,7 +18,7 @@ from ddlsim.kernel.rng import (
     Uniform,
     quantiles,
 )
-from tests.unit.kernel.small import Ask, Note, Small
+from tests.support.engine import Ask, Note, Small
 
 NAMES = st.sampled_from("abc")
 MANY = 4000

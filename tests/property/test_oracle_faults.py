@@ -6,35 +6,16 @@ from typing import Any
 
 import pytest
 
-from ddlsim.checkers.spec import (
-    oracle as spec_oracle,
-)
-from ddlsim.checkers.spec import (
-    spec,
-    types,
-)
-from ddlsim.checkers.spec import (
-    tuples as spec_tuples,
-)
-from ddlsim.checkers.spec.oracle import (
-    breach,
-    detected,
-    operations,
-)
-from ddlsim.checkers.spec.tuples import (
-    Access,
-    State,
-    executed,
-)
+from ddlsim.checkers.spec import oracle as spec_oracle
+from ddlsim.checkers.spec import spec, types
+from ddlsim.checkers.spec import tuples as spec_tuples
+from ddlsim.checkers.spec.oracle import breach, detected, operations
+from ddlsim.checkers.spec.tuples import Access, State, executed
 from ddlsim.model.ddl import SimpleChange
 from ddlsim.model.schema import Column, ColumnType
 from ddlsim.protocol.schema import column_types, compatibility
 from ddlsim.protocol.schema.column_types import longest_text, precision_of
-from ddlsim.protocol.schema.compatibility import (
-    IEP,
-    Rule,
-    RuleVerdict,
-)
+from ddlsim.protocol.schema.compatibility import IEP, Rule, RuleVerdict
 from tests.support.oracle_world import differences, small_changes
 
 SMALL = list(small_changes())

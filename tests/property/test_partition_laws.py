@@ -20,11 +20,7 @@ from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp
-from tests.support.protocol import (
-    FakeNode,
-    Loop,
-    Wire,
-)
+from tests.support.protocol import FakeNode, Loop, Wire
 
 PLACE, OTHER = (1, 0), (2, 0)
 TXS = st.integers(0, 3).map(lambda number: TxId(Timestamp(number), 0, f"t{number}"))

@@ -5,12 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ddlsim.model.physical import PhysicalTimestamps
-from ddlsim.units import (
-    LOGICAL_MASK,
-    Timestamp,
-    physical_ms,
-    timestamp,
-)
+from ddlsim.units import LOGICAL_MASK, Timestamp, physical_ms, timestamp
 
 NEAR = st.builds(timestamp, st.integers(-20, 20), st.sampled_from([0, 1, 5, LOGICAL_MASK]))
 

@@ -12,12 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ddlsim.protocol.raft import (
-    AppendEntries,
-    Member,
-    RequestVote,
-    VoteReply,
-)
+from ddlsim.protocol.raft import AppendEntries, Member, RequestVote, VoteReply
 from tests.support.raft_world import BrokenLawError, World
 
 SEEDS = st.integers(0, 10**9)

@@ -6,21 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlsim.history.event import Cells
-from ddlsim.model.schema import (
-    INTEGER_TYPES,
-    Column,
-    Table,
-    Value,
-)
+from ddlsim.model.schema import INTEGER_TYPES, Column, Table, Value
 from ddlsim.protocol.schema.column_types import text_of
 from ddlsim.protocol.schema.compatibility import is_forward_compatible
 from ddlsim.protocol.schema.ddl import Built
-from ddlsim.protocol.schema.rows import (
-    BadRow,
-    decode,
-    encode,
-    upgrade,
-)
+from ddlsim.protocol.schema.rows import BadRow, decode, encode, upgrade
 from tests.support.ddl_strategies import migrations
 
 SEEDS = st.integers(0, 1_000)

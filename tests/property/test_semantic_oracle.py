@@ -14,63 +14,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ddlsim.checkers.spec.oracle import breach
-from ddlsim.checkers.spec.spec import (
-    judged,
-    judged_step,
-    rulings,
-)
-from ddlsim.checkers.spec.tuples import (
-    Given,
-    Operation,
-    State,
-    executed,
-    forbidden,
-    upgraded_row,
-)
-from ddlsim.checkers.spec.types import (
-    Datum,
-    Repeated,
-    domain,
-    holds,
-    read,
-)
+from ddlsim.checkers.spec.spec import judged, judged_step, rulings
+from ddlsim.checkers.spec.tuples import Given, Operation, State, executed, forbidden, upgraded_row
+from ddlsim.checkers.spec.types import Datum, Repeated, domain, holds, read
 from ddlsim.lint.compat import Report, lint
-from ddlsim.model.ddl import (
-    ColumnAltered,
-    ColumnRenamed,
-    ObjectChange,
-    SimpleChange,
-)
-from ddlsim.model.schema import (
-    TEMPORAL_TYPES,
-    ColumnType,
-    SchemaObject,
-    Table,
-    View,
-)
+from ddlsim.model.ddl import ColumnAltered, ColumnRenamed, ObjectChange, SimpleChange
+from ddlsim.model.schema import TEMPORAL_TYPES, ColumnType, SchemaObject, Table, View
 from ddlsim.protocol.schema.column_types import convertible
-from ddlsim.protocol.schema.compatibility import (
-    IGNITE3,
-    is_forward_compatible,
-    judge,
-    judge_step,
-)
+from ddlsim.protocol.schema.compatibility import IGNITE3, is_forward_compatible, judge, judge_step
 from ddlsim.protocol.schema.ddl import Built
-from tests.support.ddl_strategies import (
-    column_types,
-    migrations,
-    simple_changes,
-)
-from tests.support.oracle_world import (
-    differences,
-    small_changes,
-    state_of,
-)
-from tests.support.schemas import (
-    grown,
-    snapshot_of,
-    statement,
-)
+from tests.support.ddl_strategies import column_types, migrations, simple_changes
+from tests.support.oracle_world import differences, small_changes, state_of
+from tests.support.schemas import grown, snapshot_of, statement
 
 SMALL = list(small_changes())
 SCHEMA = """CREATE TABLE t (id INT PRIMARY KEY, a INT DEFAULT 5, b VARCHAR(4) NOT NULL,

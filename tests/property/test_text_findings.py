@@ -13,35 +13,14 @@ import pytest
 from ddlsim.checkers.spec import tuples as spec_tuples
 from ddlsim.checkers.spec.oracle import breach
 from ddlsim.checkers.spec.spec import forward_compatible
-from ddlsim.checkers.spec.tuples import (
-    Given,
-    Operation,
-    State,
-    executed,
-    upgraded_row,
-)
-from ddlsim.checkers.spec.types import (
-    Datum,
-    domain,
-    upgraded_datum,
-)
+from ddlsim.checkers.spec.tuples import Given, Operation, State, executed, upgraded_row
+from ddlsim.checkers.spec.types import Datum, domain, upgraded_datum
 from ddlsim.model.ddl import ColumnAltered
-from ddlsim.model.schema import (
-    FLOAT_TYPES,
-    INTEGER_TYPES,
-    Column,
-    ColumnType,
-    Table,
-)
+from ddlsim.model.schema import FLOAT_TYPES, INTEGER_TYPES, Column, ColumnType, Table
 from ddlsim.protocol.schema.compatibility import is_forward_compatible
 from ddlsim.protocol.schema.ddl import Built
 from tests.support.oracle_world import TYPES, state_of
-from tests.support.schemas import (
-    change_of,
-    grown,
-    snapshot_of,
-    statement,
-)
+from tests.support.schemas import change_of, grown, snapshot_of, statement
 
 KEY = Column(0, "id", ColumnType("INTEGER"), nullable=False)
 ROOMY = ColumnType("VARCHAR", length=30)

@@ -9,18 +9,8 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddlsim.history.events import (
-    ReadExecuted,
-    TxCommitted,
-    WriteExecuted,
-)
-from ddlsim.protocol.messages import (
-    Answer,
-    ClientCommit,
-    ClientOperation,
-    ClientRollback,
-    Refusal,
-)
+from ddlsim.history.events import ReadExecuted, TxCommitted, WriteExecuted
+from ddlsim.protocol.messages import Answer, ClientCommit, ClientOperation, ClientRollback, Refusal
 from tests.support.protocol import Sent, Stage
 
 KEYS = st.integers(0, 3)

@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddlsim.analysis.tune.search import (
-    MOST_MS,
-    border,
-    front,
-    knee,
-    least,
-)
+from ddlsim.analysis.tune.search import MOST_MS, border, front, knee, least
 
 
 @given(st.integers(0, 3_000), st.integers(1, 25), st.floats(0, 2_000), st.floats(0, 400))

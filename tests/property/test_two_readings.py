@@ -10,13 +10,7 @@ from hypothesis import given, settings
 
 from ddlsim.checkers.spec.spec import forward_compatible
 from ddlsim.model.ddl import ColumnAltered, SimpleChange
-from ddlsim.model.schema import (
-    FLOAT_TYPES,
-    INTEGER_TYPES,
-    TEMPORAL_TYPES,
-    Column,
-    ColumnType,
-)
+from ddlsim.model.schema import FLOAT_TYPES, INTEGER_TYPES, TEMPORAL_TYPES, Column, ColumnType
 from ddlsim.protocol.schema.compatibility import judge
 from tests.support.ddl_strategies import simple_changes
 

@@ -9,16 +9,8 @@ from ddlsim.kernel.clock import Piece
 from ddlsim.kernel.engine import Loop
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.strategies.iep import IEP
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    Timestamp,
-    timestamp,
-)
-from tests.support.protocol import (
-    FakeNode,
-    Wire,
-    two_versions,
-)
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, timestamp
+from tests.support.protocol import FakeNode, Wire, two_versions
 from tests.unit.cluster.test_adapters import Machine
 
 STAMPS = st.builds(timestamp, st.integers(0, 12), st.integers(0, 2))

@@ -14,30 +14,14 @@ from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.plan.plan import plan
-from ddlsim.protocol.design import (
-    failure_rules,
-    flows,
-    time_rules,
-)
+from ddlsim.protocol.design import failure_rules, flows, time_rules
 from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.schema.compatibility import IGNITE3, forward_compatible
-from ddlsim.protocol.schema.ddl import (
-    NoOp,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import NoOp, Refused, build
 from ddlsim.protocol.strategy import Steps
 from ddlsim.protocol.transaction import commit_check
 from ddlsim.scenario.load import load
-from tests.scenarios.runs import (
-    SEEDS,
-    names,
-    overridden,
-    result,
-    runner_of,
-    summed,
-    under_mutant,
-)
+from tests.scenarios.runs import SEEDS, names, overridden, result, runner_of, summed, under_mutant
 
 WRITTEN = names("iep98", "iep110")
 """One for each numbered example, requirement, rule group and risk of the two documents."""

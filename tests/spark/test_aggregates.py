@@ -8,24 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from ddlsim.analysis.stats import histogram, intervals
-from ddlsim.analysis.sweep import (
-    aggregates,
-    grid,
-    provenance,
-    store,
-    until,
-)
+from ddlsim.analysis.sweep import aggregates, grid, provenance, store, until
 from ddlsim.analysis.sweep.chunks import Round, write_table
-from ddlsim.analysis.sweep.rows import (
-    Job,
-    Row,
-    failed_row,
-    run_job,
-    table,
-)
+from ddlsim.analysis.sweep.rows import Job, Row, failed_row, run_job, table
 from ddlsim.analysis.sweep.sweep_file import load_sweep
 from tests.support import histograms
-from tests.unit.analysis.sweeps import sweep_file
+from tests.support.sweeps import sweep_file
 
 SEEDS = 5
 METADATA = provenance.metadata({"program": "ddlsim"})

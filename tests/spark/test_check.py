@@ -9,12 +9,8 @@ import pytest
 from ddlsim.analysis.large import history as large_history
 from ddlsim.analysis.spark import session as sessions
 from ddlsim.columns import store
-from tests.support.column_histories import (
-    Shape,
-    history,
-    plant,
-)
-from tests.unit.cli.command import ddlsim, tiny
+from tests.support.column_histories import Shape, history, plant
+from tests.support.command import ddlsim, tiny
 
 
 @pytest.fixture

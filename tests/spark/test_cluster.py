@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from ddlsim.analysis.spark import java
+from tests.support.command import ROOT, ddlsim
+from tests.support.sweeps import children, command_of, kill, rows_bytes, sweep_file
 from tests.support.waiting import PATIENCE_S, until
-from tests.unit.analysis.sweeps import children, command_of, kill, rows_bytes, sweep_file
-from tests.unit.cli.command import ROOT, ddlsim
 
 pytestmark = [
     pytest.mark.slow,

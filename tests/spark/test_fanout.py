@@ -7,26 +7,12 @@ from typing import Any
 import pytest
 
 from ddlsim.analysis.spark import spread
-from ddlsim.analysis.spark.spread import (
-    NotSharedError,
-    partitions,
-    run_on_spark,
-)
-from ddlsim.analysis.sweep import (
-    grid,
-    provenance,
-    store,
-)
-from ddlsim.analysis.sweep.chunks import (
-    ChunkId,
-    Round,
-    Tally,
-    Work,
-    parts,
-)
+from ddlsim.analysis.spark.spread import NotSharedError, partitions, run_on_spark
+from ddlsim.analysis.sweep import grid, provenance, store
+from ddlsim.analysis.sweep.chunks import ChunkId, Round, Tally, Work, parts
 from ddlsim.analysis.sweep.sweep_file import load_sweep
+from tests.support.sweeps import children, command_of, kill, rows_bytes, sweep_file
 from tests.support.waiting import until
-from tests.unit.analysis.sweeps import children, command_of, kill, rows_bytes, sweep_file
 
 METADATA = provenance.metadata({"program": "ddlsim"})
 WHOLE = Round((0, 1, 2), 0, 8, 2)

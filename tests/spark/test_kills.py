@@ -6,14 +6,10 @@ from signal import SIGKILL, SIGTERM
 import pytest
 
 from ddlsim.analysis.sweep.chunks import PARTS
-from tests.support.killing import (
-    LINUX,
-    Ended,
-    struck,
-)
+from tests.support.command import ddlsim, tiny
+from tests.support.killing import LINUX, Ended, struck
+from tests.support.sweeps import rows_bytes, sweep_file
 from tests.support.waiting import until
-from tests.unit.analysis.sweeps import rows_bytes, sweep_file
-from tests.unit.cli.command import ddlsim, tiny
 from tests.unit.cli.test_tune import small_delays
 
 pytestmark = LINUX

@@ -14,12 +14,7 @@ from ddlsim.columns import judge as in_memory
 from ddlsim.columns import store
 from ddlsim.columns.history import ColumnHistory, HistoryError
 from ddlsim.columns.verdict import Verdict
-from tests.support.column_histories import (
-    PLANTS,
-    Shape,
-    history,
-    plant,
-)
+from tests.support.column_histories import PLANTS, Shape, history, plant
 
 SHAPE = Shape(400, sessions=10, keys=40, skew=30)
 

@@ -4,11 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.analysis.tune.cells import (
-    Cells,
-    Load,
-    Setting,
-)
+from ddlsim.analysis.tune.cells import Cells, Load, Setting
 from ddlsim.analysis.tune.runs import Runs
 from ddlsim.analysis.tune.world import world_of
 

@@ -12,23 +12,10 @@ from typing import Any, Final, NamedTuple
 
 from ddlsim.checkers.backward import Backward
 from ddlsim.checkers.case.case import Case, Transaction
-from ddlsim.checkers.case.statements import (
-    Name,
-    built,
-    meanings_of,
-)
-from ddlsim.checkers.case.writes import (
-    Item,
-    Writes,
-    writes_of,
-)
+from ddlsim.checkers.case.statements import Name, built, meanings_of
+from ddlsim.checkers.case.writes import Item, Writes, writes_of
 from ddlsim.checkers.edges import Node, as_use
-from ddlsim.checkers.graph import (
-    ddl_nodes,
-    last_deletion,
-    statement_nodes,
-    wrote_before,
-)
+from ddlsim.checkers.graph import ddl_nodes, last_deletion, statement_nodes, wrote_before
 from ddlsim.checkers.sessions import client_of
 from ddlsim.columns.history import (
     ABORTED,
@@ -43,11 +30,7 @@ from ddlsim.columns.history import (
     Names,
     make,
 )
-from ddlsim.history.events import (
-    ReadExecuted,
-    RowRead,
-    WriteExecuted,
-)
+from ddlsim.history.events import ReadExecuted, RowRead, WriteExecuted
 
 TRANSACTIONS: Final = ("process", "begin", "end", "read_ts", "commit_ts", "status", "ddl")
 

@@ -10,13 +10,7 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 
-from ddlsim.columns.history import (
-    ABORTED,
-    COMMITTED,
-    UNKNOWN,
-    ColumnHistory,
-    make,
-)
+from ddlsim.columns.history import ABORTED, COMMITTED, UNKNOWN, ColumnHistory, make
 
 READ, WRITE, APPEND, LIST_READ, PREDICATE, SCHEMA, PRECEDES = range(7)
 DATA = ("ww", "wr", "rw")

@@ -25,21 +25,12 @@ from ddlsim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from ddlsim.history.history import (
-    HISTORY_FORMAT,
-    Header,
-    History,
-)
+from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.history.world_events import ClockSet
 from ddlsim.model import ddl
 from ddlsim.model.design import Claim, DesignHeader
 from ddlsim.model.pending import ColumnPending
-from ddlsim.model.schema import (
-    Column,
-    ColumnType,
-    Constraint,
-    Table,
-)
+from ddlsim.model.schema import Column, ColumnType, Constraint, Table
 from ddlsim.units import ms, timestamp
 
 INT = ColumnType("INTEGER")

@@ -6,12 +6,7 @@ Transactions of a plant are concurrent unless it says when they began and ended.
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from tests.support.jepsen_histories import (
-    APPENDS,
-    REGISTERS,
-    Entry,
-    Operation,
-)
+from tests.support.jepsen_histories import APPENDS, REGISTERS, Entry, Operation
 
 
 class Planted(NamedTuple):

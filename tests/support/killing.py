@@ -13,9 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from ddlsim.execute import workers
+from tests.support.command import ROOT
+from tests.support.sweeps import command_of, kill
 from tests.support.waiting import PATIENCE_S, until
-from tests.unit.analysis.sweeps import command_of, kill
-from tests.unit.cli.command import ROOT
 
 WORKER = "spawn_main"
 """What stands in the command line of a process that Python has spawned to work."""

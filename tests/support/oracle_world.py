@@ -4,11 +4,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from ddlsim.checkers.spec.spec import Ruling, rulings
-from ddlsim.checkers.spec.tuples import (
-    NOTHING,
-    Access,
-    State,
-)
+from ddlsim.checkers.spec.tuples import NOTHING, Access, State
 from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.ddl import (
     ColumnAdded,
@@ -39,12 +35,7 @@ from ddlsim.model.schema import (
     Value,
     Zone,
 )
-from ddlsim.protocol.schema.compatibility import (
-    IEP,
-    Rule,
-    RuleVerdict,
-    judge,
-)
+from ddlsim.protocol.schema.compatibility import IEP, Rule, RuleVerdict, judge
 
 Asked = tuple[SimpleChange, str]
 """A simple change and the kind of its object."""

@@ -11,16 +11,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from inspect import iscoroutine
 from typing import Any, NamedTuple, TypeVar
 
-from ddlsim.kernel.engine import (
-    Future,
-    Loop,
-    Timer,
-)
+from ddlsim.kernel.engine import Future, Loop, Timer
 from ddlsim.model.hlc import HybridClock
-from ddlsim.model.ports import (
-    NO_REPLY,
-    Handler,
-)
+from ddlsim.model.ports import NO_REPLY, Handler
 from ddlsim.model.schema import Table
 from ddlsim.model.settings import DEFAULTS, Settings, complete
 from ddlsim.protocol.ids import Place
@@ -39,12 +32,7 @@ from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.strategies.iep import IEP
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    Micros,
-    Timestamp,
-    timestamp,
-)
+from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp, timestamp
 from tests.support.schemas import install, statement
 
 Result = TypeVar("Result")

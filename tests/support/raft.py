@@ -2,12 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from ddlsim.protocol.raft import (
-    AppendEntries,
-    AppendReply,
-    Member,
-    RaftLog,
-)
+from ddlsim.protocol.raft import AppendEntries, AppendReply, Member, RaftLog
 
 
 class Letter(NamedTuple):

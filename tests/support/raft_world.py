@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from ddlsim.protocol.raft import (
-    Entry,
-    Member,
-    RaftLog,
-)
+from ddlsim.protocol.raft import Entry, Member, RaftLog
 
 
 @dataclass

@@ -1,20 +1,11 @@
 """Tiny schemas for tests, made as users make them: by SQL."""
 
 from ddlsim import sql
-from ddlsim.model.ddl import (
-    ObjectChange,
-    SimpleChange,
-    Statement,
-)
+from ddlsim.model.ddl import ObjectChange, SimpleChange, Statement
 from ddlsim.model.ops import Get, Scan
 from ddlsim.model.schema import Table
 from ddlsim.protocol.schema.catalog import Catalog, Snapshot
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.units import Timestamp, timestamp
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import ddlsim
 from ddlsim import api
-from tests.unit.cli.command import ROOT
-from tests.unit.cli.command import ddlsim as call
+from tests.support.command import ROOT
+from tests.support.command import ddlsim as call
 
 BAD = "strategies/B3-T1"
 

@@ -9,11 +9,7 @@ from rich.text import Text
 
 from ddlsim.cli import documents, junit
 from ddlsim.cli.shown import guarded
-from ddlsim.escape import (
-    escaped,
-    markup,
-    one_line,
-)
+from ddlsim.escape import escaped, markup, one_line
 
 EVIL = "a\x1b[31mb\u202ec\rd\x00e\x9bf\u2028g\udcffh\u200bi"
 SAFE = r"a\x1b[31mb\u202ec\rd\x00e\x9bf\u2028g\udcffh\u200bi"

@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.files import (
-    WriteError,
-    beside,
-    make_folder,
-    write_text,
-)
+from ddlsim.files import WriteError, beside, make_folder, write_text
 
 
 def torn(file: Path, error: Exception) -> None:

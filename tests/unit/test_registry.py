@@ -7,12 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ddlsim.registry import (
-    BadPluginError,
-    Registry,
-    UnknownPluginError,
-    load_file,
-)
+from ddlsim.registry import BadPluginError, Registry, UnknownPluginError, load_file
 
 FOUND: list[str] = []
 """What the plug-in files of these tests ran, in order."""

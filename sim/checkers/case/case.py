@@ -11,14 +11,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from ddlsim.checkers.case.doings import (
-    Ddl,
-    E,
-    Operation,
-    Placed,
-    Transaction,
-    Use,
-)
+from ddlsim.checkers.case.doings import Ddl, E, Operation, Placed, Transaction, Use
 from ddlsim.checkers.case.measures import Measures
 from ddlsim.checkers.case.schemas import SchemaLog
 from ddlsim.history.events import (
@@ -40,12 +33,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.history import History
-from ddlsim.history.world_events import (
-    FaultBegan,
-    FaultHealed,
-    NodeCrashed,
-    NodeRestarted,
-)
+from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
 
 __all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
 

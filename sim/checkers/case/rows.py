@@ -11,14 +11,7 @@ from typing import Final
 
 from ddlsim.checkers.spec.types import precision
 from ddlsim.history.event import Cells
-from ddlsim.model.schema import (
-    INTEGER_TYPES,
-    TEMPORAL_TYPES,
-    Column,
-    ColumnType,
-    Table,
-    Value,
-)
+from ddlsim.model.schema import INTEGER_TYPES, TEMPORAL_TYPES, Column, ColumnType, Table, Value
 
 INTEGER_BITS: Final = dict(zip(INTEGER_TYPES, (8, 16, 32, 64), strict=True))
 

@@ -12,12 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ddlsim.checkers.case.case import Case, Ddl
-from ddlsim.history.events import (
-    DdlDecided,
-    Failed,
-    Ok,
-    UpdateLogged,
-)
+from ddlsim.history.events import DdlDecided, Failed, Ok, UpdateLogged
 from ddlsim.model.ddl import (
     AlterZone,
     CreateIndex,
@@ -31,11 +26,7 @@ from ddlsim.model.ddl import (
     RenameZone,
     Statement,
 )
-from ddlsim.model.schema import (
-    SchemaObject,
-    Table,
-    Zone,
-)
+from ddlsim.model.schema import SchemaObject, Table, Zone
 
 
 class Name(NamedTuple):

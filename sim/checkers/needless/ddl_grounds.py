@@ -14,11 +14,7 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Operation
 from ddlsim.checkers.ddl_answers import objects_at
 from ddlsim.checkers.needless.needless import Needless
-from ddlsim.history.events import (
-    DdlDecided,
-    Failed,
-    UpdateLogged,
-)
+from ddlsim.history.events import DdlDecided, Failed, UpdateLogged
 from ddlsim.model.ddl import (
     AddColumn,
     AlterColumn,
@@ -33,13 +29,7 @@ from ddlsim.model.ddl import (
     Statement,
 )
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import (
-    Alias,
-    SchemaObject,
-    Table,
-    View,
-    Zone,
-)
+from ddlsim.model.schema import Alias, SchemaObject, Table, View, Zone
 
 
 def refused_statements(case: Case) -> Iterator[tuple[Needless, Anomaly]]:

@@ -18,12 +18,7 @@ from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.needless.needless import Needless
-from ddlsim.checkers.needless.row_grounds import (
-    bad_row,
-    column_not_found,
-    key_exists,
-    tells_names,
-)
+from ddlsim.checkers.needless.row_grounds import bad_row, column_not_found, key_exists, tells_names
 from ddlsim.history.events import (
     Failed,
     LockWaited,
@@ -34,17 +29,9 @@ from ddlsim.history.events import (
     Unknown,
     WriteExecuted,
 )
-from ddlsim.history.world_events import (
-    LeaseBegan,
-    SettingChanged,
-    TxRecovered,
-)
+from ddlsim.history.world_events import LeaseBegan, SettingChanged, TxRecovered
 from ddlsim.model.reasons import Reason
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    physical_ms,
-)
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 WRITES: Final = ("put", "delete", "insert", "replace", "update")
 """What locks its row exclusively, whether it then writes or not."""

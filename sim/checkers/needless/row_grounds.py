@@ -12,23 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ddlsim.checkers.base import Anomaly
-from ddlsim.checkers.case.case import (
-    Case,
-    Operation,
-    Transaction,
-)
+from ddlsim.checkers.case.case import Case, Operation, Transaction
 from ddlsim.checkers.needless.needless import Needless
-from ddlsim.history.events import (
-    Failed,
-    Invoked,
-    RowRead,
-)
+from ddlsim.history.events import Failed, Invoked, RowRead
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import (
-    Column,
-    Table,
-    View,
-)
+from ddlsim.model.schema import Column, Table, View
 
 WHOLE_ROWS = ("put", "insert", "replace")
 

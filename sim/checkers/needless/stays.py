@@ -18,11 +18,7 @@ from typing import Final
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.needless.grounds import Grounds
-from ddlsim.history.events import (
-    LockWaited,
-    ReadExecuted,
-    SchemaResolved,
-)
+from ddlsim.history.events import LockWaited, ReadExecuted, SchemaResolved
 from ddlsim.history.world_events import (
     LeaderSteppedDown,
     LeaseBegan,
@@ -30,12 +26,7 @@ from ddlsim.history.world_events import (
     SettingChanged,
     TxRecovered,
 )
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    physical_ms,
-    show,
-)
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
 
 TO_HEAR: Final = 2
 """How many messages lie one after another until the first participant hears of an end.

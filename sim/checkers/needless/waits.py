@@ -18,23 +18,9 @@ from collections.abc import Iterator
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import (
-    DdlDecided,
-    Failed,
-    Ok,
-    SafeTimeAdvanced,
-    SchemaResolved,
-    TxBegan,
-)
+from ddlsim.history.events import DdlDecided, Failed, Ok, SafeTimeAdvanced, SchemaResolved, TxBegan
 from ddlsim.history.world_events import NodeCrashed, SettingChanged
-from ddlsim.units import (
-    US_PER_MS,
-    Timestamp,
-    physical_ms,
-    plus_ms,
-    round_up,
-    show,
-)
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms, plus_ms, round_up, show
 
 TICK_US = 2 * US_PER_MS
 """What whole milliseconds of clocks, timestamps and timers may add up to."""

@@ -24,11 +24,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from ddlsim.checkers.spec.oracle import breach
-from ddlsim.checkers.spec.tuples import (
-    NOTHING,
-    Access,
-    State,
-)
+from ddlsim.checkers.spec.tuples import NOTHING, Access, State
 from ddlsim.checkers.spec.types import read
 from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.ddl import (
@@ -46,16 +42,8 @@ from ddlsim.model.ddl import (
     SimpleChange,
     ZoneAltered,
 )
-from ddlsim.model.pending import (
-    ColumnConfirmed,
-    ColumnPending,
-    PendingChange,
-)
-from ddlsim.model.schema import (
-    Column,
-    ColumnType,
-    Index,
-)
+from ddlsim.model.pending import ColumnConfirmed, ColumnPending, PendingChange
+from ddlsim.model.schema import Column, ColumnType, Index
 
 
 class Ruling(NamedTuple):

@@ -11,13 +11,7 @@ reader finds a tuple through an index that is built only if its writer knew of t
 
 from typing import NamedTuple
 
-from ddlsim.checkers.spec.types import (
-    Datum,
-    holds,
-    read,
-    size,
-    upgraded_datum,
-)
+from ddlsim.checkers.spec.types import Datum, holds, read, size, upgraded_datum
 from ddlsim.model.schema import Column, ColumnType
 
 

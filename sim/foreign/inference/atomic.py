@@ -14,11 +14,7 @@ from typing import Final
 import numpy as np
 
 from ddlsim.columns.cycles import Cycle, find_cycles
-from ddlsim.columns.edges import (
-    ATOMIC,
-    WW,
-    edges,
-)
+from ddlsim.columns.edges import ATOMIC, WW, edges
 from ddlsim.foreign.inference.inference import Finding
 from ddlsim.foreign.inference.registers import Registers, in_reads
 

@@ -16,14 +16,7 @@ from typing import Final
 import numpy as np
 
 from ddlsim.columns.cycles import Cycle
-from ddlsim.columns.edges import (
-    RW,
-    WW,
-    Edges,
-    compact,
-    edges,
-    joined,
-)
+from ddlsim.columns.edges import RW, WW, Edges, compact, edges, joined
 from ddlsim.columns.history import NONE, Array
 from ddlsim.columns.models import Model
 from ddlsim.foreign.inference.inference import Inferred, session_edges

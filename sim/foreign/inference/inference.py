@@ -6,17 +6,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.edges import (
-    PROCESS,
-    Edges,
-    edges,
-    joined,
-)
-from ddlsim.columns.history import (
-    COMMITTED,
-    NONE,
-    Array,
-)
+from ddlsim.columns.edges import PROCESS, Edges, edges, joined
+from ddlsim.columns.history import COMMITTED, NONE, Array
 from ddlsim.foreign.readers.by_key import ByKey
 from ddlsim.foreign.readers.operations import READ, dense
 from ddlsim.foreign.readers.transactions import Transactions

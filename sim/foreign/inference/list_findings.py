@@ -6,29 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ddlsim.columns.fractured import (
-    NOWHERE,
-    Seen,
-    Written,
-    fractures,
-)
-from ddlsim.columns.history import (
-    ABORTED,
-    COMMITTED,
-    Array,
-)
-from ddlsim.foreign.inference.inference import (
-    Finding,
-    Inferred,
-    last_writes,
-    operations_of,
-)
+from ddlsim.columns.fractured import NOWHERE, Seen, Written, fractures
+from ddlsim.columns.history import ABORTED, COMMITTED, Array
+from ddlsim.foreign.inference.inference import Finding, Inferred, last_writes, operations_of
 from ddlsim.foreign.readers.brief import Notation, hashable
-from ddlsim.foreign.readers.operations import (
-    APPEND,
-    READ,
-    ranges,
-)
+from ddlsim.foreign.readers.operations import APPEND, READ, ranges
 
 if TYPE_CHECKING:
     from ddlsim.foreign.inference.lists import Lists

@@ -7,12 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ddlsim.columns.edges import (
-    ATOMIC,
-    PROCESS,
-    REALTIME,
-    RW,
-)
+from ddlsim.columns.edges import ATOMIC, PROCESS, REALTIME, RW
 from ddlsim.columns.history import COMMITTED, NONE
 from ddlsim.columns.search import Link
 from ddlsim.foreign.inference.registers import Registers

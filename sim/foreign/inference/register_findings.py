@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ddlsim.columns.history import ABORTED, COMMITTED
-from ddlsim.foreign.inference.inference import (
-    Finding,
-    Inferred,
-    by_transaction,
-)
+from ddlsim.foreign.inference.inference import Finding, Inferred, by_transaction
 from ddlsim.foreign.readers.operations import READ
 
 if TYPE_CHECKING:

@@ -16,23 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.edges import (
-    ATOMIC,
-    PROCESS,
-    REALTIME,
-    RW,
-    WR,
-    WW,
-    Edges,
-    edges,
-    joined,
-)
-from ddlsim.columns.history import (
-    ABORTED,
-    COMMITTED,
-    NONE,
-    Array,
-)
+from ddlsim.columns.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edges, joined
+from ddlsim.columns.history import ABORTED, COMMITTED, NONE, Array
 from ddlsim.columns.models import Model
 from ddlsim.foreign.inference import register_findings
 from ddlsim.foreign.inference.inference import (
@@ -44,14 +29,7 @@ from ddlsim.foreign.inference.inference import (
     last_writes,
 )
 from ddlsim.foreign.inference.order_in_time import pairs_in_time
-from ddlsim.foreign.readers.operations import (
-    LISTED,
-    NIL,
-    READ,
-    dense,
-    numbered,
-    ranges,
-)
+from ddlsim.foreign.readers.operations import LISTED, NIL, READ, dense, numbered, ranges
 from ddlsim.foreign.readers.transactions import Transactions
 
 

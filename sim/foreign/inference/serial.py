@@ -17,12 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.columns.edges import (
-    RW,
-    Edges,
-    compact,
-    joined,
-)
+from ddlsim.columns.edges import RW, Edges, compact, joined
 from ddlsim.columns.history import NONE, Array
 from ddlsim.foreign.inference.registers import Registers
 

@@ -11,12 +11,7 @@ import numpy as np
 from ddlsim.columns.history import Array
 from ddlsim.foreign.readers.brief import hashable
 from ddlsim.foreign.readers.entries import Table
-from ddlsim.foreign.readers.operations import (
-    NIL,
-    ONE,
-    READ,
-    ranges,
-)
+from ddlsim.foreign.readers.operations import NIL, ONE, READ, ranges
 
 _READS: Final = frozenset({":r", "r"})
 

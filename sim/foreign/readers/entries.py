@@ -17,17 +17,8 @@ import numpy as np
 
 from ddlsim.columns.history import Array
 from ddlsim.foreign.readers.alike import TYPES, Alike
-from ddlsim.foreign.readers.brief import (
-    Notation,
-    as_json,
-    edn,
-)
-from ddlsim.foreign.readers.operations import (
-    FUNCTIONS,
-    Operations,
-    columns_of,
-    joined,
-)
+from ddlsim.foreign.readers.brief import Notation, as_json, edn
+from ddlsim.foreign.readers.operations import FUNCTIONS, Operations, columns_of, joined
 from ddlsim.foreign.readers.problems import Trouble
 
 INVOKE, OK, FAIL, INFO = TYPES.values()

@@ -13,24 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.history import (
-    ABORTED,
-    COMMITTED,
-    NONE,
-    UNKNOWN,
-    Array,
-)
+from ddlsim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
 from ddlsim.foreign.readers import answers
 from ddlsim.foreign.readers.brief import Notation, edn
 from ddlsim.foreign.readers.by_key import ByKey
-from ddlsim.foreign.readers.entries import (
-    FAIL,
-    INFO,
-    INVOKE,
-    LARGEST,
-    OK,
-    Table,
-)
+from ddlsim.foreign.readers.entries import FAIL, INFO, INVOKE, LARGEST, OK, Table
 from ddlsim.foreign.readers.operations import (
     CODES,
     LISTED,

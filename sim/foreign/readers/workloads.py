@@ -4,14 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.foreign.readers.operations import (
-    APPEND,
-    FUNCTIONS,
-    LISTED,
-    ONE,
-    READ,
-    WRITE,
-)
+from ddlsim.foreign.readers.operations import APPEND, FUNCTIONS, LISTED, ONE, READ, WRITE
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.readers.transactions import Transactions
 

@@ -10,11 +10,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from ddlsim import sql
-from ddlsim.foreign.witness.records import (
-    Log,
-    SchemaActivated,
-    hlc,
-)
+from ddlsim.foreign.witness.records import Log, SchemaActivated, hlc
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.ddl import ObjectChange, Statement
 from ddlsim.protocol.schema.catalog import Snapshot

@@ -33,11 +33,7 @@ from ddlsim.foreign.witness.records import (
 from ddlsim.foreign.witness.schema import Truth, truth_of
 from ddlsim.history import events
 from ddlsim.history.events import AnyEvent
-from ddlsim.history.history import (
-    HISTORY_FORMAT,
-    Header,
-    History,
-)
+from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.model.design import DesignHeader
 
 JUDGES: Final = ("atomicity", "own_ddl", "forward_compatible")

@@ -10,12 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from ddlsim.checkers.base import Violation
-from ddlsim.foreign.witness.records import (
-    DdlAcknowledged,
-    Line,
-    SchemaApplied,
-    SchemaResolved,
-)
+from ddlsim.foreign.witness.records import DdlAcknowledged, Line, SchemaApplied, SchemaResolved
 
 WIDTH: Final = 76
 

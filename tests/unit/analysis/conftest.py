@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.drawn import EVERYTHING, TWO, swept
+from tests.support.drawn import EVERYTHING, TWO, swept
 
 
 @pytest.fixture(scope="session")

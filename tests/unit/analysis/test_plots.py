@@ -17,10 +17,10 @@ from ddlsim.analysis.figures.drawing import FORM, MARKERS, canvas, logarithmic, 
 from ddlsim.analysis.formula.by_formula import worlds
 from ddlsim.analysis.sweep.cells import SAFETY, Cell, Cells, CellsError, read
 from ddlsim.history import codec
-from tests.unit.analysis.cells import TINY
-from tests.unit.analysis.drawn import EVERYTHING, SCENARIO
+from tests.support.cells import TINY
+from tests.support.command import ROOT, ddlsim
+from tests.support.drawn import EVERYTHING, SCENARIO
 from tests.unit.analysis.test_cells import a_finding, a_row
-from tests.unit.cli.command import ROOT, ddlsim
 
 OF_TWO = ("atomicity", "designs", "pareto")
 SWEPT = [name for name, plot in figure.plots().items() if plot.of == "sweep"]

@@ -12,9 +12,9 @@ import pytest
 
 from ddlsim.analysis.figures import figure
 from ddlsim.analysis.tune import tuned
-from tests.unit.analysis.advice import ADVICE
-from tests.unit.analysis.drawn import SCENARIO
-from tests.unit.cli.command import ddlsim
+from tests.support.advice import ADVICE
+from tests.support.command import ddlsim
+from tests.support.drawn import SCENARIO
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from ddlsim.analysis.stats import histogram, measures
 from ddlsim.analysis.sweep.rows import SCHEMA, Job, history_file, is_sampled, run_job, table
 from ddlsim.history import codec
 from ddlsim.verify import campaign
-from tests.unit.analysis.cells import cell, guilty, history_of
+from tests.support.cells import cell, guilty, history_of
 
 
 def test_a_row_agrees_with_the_campaigns_row() -> None:

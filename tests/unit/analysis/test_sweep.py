@@ -17,8 +17,8 @@ from ddlsim import sealed
 from ddlsim.analysis.sweep import provenance, store
 from ddlsim.analysis.sweep.chunks import DamagedPartError, Round, read_table
 from ddlsim.analysis.sweep.rows import SCHEMA, Job, run_job, table
-from tests.support.waiting import PATIENCE_S, until
-from tests.unit.analysis.sweeps import (
+from tests.support.command import Done, ddlsim
+from tests.support.sweeps import (
     begin,
     children,
     command_of,
@@ -27,7 +27,7 @@ from tests.unit.analysis.sweeps import (
     sweep_file,
     wait_for_parts,
 )
-from tests.unit.cli.command import Done, ddlsim
+from tests.support.waiting import PATIENCE_S, until
 
 LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
 

@@ -2,7 +2,7 @@
 
 from ddlsim.analysis.sweep.totals import found, times_of, total
 from ddlsim.history.figures import durations
-from tests.unit.cli.results import WAITS_US, a_crash, a_cycle, a_row, a_violation, some_figures
+from tests.support.results import WAITS_US, a_crash, a_cycle, a_row, a_violation, some_figures
 
 
 def test_totals_are_sums_and_rates_are_of_the_sums() -> None:

@@ -12,7 +12,7 @@ from ddlsim.verify import claims
 from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import Case, Trial
 from ddlsim.verify.verification import Verification, verification
-from tests.unit.cli.results import a_crash, a_cycle, a_row, a_violation
+from tests.support.results import a_crash, a_cycle, a_row, a_violation
 from tests.unit.verify.test_suite import a_case, a_mutant_case
 
 CONVICTED = {"violated": ["atomicity"]}

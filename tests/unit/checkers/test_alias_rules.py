@@ -8,15 +8,10 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.graph import graph_of
 from ddlsim.history.events import Enlisted, UpdateLogged
 from ddlsim.model.aliased import ObjectAliased
-from ddlsim.model.ddl import (
-    ObjectChange,
-    ObjectCreated,
-    ObjectDropped,
-    SimpleChange,
-)
+from ddlsim.model.ddl import ObjectChange, ObjectCreated, ObjectDropped, SimpleChange
 from ddlsim.model.schema import Alias, SchemaObject
 from tests.support.history import Story, ts
-from tests.unit.checkers.judging import anomalies
+from tests.support.judging import anomalies
 
 T, OLD, OTHER = 1, 2, 3
 """The table, its old name, and another table that takes that name."""

@@ -2,22 +2,14 @@
 
 import pytest
 
-from ddlsim.checkers.argument import (
-    Argument,
-    argue,
-    prose,
-)
+from ddlsim.checkers.argument import Argument, argue, prose
 from ddlsim.checkers.base import judge
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import SchemaResolved, UpdateApplied
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-)
-from tests.unit.checkers.judging import write_skew
+from tests.support.history import INT, Story, add_column
+from tests.support.judging import write_skew
 from tests.unit.checkers.test_serializability import b2_t2
 
 

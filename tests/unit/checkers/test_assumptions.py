@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ddlsim.checkers.assumptions import (
-    Clocks,
-    delay_beyond_bound,
-    skew_beyond_bound,
-)
+from ddlsim.checkers.assumptions import Clocks, delay_beyond_bound, skew_beyond_bound
 from ddlsim.checkers.case.case import Case
 from tests.support.history import Story, add_column
 

@@ -4,7 +4,7 @@ import pytest
 
 from ddlsim.model import ddl
 from tests.support.history import Story, add_column
-from tests.unit.checkers.judging import anomalies
+from tests.support.judging import anomalies
 
 
 def kinds(story: Story) -> list[str]:

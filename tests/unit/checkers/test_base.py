@@ -18,19 +18,10 @@ from ddlsim.checkers.findings import Finding, signature
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.history.world_events import NeverCompleted
 from ddlsim.model import ddl
-from ddlsim.model.design import (
-    DELAY_BOUNDED,
-    SKEW_BOUNDED,
-    Claim,
-)
+from ddlsim.model.design import DELAY_BOUNDED, SKEW_BOUNDED, Claim
 from ddlsim.model.schema import Column
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-    ts,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import INT, Story, add_column, ts
+from tests.support.judging import anomalies
 
 INCOMPATIBLE = ddl.ColumnDropped(Column(1, "v", INT))
 

@@ -1,19 +1,8 @@
 """What is gathered about transactions, operations and statements."""
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import (
-    DdlDecided,
-    Encoded,
-    Invoked,
-    Ok,
-    TxBegan,
-    Unknown,
-)
-from tests.support.history import (
-    Story,
-    add_column,
-    ts,
-)
+from ddlsim.history.events import DdlDecided, Encoded, Invoked, Ok, TxBegan, Unknown
+from tests.support.history import Story, add_column, ts
 
 
 def test_a_transaction_spans_from_its_first_request_to_the_answer_to_its_commit() -> None:

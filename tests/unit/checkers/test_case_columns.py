@@ -13,13 +13,7 @@ from ddlsim.checkers.cycles import find
 from ddlsim.checkers.dirty_reads import dirty_reads
 from ddlsim.checkers.graph import graph_of
 from ddlsim.cluster.run import run
-from ddlsim.columns.history import (
-    OF_OPERATIONS,
-    PRECEDES,
-    PREDICATE,
-    SCHEMA,
-    ColumnHistory,
-)
+from ddlsim.columns.history import OF_OPERATIONS, PRECEDES, PREDICATE, SCHEMA, ColumnHistory
 from ddlsim.columns.judge import judge
 from ddlsim.columns.models import DEFAULT
 from ddlsim.model import ddl
@@ -29,12 +23,8 @@ from ddlsim.scenario.scenario import read
 from tests.house.tree import ROOT
 from tests.support import columns_reference
 from tests.support.case_columns import as_columns
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-)
-from tests.unit.checkers.random_histories import CHAOS, STEPS, chaos, serial
+from tests.support.history import INT, Story, add_column
+from tests.support.random_histories import CHAOS, STEPS, chaos, serial
 
 SINGLE = {"internal", "G1a", "G1b", "garbage-read"}
 NAMES = {"non-repeatable-read": "internal", "garbage-read": "internal"}

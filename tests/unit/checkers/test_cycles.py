@@ -14,16 +14,11 @@ from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import Writes
 from ddlsim.checkers.cycles import Cycle, find
-from ddlsim.checkers.edges import (
-    PROCESS,
-    RT,
-    RW,
-    Edge,
-)
+from ddlsim.checkers.edges import PROCESS, RT, RW, Edge
 from ddlsim.checkers.graph import Graph
 from ddlsim.columns.names import SCHEMA
 from tests.support.history import Story, add_column
-from tests.unit.checkers.random_histories import CHAOS, STEPS, chaos, graph_of, serial
+from tests.support.random_histories import CHAOS, STEPS, chaos, graph_of, serial
 
 DDLS = st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=2)
 

@@ -10,12 +10,8 @@ from ddlsim.history.events import Failed, RowRead
 from ddlsim.history.world_events import NeverCompleted
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import INT, Story, add_column
+from tests.support.judging import anomalies
 
 V = Column(1, "v", INT)
 

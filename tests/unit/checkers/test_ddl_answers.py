@@ -5,22 +5,12 @@ from typing import Any
 import pytest
 
 from ddlsim.checkers.idle_statements import changes_nothing
-from ddlsim.history.events import (
-    DdlDecided,
-    Failed,
-    Invoked,
-    Ok,
-    Unknown,
-)
+from ddlsim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
 from ddlsim.model.ddl import ColumnDropped
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
-from tests.support.history import (
-    Story,
-    add_column,
-    ts,
-)
+from tests.support.history import Story, add_column, ts
+from tests.support.judging import anomalies
 from tests.support.schemas import snapshot_of, statement
-from tests.unit.checkers.judging import anomalies
 
 REASON = ("DDL_CONFLICT",)
 

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import (
-    DdlDecided,
-    Failed,
-    Invoked,
-    UpdateLogged,
-)
+from ddlsim.history.events import DdlDecided, Failed, Invoked, UpdateLogged
 from ddlsim.model.ddl import (
     AddColumn,
     AlterColumn,
@@ -23,12 +18,8 @@ from ddlsim.model.ddl import (
     RenameTable,
     Statement,
 )
-from tests.support.history import (
-    INT,
-    Story,
-    ts,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import INT, Story, ts
+from tests.support.judging import anomalies
 
 W = ColumnSpec("w", INT)
 V = ColumnSpec("v", INT)

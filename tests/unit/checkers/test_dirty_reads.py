@@ -1,7 +1,7 @@
 """Reads that no order explains: aborted, intermediate, internal, unrepeatable, garbage."""
 
 from tests.support.history import Story
-from tests.unit.checkers.judging import kinds
+from tests.support.judging import kinds
 
 
 def test_a_read_from_an_aborted_transaction_is_g1a() -> None:

@@ -3,11 +3,7 @@
 from ddlsim.checkers.base import judge
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.explain import describe, explain
-from ddlsim.history.events import (
-    Enlisted,
-    LockWaited,
-    WriteExecuted,
-)
+from ddlsim.history.events import Enlisted, LockWaited, WriteExecuted
 from ddlsim.history.world_events import NeverCompleted, PartitionSafeTime
 from ddlsim.units import timestamp
 from tests.support.history import Story, add_column

@@ -9,11 +9,7 @@ import pytest
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.extent import (
-    AMOUNTS,
-    Extent,
-    extents,
-)
+from ddlsim.checkers.extent import AMOUNTS, Extent, extents
 from ddlsim.cluster.run import run
 from ddlsim.history import codec
 from ddlsim.plan.plan import plan

@@ -3,13 +3,9 @@
 from typing import Any
 
 from ddlsim.history.events import RowFinal
-from ddlsim.history.world_events import (
-    LeaseBegan,
-    NodeCrashed,
-    PartitionSafeTime,
-)
+from ddlsim.history.world_events import LeaseBegan, NodeCrashed, PartitionSafeTime
 from tests.support.history import Story, ts
-from tests.unit.checkers.judging import anomalies
+from tests.support.judging import anomalies
 
 
 def kinds(story: Story) -> list[str]:

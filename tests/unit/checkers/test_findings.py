@@ -3,11 +3,7 @@
 from msgspec.structs import replace
 
 from ddlsim.checkers.base import Anomaly, Step
-from ddlsim.checkers.findings import (
-    Finding,
-    explained_by,
-    signature,
-)
+from ddlsim.checkers.findings import Finding, explained_by, signature
 from ddlsim.model.design import DesignHeader
 
 

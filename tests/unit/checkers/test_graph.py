@@ -7,12 +7,8 @@ import pytest
 from ddlsim.history.events import Failed, Unknown
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-)
-from tests.unit.checkers.judging import cycles, found, kinds, write_skew
+from tests.support.history import INT, Story, add_column
+from tests.support.judging import cycles, found, kinds, write_skew
 
 V = Column(1, "v", INT)
 COMPATIBLE = add_column(2, "w")

@@ -4,22 +4,10 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import (
-    Failed,
-    Invoked,
-    LockWaited,
-    Ok,
-    SafeTimeAdvanced,
-    Unknown,
-)
-from ddlsim.history.world_events import (
-    FaultBegan,
-    LeaseBegan,
-    NodeCrashed,
-    TxRecovered,
-)
+from ddlsim.history.events import Failed, Invoked, LockWaited, Ok, SafeTimeAdvanced, Unknown
+from ddlsim.history.world_events import FaultBegan, LeaseBegan, NodeCrashed, TxRecovered
 from tests.support.history import Story, ts
-from tests.unit.checkers.judging import anomalies
+from tests.support.judging import anomalies
 
 LIMITS = {
     "delay_duration_ms": 100,

@@ -6,13 +6,7 @@ import pytest
 
 from ddlsim.checkers.base import judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.history.events import (
-    Invoked,
-    LockWaited,
-    Ok,
-    SafeTimeAdvanced,
-    TxBegan,
-)
+from ddlsim.history.events import Invoked, LockWaited, Ok, SafeTimeAdvanced, TxBegan
 from ddlsim.history.world_events import (
     FaultBegan,
     FaultHealed,
@@ -23,7 +17,7 @@ from ddlsim.history.world_events import (
     TxRecovered,
 )
 from tests.support.history import Story, ts
-from tests.unit.checkers.judging import anomalies
+from tests.support.judging import anomalies
 
 
 def kinds(story: Story) -> list[str]:

@@ -6,12 +6,7 @@ import pytest
 from msgspec import structs
 
 from ddlsim.checkers.base import judge
-from ddlsim.history.events import (
-    SafeTimeAdvanced,
-    TxBegan,
-    TxCommitted,
-    UpdateApplied,
-)
+from ddlsim.history.events import SafeTimeAdvanced, TxBegan, TxCommitted, UpdateApplied
 from ddlsim.history.world_events import (
     CommandLogged,
     EntryLost,
@@ -23,18 +18,10 @@ from ddlsim.history.world_events import (
     NodeRestarted,
     PartitionSafeTime,
 )
-from ddlsim.model.design import (
-    LEASES_HOLD,
-    SKEW_BOUNDED,
-    Claim,
-)
+from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
 from ddlsim.strategies.base import STRATEGIES
-from tests.support.history import (
-    Story,
-    add_column,
-    ts,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import Story, add_column, ts
+from tests.support.judging import anomalies
 
 
 def kinds(story: Story) -> list[str]:

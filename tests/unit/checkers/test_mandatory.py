@@ -5,7 +5,7 @@ from typing import Any
 from ddlsim.model.ddl import ColumnDropped
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
 from tests.support.history import Story, add_column
-from tests.unit.checkers.judging import anomalies
+from tests.support.judging import anomalies
 
 W = add_column(2, "w", nullable=False).column
 

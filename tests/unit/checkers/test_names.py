@@ -7,24 +7,14 @@ from msgspec import structs
 
 from ddlsim.checkers import cycles
 from ddlsim.checkers.base import Step
-from ddlsim.checkers.edges import (
-    PROCESS,
-    RT,
-    RW,
-    Edge,
-    Node,
-)
+from ddlsim.checkers.edges import PROCESS, RT, RW, Edge, Node
 from ddlsim.checkers.findings import signature
 from ddlsim.checkers.names import kind_of_cycle
 from ddlsim.columns import names
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-)
-from tests.unit.checkers.judging import circle_of_reads, found, kinds, two_ways, write_skew
+from tests.support.history import INT, Story, add_column
+from tests.support.judging import circle_of_reads, found, kinds, two_ways, write_skew
 
 DROPPED = ddl.ColumnDropped(Column(1, "v", INT))
 

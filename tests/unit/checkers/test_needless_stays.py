@@ -2,20 +2,10 @@
 
 import pytest
 
-from ddlsim.history.events import (
-    Invoked,
-    LockWaited,
-    ReadExecuted,
-    SchemaResolved,
-)
-from ddlsim.history.world_events import (
-    FaultBegan,
-    LeaderSteppedDown,
-    LeaseBegan,
-    PartitionSafeTime,
-)
+from ddlsim.history.events import Invoked, LockWaited, ReadExecuted, SchemaResolved
+from ddlsim.history.world_events import FaultBegan, LeaderSteppedDown, LeaseBegan, PartitionSafeTime
 from tests.support.history import Story, ts
-from tests.unit.checkers.judging import anomalies
+from tests.support.judging import anomalies
 
 NODE = {"lock_retry_ms": 5, "partition_idle_ms": 50, "max_clock_skew_ms": 7, "retry_ms": 1}
 

@@ -6,22 +6,11 @@ import pytest
 
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import (
-    DdlDecided,
-    Invoked,
-    Ok,
-    SafeTimeAdvanced,
-    TxBegan,
-    UpdateLogged,
-)
+from ddlsim.history.events import DdlDecided, Invoked, Ok, SafeTimeAdvanced, TxBegan, UpdateLogged
 from ddlsim.history.world_events import NodeCrashed, SettingChanged
 from ddlsim.units import US_PER_MS
-from tests.support.history import (
-    Story,
-    add_column,
-    ts,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import Story, add_column, ts
+from tests.support.judging import anomalies
 
 NODE = {"delay_duration_ms": 100, "max_clock_skew_ms": 7, "partition_idle_ms": 50}
 

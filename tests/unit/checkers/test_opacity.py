@@ -10,13 +10,8 @@ from ddlsim.history.world_events import LeaseBegan, NodeCrashed
 from ddlsim.model import ddl
 from ddlsim.model.design import Claim
 from ddlsim.model.schema import Column
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-    ts,
-)
-from tests.unit.checkers.judging import anomalies, cycles
+from tests.support.history import INT, Story, add_column, ts
+from tests.support.judging import anomalies, cycles
 
 DROPPED = ddl.ColumnDropped(Column(1, "v", INT))
 

@@ -2,25 +2,11 @@
 
 import pytest
 
-from ddlsim.history.events import (
-    DdlDecided,
-    Failed,
-    Invoked,
-    Ok,
-    Unknown,
-)
-from ddlsim.model.ddl import (
-    AlterTable,
-    DropTable,
-    Statement,
-)
+from ddlsim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
+from ddlsim.model.ddl import AlterTable, DropTable, Statement
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
-from tests.support.history import (
-    Story,
-    add_column,
-    ts,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import Story, add_column, ts
+from tests.support.judging import anomalies
 
 
 def kinds(story: Story) -> list[str]:

@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.checkers import (
-    chains,
-    cycles,
-    data_matches_schema,
-    own_ddl,
-)
+from ddlsim.checkers import chains, cycles, data_matches_schema, own_ddl
 from ddlsim.checkers import graph as graphs
 from ddlsim.checkers.backward import Backward, Hold
 from ddlsim.checkers.case import rows, schemas
@@ -21,6 +16,7 @@ from ddlsim.checkers.spec import spec
 from ddlsim.columns import names
 from ddlsim.model import ddl
 from tests.support.history import Story, add_column
+from tests.support.judging import anomalies, circle_of_reads, found, two_ways, write_skew
 from tests.unit.checkers import (
     test_atomicity,
     test_data_matches_schema,
@@ -30,7 +26,6 @@ from tests.unit.checkers import (
     test_own_ddl,
     test_serializability,
 )
-from tests.unit.checkers.judging import anomalies, circle_of_reads, found, two_ways, write_skew
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 

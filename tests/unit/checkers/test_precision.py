@@ -6,13 +6,8 @@ from ddlsim.checkers.base import judge
 from ddlsim.history.events import Failed, TxBegan
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column, Index
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-    ts,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import INT, Story, add_column, ts
+from tests.support.judging import anomalies
 
 DROPPED = ddl.ColumnDropped(Column(1, "v", INT))
 

@@ -20,13 +20,8 @@ from ddlsim.history.events import (
 from ddlsim.history.world_events import LeaseBegan
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column, View
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-    ts,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import INT, Story, add_column, ts
+from tests.support.judging import anomalies
 
 COLUMNS = (
     Column(0, "id", INT, nullable=False),

@@ -12,16 +12,8 @@ from ddlsim.checkers.case.rows import (
     is_same_value,
     upgraded,
 )
-from ddlsim.model.schema import (
-    Column,
-    ColumnType,
-    Table,
-)
-from tests.support.history import (
-    BIGINT,
-    INT,
-    text,
-)
+from ddlsim.model.schema import Column, ColumnType, Table
+from tests.support.history import BIGINT, INT, text
 
 KEY = Column(0, "id", INT, nullable=False)
 

@@ -3,11 +3,7 @@
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.schemas import SchemaLog
 from ddlsim.model import ddl
-from tests.support.history import (
-    Story,
-    add_column,
-    ts,
-)
+from tests.support.history import Story, add_column, ts
 
 
 def log(story: Story) -> SchemaLog:

@@ -10,14 +10,8 @@ import pytest
 
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column, Index
-from tests.support.history import (
-    BIGINT,
-    INT,
-    Story,
-    add_column,
-    drop_constraint,
-)
-from tests.unit.checkers.judging import cycles, found, kinds
+from tests.support.history import BIGINT, INT, Story, add_column, drop_constraint
+from tests.support.judging import cycles, found, kinds
 
 V = Column(1, "v", INT)
 COMPATIBLE = add_column(2, "w")

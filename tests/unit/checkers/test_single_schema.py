@@ -4,12 +4,8 @@
 """
 
 from ddlsim.model import ddl
-from tests.support.history import (
-    Story,
-    add_column,
-    drop_constraint,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import Story, add_column, drop_constraint
+from tests.support.judging import anomalies
 
 
 def kinds(story: Story) -> list[str]:

@@ -14,18 +14,8 @@ from ddlsim.checkers.spec.spec import (
     rulings,
 )
 from ddlsim.model import ddl
-from ddlsim.model.schema import (
-    Column,
-    Constraint,
-    Index,
-)
-from tests.support.history import (
-    BIGINT,
-    INT,
-    add_column,
-    drop_constraint,
-    text,
-)
+from ddlsim.model.schema import Column, Constraint, Index
+from tests.support.history import BIGINT, INT, add_column, drop_constraint, text
 
 V = Column(1, "v", INT)
 CHECK = Constraint(1, "c", "check", "v > 0")

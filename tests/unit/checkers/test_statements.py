@@ -3,36 +3,14 @@
 import pytest
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.case.statements import (
-    Meanings,
-    Name,
-    answered,
-    named_by,
-)
-from ddlsim.history.events import (
-    DdlDecided,
-    Failed,
-    Invoked,
-    Ok,
-    Unknown,
-    UpdateLogged,
-)
+from ddlsim.checkers.case.statements import Meanings, Name, answered, named_by
+from ddlsim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown, UpdateLogged
 from ddlsim.model import ddl
 from ddlsim.model.ddl import ObjectChange, Statement
-from ddlsim.model.schema import (
-    Column,
-    Index,
-    Table,
-    Zone,
-)
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-    ts,
-)
+from ddlsim.model.schema import Column, Index, Table, Zone
+from tests.support.history import INT, Story, add_column, ts
+from tests.support.judging import anomalies
 from tests.support.schemas import statement
-from tests.unit.checkers.judging import anomalies
 
 ID = Column(0, "id", INT, nullable=False)
 

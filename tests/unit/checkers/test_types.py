@@ -3,21 +3,9 @@
 import pytest
 
 from ddlsim.checkers.spec.spec import forward_compatible
-from ddlsim.checkers.spec.types import (
-    Datum,
-    Repeated,
-    domain,
-    holds,
-    read,
-    size,
-    upgraded_datum,
-)
+from ddlsim.checkers.spec.types import Datum, Repeated, domain, holds, read, size, upgraded_datum
 from ddlsim.model.ddl import ColumnAltered
-from ddlsim.model.schema import (
-    Column,
-    ColumnType,
-    Value,
-)
+from ddlsim.model.schema import Column, ColumnType, Value
 from tests.support.history import text
 
 Written = tuple[str, *tuple[int, ...]]

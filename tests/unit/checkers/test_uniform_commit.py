@@ -6,13 +6,8 @@ import pytest
 
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import (
-    BIGINT,
-    INT,
-    Story,
-    add_column,
-)
-from tests.unit.checkers.judging import anomalies
+from tests.support.history import BIGINT, INT, Story, add_column
+from tests.support.judging import anomalies
 
 INCOMPATIBLE = ddl.ColumnDropped(Column(1, "v", INT))
 

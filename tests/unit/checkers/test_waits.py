@@ -29,7 +29,7 @@ from ddlsim.history.world_events import (
 )
 from ddlsim.units import ms
 from tests.support.history import Story, ts
-from tests.unit.checkers.judging import anomalies
+from tests.support.judging import anomalies
 
 NODE = {"max_clock_skew_ms": 10, "safe_time_interval_ms": 50, "resend_ms": 20}
 NODES = ("n1", "n2", "n3", "n4")

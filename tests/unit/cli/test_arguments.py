@@ -6,14 +6,9 @@ from typing import Any
 import click
 import pytest
 
-from ddlsim.cli.arguments import (
-    COMMAND,
-    LISTS,
-    VERBS,
-    parse,
-)
+from ddlsim.cli.arguments import COMMAND, LISTS, VERBS, parse
 from ddlsim.cli.values import seed, seeds
-from tests.unit.cli.command import ddlsim, variables_of
+from tests.support.command import ddlsim, variables_of
 
 MISTYPED = [
     ("rnu smoke", "no verb is called 'rnu'; did you mean run?"),

@@ -14,7 +14,7 @@ from ddlsim import sealed
 from ddlsim.cli import folder, verb_tune
 from ddlsim.files import WriteError
 from ddlsim.history import codec
-from tests.unit.cli.command import ROOT, TINY, Done, ddlsim
+from tests.support.command import ROOT, TINY, Done, ddlsim
 from tests.unit.cli.test_tune import small_delays
 
 DEEP = 100_000

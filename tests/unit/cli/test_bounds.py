@@ -13,8 +13,8 @@ from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
 from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.campaign import Job, run_seeds
-from tests.unit.analysis.sweeps import SWEEP, sweep_file
-from tests.unit.cli.command import TINY, ddlsim, process, tiny
+from tests.support.command import TINY, ddlsim, process, tiny
+from tests.support.sweeps import SWEEP, sweep_file
 from tests.unit.cli.test_tune import small_delays
 
 HUGE = "100000000000"

@@ -7,14 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.support import jepsen_histories as synthetic
-from tests.support.jepsen_histories import (
-    APPENDS,
-    REGISTERS,
-    Shape,
-    history,
-)
+from tests.support.command import ddlsim as call
+from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
 from tests.support.jepsen_plants import plant
-from tests.unit.cli.command import ddlsim as call
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.unit.cli.command import ddlsim
+from tests.support.command import ddlsim
 
 SCHEMA = "CREATE TABLE t (id INT PRIMARY KEY, v INT);\nCREATE TABLE u (id INT PRIMARY KEY);\n"
 

@@ -7,13 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.cli.arguments import (
-    COMPLETE,
-    LISTS,
-    SHELLS,
-    VERBS,
-)
-from tests.unit.cli.command import ROOT, ddlsim, process
+from ddlsim.cli.arguments import COMPLETE, LISTS, SHELLS, VERBS
+from tests.support.command import ROOT, ddlsim, process
 
 BASH = """
 compopt() { :; }  # bash's own, which works only while it completes

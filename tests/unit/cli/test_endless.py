@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ddlsim import files
-from tests.unit.analysis.advice import ADVICE
-from tests.unit.analysis.sweeps import SWEEP
-from tests.unit.cli.command import TINY, ddlsim
+from tests.support.advice import ADVICE
+from tests.support.command import TINY, ddlsim
+from tests.support.sweeps import SWEEP
 from tests.unit.cli.test_borders import refused
 
 MEASURED = '{ distribution = "empirical", file = "p.toml" }'

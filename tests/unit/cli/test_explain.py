@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.unit.cli.command import ROOT, TINY, ddlsim
+from tests.support.command import ROOT, TINY, ddlsim
 from tests.unit.cli.test_histories import files_of
 
 WITNESS = ROOT / "scenarios" / "witness"

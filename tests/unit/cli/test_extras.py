@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from ddlsim.checkers import tangles
 from ddlsim.columns import residue
 from ddlsim.extras import EXTRAS, MissingExtraError, needed_by
-from tests.unit.cli.command import ROOT, Done
+from tests.support.command import ROOT, Done
 
 BLOCKED = tuple(sorted({module for extra in EXTRAS.values() for module in extra}))
 SITE = f"""

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from ddlsim.history import codec
-from tests.unit.cli.command import ddlsim
+from tests.support.command import ddlsim
 
 NEGATIVE = "negative/reads_newer_rows"
 

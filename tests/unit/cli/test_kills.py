@@ -5,14 +5,10 @@ from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM
 
 import pytest
 
-from tests.support.killing import (
-    LINUX,
-    Struck,
-    struck,
-)
+from tests.support.command import tiny
+from tests.support.killing import LINUX, Struck, struck
+from tests.support.sweeps import sweep_file
 from tests.support.waiting import until
-from tests.unit.analysis.sweeps import sweep_file
-from tests.unit.cli.command import tiny
 from tests.unit.cli.test_tune import small_delays
 
 pytestmark = LINUX

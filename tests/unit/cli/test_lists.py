@@ -11,7 +11,7 @@ from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.reasons import Reason
 from ddlsim.model.settings import SETTINGS
 from ddlsim.nemesis.base import FAULTS
-from tests.unit.cli.command import ROOT, ddlsim
+from tests.support.command import ROOT, ddlsim
 
 
 def listed(what: str, *more: str) -> dict[str, dict[str, object]]:

@@ -9,7 +9,7 @@ import pytest
 
 import ddlsim as package
 from ddlsim.cli import verb_list
-from tests.unit.cli.command import ROOT, ddlsim, process, tiny
+from tests.support.command import ROOT, ddlsim, process, tiny
 
 HEAVY = {
     *("numpy", "networkx", "sqlglot", "simpy", "rich", "msgspec", "orjson", "matplotlib"),

@@ -7,9 +7,9 @@ import pytest
 
 from ddlsim.scenario.load import load
 from ddlsim.scenario.shipped import shipped
-from tests.unit.analysis.cells import TINY as GENERATED
-from tests.unit.analysis.sweeps import SWEEP
-from tests.unit.cli.command import TINY, ddlsim
+from tests.support.cells import TINY as GENERATED
+from tests.support.command import TINY, ddlsim
+from tests.support.sweeps import SWEEP
 
 INLINE = 'sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"'
 TEXT = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"

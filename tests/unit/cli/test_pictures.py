@@ -12,24 +12,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from ddlsim.checkers.argument import (
-    Argument,
-    Moment,
-    Party,
-    argue,
-    party_of,
-)
+from ddlsim.checkers.argument import Argument, Moment, Party, argue, party_of
 from ddlsim.checkers.base import Step, judge
 from ddlsim.checkers.case.case import Case
-from ddlsim.cli import (
-    page,
-    picture,
-    timeline,
-)
+from ddlsim.cli import page, picture, timeline
 from ddlsim.history import codec
 from ddlsim.history.world_events import LeaderElected, LeaseBegan
-from tests.unit.cli.command import ddlsim, tiny
-from tests.unit.cli.results import a_violation
+from tests.support.command import ddlsim, tiny
+from tests.support.results import a_violation
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORST = 6.6

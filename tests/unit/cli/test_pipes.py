@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ddlsim.cli import arguments, main
-from tests.unit.analysis.sweeps import sweep_file
-from tests.unit.cli.command import ROOT, tiny
+from tests.support.command import ROOT, tiny
+from tests.support.sweeps import sweep_file
 from tests.unit.cli.test_tune import SMALL, small_delays
 
 SCHEMA = ("scenarios/realistic/schema.sql", "scenarios/realistic/orders.sql")

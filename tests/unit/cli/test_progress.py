@@ -8,7 +8,7 @@ import pytest
 
 from ddlsim.cli import progress
 from ddlsim.cli.progress import Progress
-from tests.unit.cli.results import a_crash, a_row, a_violation
+from tests.support.results import a_crash, a_row, a_violation
 
 
 class Terminal(io.StringIO):

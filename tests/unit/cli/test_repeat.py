@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.strategies.base import STRATEGIES
-from tests.unit.cli.command import ROOT, ddlsim
+from tests.support.command import ROOT, ddlsim
 
 INLINE = 'sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"'
 PLUGIN = """\

@@ -10,7 +10,7 @@ import pytest
 
 from ddlsim.history.figures import Figures
 from ddlsim.strategies.base import STRATEGIES
-from tests.unit.cli.command import ROOT, ddlsim, process, tiny
+from tests.support.command import ROOT, ddlsim, process, tiny
 
 NEGATIVE = "negative/reads_newer_rows"
 HELD = """

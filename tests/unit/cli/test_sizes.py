@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim import files
-from tests.unit.cli.command import ddlsim
+from tests.support.command import ddlsim
 from tests.unit.cli.test_borders import refused
 
 

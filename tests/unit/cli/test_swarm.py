@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ddlsim.model.probes import never_reached
-from tests.unit.cli.command import ddlsim, tiny
-from tests.unit.cli.results import a_report, a_row
+from tests.support.command import ddlsim, tiny
+from tests.support.results import a_report, a_row
 
 
 def document(*words: str) -> Any:

@@ -11,7 +11,7 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.view import STATUS
 from ddlsim.columns.edges import NAMES
 from ddlsim.model.terms import terms
-from tests.unit.cli.command import ROOT, ddlsim
+from tests.support.command import ROOT, ddlsim
 
 SCREENS = sorted((ROOT / "sim" / "cli").glob("*.py"))
 PAGES = sorted([*ROOT.glob("analysis/templates/*.j2"), *ROOT.glob("sim/cli/templates/*.j2")])

@@ -13,7 +13,7 @@ import pytest
 from ddlsim.cli import arguments, main
 from ddlsim.cli.options import Options
 from ddlsim.cli.verb_tune import asked_of, command_of
-from tests.unit.cli.command import ROOT, variables_of
+from tests.support.command import ROOT, variables_of
 
 DELAYS = "scenarios/measurements/delays_ms.csv"
 OFFSETS = "scenarios/measurements/offsets_ms.csv"

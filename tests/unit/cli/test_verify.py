@@ -13,19 +13,15 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from ddlsim.cli import (
-    progress,
-    view_verify,
-    words,
-)
+from ddlsim.cli import progress, view_verify, words
 from ddlsim.cli.progress import SuiteProgress
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.verify import suite as campaigns
 from ddlsim.verify.kills import MutantRow
 from ddlsim.verify.suite import Trial
 from ddlsim.verify.verification import verification
-from tests.unit.cli.command import TINY, Done, ddlsim, tiny
-from tests.unit.cli.results import a_row, a_violation
+from tests.support.command import TINY, Done, ddlsim, tiny
+from tests.support.results import a_row, a_violation
 from tests.unit.cli.test_progress import Terminal
 from tests.unit.verify.test_suite import a_mutant_case
 

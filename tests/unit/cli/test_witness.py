@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.unit.cli.command import ddlsim, tiny
-from tests.unit.foreign.witness_logs import FOLDER
+from tests.support.command import ddlsim, tiny
+from tests.support.witness_logs import FOLDER
 
 CLEAN = str(FOLDER / "clean.jsonl")
 BROKEN = {"atomicity": "I1", "own_ddl": "I4", "forward_compatible": "I8"}

@@ -5,12 +5,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cluster.adapters import (
-    ClockWaiters,
-    NodePort,
-    Pauses,
-    Recorder,
-)
+from ddlsim.cluster.adapters import ClockWaiters, NodePort, Pauses, Recorder
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Future, Loop
 from ddlsim.kernel.host import Host
@@ -20,7 +15,7 @@ from ddlsim.model.hlc import HybridClock
 from ddlsim.model.physical import PhysicalTimestamps
 from ddlsim.units import Timestamp, timestamp
 from tests.support.protocol import settings
-from tests.unit.scenario.worlds import empty_history
+from tests.support.worlds import empty_history
 
 
 class Machine:

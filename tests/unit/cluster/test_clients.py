@@ -13,22 +13,11 @@ from ddlsim.history.events import (
     Unknown,
 )
 from ddlsim.history.history import History
-from ddlsim.model.ops import (
-    Delete,
-    Get,
-    Put,
-    Rollback,
-    Scan,
-)
+from ddlsim.model.ops import Delete, Get, Put, Rollback, Scan
 from ddlsim.model.programs import Program
 from ddlsim.plan.records import HoldPlan
 from ddlsim.units import ms
-from tests.unit.scenario.worlds import (
-    program,
-    ran,
-    statement,
-    transaction,
-)
+from tests.support.worlds import program, ran, statement, transaction
 
 PUT, GET = Put("t", 1, {"v": 5}), Get("t", 1)
 

@@ -9,7 +9,7 @@ from ddlsim.model.ddl import ObjectCreated
 from ddlsim.model.schema import Table
 from ddlsim.protocol.messages import CatalogUpdate
 from ddlsim.units import timestamp
-from tests.unit.scenario.worlds import built
+from tests.support.worlds import built
 
 TWO = """[schema]
 sql = "CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE u (id INT PRIMARY KEY)"

@@ -12,7 +12,7 @@ from ddlsim.protocol.raft import RaftLog
 from ddlsim.protocol.raft.messages import Entry
 from ddlsim.protocol.replication.state_machine import disk_name
 from ddlsim.units import Micros, ms
-from tests.unit.scenario.worlds import built
+from tests.support.worlds import built
 
 
 class Ping:

@@ -7,19 +7,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ddlsim.cluster.designs import (
-    BadDesignError,
-    declared,
-    design,
-    rules_of,
-    with_fields,
-)
-from ddlsim.history.events import (
-    Ok,
-    RowFinal,
-    SafeTimeAdvanced,
-    TxCommitted,
-)
+from ddlsim.cluster.designs import BadDesignError, declared, design, rules_of, with_fields
+from ddlsim.history.events import Ok, RowFinal, SafeTimeAdvanced, TxCommitted
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
     ClockSet,
@@ -29,28 +18,14 @@ from ddlsim.history.world_events import (
     MessageSent,
     NeverCompleted,
 )
-from ddlsim.model.ops import (
-    Delete,
-    Get,
-    Put,
-)
+from ddlsim.model.ops import Delete, Get, Put
 from ddlsim.mutants.base import MUTANTS
-from ddlsim.plan.records import (
-    ClockStep,
-    FaultPlan,
-    HoldPlan,
-    TickPlan,
-)
+from ddlsim.plan.records import ClockStep, FaultPlan, HoldPlan, TickPlan
 from ddlsim.protocol.design.time_rules import at_message, never_waits
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Micros, ms
-from tests.unit.scenario.worlds import (
-    planned,
-    program,
-    ran,
-    transaction,
-)
+from tests.support.worlds import planned, program, ran, transaction
 
 PUT = Put("t", 1, {"v": 5})
 LATE = transaction(Get("t", 1), pause_us=ms(100))

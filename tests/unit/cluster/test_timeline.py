@@ -5,33 +5,16 @@ from typing import Any
 import pytest
 
 from ddlsim.cluster.timeline import operation_of, outcome_of
-from ddlsim.history.events import (
-    Failed,
-    Invoked,
-    Ok,
-    TxAborted,
-    TxBegan,
-    Unknown,
-)
+from ddlsim.history.events import Failed, Invoked, Ok, TxAborted, TxBegan, Unknown
 from ddlsim.history.history import History
-from ddlsim.history.world_events import (
-    NeverCompleted,
-    NothingMatched,
-    StepMissed,
-)
+from ddlsim.history.world_events import NeverCompleted, NothingMatched, StepMissed
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.messages import (
-    Answer,
-    CatalogUpdate,
-    ClientCommit,
-    Refusal,
-    Submit,
-)
+from ddlsim.protocol.messages import Answer, CatalogUpdate, ClientCommit, Refusal, Submit
 from ddlsim.protocol.transaction.commit import TransactionEnds
 from ddlsim.units import Timestamp
-from tests.unit.scenario.small import step
-from tests.unit.scenario.worlds import ran
+from tests.support.small_scenario import step
+from tests.support.worlds import ran
 
 SILENT = "operation_timeout_ms = 30\ncommit_wait_ms = 20\n"
 

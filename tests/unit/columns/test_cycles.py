@@ -7,19 +7,8 @@ import pytest
 
 from ddlsim.columns import residue
 from ddlsim.columns.cycles import Search, find_cycles
-from ddlsim.columns.edges import (
-    PROCESS,
-    RW,
-    WR,
-    WW,
-    Edges,
-    edges,
-)
-from ddlsim.columns.history import (
-    WRITE,
-    ColumnHistory,
-    make,
-)
+from ddlsim.columns.edges import PROCESS, RW, WR, WW, Edges, edges
+from ddlsim.columns.history import WRITE, ColumnHistory, make
 from ddlsim.columns.judge import judge
 from ddlsim.columns.residue import labels_of, pack
 from ddlsim.columns.words import Words

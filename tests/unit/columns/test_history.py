@@ -5,12 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ddlsim.columns.history import (
-    READ,
-    WRITE,
-    HistoryError,
-    make,
-)
+from ddlsim.columns.history import READ, WRITE, HistoryError, make
 from ddlsim.columns.judge import judge
 from ddlsim.columns.versions import versions_of
 

@@ -6,12 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ddlsim.columns.certificate import (
-    Order,
-    in_real_time,
-    rank_of,
-    spans_of,
-)
+from ddlsim.columns.certificate import Order, in_real_time, rank_of, spans_of
 from ddlsim.columns.history import (
     APPEND,
     PREDICATE,
@@ -23,18 +18,9 @@ from ddlsim.columns.history import (
     make,
 )
 from ddlsim.columns.judge import judge
-from ddlsim.columns.models import (
-    MODELS,
-    ruled_out,
-    split,
-)
+from ddlsim.columns.models import MODELS, ruled_out, split
 from ddlsim.columns.verdict import Verdict
-from tests.support.column_histories import (
-    PLANTS,
-    Shape,
-    history,
-    plant,
-)
+from tests.support.column_histories import PLANTS, Shape, history, plant
 
 CLEAN = history(7, Shape(300, sessions=10, skew=300))
 BESIDE = {

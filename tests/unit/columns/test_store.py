@@ -8,24 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ddlsim import sealed
-from ddlsim.columns.history import (
-    ColumnHistory,
-    HistoryError,
-    Names,
-    columns_of,
-    make,
-)
-from ddlsim.columns.store import (
-    read,
-    verify,
-    write,
-    write_batches,
-)
-from tests.support.column_histories import (
-    Shape,
-    history,
-    plant,
-)
+from ddlsim.columns.history import ColumnHistory, HistoryError, Names, columns_of, make
+from ddlsim.columns.store import read, verify, write, write_batches
+from tests.support.column_histories import Shape, history, plant
 
 
 def same(one: ColumnHistory, other: ColumnHistory) -> bool:

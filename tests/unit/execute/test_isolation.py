@@ -11,7 +11,7 @@ from ddlsim.analysis.sweep import rows as sweep_rows
 from ddlsim.analysis.sweep.rows import Job, Row, rows_of, run_job
 from ddlsim.execute import isolation
 from ddlsim.execute.isolation import Limits
-from tests.unit.analysis.cells import cell
+from tests.support.cells import cell
 
 JOBS = [Job(cell(), seed) for seed in range(6)]
 

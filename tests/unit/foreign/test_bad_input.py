@@ -8,14 +8,9 @@ import pytest
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers.problems import ForeignError
 from tests.support import jepsen_histories as synthetic
-from tests.support.jepsen_histories import (
-    APPENDS,
-    REGISTERS,
-    Shape,
-    history,
-)
+from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
 from tests.support.jepsen_plants import plant
-from tests.unit.foreign.cases import lines, verdict_of
+from tests.support.register_cases import lines, verdict_of
 
 GOOD = synthetic.edn(history(Shape(60), seed=2))
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ddlsim.columns.models import MODELS
-from tests.unit.foreign.cases import lines, verdict_of
+from tests.support.register_cases import lines, verdict_of
 
 GOOD = lines(
     "0 invoke [[:append 1 1] [:r 2 nil]]", "0 ok [[:append 1 1] [:r 2 []]]",

@@ -2,17 +2,9 @@
 
 import pytest
 
-from ddlsim.foreign.inference import (
-    inference,
-    lists,
-    registers,
-)
-from tests.support.jepsen_histories import (
-    REGISTERS,
-    Shape,
-    history,
-)
-from tests.unit.foreign.cases import lines, verdict_of, verdict_on
+from ddlsim.foreign.inference import inference, lists, registers
+from tests.support.jepsen_histories import REGISTERS, Shape, history
+from tests.support.register_cases import lines, verdict_of, verdict_on
 
 
 def stale(*asked: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.inference.open_orders import Settled
-from tests.unit.foreign.cases import lines, verdict_of
+from tests.support.register_cases import lines, verdict_of
 
 SKEW = lines(
     "0 invoke [[:r 0 nil] [:append 1 1] [:append 2 1]]",

@@ -3,18 +3,9 @@
 import pytest
 
 from ddlsim.columns.models import MODELS, model_of
-from tests.support.jepsen_histories import (
-    APPENDS,
-    REGISTERS,
-    Shape,
-    history,
-)
-from tests.support.jepsen_plants import (
-    PLANTS,
-    plant,
-    stretched,
-)
-from tests.unit.foreign.cases import STRICT, planted, verdict_on
+from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
+from tests.support.jepsen_plants import PLANTS, plant, stretched
+from tests.support.register_cases import STRICT, planted, verdict_on
 
 ALL = [(workload, type_) for workload, plants in PLANTS.items() for type_ in plants]
 

@@ -12,13 +12,8 @@ from ddlsim.foreign.readers import alike, edn, json_lines
 from ddlsim.foreign.readers.edn import values_of
 from ddlsim.foreign.readers.entries import Table
 from tests.support import jepsen_histories as synthetic
-from tests.support.jepsen_histories import (
-    APPENDS,
-    REGISTERS,
-    Shape,
-    history,
-)
-from tests.unit.foreign.cases import lines, verdict_of
+from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
+from tests.support.register_cases import lines, verdict_of
 
 MADE = history(Shape(80, failed=0.1, unknown=0.1), seed=5)
 PLAIN = synthetic.edn(MADE)

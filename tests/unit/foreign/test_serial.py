@@ -9,13 +9,8 @@ from ddlsim.columns.models import MODELS
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.inference import registers, serial
 from tests.isolation import made
-from tests.support.jepsen_histories import (
-    REGISTERS,
-    Shape,
-    edn,
-    history,
-)
-from tests.unit.foreign.cases import verdict_on
+from tests.support.jepsen_histories import REGISTERS, Shape, edn, history
+from tests.support.register_cases import verdict_on
 
 STRICT = MODELS["strict-serializable"]
 VALID = {

@@ -18,15 +18,7 @@ from ddlsim.foreign.witness import witness
 from ddlsim.foreign.witness.records import hlc
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
-from tests.unit.foreign.witness_logs import (
-    Entry,
-    changed,
-    judged,
-    of,
-    shipped,
-    without,
-    written,
-)
+from tests.support.witness_logs import Entry, changed, judged, of, shipped, without, written
 
 RESOLVED = {"transaction": "T2", "purpose": "arrival"}
 ACKNOWLEDGED = of("ddl_acknowledged", version=2)

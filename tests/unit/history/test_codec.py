@@ -7,26 +7,12 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.codec import (
-    BadHistory,
-    load,
-    parse,
-    save,
-)
-from ddlsim.history.events import (
-    Invoked,
-    LockWaited,
-    RowRead,
-)
+from ddlsim.history.codec import BadHistory, load, parse, save
+from ddlsim.history.events import Invoked, LockWaited, RowRead
 from ddlsim.history.history import History
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import (
-    BIGINT,
-    INT,
-    Story,
-    add_column,
-)
+from tests.support.history import BIGINT, INT, Story, add_column
 
 
 def told() -> History:

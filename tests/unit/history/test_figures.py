@@ -23,11 +23,7 @@ from ddlsim.history.figures import (
     samples,
     schema_abort_rate,
 )
-from ddlsim.history.history import (
-    HISTORY_FORMAT,
-    Header,
-    History,
-)
+from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.model.design import DesignHeader
 
 NOTHING = Durations(0, 0, None, None, None, None)

@@ -10,11 +10,7 @@ from pyarrow import parquet as pq  # type: ignore[import-untyped]  # pyarrow shi
 from ddlsim import sealed
 from ddlsim.columns import store
 from ddlsim.foreign.inputs import kind_of
-from ddlsim.history.codec import (
-    BadHistory,
-    load,
-    save,
-)
+from ddlsim.history.codec import BadHistory, load, save
 from ddlsim.history.parquet import SUFFIX
 from tests.support.column_histories import Shape, history
 from tests.unit.history.test_codec import told

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.kernel.engine import (
-    Ended,
-    Future,
-    Loop,
-    Scope,
-)
+from ddlsim.kernel.engine import Ended, Future, Loop, Scope
 
 
 async def wait_into(log: list[Any], name: str, future: Future[Any]) -> None:

@@ -11,7 +11,7 @@ from ddlsim.kernel.engine import Ended, SimulationCrashed
 from ddlsim.kernel.host import Host, kind_of
 from ddlsim.kernel.network import LinkProfile
 from ddlsim.model.ports import NO_REPLY
-from tests.unit.kernel.small import Answer, Ask, Note, Small
+from tests.support.engine import Answer, Ask, Note, Small
 
 
 @pytest.fixture

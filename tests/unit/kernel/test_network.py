@@ -4,21 +4,9 @@ import pytest
 
 from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import (
-    Block,
-    LinkProfile,
-    Network,
-)
-from ddlsim.kernel.rng import (
-    Constant,
-    Exponential,
-    Uniform,
-    mix,
-    name_id,
-    pick,
-    quantiles,
-)
-from tests.unit.kernel.small import Note, Small
+from ddlsim.kernel.network import Block, LinkProfile, Network
+from ddlsim.kernel.rng import Constant, Exponential, Uniform, mix, name_id, pick, quantiles
+from tests.support.engine import Note, Small
 
 LOGNORMALISH = Exponential(0.1, 2)
 

@@ -2,15 +2,8 @@
 
 import pytest
 
-from ddlsim.kernel.network import (
-    Block,
-    Delay,
-    Envelope,
-    Rule,
-    Slow,
-    Verdict,
-)
-from tests.unit.kernel.small import Ask, Note, Small
+from ddlsim.kernel.network import Block, Delay, Envelope, Rule, Slow, Verdict
+from tests.support.engine import Ask, Note, Small
 
 
 @pytest.fixture

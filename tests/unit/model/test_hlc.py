@@ -1,11 +1,7 @@
 """Hybrid clocks: `now` ticks, `current` looks, `update` merges, and nothing goes back."""
 
 from ddlsim.model.hlc import HybridClock
-from ddlsim.units import (
-    LOGICAL_MASK,
-    Timestamp,
-    timestamp,
-)
+from ddlsim.units import LOGICAL_MASK, Timestamp, timestamp
 
 
 class Hand:

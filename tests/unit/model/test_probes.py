@@ -4,12 +4,7 @@ import re
 from pathlib import Path
 
 import ddlsim
-from ddlsim.model.probes import (
-    ABORTS,
-    BRANCHES,
-    PROBES,
-    never_reached,
-)
+from ddlsim.model.probes import ABORTS, BRANCHES, PROBES, never_reached
 
 CALL = re.compile(r'\bprobe\(\s*(f?)"([^"]+)"')
 COUNTED = re.compile(r'\bprobes\["([^"]+)"\] \+=')

@@ -3,17 +3,10 @@
 import pytest
 from msgspec import structs
 
-from ddlsim.model.settings import (
-    DEFAULTS,
-    PRESETS,
-    REQUIRED,
-    SETTINGS,
-    Settings,
-    complete,
-)
+from ddlsim.model.settings import DEFAULTS, PRESETS, REQUIRED, SETTINGS, Settings, complete
 from ddlsim.scenario.config import NodeProtocol, Protocol
 from ddlsim.scenario.problems import ScenarioError
-from tests.unit.scenario.small import scenario
+from tests.support.small_scenario import scenario
 
 WHOLE = DEFAULTS | PRESETS["ignite3_defaults"]
 

@@ -6,15 +6,8 @@ from typing import Any
 import pytest
 
 from ddlsim.nemesis.base import FAULTS, FaultWorld
-from ddlsim.nemesis.roles import (
-    ANY,
-    ANY_FOLLOWER,
-    ANY_VOTER,
-    LEADER,
-    place_of,
-    table_of,
-)
-from tests.unit.nemesis.small import Call, NotedActions, Picks
+from ddlsim.nemesis.roles import ANY, ANY_FOLLOWER, ANY_VOTER, LEADER, place_of, table_of
+from tests.support.recorded_actions import Call, NotedActions, Picks
 
 APPEND = "append-entries"
 CASES: list[tuple[str, dict[str, Any], list[Call]]] = [

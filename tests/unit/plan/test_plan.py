@@ -5,17 +5,9 @@ from typing import Any
 from ddlsim.kernel.rng import Constant, Lognormal
 from ddlsim.model.programs import DdlItem
 from ddlsim.plan.plan import plan
-from ddlsim.plan.records import (
-    FaultPlan,
-    LinkPlan,
-    Plan,
-)
+from ddlsim.plan.records import FaultPlan, LinkPlan, Plan
 from ddlsim.scenario.scenario import read
-from tests.unit.scenario.small import (
-    SCHEMA,
-    scenario,
-    step,
-)
+from tests.support.small_scenario import SCHEMA, scenario, step
 
 SCRIPT = SCHEMA + "".join(
     [

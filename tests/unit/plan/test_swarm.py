@@ -13,11 +13,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
 from ddlsim.nemesis.base import FAULTS
-from ddlsim.plan import (
-    swarm,
-    swarm_faults,
-    swarm_knobs,
-)
+from ddlsim.plan import swarm, swarm_faults, swarm_knobs
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import EMBEDDED

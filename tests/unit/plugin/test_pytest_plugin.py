@@ -14,7 +14,7 @@ from ddlsim.plugin.pytest_plugin import told
 from ddlsim.scenario.load import load
 from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.expectation import sum_of
-from tests.unit.cli.command import ROOT, TINY, ddlsim
+from tests.support.command import ROOT, TINY, ddlsim
 
 pytest_plugins = "pytester"
 

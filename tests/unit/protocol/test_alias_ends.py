@@ -15,8 +15,8 @@ from ddlsim.protocol.schema.renaming import alias
 from ddlsim.strategies.b13_alias import B13_ALIAS
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp, physical_ms
+from tests.support.log_group import INITIAL, Group
 from tests.support.schemas import statement
-from tests.unit.protocol.log_group import INITIAL, Group
 
 WINDOW_MS = 300
 

@@ -13,12 +13,7 @@ from ddlsim.model.ddl import (
 )
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from tests.support.schemas import (
     change_of,
     outcome_of,

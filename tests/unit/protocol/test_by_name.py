@@ -2,18 +2,9 @@
 
 import pytest
 
-from ddlsim.model.ddl import (
-    ColumnAdded,
-    ColumnAltered,
-    ColumnDropped,
-    ColumnRenamed,
-)
+from ddlsim.model.ddl import ColumnAdded, ColumnAltered, ColumnDropped, ColumnRenamed
 from ddlsim.protocol.schema.by_name import difference
-from ddlsim.protocol.schema.compatibility import (
-    IEP,
-    IGNITE3,
-    judge_step,
-)
+from ddlsim.protocol.schema.compatibility import IEP, IGNITE3, judge_step
 from tests.support.schemas import change_of
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, s VARCHAR(9) NOT NULL)"

@@ -7,21 +7,10 @@ import pytest
 
 from ddlsim.history.events import Encoded
 from ddlsim.kernel.engine import Loop
-from ddlsim.model.ops import (
-    Delete,
-    Get,
-    Key,
-    Put,
-    Scan,
-)
+from ddlsim.model.ops import Delete, Get, Key, Put, Scan
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import (
-    Column,
-    ColumnType,
-    Table,
-    Value,
-)
+from ddlsim.model.schema import Column, ColumnType, Table, Value
 from ddlsim.protocol.messages import (
     Answer,
     ClientCommit,
@@ -31,12 +20,7 @@ from ddlsim.protocol.messages import (
     Refusal,
 )
 from ddlsim.protocol.schema.column_types import Misfit, fit
-from ddlsim.protocol.transaction.client import (
-    REFRESHES,
-    Client,
-    key_values,
-    unique_value,
-)
+from ddlsim.protocol.transaction.client import REFRESHES, Client, key_values, unique_value
 from ddlsim.units import Micros, Timestamp
 from tests.support.protocol import T, result_of
 from tests.support.schemas import table_of

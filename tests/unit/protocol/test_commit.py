@@ -9,13 +9,7 @@ from ddlsim.history.events import TxAborted, TxCommitted
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.leases import Lease
-from ddlsim.protocol.messages import (
-    Answer,
-    Cleanup,
-    ClientCommit,
-    Finish,
-    Finished,
-)
+from ddlsim.protocol.messages import Answer, Cleanup, ClientCommit, Finish, Finished
 from ddlsim.protocol.replica_messages import (
     AreReplicated,
     Fate,
@@ -26,13 +20,8 @@ from ddlsim.protocol.replica_messages import (
 )
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp, timestamp
-from tests.support.protocol import (
-    FIRST_LEASE,
-    NEVER,
-    FakeNode,
-    Sent,
-)
-from tests.unit.protocol.session import EVEN, ODD, Session, reason_of
+from tests.support.protocol import FIRST_LEASE, NEVER, FakeNode, Sent
+from tests.support.session import EVEN, ODD, Session, reason_of
 
 FIRST, SECOND = (1, 0), (1, 1)
 """The partitions of the even keys, whose primary is n2, and of the odd ones, whose is n1."""

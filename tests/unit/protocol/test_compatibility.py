@@ -2,11 +2,7 @@
 
 import pytest
 
-from ddlsim.model.ddl import (
-    ColumnAltered,
-    ObjectChange,
-    SimpleChange,
-)
+from ddlsim.model.ddl import ColumnAltered, ObjectChange, SimpleChange
 from ddlsim.model.schema import Column, ColumnType
 from ddlsim.protocol.schema.compatibility import (
     IEP,

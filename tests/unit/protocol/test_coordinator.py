@@ -15,24 +15,11 @@ from ddlsim.history.events import (
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design.flows import leave_unmarked
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.messages import (
-    Answer,
-    Cleanup,
-    Finish,
-    Mismatch,
-    Operate,
-)
+from ddlsim.protocol.messages import Answer, Cleanup, Finish, Mismatch, Operate
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp, timestamp
-from tests.support.protocol import (
-    ADD,
-    LONG_AGO_MS,
-    T,
-    catalog_of,
-    table_t,
-    two_versions,
-)
-from tests.unit.protocol.session import EVEN, ODD, Session, reason_of
+from tests.support.protocol import ADD, LONG_AGO_MS, T, catalog_of, table_t, two_versions
+from tests.support.session import EVEN, ODD, Session, reason_of
 
 VIEW = "CREATE VIEW w AS SELECT id FROM t"
 

@@ -9,17 +9,11 @@ from ddlsim.history.events import TxAborted, TxCommitted
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design import flows
 from ddlsim.protocol.design.flows import stamp_at_once
-from ddlsim.protocol.messages import (
-    Answer,
-    ClientCommit,
-    Finish,
-    Finished,
-    Operated,
-)
+from ddlsim.protocol.messages import Answer, ClientCommit, Finish, Finished, Operated
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp, timestamp
 from tests.support.protocol import ADD, DROP
-from tests.unit.protocol.session import EVEN, ODD, Session, reason_of
+from tests.support.session import EVEN, ODD, Session, reason_of
 
 
 @pytest.fixture

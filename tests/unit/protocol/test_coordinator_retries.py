@@ -4,31 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from ddlsim.history.events import (
-    TxAborted,
-    TxBegan,
-    TxCommitted,
-)
+from ddlsim.history.events import TxAborted, TxBegan, TxCommitted
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design.failure_rules import never_in_one_phase
 from ddlsim.protocol.design.flows import leave_unmarked
-from ddlsim.protocol.messages import (
-    Answer,
-    ClientCommit,
-    Mismatch,
-    Operate,
-    Operated,
-)
+from ddlsim.protocol.messages import Answer, ClientCommit, Mismatch, Operate, Operated
 from ddlsim.protocol.transaction_record import COMMITTING
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import timestamp
-from tests.support.protocol import (
-    ADD,
-    DROP,
-    LONG_AGO_MS,
-    two_versions,
-)
-from tests.unit.protocol.session import EVEN, ODD, Session, reason_of
+from tests.support.protocol import ADD, DROP, LONG_AGO_MS, two_versions
+from tests.support.session import EVEN, ODD, Session, reason_of
 
 
 @pytest.fixture

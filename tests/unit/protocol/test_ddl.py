@@ -11,11 +11,7 @@ from ddlsim.model.ddl import (
     ZoneAltered,
 )
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import (
-    Table,
-    View,
-    Zone,
-)
+from ddlsim.model.schema import Table, View, Zone
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import NoOp, Refused
 from tests.support.schemas import (

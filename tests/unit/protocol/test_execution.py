@@ -6,8 +6,8 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.replica_messages import AreReplicated, PartitionRaft
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp
-from tests.unit.protocol.primary import OLD, PLACE, YOUNG
-from tests.unit.protocol.trio import Trio
+from tests.support.primary import OLD, PLACE, YOUNG
+from tests.support.trio import Trio
 
 
 def test_a_write_is_answered_before_it_is_replicated_and_told_of_afterwards() -> None:

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from ddlsim.history.events import (
-    Enlisted,
-    SchemaResolved,
-    TxAborted,
-)
+from ddlsim.history.events import Enlisted, SchemaResolved, TxAborted
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design import flows
@@ -16,6 +12,7 @@ from ddlsim.protocol.transaction import commit_check
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import timestamp
+from tests.support.primary import OLD
 from tests.support.protocol import (
     ADD,
     DROP,
@@ -29,7 +26,6 @@ from tests.support.protocol import (
     result_of,
     two_versions,
 )
-from tests.unit.protocol.primary import OLD
 
 U = "CREATE TABLE u (id INT PRIMARY KEY)"
 

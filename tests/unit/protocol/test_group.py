@@ -2,21 +2,12 @@
 
 import pytest
 
-from ddlsim.history.events import (
-    CommandLogged,
-    LeaderElected,
-    LeaderSteppedDown,
-    SnapshotInstalled,
-)
-from ddlsim.protocol.raft import (
-    AppendEntries,
-    InstallSnapshot,
-    TimeoutNow,
-)
+from ddlsim.history.events import CommandLogged, LeaderElected, LeaderSteppedDown, SnapshotInstalled
+from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, TimeoutNow
 from ddlsim.protocol.replication.group import Pending, disk_name
 from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied
 from ddlsim.units import timestamp
-from tests.unit.protocol.replicas import ELECTION_MS, Replicas
+from tests.support.replicas import ELECTION_MS, Replicas
 
 LONG = 20 * ELECTION_MS
 

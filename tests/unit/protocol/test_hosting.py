@@ -4,12 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.commands import (
-    CleanUp,
-    FullWrite,
-    PrimaryChange,
-    SafeTimeSync,
-)
+from ddlsim.protocol.commands import CleanUp, FullWrite, PrimaryChange, SafeTimeSync
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.replica_messages import (
     LeaseAccepted,
@@ -19,19 +14,10 @@ from ddlsim.protocol.replica_messages import (
 )
 from ddlsim.protocol.replication.state_machine import BUSY
 from ddlsim.strategies.iep import IEP
-from ddlsim.units import (
-    MIN_TIMESTAMP,
-    Timestamp,
-    timestamp,
-)
-from tests.support.protocol import (
-    FIRST_LEASE,
-    NEVER,
-    T,
-    change,
-)
-from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG
-from tests.unit.protocol.trio import NAMES, Trio, intent
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, timestamp
+from tests.support.primary import LAST, OLD, PLACE, YOUNG
+from tests.support.protocol import FIRST_LEASE, NEVER, T, change
+from tests.support.trio import NAMES, Trio, intent
 
 
 def at_once(**more: Any) -> FullWrite:

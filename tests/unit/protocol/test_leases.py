@@ -5,12 +5,7 @@ import pytest
 from ddlsim.history.events import LeaseBegan
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.units import timestamp
-from tests.support.protocol import (
-    FakeNode,
-    Loop,
-    Wire,
-    run_until,
-)
+from tests.support.protocol import FakeNode, Loop, Wire, run_until
 
 PLACE, OTHER = (1, 0), (1, 1)
 

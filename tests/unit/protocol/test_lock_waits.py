@@ -7,21 +7,10 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Operate
 from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
-from ddlsim.protocol.transaction.locks import (
-    IX,
-    LockTable,
-    S,
-    X,
-)
+from ddlsim.protocol.transaction.locks import IX, LockTable, S, X
 from ddlsim.units import Micros, Timestamp
-from tests.support.protocol import (
-    FakeNode,
-    Loop,
-    Wire,
-    run_until,
-    without_wait,
-)
-from tests.unit.protocol.primary import LAST, OLD, YOUNG
+from tests.support.primary import LAST, OLD, YOUNG
+from tests.support.protocol import FakeNode, Loop, Wire, run_until, without_wait
 
 ROW, PARTITION = (1, 0, 7), (1, 0, None)
 

@@ -7,13 +7,7 @@ import pytest
 
 from ddlsim.kernel.engine import Future
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.transaction.locks import (
-    IX,
-    LockTable,
-    Resource,
-    S,
-    X,
-)
+from ddlsim.protocol.transaction.locks import IX, LockTable, Resource, S, X
 from ddlsim.units import Timestamp
 
 ROW: Resource = (1, 0, 7)

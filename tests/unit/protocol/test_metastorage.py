@@ -5,21 +5,13 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import (
-    SafeTimeAdvanced,
-    UpdateApplied,
-    UpdateLogged,
-)
-from ddlsim.protocol.messages import (
-    CatalogUpdate,
-    Submit,
-    Submitted,
-)
+from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied, UpdateLogged
+from ddlsim.protocol.messages import CatalogUpdate, Submit, Submitted
 from ddlsim.protocol.raft import AppendEntries
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.iep import IEP, IEP_LITERAL
 from ddlsim.units import physical_ms, timestamp
-from tests.unit.protocol.log_group import Group, update
+from tests.support.log_group import Group, update
 
 # --- submitting ----------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from ddlsim.protocol.meta_commands import Stamped
 from ddlsim.protocol.raft import AppendEntries
 from ddlsim.strategies.iep import IEP, IEP_LITERAL
 from ddlsim.units import physical_ms, timestamp
+from tests.support.log_group import Group, update
 from tests.support.protocol import Sent
-from tests.unit.protocol.log_group import Group, update
 
 # --- stages of application -----------------------------------------------------------------------
 

@@ -4,18 +4,12 @@ from typing import Any
 
 from ddlsim.protocol.commands import FinishTx
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.messages import (
-    Cleaned,
-    Cleanup,
-    Finish,
-    Finished,
-    NotPrimary,
-)
+from ddlsim.protocol.messages import Cleaned, Cleanup, Finish, Finished, NotPrimary
 from ddlsim.protocol.transaction.locks import X
 from ddlsim.units import Timestamp, timestamp
+from tests.support.primary import OLD, PLACE, YOUNG
 from tests.support.protocol import FIRST_LEASE
-from tests.unit.protocol.primary import OLD, PLACE, YOUNG
-from tests.unit.protocol.trio import NAMES, Trio
+from tests.support.trio import NAMES, Trio
 
 OTHER = (1, 1)
 COMMIT_TS = timestamp(7)

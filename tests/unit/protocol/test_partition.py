@@ -4,11 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import (
-    PartitionSafeTime,
-    TxCommitted,
-    TxRecovered,
-)
+from ddlsim.history.events import PartitionSafeTime, TxCommitted, TxRecovered
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
     Cleaned,
@@ -21,14 +17,9 @@ from ddlsim.protocol.commands import (
 from ddlsim.protocol.partition.partition import Partition, RowVersion
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp
-from tests.support.protocol import (
-    FIRST_LEASE,
-    FakeNode,
-    Loop,
-    Wire,
-)
-from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG
-from tests.unit.protocol.trio import intent
+from tests.support.primary import LAST, OLD, PLACE, YOUNG
+from tests.support.protocol import FIRST_LEASE, FakeNode, Loop, Wire
+from tests.support.trio import intent
 
 OTHER = (2, 0)
 

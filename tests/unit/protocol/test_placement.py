@@ -6,11 +6,7 @@ from ddlsim.model.ops import Key
 from ddlsim.protocol.ids import Place
 from ddlsim.protocol.metastorage.placement import Placement, partition_of
 from ddlsim.protocol.schema.catalog import Catalog
-from tests.support.protocol import (
-    LONG_AGO_MS,
-    T,
-    catalog_of,
-)
+from tests.support.protocol import LONG_AGO_MS, T, catalog_of
 
 NODES = ("n1", "n2", "n3")
 

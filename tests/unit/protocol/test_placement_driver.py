@@ -10,13 +10,8 @@ from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
 from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseGrant
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp, timestamp
-from tests.support.protocol import (
-    FakeNode,
-    Sent,
-    Wire,
-    run_until,
-)
-from tests.unit.protocol import log_group
+from tests.support import log_group
+from tests.support.protocol import FakeNode, Sent, Wire, run_until
 
 PLACE = (1, 0)
 START = timestamp(0, 1)

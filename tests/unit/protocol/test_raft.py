@@ -2,13 +2,7 @@
 
 import pytest
 
-from ddlsim.protocol.raft import (
-    AppendEntries,
-    AppendReply,
-    Entry,
-    Member,
-    RaftLog,
-)
+from ddlsim.protocol.raft import AppendEntries, AppendReply, Entry, Member, RaftLog
 from tests.support.raft import Group
 
 

@@ -15,11 +15,7 @@ from ddlsim.protocol.raft import (
 )
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.replication.state_machine import Applied
-from tests.support.protocol import (
-    FakeNode,
-    Wire,
-    run_until,
-)
+from tests.support.protocol import FakeNode, Wire, run_until
 
 
 def append(*terms: int, after: tuple[int, int] = (0, 0), term: int, commit: int = 0) -> Any:

@@ -6,23 +6,13 @@ import pytest
 
 from ddlsim.history.events import ReadExecuted
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.commands import (
-    CleanUp,
-    FullWrite,
-    Outcome,
-    SafeTimeSync,
-)
+from ddlsim.protocol.commands import CleanUp, FullWrite, Outcome, SafeTimeSync
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.replica_messages import (
-    Fate,
-    Read,
-    TxState,
-    TxStateRequest,
-)
+from ddlsim.protocol.replica_messages import Fate, Read, TxState, TxStateRequest
 from ddlsim.units import Timestamp, timestamp
+from tests.support.primary import OLD, PLACE, YOUNG
 from tests.support.protocol import ADD, FIRST_LEASE
-from tests.unit.protocol.primary import OLD, PLACE, YOUNG
-from tests.unit.protocol.trio import Trio, intent
+from tests.support.trio import Trio, intent
 
 READER = TxId(timestamp(100), 0, "reader")
 

@@ -8,22 +8,13 @@ from ddlsim.history.events import TxRecovered
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import FullWrite, Outcome
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.messages import (
-    Finish,
-    Finished,
-    NotPrimary,
-)
-from ddlsim.protocol.replica_messages import (
-    Fate,
-    RecoverTx,
-    TxState,
-    TxStateRequest,
-)
+from ddlsim.protocol.messages import Finish, Finished, NotPrimary
+from ddlsim.protocol.replica_messages import Fate, RecoverTx, TxState, TxStateRequest
 from ddlsim.protocol.transaction.participant import PATIENCE
 from ddlsim.units import Timestamp, timestamp
+from tests.support.primary import PLACE
 from tests.support.protocol import FIRST_LEASE, result_of
-from tests.unit.protocol.primary import PLACE
-from tests.unit.protocol.trio import NAMES, Trio, intent
+from tests.support.trio import NAMES, Trio, intent
 
 LOST = TxId(Timestamp(5), 2, "lost")
 """A transaction whose coordinator is n3."""

@@ -3,29 +3,14 @@
 import pytest
 
 from ddlsim.model.aliased import ObjectAliased
-from ddlsim.model.ddl import (
-    ObjectChange,
-    ObjectCreated,
-    ObjectDropped,
-    ObjectRenamed,
-)
+from ddlsim.model.ddl import ObjectChange, ObjectCreated, ObjectDropped, ObjectRenamed
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Alias
 from ddlsim.protocol.schema.catalog import Catalog, Snapshot
 from ddlsim.protocol.schema.compatibility import forward_compatible
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    NoOp,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.protocol.schema.ddl_answers import dropped
-from ddlsim.protocol.schema.renaming import (
-    Answer,
-    alias,
-    alias_unreserved,
-    incompatible,
-)
+from ddlsim.protocol.schema.renaming import Answer, alias, alias_unreserved, incompatible
 from ddlsim.units import timestamp
 from tests.support.schemas import snapshot_of, statement
 

@@ -4,23 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from ddlsim.history.events import (
-    ReadExecuted,
-    SchemaResolved,
-    WriteExecuted,
-)
+from ddlsim.history.events import ReadExecuted, SchemaResolved, WriteExecuted
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design.schema_rules import ARRIVAL_ONLY
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp, timestamp
-from tests.support.protocol import (
-    ADD,
-    LONG_AGO_MS,
-    T,
-    catalog_of,
-    two_versions,
-)
-from tests.unit.protocol.primary import OLD, YOUNG, Primary
+from tests.support.primary import OLD, YOUNG, Primary
+from tests.support.protocol import ADD, LONG_AGO_MS, T, catalog_of, two_versions
 
 VIEW = "CREATE VIEW w AS SELECT id FROM t"
 

@@ -4,21 +4,12 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import (
-    LockWaited,
-    TxCommitted,
-    WriteExecuted,
-)
+from ddlsim.history.events import LockWaited, TxCommitted, WriteExecuted
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import Place, TxId
-from ddlsim.protocol.messages import (
-    Cleanup,
-    Finish,
-    Finished,
-    Operate,
-)
+from ddlsim.protocol.messages import Cleanup, Finish, Finished, Operate
 from ddlsim.units import Timestamp, timestamp
-from tests.unit.protocol.primary import LAST, OLD, PLACE, YOUNG, Primary
+from tests.support.primary import LAST, OLD, PLACE, YOUNG, Primary
 
 # --- locks ---------------------------------------------------------------------------------------
 

@@ -11,14 +11,9 @@ from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.units import Timestamp, timestamp
-from tests.support.protocol import (
-    FIRST_LEASE,
-    NEVER,
-    result_of,
-    table_t,
-)
-from tests.unit.protocol.primary import OLD, PLACE
-from tests.unit.protocol.session import Session
+from tests.support.primary import OLD, PLACE
+from tests.support.protocol import FIRST_LEASE, NEVER, result_of, table_t
+from tests.support.session import Session
 
 OTHER = (1, 1)
 

@@ -1,13 +1,7 @@
 """Rows are encoded by position, decoded by whatever schema one holds, upgraded by column id."""
 
 from ddlsim.model.schema import Table, Value
-from ddlsim.protocol.schema.rows import (
-    BadRow,
-    by_name,
-    decode,
-    encode,
-    upgrade,
-)
+from ddlsim.protocol.schema.rows import BadRow, by_name, decode, encode, upgrade
 from tests.support.schemas import table_of
 
 V1 = """CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL DEFAULT 7, b VARCHAR(10), c INT);"""

@@ -8,34 +8,15 @@ from ddlsim.history.events import DdlDecided, UpdateLogged
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.leases import Leases
-from ddlsim.protocol.messages import (
-    Answer,
-    CatalogUpdate,
-    ClientDdl,
-    Refusal,
-    Submit,
-)
+from ddlsim.protocol.messages import Answer, CatalogUpdate, ClientDdl, Refusal, Submit
 from ddlsim.protocol.metastorage.metastorage import MetaStorage, MetaStorageConfig
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.metastorage.stages import Delays
 from ddlsim.protocol.schema_change.schema_change import SchemaChange
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.iep import IEP, IEP_LITERAL
-from ddlsim.units import (
-    Timestamp,
-    logical,
-    physical_ms,
-    timestamp,
-)
-from tests.support.protocol import (
-    ADD,
-    LONG_AGO_MS,
-    FakeNode,
-    T,
-    Wire,
-    catalog_of,
-    run_until,
-)
+from ddlsim.units import Timestamp, logical, physical_ms, timestamp
+from tests.support.protocol import ADD, LONG_AGO_MS, FakeNode, T, Wire, catalog_of, run_until
 from tests.support.schemas import statement
 
 AGAIN = "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY)"

@@ -7,22 +7,13 @@ import pytest
 
 from ddlsim.history.events import SafeTimeAdvanced, SchemaResolved
 from ddlsim.kernel.engine import Loop
-from ddlsim.protocol.design.time_rules import (
-    at_operation,
-    never_waits,
-    operation_plus_skew,
-)
+from ddlsim.protocol.design.time_rules import at_operation, never_waits, operation_plus_skew
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp, timestamp
-from tests.support.protocol import (
-    FakeNode,
-    Wire,
-    run_until,
-    two_versions,
-)
+from tests.support.protocol import FakeNode, Wire, run_until, two_versions
 
 
 class Sync:

@@ -4,37 +4,17 @@ from typing import Any
 
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.ddl import ObjectChange
-from ddlsim.protocol import (
-    barriers,
-    messages,
-    replica_messages,
-)
-from ddlsim.protocol.messages import (
-    Answer,
-    ClientOperation,
-    Mismatch,
-)
+from ddlsim.protocol import barriers, messages, replica_messages
+from ddlsim.protocol.messages import Answer, ClientOperation, Mismatch
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.raft import RAFT_MESSAGES, Member
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.protocol.server import (
-    ClusterConfig,
-    Parts,
-    Server,
-)
+from ddlsim.protocol.server import ClusterConfig, Parts, Server
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import timestamp
-from tests.support.protocol import (
-    LONG_AGO_MS,
-    FakeNode,
-    T,
-    Wire,
-    awaited,
-    result_of,
-    run_until,
-)
+from tests.support.protocol import LONG_AGO_MS, FakeNode, T, Wire, awaited, result_of, run_until
 from tests.support.schemas import outcome_of
 
 BOOT_TS = timestamp(LONG_AGO_MS)

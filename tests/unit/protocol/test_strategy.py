@@ -8,19 +8,11 @@ import pytest
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.design import (
-    flows,
-    schema_rules,
-    time_rules,
-)
+from ddlsim.protocol.design import flows, schema_rules, time_rules
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.iep import IEP, IEP_LITERAL
 from ddlsim.units import MIN_TIMESTAMP, timestamp
-from tests.support.protocol import (
-    ADD,
-    DROP,
-    T,
-)
+from tests.support.protocol import ADD, DROP, T
 from tests.support.schemas import change_of
 
 TS, LOGICAL = timestamp(1000), timestamp(1000, 3)

@@ -3,12 +3,7 @@
 import pytest
 
 from ddlsim.protocol.metastorage.ticker import Ticker
-from tests.support.protocol import (
-    FakeNode,
-    Loop,
-    Wire,
-    run_until,
-)
+from tests.support.protocol import FakeNode, Loop, Wire, run_until
 
 
 class Clockwork:

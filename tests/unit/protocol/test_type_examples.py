@@ -13,12 +13,7 @@ import pytest
 
 from ddlsim.model.ddl import ColumnAltered
 from ddlsim.model.schema import Column, ColumnType
-from ddlsim.protocol.schema.column_types import (
-    convertible,
-    fits_as_text,
-    longest_text,
-    widens,
-)
+from ddlsim.protocol.schema.column_types import convertible, fits_as_text, longest_text, widens
 from ddlsim.protocol.schema.compatibility import IGNITE3, judge
 from ddlsim.protocol.schema.type_examples import longest_value, outside
 

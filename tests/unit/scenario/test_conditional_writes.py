@@ -6,22 +6,12 @@ import pytest
 
 from ddlsim.checkers.base import judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.history.events import (
-    Ok,
-    ReadExecuted,
-    TxAborted,
-    WriteExecuted,
-)
+from ddlsim.history.events import Ok, ReadExecuted, TxAborted, WriteExecuted
 from ddlsim.history.history import History
 from ddlsim.history.world_events import NeverCompleted, StepMissed
 from ddlsim.protocol.transaction import conditional, replica
 from ddlsim.scenario.findings import known
-from tests.unit.cluster.test_timeline import (
-    ALTER,
-    hold,
-    missed,
-    steps,
-)
+from tests.unit.cluster.test_timeline import ALTER, hold, missed, steps
 
 NOTHING: dict[str, Any] = {"rows": []}
 

@@ -8,7 +8,7 @@ import pytest
 from ddlsim.kernel import rng
 from ddlsim.scenario import config
 from ddlsim.scenario.problems import ScenarioError
-from tests.unit.scenario.small import scenario
+from tests.support.small_scenario import scenario
 
 DISTRIBUTIONS: list[tuple[dict[str, Any], rng.Distribution]] = [
     ({"distribution": "constant", "value": 3}, rng.Constant(3)),

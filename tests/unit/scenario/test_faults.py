@@ -4,26 +4,14 @@ import pytest
 
 from ddlsim.cluster.run import run
 from ddlsim.history.history import History
-from ddlsim.history.world_events import (
-    FaultBegan,
-    FaultHealed,
-    LeaderElected,
-)
-from ddlsim.model.ddl import (
-    CreateTable,
-    CreateZone,
-    RenameTable,
-)
+from ddlsim.history.world_events import FaultBegan, FaultHealed, LeaderElected
+from ddlsim.model.ddl import CreateTable, CreateZone, RenameTable
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.faults import Placed, placed
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.scenario.sqltext import SqlLine
-from tests.unit.scenario.small import (
-    SCHEMA,
-    scenario,
-    step,
-)
+from tests.support.small_scenario import SCHEMA, scenario, step
 
 LOAD = "[run]\nload_ms = 1_000\n"
 

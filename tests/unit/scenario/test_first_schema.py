@@ -1,7 +1,7 @@
 """What the schema of a scenario leaves behind before the run begins."""
 
 from ddlsim.scenario.first_schema import tables_at_start
-from tests.unit.scenario.small import scenario
+from tests.support.small_scenario import scenario
 
 SQL = """[schema]
 sql = \"\"\"

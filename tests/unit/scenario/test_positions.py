@@ -4,12 +4,7 @@ import tomllib
 
 import pytest
 
-from ddlsim.scenario.positions import (
-    Path,
-    Positions,
-    read_path,
-    show_path,
-)
+from ddlsim.scenario.positions import Path, Positions, read_path, show_path
 
 TEXT = '''\
 title = "a # no comment"   # a comment [not a table]

@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from ddlsim.scenario import config
-from ddlsim.scenario.problems import (
-    Origin,
-    ScenarioError,
-    convert,
-    fields_of,
-    misfit,
-)
+from ddlsim.scenario.problems import Origin, ScenarioError, convert, fields_of, misfit
 
 KINDS = (config.Protocol, config.Network, config.Clocks, config.Cluster, config.Link, config.Run)
 SCALARS = st.one_of(

@@ -10,11 +10,7 @@ import pytest
 
 import ddlsim
 from ddlsim.cluster.run import run
-from ddlsim.history.world_events import (
-    NeverCompleted,
-    NothingMatched,
-    StepMissed,
-)
+from ddlsim.history.world_events import NeverCompleted, NothingMatched, StepMissed
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import config, script

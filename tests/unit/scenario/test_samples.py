@@ -7,11 +7,7 @@ import pytest
 from ddlsim.kernel.rng import Empirical
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.problems import ScenarioError
-from ddlsim.scenario.scenario import (
-    Scenario,
-    override,
-    read,
-)
+from ddlsim.scenario.scenario import Scenario, override, read
 
 TEXT = """
 [protocol]

@@ -5,27 +5,12 @@ from typing import Any
 
 import pytest
 
-from ddlsim.model.ops import (
-    Begin,
-    Commit,
-    Ddl,
-    Delete,
-    Get,
-    Operation,
-    Put,
-    Rollback,
-    Scan,
-)
+from ddlsim.model.ops import Begin, Commit, Ddl, Delete, Get, Operation, Put, Rollback, Scan
 from ddlsim.scenario import shipped
 from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
-from tests.unit.scenario.small import (
-    PROTOCOL,
-    SCHEMA,
-    scenario,
-    step,
-)
+from tests.support.small_scenario import PROTOCOL, SCHEMA, scenario, step
 
 
 def test_the_smallest_scenario_has_three_voting_nodes() -> None:

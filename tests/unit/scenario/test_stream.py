@@ -21,7 +21,7 @@ from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.verify.campaign import Job, Runner, history_name
-from tests.unit.cli.command import ROOT, TINY, Done, ddlsim, tiny
+from tests.support.command import ROOT, TINY, Done, ddlsim, tiny
 from tests.unit.cli.test_borders import LIMITED, refused
 
 NEGATIVE = "negative/reads_newer_rows"

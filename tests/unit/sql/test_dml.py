@@ -3,12 +3,7 @@
 import pytest
 
 from ddlsim.model.ops import Scan
-from ddlsim.sql import (
-    RowWrite,
-    SqlError,
-    parse,
-    parse_operations,
-)
+from ddlsim.sql import RowWrite, SqlError, parse, parse_operations
 
 READ = [
     ("INSERT INTO t (id, v) VALUES (1, 5)", RowWrite("insert", "t", {"id": 1, "v": 5}, {})),

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 
 from ddlsim.lint.compat import lint, lint_from_scratch
-from ddlsim.verify.abort_share import (
-    DESIGNS,
-    expected_abort_share,
-    with_rates,
-)
+from ddlsim.verify.abort_share import DESIGNS, expected_abort_share, with_rates
 
 SCHEMA = """CREATE TABLE Accounts (id INT PRIMARY KEY, v INT);
 CREATE TABLE log (id INT PRIMARY KEY, v INT); CREATE TABLE idle (id INT PRIMARY KEY)"""

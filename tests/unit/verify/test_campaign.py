@@ -15,11 +15,7 @@ from msgspec import structs
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.execute import workers
 from ddlsim.history import codec
-from ddlsim.history.world_events import (
-    MessageDelivered,
-    MessageSent,
-    StepMissed,
-)
+from ddlsim.history.world_events import MessageDelivered, MessageSent, StepMissed
 from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
@@ -27,8 +23,8 @@ from ddlsim.strategies.base import STRATEGIES, strategy
 from ddlsim.verify import campaign
 from ddlsim.verify.campaign import Job, Runner, run_seeds
 from ddlsim.verify.row import RunRow, structure
+from tests.support.command import TINY
 from tests.support.waiting import until
-from tests.unit.cli.command import TINY
 
 
 def job(name: str = "smoke", **rest: Any) -> Job:

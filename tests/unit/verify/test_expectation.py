@@ -7,7 +7,7 @@ import pytest
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.verify.expectation import sum_of
 from ddlsim.verify.row import RunRow
-from tests.unit.cli.results import a_crash, a_cycle, a_row, a_violation
+from tests.support.results import a_crash, a_cycle, a_row, a_violation
 
 VACUOUS = {"outcome": Outcome.VACUOUS, "reached": {"seen": 0}}
 SEEN = {"reached": {"seen": 3}}

@@ -21,8 +21,8 @@ from ddlsim.verify.suite import (
     run_suite,
     slim,
 )
-from tests.unit.cli.command import tiny
-from tests.unit.cli.results import a_cycle, a_row, a_violation
+from tests.support.command import tiny
+from tests.support.results import a_cycle, a_row, a_violation
 
 A_MUTANT = "negative/no_completeness_wait"
 

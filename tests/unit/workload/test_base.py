@@ -6,12 +6,8 @@ from typing import Any
 import pytest
 
 from ddlsim.kernel.rng import Streams
-from ddlsim.workload.base import (
-    WORKLOADS,
-    Die,
-    quoted,
-)
-from tests.unit.workload.small import world
+from ddlsim.workload.base import WORKLOADS, Die, quoted
+from tests.support.workloads import world
 
 FIELDS: dict[str, dict[str, Any]] = {
     "mixed": {"operations": 30},

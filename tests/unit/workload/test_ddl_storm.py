@@ -5,15 +5,11 @@ import re
 from ddlsim.model.ops import Get, Scan
 from ddlsim.model.programs import DdlItem
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.protocol.schema.ddl import (
-    Built,
-    Refused,
-    build,
-)
+from ddlsim.protocol.schema.ddl import Built, Refused, build
 from ddlsim.sql import parse
 from ddlsim.units import timestamp
 from ddlsim.workload.ddl_storm import KINDS
-from tests.unit.workload.small import TABLES, programs, world
+from tests.support.workloads import TABLES, programs, world
 
 
 def statements(seed: int = 1, **fields: int) -> list[str]:

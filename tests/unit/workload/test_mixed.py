@@ -5,15 +5,9 @@ from typing import Any
 
 import pytest
 
-from ddlsim.model.ops import (
-    Delete,
-    Get,
-    Put,
-    Rollback,
-    Scan,
-)
+from ddlsim.model.ops import Delete, Get, Put, Rollback, Scan
 from ddlsim.model.programs import TransactionItem
-from tests.unit.workload.small import NODES, programs, workload
+from tests.support.workloads import NODES, programs, workload
 
 
 def items(**fields: Any) -> list[TransactionItem]:

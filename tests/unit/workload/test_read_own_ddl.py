@@ -2,7 +2,7 @@
 
 from ddlsim.model.ops import Ddl
 from ddlsim.sql import parse
-from tests.unit.workload.small import steps, world
+from tests.support.workloads import steps, world
 
 
 def test_users_come_right_after_the_answer_on_other_nodes() -> None:

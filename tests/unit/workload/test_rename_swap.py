@@ -4,7 +4,7 @@ import pytest
 
 from ddlsim.model.ops import Get, Put
 from ddlsim.model.programs import DdlItem, TransactionItem
-from tests.unit.workload.small import TABLES, programs, workload, world
+from tests.support.workloads import TABLES, programs, workload, world
 
 
 @pytest.mark.parametrize("swaps", [1, 2, 5])

@@ -3,7 +3,7 @@
 import pytest
 
 from ddlsim.model.ops import Commit
-from tests.unit.workload.small import steps, workload, world
+from tests.support.workloads import steps, workload, world
 
 PLANNED = world(ddl={500: "ALTER TABLE t ADD COLUMN a INT", 900: "DROP TABLE u"})
 BORDERS_US = (600_000, 1_000_000)  # the statements' instants and a DD of 100 ms

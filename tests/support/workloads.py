@@ -8,12 +8,7 @@ from ddlsim.model.ops import Get, Scan
 from ddlsim.model.programs import Program, Step
 from ddlsim.sql import parse
 from ddlsim.units import Micros
-from ddlsim.workload.base import (
-    WORKLOADS,
-    PlannedDdl,
-    Workload,
-    WorkloadWorld,
-)
+from ddlsim.workload.base import WORKLOADS, PlannedDdl, Workload, WorkloadWorld
 
 TABLES = """
 CREATE TABLE t (id INT PRIMARY KEY, v INT);

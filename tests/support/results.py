@@ -7,12 +7,7 @@ from ddlsim.checkers.base import Step, Violation
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.report import Report
 from ddlsim.history.events import SchemaResolved
-from ddlsim.history.figures import (
-    Durations,
-    Figures,
-    bucketed,
-    durations,
-)
+from ddlsim.history.figures import Durations, Figures, bucketed, durations
 from ddlsim.verify.expectation import sum_of
 from ddlsim.verify.row import RunRow
 

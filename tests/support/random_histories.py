@@ -9,11 +9,7 @@ from ddlsim.checkers.case.writes import Writes
 from ddlsim.checkers.graph import Graph
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import (
-    INT,
-    Story,
-    add_column,
-)
+from tests.support.history import INT, Story, add_column
 
 Action = tuple[str, int]
 ACTIONS = st.tuples(st.sampled_from(["get", "put", "delete", "scan"]), st.integers(0, 3))

@@ -10,19 +10,10 @@ from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.messages import Operate
 from ddlsim.protocol.partition.hosting import Hosted
-from ddlsim.protocol.replica_messages import (
-    PartitionRaft,
-    Read,
-    Replicated,
-)
+from ddlsim.protocol.replica_messages import PartitionRaft, Read, Replicated
 from ddlsim.units import Timestamp, timestamp
-from tests.support.protocol import (
-    FIRST_LEASE,
-    NEVER,
-    Sent,
-    Stage,
-)
-from tests.unit.protocol.primary import PLACE
+from tests.support.primary import PLACE
+from tests.support.protocol import FIRST_LEASE, NEVER, Sent, Stage
 
 NAMES = ("n1", "n2", "n3")
 

@@ -10,17 +10,13 @@ from ddlsim.cluster.run import run
 from ddlsim.history.history import Header, History
 from ddlsim.model.design import DesignHeader
 from ddlsim.model.ops import Operation
-from ddlsim.model.programs import (
-    DdlItem,
-    Program,
-    TransactionItem,
-)
+from ddlsim.model.programs import DdlItem, Program, TransactionItem
 from ddlsim.plan.plan import plan
 from ddlsim.plan.records import Plan
 from ddlsim.protocol.server import Parts
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Micros
-from tests.unit.scenario.small import SCHEMA, scenario
+from tests.support.small_scenario import SCHEMA, scenario
 
 
 def planned(text: str = "", **changes: Any) -> Plan:

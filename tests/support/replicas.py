@@ -6,17 +6,9 @@ from typing import Any
 from ddlsim.kernel.engine import Loop, Timer
 from ddlsim.model.records import Record
 from ddlsim.protocol.raft import RAFT_MESSAGES
-from ddlsim.protocol.replication.group import (
-    Group,
-    Pending,
-    disk_name,
-)
+from ddlsim.protocol.replication.group import Group, Pending, disk_name
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
-from tests.support.protocol import (
-    FakeNode,
-    Wire,
-    run_until,
-)
+from tests.support.protocol import FakeNode, Wire, run_until
 
 ELECTION_MS = 100
 

@@ -5,20 +5,11 @@ from typing import Any
 from ddlsim.kernel.engine import Future
 from ddlsim.model.ops import Key
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.messages import (
-    Cleaned,
-    Cleanup,
-    Operate,
-    Operated,
-)
+from ddlsim.protocol.messages import Cleaned, Cleanup, Operate, Operated
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.units import Timestamp
-from tests.support.protocol import (
-    FIRST_LEASE,
-    Stage,
-    without_wait,
-)
+from tests.support.protocol import FIRST_LEASE, Stage, without_wait
 
 
 def tx(begin: int) -> TxId:

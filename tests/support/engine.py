@@ -5,16 +5,8 @@ from typing import Any, NamedTuple
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import (
-    LinkProfile,
-    Network,
-    Rule,
-)
-from ddlsim.kernel.rng import (
-    Constant,
-    Distribution,
-    quantiles,
-)
+from ddlsim.kernel.network import LinkProfile, Network, Rule
+from ddlsim.kernel.rng import Constant, Distribution, quantiles
 
 
 class Note(NamedTuple):

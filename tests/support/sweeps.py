@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.cells import TINY
+from tests.support.command import ROOT
 from tests.support.waiting import until
-from tests.unit.analysis.cells import TINY
-from tests.unit.cli.command import ROOT
 
 SWEEP = """\
 title = "a tiny sweep"

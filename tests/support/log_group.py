@@ -14,15 +14,7 @@ from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.iep import IEP
-from tests.support.protocol import (
-    ADD,
-    LONG_AGO_MS,
-    FakeNode,
-    T,
-    Wire,
-    catalog_of,
-    run_until,
-)
+from tests.support.protocol import ADD, LONG_AGO_MS, FakeNode, T, Wire, catalog_of, run_until
 from tests.support.schemas import statement
 
 INITIAL = catalog_of((T, LONG_AGO_MS))

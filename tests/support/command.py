@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from ddlsim.cli import main
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 TINY = """\
 title = "A row, and a column more"
