@@ -211,8 +211,10 @@ def package(folder: str | Path | None = None) -> Path:
     target = Path(folder, "ddlsim.zip")
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for module in (ddlsim, ddlsim.analysis):
-            root = Path(str(module.__file__)).parent
-            for file in sorted(root.rglob("*.py")):
-                name = file.relative_to(root.parent).as_posix()
-                archive.writestr(zipfile.ZipInfo(name), file.read_bytes())
+            root = Path(str(module.__file__)).parent  # in a checkout the second is a link
+            for file in sorted(root.resolve().rglob("*.py")):
+                name = file.relative_to(root.resolve())
+                inside = Path(*module.__name__.split("."), name).as_posix()
+                if inside not in archive.namelist():
+                    archive.writestr(zipfile.ZipInfo(inside), file.read_bytes())
     return target

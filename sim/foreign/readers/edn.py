@@ -20,11 +20,13 @@ from ddlsim.foreign.readers.entries import Entries, Table
 from ddlsim.foreign.readers.operations import UNREADABLE
 from ddlsim.foreign.readers.problems import Trouble
 
-PLAIN: Final = rb'[^][;"\\#{}()]*+(?:"[\w.-]*+"[^][;"\\#{}()]*+)*+'
+# Groups are not possessive: before Python 3.11.5 one that fails half-way keeps what it took
+# (cpython issue 106052), so that an unclosed string would pass.  Each begins with another sign.
+PLAIN: Final = rb'[^][;"\\#{}()]*+(?:"[\w.-]*+"[^][;"\\#{}()]*+)*'
 """What stands between brackets in the operations of ordinary transactions."""
-DEEP: Final = rb"\[%b(?:\[%b\]%b)*+\]" % (PLAIN, PLAIN, PLAIN)
-VALUE: Final = rb"\[%b(?:%b%b)*+\]|nil" % (PLAIN, DEEP, PLAIN)
-ATOM: Final = rb'"(?:[^"\\]|\\.)*+"|[^\s,\[\]{}()"\\;#]++'
+DEEP: Final = rb"\[%b(?:\[%b\]%b)*\]" % (PLAIN, PLAIN, PLAIN)
+VALUE: Final = rb"\[%b(?:%b%b)*\]|nil" % (PLAIN, DEEP, PLAIN)
+ATOM: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*"|[^\s,\[\]{}()"\\;#]++'
 GAP: Final = rb"[\s,]*+"
 TAG: Final = rb"(?:#jepsen\.history\.Op\s*+)?"
 WANTED: Final = {
@@ -42,7 +44,7 @@ _KEY: Final = re.compile(rb"%b:([\w./?*+!<>=-]++)%b" % (GAP, GAP))
 _OPEN: Final = re.compile(rb"%b%b%b\{" % (GAP, TAG, GAP))
 _CLOSE: Final = re.compile(rb"%b\}%b$" % (GAP, GAP))
 _TOKEN: Final = re.compile(
-    rb'(?P<atom>"(?:[^"\\]|\\.)*+"|\\.[^\s\]\[{}(),]*+|[^\s,\[\]{}()"\\;#]++)'
+    rb'(?P<atom>"[^"\\]*+(?:\\.[^"\\]*+)*"|\\.[^\s\]\[{}(),]*+|[^\s,\[\]{}()"\\;#]++)'
     rb"|(?P<open>[\[{(])|(?P<close>[\]})])|(?P<skip>;[^\n]*+|#[^\s,\[\]{}()\"\\;]*+)"
     rb'|(?P<bad>")',
     re.DOTALL,
@@ -53,7 +55,7 @@ _WORD: Final = re.compile(rb":[A-Za-z][A-Za-z0-9-]*")
 _NIL: Final = re.compile(rb"(?<=[\[ ,])nil(?=[\] ,])")
 _KEYWORD: Final = re.compile(rb':([^\s,\[\]{}()"]++)')
 _OPENINGS: Final = {b"[:%b " % name: b'[":%b" ' % name for name in (b"r", b"append", b"w")}
-_START: Final = re.compile(rb"(?:\s|;[^\n]*\n)*+([\[(])?(?:\s|;[^\n]*\n)*+" + TAG + rb"\{\s*+:")
+_START: Final = re.compile(rb"(?:\s|;[^\n]*\n)*([\[(])?(?:\s|;[^\n]*\n)*" + TAG + rb"\{\s*+:")
 
 
 def is_edn(head: bytes) -> bool:
