@@ -181,6 +181,9 @@ def _in_table(value: dict[str, Any], kinds: list[inspect.Type], path: Path) -> M
     if tag is not None:
         if tag not in value:
             return path, f"{tag} is missing"
+        if not isinstance(value[tag], str):
+            place = (*path, tag)
+            return place, f"expected a string, not {_shown(value[tag], place)}"
         known = {one.tag: one for one in tables if isinstance(one, inspect.StructType)}
         if value[tag] not in known:
             names = ", ".join(sorted(map(str, known)))
