@@ -1,7 +1,7 @@
 """Libraries that only some commands need, and the extra of the package that brings them.
 
 They are imported where they are used, so that a run, a judgement and a lint need none of them.
-Where one is absent, whoever asked gets one sentence with the command that installs it.
+Where one is absent, the error is one sentence with the command that installs it.
 """
 
 from collections.abc import Iterator

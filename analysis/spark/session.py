@@ -208,13 +208,13 @@ def package(folder: str | Path | None = None) -> Path:
     if folder is None:
         folder = tempfile.mkdtemp(prefix="ddlsim-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    files: dict[str, Path] = {}
+    for module in (ddlsim, ddlsim.analysis):  # the second lies in the first, or a link to it does
+        root = Path(str(module.__file__)).resolve().parent
+        inside = Path(*module.__name__.split("."))
+        files |= {(inside / file.relative_to(root)).as_posix(): file for file in root.rglob("*.py")}
     target = Path(folder, "ddlsim.zip")
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for module in (ddlsim, ddlsim.analysis):
-            root = Path(str(module.__file__)).parent  # in a checkout the second is a link
-            for file in sorted(root.resolve().rglob("*.py")):
-                name = file.relative_to(root.resolve())
-                inside = Path(*module.__name__.split("."), name).as_posix()
-                if inside not in archive.namelist():
-                    archive.writestr(zipfile.ZipInfo(inside), file.read_bytes())
+        for name, file in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name), file.read_bytes())
     return target

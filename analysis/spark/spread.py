@@ -53,7 +53,8 @@ class WorkersDieError(BadInputError):
 class Workers:
     """What runs chunks: Spark at a master, processes, or whichever is the quicker of both here.
 
-    `note` is told when a session begins. A context manager: what was begun ends with its block.
+    `note` is called with a line when a session begins. A context manager: at the end of its block
+    the session and the processes end.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ def run_on_spark(
     tasks: int,
     watch: Watch,
 ) -> None:
-    """Run these chunks; `watch` is told of each by its file."""
+    """Run these chunks; `watch` is called with the tally of each, once its file is there."""
     token = uuid.uuid4().hex
     beacon = Path(work.directory, BEACON)
     beacon.write_text(token, "utf-8")

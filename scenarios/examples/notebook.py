@@ -8,7 +8,7 @@ import ddlsim
 runs = ddlsim.run("strategies/B3-T1")
 print(runs.outcome, [one.kind for one in runs.violations])
 
-# %% The argument as a graph: who stands on the cycle, and why
+# %% The argument as a graph: the nodes of the cycle, and why each edge is there
 graph = runs.graph()
 cycle = nx.find_cycle(graph)
 for source, target, key in cycle:

@@ -16,7 +16,7 @@ MODEL_OF_OTHERS: Final = (
 
 
 class Foreign(NamedTuple):
-    """A foreign file and what became of it."""
+    """An external history's file and its report."""
 
     file: str
     input: str

@@ -24,7 +24,7 @@ VALID = {Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
 
 
 class Native(NamedTuple):
-    """A history of this program and what became of it; `reaches` is what its scenario asks for."""
+    """A history of this program and its verdict; `reaches` are its scenario's probes."""
 
     file: str
     row: RunRow

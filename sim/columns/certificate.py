@@ -2,13 +2,13 @@
 
 Committed transactions have a place in time: their commit timestamp, a read-only one its read
 timestamp, a DDL its activation (before what ties with it); without any, the instant of the answer.
-Sort by that, and no edge may go back. For real time no edge is made: in that order, nobody who
-stands later may have ended before one begins, which a running minimum from the end tells.
+Sort by that, and no edge may go back. For real time no edge is made: in that order, no later
+transaction may have ended before an earlier one began, which a running minimum from the end shows.
 
 What fails here is not an anomaly: under clock skew real time runs against commit timestamps in
-histories that are strictly serializable all the same. Then the order is mended (`unsettled`): who
-stands too early is moved behind whoever must come before. Where that does not come to an end soon,
-`residue` has to look.
+histories that are strictly serializable all the same. Then the order is mended (`unsettled`): a
+transaction that stands before one that must precede it is moved behind it. Where that takes more
+than `ROUNDS` rounds, `residue` searches for components.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ FEW: Final = 1_000
 
 
 class Order:
-    """A total order of transactions: `place[i]` of each, `at[p]` who stands where.
+    """A total order: `place[i]` of transaction i, `at[p]` the transaction at place p.
 
     `sorted` tells that transactions are numbered in this order already.
     """
@@ -85,7 +85,7 @@ def spans_of(history: ColumnHistory, node: Array | None) -> tuple[Array, Array]:
 
 
 def in_real_time(order: Order, begin: Array, end: Array) -> bool:
-    """Whether nobody who stands later in the order ended before one who stands earlier began."""
+    """Whether no transaction ended before one at an earlier place of the order began."""
     if not len(begin):
         return True
     if not order.sorted:
@@ -117,11 +117,11 @@ def _against(block: Edges, chosen: Array, begin: Array, end: Array) -> Array:
 def _settled(rank: Array, blocks: list[Edges], begin: Array, end: Array) -> list[Array] | None:
     """The same, for an order that is found from `rank` on.
 
-    The order is that of growing numbers, of begins where they tie. In each round nobody is left
-    below any that ended before he began, then no target of an edge below its source. A move upward
-    breaks no edge that leads to who moved; so after the first round only the edges that leave those
-    who moved are looked at, and a round in which nobody moves has shown the order to hold. Edges
-    against real time move nobody. Where a push moves half of all, components cost no more.
+    The order is that of growing numbers, of begins where they tie. Each round first raises every
+    transaction above all that ended before it began, then every edge's target above its source. A
+    move upward breaks no edge into the moved transaction; so after the first round only edges out
+    of moved transactions are checked, and a round without a move proves the order. Edges against
+    real time move no transaction. Where a round moves half of all, None: components cost no more.
     """
     n = len(rank)
     number = np.append(rank, np.asarray([FOREVER, LOWEST]))
@@ -153,9 +153,9 @@ def _settled(rank: Array, blocks: list[Edges], begin: Array, end: Array) -> list
 def _push(
     block: Edges, number: Array, span: tuple[Array, Array], moved: Array | None, now: Array
 ) -> Array:
-    """Move the targets of edges behind their sources; only of sources that moved, if told.
+    """Move the targets of edges behind their sources; with `moved`, only of sources that moved.
 
-    Gives the edges against real time, which move nobody.
+    Returns the edges against real time, whose targets are left where they are.
     """
     since, until = span
     source, target = block.source, block.target
@@ -178,9 +178,9 @@ def _push(
 
 
 def back_in_time(order: Order, begin: Array, end: Array) -> tuple[Array, Array]:
-    """Places (low, high) of those who began after somebody at a higher place had ended.
+    """Places (low, high): the transaction at `low` began after the one at `high` had ended.
 
-    Only the highest one for each is told.
+    For each `low` only the highest such place.
     """
     begin, end = begin[order.at], end[order.at]
     by_end = np.argsort(end, kind="stable")

@@ -82,8 +82,8 @@ class Executor(Generic[J, R]):
         """A result for every job, in order; `watch` has each as it comes in.
 
         A process is handed `batch` jobs at a time. Jobs are taken as they are wanted: they may be
-        very many, and which one is next may depend on what `watch` was told. Raises what a job
-        raises.
+        very many, and which one is next may depend on the results that `watch` was called with.
+        Raises what a job raises.
         """
         found: dict[int, R] = {}
         left = (_Task(number, job) for number, job in enumerate(jobs))

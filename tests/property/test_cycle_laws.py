@@ -15,11 +15,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ddlsim.checkers import cycles, tangles
+from ddlsim.checkers import cycles
 from ddlsim.checkers.chains import ANTI, DDL_TIME, LONGER, STRICT, TIME
 from ddlsim.checkers.cycles import Cycle, find
 from ddlsim.checkers.edges import PROCESS, RT, RW, WR, WW, Edge, Node
 from ddlsim.checkers.graph import Graph
+from ddlsim.checkers.tangles import tangles
+from ddlsim.columns import residue
 
 SEEDS = st.integers(0, 2**40)
 
@@ -148,7 +150,7 @@ def test_scipy_and_networkx_agree(seed: int) -> None:
     """Also where a tangle is large enough for scipy."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(cycles, "is_adjacent", lambda _: False)
-        monkeypatch.setattr(tangles, "MANY", 0)
+        monkeypatch.setattr(residue, "FEW", 0)
         compare(seed)
 
 
@@ -179,8 +181,10 @@ def test_the_parts_are_those_of_networkx(seed: int) -> None:
     targets = [dice.randrange(count) * 7 for _ in range(size)]
     whole: Any = nx.DiGraph(zip(sources, targets, strict=True))
     due = sorted(sorted(one) for one in nx.strongly_connected_components(whole) if len(one) > 1)
-    for find_parts in (tangles._by_scipy, tangles._by_peeling):
-        parts = find_parts(sources, targets) if sources else []
+    for few in (0, residue.FEW):  # by scipy, and without
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setattr(residue, "FEW", few)
+            parts = tangles(sources, targets)
         found = sorted(
             sorted({sources[at] for at in part} | {targets[at] for at in part}) for part in parts
         )
