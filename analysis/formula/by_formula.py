@@ -13,14 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.comparison import FAR, PARTS, cluster_wait, ddl_delay_ms, slack_ms
+from ddlsim.analysis.formula.comparison import (
+    FAR,
+    PARTS,
+    cluster_wait,
+    ddl_delay_ms,
+    heartbeat_ms,
+    slack_ms,
+)
 from ddlsim.analysis.formula.wait_model import COARSE, Commands, Wait
 from ddlsim.analysis.sweep import grid
 from ddlsim.analysis.sweep.cells import Cell, Cells
 from ddlsim.analysis.sweep.sweep_file import read_sweep
 from ddlsim.cluster.designs import design
 from ddlsim.kernel.rng import quantiles
-from ddlsim.model.settings import complete
 from ddlsim.plan.plan import plan
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario.problems import ScenarioError
@@ -100,7 +106,7 @@ class Forms:
         clocks = {node: own.tolist() for node, own in known.items() if own is not None}
         if not self.simple or len(clocks) < len(known):
             return None
-        commands = Commands(self.h, mu, float(complete(scenario.numbers)["heartbeat_ms"]))
+        commands = Commands(self.h, mu, heartbeat_ms(self.h, scenario.numbers))
         way = COARSE.cdf(self.delays)
         return cluster_wait(
             COARSE,

@@ -21,8 +21,6 @@ from ddlsim.units import physical_ms, timestamp
 Array = NDArray[np.float64]
 CLOCK_MS: Final = 1.0
 """Timestamps show whole milliseconds: a wait by formula can be so much off in a run."""
-HEARTBEAT_MS: Final = float(complete(DEFAULTS)["heartbeat_ms"])
-"""The log's heartbeats where a scenario sets neither them nor the election timeout."""
 TAIL: Final = 0.99
 PARTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
 """A clock's offsets as five values, each a fifth of the time."""
@@ -44,6 +42,15 @@ class Line:
     def agrees(self) -> bool:
         """Whether the interval meets the bracket."""
         return self.formula.holds(self.low, self.high)
+
+
+def heartbeat_ms(h: float, numbers: Mapping[str, int] = DEFAULTS) -> float | None:
+    """The interval of the log's heartbeats; None where idle commands, every `h` ms, replace them.
+
+    `numbers` are a scenario's settings; those that it does not set follow from the others.
+    """
+    idle_ms = complete(numbers)["heartbeat_idle_ms"]
+    return None if h < idle_ms else float(idle_ms)
 
 
 # --- the wait of a cluster -----------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ddlsim.analysis.formula.comparison import HEARTBEAT_MS, PARTS, cluster_wait
+from ddlsim.analysis.formula.comparison import PARTS, cluster_wait, heartbeat_ms
 from ddlsim.analysis.formula.wait_model import Commands, Grid, Wait
 from ddlsim.analysis.tune.goals import TuneError
 from ddlsim.kernel.rng import Lognormal, quantiles
@@ -89,7 +89,7 @@ class World:
             offsets: Sequence[float] = np.quantile(self.clock(node), PARTS).tolist()
             return offsets
 
-        commands = Commands(h, mu, HEARTBEAT_MS)
+        commands = Commands(h, mu, heartbeat_ms(h))
         return cluster_wait(grid, commands, self.leader, self.others, self.nodes, cdf, clock)
 
     def worst_led(self, grid: Grid, h: float, mu: float, candidates: Sequence[str]) -> "World":

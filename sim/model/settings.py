@@ -174,8 +174,16 @@ class Settings:
     heartbeat_ms: Annotated[
         int,
         Setting(
-            "interval of a leader's heartbeats",
+            "silence after which a leader sends heartbeats, where its group has no idle commands "
+            "within `election_timeout_ms`",
             rule=_share("election_timeout_ms", 10, "a tenth of"),
+        ),
+    ]
+    heartbeat_idle_ms: Annotated[
+        int,
+        Setting(
+            "the same where its group has them",
+            rule=_share("election_timeout_ms", 2, "half of"),
         ),
     ]
     election_spread_ms: Annotated[

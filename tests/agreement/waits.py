@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.comparison import CLOCK_MS, HEARTBEAT_MS, brackets, cluster_wait
+from ddlsim.analysis.formula.comparison import CLOCK_MS, brackets, cluster_wait, heartbeat_ms
 from ddlsim.analysis.formula.wait_model import Commands, Ends, Grid, Link, Wait, commit_of, ordered
 from ddlsim.analysis.stats import intervals, measures
 from ddlsim.history.events import Invoked, Ok
@@ -116,7 +116,7 @@ sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
 def model(grid: Grid, h: int, p99: float, skew: int, mu: float) -> Wait:
     """The same world by formula."""
     delay = grid.cdf(np.asarray(quantiles(Lognormal(5, p99)), dtype=np.float64) / US_PER_MS)
-    commands = Commands(h, mu, HEARTBEAT_MS)
+    commands = Commands(h, mu, heartbeat_ms(h))
     nodes = [f"n{number}" for number in range(1, NODES + 1)]
     ahead = {"n2": skew / 2, "n3": -skew / 2}
 
@@ -187,7 +187,7 @@ def of_statements(dd: int, h: int, p99: int, skew: int, runs: list[Looked]) -> L
     """
     grid = Grid()
     delay = grid.cdf(np.asarray(quantiles(Lognormal(5, p99)), dtype=np.float64) / US_PER_MS)
-    commands = Commands(h, _mu(runs), HEARTBEAT_MS)
+    commands = Commands(h, _mu(runs), heartbeat_ms(h))
     commit = commit_of(grid, [(delay, delay)] * 2, commands)
     rounds = [
         grid.plus(commit.unordered, delay),

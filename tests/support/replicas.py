@@ -85,13 +85,21 @@ class MortalNode(FakeNode):
 class Replicas:
     """Members by name; the first leads. `cut` names nodes that nobody reaches."""
 
-    def __init__(self, names: str = "abc", learners: str = "", **changes: Any) -> None:
+    def __init__(
+        self,
+        names: str = "abc",
+        learners: str = "",
+        idle_ms: int | None = None,
+        group_class: type[Group] = Group,
+        **changes: Any,
+    ) -> None:
         self.loop = Loop()
         self.wire = Wire(self.loop)
         self.wire.fate = lambda sent: () if {sent.sender, sent.to} & self.cut else (1000,)
         self.voters, self.learners = tuple(names), tuple(learners)
         self.changes = {"election_timeout_ms": ELECTION_MS, "resend_ms": 20} | changes
         self.cut: set[str] = set()
+        self.idle_ms, self.group_class = idle_ms, group_class
         self.nodes: dict[str, MortalNode] = {}
         self.machines: dict[str, Words] = {}
         self.groups: dict[str, Group] = {}
@@ -108,8 +116,13 @@ class Replicas:
         node = self.nodes[name] = MortalNode(name, self.wire, **self.changes)
         node.disk = disk
         machine = self.machines[name] = Words()
-        group = self.groups[name] = Group(
-            node, "words", machine, voters=self.voters, learners=self.learners
+        group = self.groups[name] = self.group_class(
+            node,
+            "words",
+            machine,
+            voters=self.voters,
+            learners=self.learners,
+            idle_ms=lambda: self.idle_ms,
         )
         group.on_elected = lambda term: self.news.append((name, "elected", term))
         group.on_deposed = lambda term: self.news.append((name, "deposed", term))

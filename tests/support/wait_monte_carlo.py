@@ -35,7 +35,7 @@ class Model:
     delays: Mapping[Link, Array]
     pooled: Array
     offsets: Mapping[str, Array] = field(default_factory=dict)
-    heartbeat_ms: float = 120.0
+    heartbeat_ms: float | None = None
     lease_ms: float | None = 3_000.0
 
     def draws(self, dice: np.random.Generator, link: Link, count: int) -> Array:
@@ -69,7 +69,8 @@ def applied(
 ) -> tuple[Array, dict[str, Array]]:
     """The true times of all stamps, and when each node has applied the command of each."""
     at = stamps(h_ms, model.lease_ms, length_ms)
-    beats = np.arange(dice.uniform(0, model.heartbeat_ms), length_ms, model.heartbeat_ms)
+    every = model.heartbeat_ms
+    beats = np.empty(0) if every is None else np.arange(dice.uniform(0, every), length_ms, every)
     others = [node for node in model.nodes if node != model.leader]
     count, extra = len(at), len(beats)
     there = {n: model.draws(dice, (model.leader, n), 2 * count + extra) for n in others}

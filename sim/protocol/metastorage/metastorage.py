@@ -82,12 +82,17 @@ class MetaStorage:
             learners=config.learners,
             leader=config.leader,
             member_class=member_class,
+            idle_ms=self._idle_ms,
         )
         self.group.on_elected = self._elected
         self.group.on_deposed = self._deposed
         for kind in RAFT_MESSAGES:
             node.on(kind, self.group.receive)
         node.on(Submit, self._on_submit)
+
+    def _idle_ms(self) -> int | None:
+        """H, where idle commands are sent."""
+        return self.node.settings.safe_time_interval_ms if self._config.idle_ticks else None
 
     def start(self) -> None:
         """Restore what the disk holds, then take part."""

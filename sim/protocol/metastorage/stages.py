@@ -35,6 +35,9 @@ class Stage(Generic[T]):
 
     def take(self, item: T) -> None:
         """Pass the item on when those before it are through and its time is over."""
+        if not self._waiting and not self._duration_us(item):
+            self._pass_on(item)  # as `_run` would
+            return
         self._waiting.append(item)
         self._run()
 

@@ -141,6 +141,7 @@ class Hosting:
             voters=voters,
             wrap=None if alone else lambda message: PartitionRaft(place, message),
             member_class=self._member_class,
+            idle_ms=lambda: node.settings.partition_idle_ms,
         )
         found = self.members[place] = Hosted(place, group, machine)
         if not alone:

@@ -54,13 +54,14 @@ class Member(Replication):
     # --- what the driver asks for -----------------------------------------------------------------
 
     def propose(self, command: object) -> int:
-        """Append a command at the leader and send it to everyone; its index in the log."""
+        """Append a command at the leader and send it to the voters; its index in the log."""
         assert self.role is LEADER, f"{self.name} proposes but {self.leader} leads"
         log = self.log
         log.entries.append(Entry(log.term, command))
         self.needs_sync = True
         for peer in self._progress:
-            self._send_append(peer)
+            if peer in self._voters:
+                self._send_append(peer)
         return log.base_index + len(log.entries)
 
     def append_alone(self, command: object) -> int:
@@ -123,13 +124,13 @@ class Member(Replication):
         To be called at intervals; gives whether anyone is behind, and so whether to call again.
         """
         behind = False
-        last_index = self.log.last_index
         for peer, progress in self._progress.items():
             if progress.match_index < progress.due_index:
                 progress.next_index = progress.match_index + 1
                 self._send_append(peer)
-            behind = behind or progress.match_index < last_index
-            progress.due_index = last_index
+            goal = self.goal(peer)
+            behind = behind or progress.match_index < goal
+            progress.due_index = goal
         return behind
 
     def step_down(self) -> None:
@@ -153,8 +154,15 @@ class Member(Replication):
             self.log.compact(index, state, keep)
 
     def is_level(self, peer: str) -> bool:
-        """At the leader: whether the peer is known to have the whole log."""
-        return self._progress[peer].match_index == self.log.last_index
+        """At the leader: whether the peer is known to store the log as far as it is to."""
+        return self._progress[peer].match_index >= self.goal(peer)
+
+    def is_settled(self) -> bool:
+        """At the leader: whether everything is committed, and stored by everyone."""
+        last_index = self.log.last_index
+        if self.commit_index < last_index:
+            return False
+        return all(progress.match_index == last_index for progress in self._progress.values())
 
     # --- the disk ---------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ Entries carry the term of the leader that made them; an append names the entry b
 refused where the logs do not match there (log matching); an entry is committed once a majority of
 the voters stores it *and* it is of the leader's term (Raft 5.4.2). Appends are pipelined: the next
 one is sent before the last is confirmed. Who lags behind the start of a compacted log is sent the
-snapshot. Learners receive the log like everyone, and never count.
+snapshot. Learners never count, so they are sent an entry only once it is committed: one message
+for the entry and the news of its commit.
 """
 
 from collections import deque
@@ -171,6 +172,10 @@ class Replication:
         if self._transfer is not None and self._transfer[0] == sender:
             self._hand_over()
 
+    def goal(self, peer: str) -> int:
+        """At the leader: up to where a member is to store the log; a learner up to the commit."""
+        return self.log.last_index if peer in self._voters else self.commit_index
+
     def _hand_over(self) -> None:
         """Let the chosen successor stand for election, once it has everything.
 
@@ -197,7 +202,10 @@ class Replication:
             return
         self._commit_to(index)
         for peer, known in progress.items():
-            self._send_commit(peer, known)
+            if peer in self._voters:
+                self._send_commit(peer, known)
+            else:
+                self._send_append(peer)
 
     def _send_commit(self, peer: str, known: Progress) -> None:
         """Tell a member of a commit, behind whatever was sent to it."""

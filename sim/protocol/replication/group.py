@@ -4,9 +4,12 @@ The step machine of `raft` decides; this drives it: it carries messages out, arm
 to the disk, and hands what is committed to the group's state machine, in the order of the log.
 
 A follower that hears nothing from a leader for an election timeout stands for election; so that
-not all do so at once, each adds a span of its own, up to as much again. A leader lets its followers
-hear from it ten times in an election timeout, and steps down when it has not heard from a majority
-for one. A group of one has no timers and no messages: what is proposed is applied at once.
+not all do so at once, each adds a span of its own, up to as much again. What a leader sends them
+anyway counts: it sends heartbeats only after `heartbeat_ms` of silence; or `heartbeat_idle_ms` if
+its owner proposes idle commands within an election timeout (`idle_ms()`; None: it does not): then
+the idle commands are the heartbeats, and one message that is lost starts no election. A leader
+steps down when it has not heard from a majority for an election timeout. A group of one has no
+timers and no messages: what is proposed is applied at once.
 
     follower --silence--> candidate --votes--> leader --no majority, or a higher term--> follower
     (`member` has the role; `_led_term` is the term that this driver leads, 0 while it does not)
@@ -18,8 +21,9 @@ for one. A group of one has no timers and no messages: what is proposed is appli
   stamps above it, else two commands would change places in time.
 * `_waiting`: futures by index. Of an index that another leader's entry takes, `NOT_LEADER`: whoever
   proposed does not know whether its command is in the log, and must ask again.
-* `_heartbeat`, `_election_armed`, `_resend_armed`: one timer each; `_heard_us` and `_level_us` are
-  the leader's alone, `_leader_heard_us` everybody's.
+* `_look` (due when a heartbeat is, or when a majority was silent for too long), `_election_armed`,
+  `_resend`: one timer each; `_heard_us`, `_level_us` and `_spoke_us` are the leader's alone,
+  `_leader_heard_us` everybody's.
 * `_compact_at`: for a group of one, whose log would else be copied at every command.
 """
 
@@ -67,6 +71,7 @@ class Group:
         leader: str | None = None,
         wrap: Callable[[RaftMessage], object] | None = None,
         member_class: type[Member] = Member,
+        idle_ms: Callable[[], int | None] = lambda: None,
     ) -> None:
         assert node.name in (*voters, *learners), f"{node.name} is no member of {name}"
         self.node = node
@@ -78,6 +83,7 @@ class Group:
         self.on_deposed: Callable[[int], None] | None = None
         self.is_alone = len(voters) == 1 and not learners
         self._wrap = wrap
+        self._idle_ms = idle_ms
         key = disk_name(name)
         restored = key in node.disk
         log = node.disk.setdefault(key, RaftLog())
@@ -93,9 +99,11 @@ class Group:
         self._heard_us: dict[str, int] = {}
         self._leader_heard_us = node.watch.now_us
         self._level_us: dict[str, int] = {}
-        self._heartbeat: Timer | None = None
+        self._spoke_us = node.watch.now_us
+        self._look: Timer | None = None
+        self._look_due_us = 0
         self._election_armed = False
-        self._resend_armed = False
+        self._resend: Timer | None = None
         self.member.hears_leader = self._hears_leader
 
     # --- life -------------------------------------------------------------------------------------
@@ -142,9 +150,11 @@ class Group:
     # --- proposing --------------------------------------------------------------------------------
 
     def propose(self, command: object) -> int:
-        """Append a command at the leader and send it to everyone; its index in the log."""
+        """Append a command at the leader and send it to the voters; its index in the log."""
         stamp = self.machine.stamp_of(command)
         self.last_stamp = max(self.last_stamp, stamp)
+        if not self.is_alone:
+            self._says_something()
         index = self.member.propose(command)
         self._after()
         if not self.is_alone:
@@ -206,6 +216,9 @@ class Group:
             self.node.clock.update(message.payload)
         self._heard_us[sender] = self.node.watch.now_us
         self._step(sender, message)
+        if self._resend is not None and self.member.is_leader and self.member.is_settled():
+            self._resend.cancel()  # the last one that was behind has answered
+            self._resend = None
         if isinstance(message, InstallSnapshot) and self.member.leader == sender:
             self._leader_heard_us = self.node.watch.now_us
 
@@ -219,7 +232,7 @@ class Group:
         return True
 
     def _step(self, sender: str, message: RaftMessage) -> None:
-        if isinstance(message, AppendEntries):
+        if isinstance(message, AppendEntries) and message.entries:
             self._note_stamps(entry.command for entry in message.entries)
         self.member.step(sender, message)
         self._after()
@@ -250,9 +263,7 @@ class Group:
             if member.committed:
                 self._apply_next()
                 continue
-            if member.is_leader != bool(self._led_term) or (
-                member.is_leader and member.term != self._led_term
-            ):
+            if self._led_term != (member.term if member.is_leader else 0):
                 self._change_role()
                 continue
             if not member.outbox and not member.needs_sync:
@@ -355,9 +366,9 @@ class Group:
         assert not self._led_term, f"{node.name} still leads {self.name}"
         if node.recording:
             node.record(LeaderSteppedDown(node.watch.now_us, node.name, self.name, term))
-        if self._heartbeat is not None:
-            self._heartbeat.cancel()
-            self._heartbeat = None
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
             each.set(NOT_LEADER)
@@ -374,32 +385,55 @@ class Group:
         now = self.node.watch.now_us
         self._heard_us = dict.fromkeys(self.member.peers, now)
         self._level_us = dict.fromkeys(self.member.peers, now)
-        self._arm_heartbeat()
+        self._says_something()
 
-    def _arm_heartbeat(self) -> None:
-        interval_us = Micros(self.node.settings.heartbeat_ms * US_PER_MS)
-        self._heartbeat = self.node.call_later(interval_us, self._beat)
+    def _says_something(self) -> None:
+        """A command is about to be sent: no heartbeat is due for a while.
 
-    def _beat(self) -> None:
+        The timer is moved only when half of that while is over: in a busy group not every time.
+        """
+        self._spoke_us = now = self.node.watch.now_us
+        for peer in self.member.peers:
+            if self.member.is_level(peer):
+                self._level_us[peer] = now
+        if self._look is None or 2 * (self._look_due_us - now) < self._beat_us():
+            self._arm_look()
+
+    def _beat_us(self) -> int:
+        """After how much silence a heartbeat is due."""
+        settings, idle_ms = self.node.settings, self._idle_ms()
+        if idle_ms is None or idle_ms > settings.election_timeout_ms:
+            return settings.heartbeat_ms * US_PER_MS
+        return settings.heartbeat_idle_ms * US_PER_MS
+
+    def _arm_look(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+        now = self.node.watch.now_us
+        too_long_us = self._majority_heard_us() + self._timeout_us()
+        self._look_due_us = due_us = max(now, min(too_long_us, self._spoke_us + self._beat_us()))
+        self._look = self.node.call_later(Micros(due_us - now), self._looked)
+
+    def _majority_heard_us(self) -> int:
+        """Since when a majority of the voters, this leader among them, has been heard."""
+        now, mine = self.node.watch.now_us, self.node.name
+        heard = sorted(now if voter == mine else self._heard_us[voter] for voter in self.voters)
+        return heard[(len(heard) - 1) // 2]
+
+    def _looked(self) -> None:
+        self._look = None
         member, now = self.member, self.node.watch.now_us
         assert not self.is_alone, f"{self.name} has nobody to hear it"
         if not member.is_leader:
-            self._heartbeat = None
             return
-        timeout_us, mine = self._timeout_us(), self.node.name
-        heard = sum(
-            voter == mine or now - self._heard_us.get(voter, 0) < timeout_us
-            for voter in self.voters
-        )
-        if 2 * heard <= len(self.voters):
+        if now - self._majority_heard_us() >= self._timeout_us():
             self.node.probe("quorum-lost")
             member.step_down()
         else:
-            member.heartbeat()
-            for peer in member.peers:
-                if member.is_level(peer):
-                    self._level_us[peer] = now
-            self._arm_heartbeat()
+            if now - self._spoke_us >= self._beat_us():
+                self._spoke_us = now
+                member.heartbeat()
+            self._arm_look()
         self._after()
 
     def _hears_leader(self) -> bool:
@@ -443,19 +477,17 @@ class Group:
 
     def behind_us(self, peer: str) -> int:
         """At the leader: how long ago a member last had all of the log; 0 for itself."""
-        if peer == self.node.name:
+        if peer == self.node.name or self.member.is_level(peer):
             return 0
         return self.node.watch.now_us - self._level_us.get(peer, 0)
 
     def _arm_resend(self) -> None:
         """While a member has not confirmed everything, look again after a while."""
-        if not self._resend_armed:
-            self._resend_armed = True
-            self.node.call_later(self.node.settings.resend_us, self._resend)
+        if self._resend is None:
+            self._resend = self.node.call_later(self.node.settings.resend_us, self._resent)
 
-    def _resend(self) -> None:
-        assert self._resend_armed, f"{self.name} has a second timer to resend"
-        self._resend_armed = False
+    def _resent(self) -> None:
+        self._resend = None
         if not self.member.is_leader:
             return
         behind = self.member.resend()

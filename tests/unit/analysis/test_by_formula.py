@@ -24,9 +24,9 @@ def tail(**keys: object) -> float:
 
 
 def test_heartbeats_follow_the_election_timeout_unless_they_are_set() -> None:
-    """Each heartbeat may stand in the way of a command, where links keep their order."""
-    assert tail(election_timeout_ms=300) == tail(heartbeat_ms=30)
-    assert tail(election_timeout_ms=300) > tail() == tail(heartbeat_ms=120)
+    """Where they are due before idle commands they may stand in the way of a command."""
+    assert tail(election_timeout_ms=300) == tail(heartbeat_idle_ms=150)
+    assert tail(election_timeout_ms=300) > tail() == tail(heartbeat_idle_ms=251)
 
 
 @pytest.mark.parametrize(

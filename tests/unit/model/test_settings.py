@@ -18,6 +18,7 @@ def test_complete_computes_what_is_not_given() -> None:
     assert {name: numbers[name] for name, each in SETTINGS.items() if each.rule} == {
         "retry_ms": 22,
         "heartbeat_ms": 50,
+        "heartbeat_idle_ms": 250,
         "election_spread_ms": 500,
         "lease_renewal_ms": 500,
         "lease_grant_ms": 500,

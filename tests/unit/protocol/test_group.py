@@ -4,7 +4,7 @@ import pytest
 
 from ddlsim.history.events import CommandLogged, LeaderElected, LeaderSteppedDown, SnapshotInstalled
 from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, TimeoutNow
-from ddlsim.protocol.replication.group import Pending, disk_name
+from ddlsim.protocol.replication.group import Group, Pending, disk_name
 from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied
 from ddlsim.units import timestamp
 from tests.support.replicas import ELECTION_MS, Replicas
@@ -269,6 +269,91 @@ def test_the_first_leader_stays_while_it_is_heard() -> None:
     trio.later(LONG)
     assert (trio.leaders, trio.news) == (["a"], [])
     assert trio["c"].term == 1
+
+
+def heartbeats(replicas: Replicas) -> int:
+    """How many heartbeats the leader has sent to its first follower, since it was born."""
+    return sum(
+        sent.to == "b" and type(sent.payload) is AppendEntries and sent.payload.round > 1
+        for sent in replicas.wire.sent
+    )
+
+
+@pytest.mark.parametrize(
+    ("idle_ms", "expected"),
+    [
+        (None, 10),  # a tenth of an election timeout
+        (ELECTION_MS, 2),  # half of one
+        (ELECTION_MS + 1, 10),  # idle commands that are too rare do not count
+    ],
+)
+def test_leader_sends_a_heartbeat_after_silence(idle_ms: int | None, expected: int) -> None:
+    """How much depends on whether its group has idle commands."""
+    trio = Replicas(idle_ms=idle_ms)
+    trio.later(ELECTION_MS + 5)
+    assert heartbeats(trio) == expected
+
+
+def with_idle_commands(trio: Replicas, every_ms: int, for_ms: int) -> None:
+    """The leader proposes something every so often, as the owner of a group does."""
+    for number in range(for_ms // every_ms):
+        trio.later(every_ms)
+        trio.say("a", f"idle {number}")
+
+
+def test_idle_commands_are_heartbeats() -> None:
+    """Nobody stands for election, and none is sent."""
+    trio = Replicas(idle_ms=40)
+    with_idle_commands(trio, 40, LONG)
+    assert (heartbeats(trio), trio.leaders, trio.news) == (0, ["a"], [])
+
+
+def test_an_idle_command_that_does_not_come_is_replaced_by_heartbeats() -> None:
+    """The leader stays, though its owner is silent."""
+    trio = Replicas(idle_ms=40)
+    trio.later(LONG)
+    assert (heartbeats(trio), trio.leaders, trio.news) == (LONG // 50, ["a"], [])
+
+
+def test_leader_with_idle_commands_that_hears_no_majority_steps_down() -> None:
+    """One election timeout after it has heard one, whatever it proposes meanwhile."""
+    trio = Replicas(idle_ms=40)
+    trio.cut = {"a"}
+    for _ in range(2):
+        trio.later(40)
+        trio.say("a", "lost")
+    trio.later(19)
+    assert trio["a"].is_leader
+    trio.later(2)
+    assert not trio["a"].is_leader
+    assert trio.nodes["a"].probes["quorum-lost"] == 1
+
+
+class Mute(Group):
+    """A leader that takes every command for a heartbeat, and is silent where none comes."""
+
+    def _beat_us(self) -> int:
+        return 1_000_000_000
+
+
+def test_without_heartbeats_a_silent_leader_is_deposed() -> None:
+    """The fault that the tests above would see."""
+    trio = Replicas(idle_ms=40, group_class=Mute)
+    trio.later(LONG)
+    assert trio.news
+
+
+def test_resending_ends_with_the_last_answer() -> None:
+    """The timer is for those that have not answered."""
+    trio = Replicas(idle_ms=40)
+    trio.said("a", "one", within_ms=10)
+    timers = trio.loop.scheduled
+    trio.later(15)
+    assert not trio.nodes["a"].probes["append-resent"]
+    trio.cut = {"c"}
+    trio.said("a", "two", within_ms=45)
+    assert trio.nodes["a"].probes["append-resent"] == 1
+    assert timers <= 5
 
 
 def test_when_the_leader_dies_another_one_is_elected_and_goes_on() -> None:

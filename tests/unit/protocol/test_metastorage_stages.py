@@ -199,7 +199,7 @@ def test_an_update_never_ties_with_the_tick_before_it() -> None:
 
 def test_what_the_wire_carries_is_sent_to_everybody_but_oneself() -> None:
     """A leader does not append by mail."""
-    group = Group("ab", "c")
+    group = Group("abc")
     group["a"].meta.tick()
     appends = [sent for sent in group.wire.sent if type(sent.payload) is AppendEntries]
     assert [(sent.sender, sent.to) for sent in appends] == [("a", "b"), ("a", "c")]

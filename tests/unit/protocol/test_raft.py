@@ -73,16 +73,32 @@ def test_a_majority_is_more_than_half(voters: str, needed: int) -> None:
     assert group.applied["a"] == ["x"]
 
 
-def test_learners_receive_everything_and_never_count() -> None:
-    """However many of them there are."""
+def test_learners_are_sent_what_is_committed_with_the_news_of_it_and_never_count() -> None:
+    """However many of them there are; one message each."""
     group = Group(learners=("d", "e", "f"))
     group.propose("x")
-    for name in ("d", "e", "f", "a"):
+    assert [letter.to for letter in group.on_the_way] == ["b", "c"]
+    group.deliver_to("b")
+    group.deliver_to("a")
+    to_learners = [letter for letter in group.on_the_way if letter.to in "def"]
+    assert [(letter.to, letter.message.commit_index) for letter in to_learners] == [
+        ("d", 1), ("e", 1), ("f", 1),
+    ]  # fmt: skip
+    for name in "def":
         group.deliver_to(name)
-    assert commands(group["d"]) == ["x"]
-    assert group.applied["a"] == []
+    assert group.applied["d"] == ["x"]
     group.settle()
     assert group.applied == {name: ["x"] for name in "abcdef"}
+
+
+def test_a_learners_answer_commits_nothing() -> None:
+    """A leader that hears of it from learners alone has no majority."""
+    group = Group(learners=("d", "e", "f"))
+    group.propose("x")
+    group.lose()
+    for name in "def":
+        group["a"].step(name, AppendReply(1, success=True, match_index=1))
+    assert group["a"].commit_index == 0
 
 
 def test_an_answer_that_comes_twice_counts_once() -> None:
