@@ -101,6 +101,7 @@ class Group:
         self._level_us: dict[str, int] = {}
         self._spoke_us = node.watch.now_us
         self._look: Timer | None = None
+        self._look_armed_us = 0
         self._look_due_us = 0
         self._election_armed = False
         self._resend: Timer | None = None
@@ -390,13 +391,14 @@ class Group:
     def _says_something(self) -> None:
         """A command is about to be sent: no heartbeat is due for a while.
 
-        The timer is moved only when half of that while is over: in a busy group not every time.
+        The timer is moved only where less of its wait is left than is over: in a busy group not
+        every time.
         """
         self._spoke_us = now = self.node.watch.now_us
         for peer in self.member.peers:
             if self.member.is_level(peer):
                 self._level_us[peer] = now
-        if self._look is None or 2 * (self._look_due_us - now) < self._beat_us():
+        if self._look is None or self._look_due_us - now < now - self._look_armed_us:
             self._arm_look()
 
     def _beat_us(self) -> int:
@@ -411,6 +413,7 @@ class Group:
             self._look.cancel()
         now = self.node.watch.now_us
         too_long_us = self._majority_heard_us() + self._timeout_us()
+        self._look_armed_us = now
         self._look_due_us = due_us = max(now, min(too_long_us, self._spoke_us + self._beat_us()))
         self._look = self.node.call_later(Micros(due_us - now), self._looked)
 
