@@ -1,6 +1,6 @@
 """A column history too large for one machine, as Spark frames: transactions, versions, edges.
 
-The same graph as `ddlsim.columns.edges` builds in memory. Operations are partitioned by key; the
+The same graph as `ddlsim.graph.edges` builds in memory. Operations are partitioned by key; the
 writers of a version and of the next one are window functions over a key's versions. A transaction's
 `place` is a number that rises with its rank, its number deciding ties: an edge goes back if it
 comes from a higher place.
@@ -9,8 +9,8 @@ comes from a higher place.
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ddlsim.columns.edges import PREDICATE_EDGE, PROCESS, RW, STRICT_ONLY, WR, WW
-from ddlsim.columns.history import (
+from ddlsim.graph.edges import PREDICATE_EDGE, PROCESS, RW, STRICT_ONLY, WR, WW
+from ddlsim.graph.history import (
     ABORTED,
     APPEND,
     COMMITTED,
@@ -203,7 +203,7 @@ def back_in_time(txs: "DataFrame") -> "DataFrame":
 
 
 def findings(told: "DataFrame") -> "DataFrame":
-    """Every finding of `ddlsim.columns.reads` but lost updates: type, transactions, order."""
+    """Every finding of `ddlsim.graph.reads` but lost updates: type, transactions, order."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 

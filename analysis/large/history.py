@@ -3,7 +3,7 @@
 Spark builds the graph by key and holds every edge, and real time, against the order of timestamps.
 Where all point forward there is no cycle. Otherwise every cycle lies within a *window*: a stretch
 of that order which edges that go back span without a gap. Only the windows' transactions and edges
-are collected, and searched and explained by `ddlsim.columns` as if they were all. (For snapshot
+are collected, and searched and explained by `ddlsim.graph` as if they were all. (For snapshot
 isolation the judge in memory knows one more certificate; there only its name may differ.)
 """
 
@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from ddlsim.analysis.large import frames as large_frames
-from ddlsim.columns import store
-from ddlsim.columns.certificate import spans_of
-from ddlsim.columns.cycles import Search, find_cycles, with_other_names
-from ddlsim.columns.edges import Edges
-from ddlsim.columns.history import (
+from ddlsim.graph import store
+from ddlsim.graph.certificate import spans_of
+from ddlsim.graph.cycles import Search, find_cycles, with_other_names
+from ddlsim.graph.edges import Edges
+from ddlsim.graph.history import (
     APPEND,
     COMMITTED,
     DTYPES,
@@ -31,12 +31,12 @@ from ddlsim.columns.history import (
     Names,
     is_write,
 )
-from ddlsim.columns.judge import verdict_of, with_fractured
-from ddlsim.columns.models import DEFAULT, Model, model_of
-from ddlsim.columns.reads import Finding, lost_updates, pairs_of
-from ddlsim.columns.verdict import KEPT_OF_A_KIND, Anomaly, Step, Verdict, counts_of, first_of_each
-from ddlsim.columns.versions import Versions
-from ddlsim.columns.words import Words
+from ddlsim.graph.judge import verdict_of, with_fractured
+from ddlsim.graph.models import DEFAULT, Model, model_of
+from ddlsim.graph.reads import Finding, lost_updates, pairs_of
+from ddlsim.graph.verdict import KEPT_OF_A_KIND, Anomaly, Step, Verdict, counts_of, first_of_each
+from ddlsim.graph.versions import Versions
+from ddlsim.graph.words import Words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +64,7 @@ class Cut(NamedTuple):
 def judge(
     spark: "SparkSession", path: str | Path, model: str = DEFAULT, *, strict: bool = False
 ) -> Verdict:
-    """What `ddlsim.columns.judge.judge` says of a stored history, without ever holding all of it.
+    """What `ddlsim.graph.judge.judge` says of a stored history, without ever holding all of it.
 
     Raises `HistoryError` for a file that is no history, `ValueError` for an unknown model.
     """

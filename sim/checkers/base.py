@@ -16,6 +16,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.measures import Measures
 from ddlsim.checkers.findings import LATE, Finding, explained_by
 from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.graph.verdict import KEPT_OF_A_KIND
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import History
 from ddlsim.history.world_events import NeverCompleted, StepMissed
@@ -91,8 +92,6 @@ WITHOUT_CLAIM: Final[dict[str, tuple[str, ...]]] = {
 """What an invariant that a design does not claim is taken to assume, under `--all-claims`."""
 COLLECT_AFTER: Final = 50_000
 """How many new objects make the collector look while a history is judged."""
-KEPT_OF_A_KIND: Final = 20
-"""How many anomalies of one kind a verdict keeps in full; the others are counted."""
 
 
 class Violation(Record, frozen=True, rename={"severity": "class"}):
@@ -279,15 +278,3 @@ def forbidden(case: Case) -> dict[str, int]:
 def reach(case: Case, probe: str) -> int:
     """How often a run met a probe: one of the protocol's, or a kind of event by its name."""
     return case.history.probes[probe] or case.count(probe)
-
-
-def overall(verdicts: Iterable[Verdict]) -> Outcome:
-    """The outcome of several seeds of one scenario: vacuous only for what no seed has reached."""
-    outcomes: list[Outcome] = []
-    reached: Counter[str] = Counter()
-    for verdict in verdicts:
-        outcomes.append(Outcome.OK if verdict.outcome is Outcome.VACUOUS else verdict.outcome)
-        for probe, count in verdict.reached.items():
-            reached[probe] += count
-    vacuous = [Outcome.VACUOUS] if any(not count for count in reached.values()) else []
-    return worst(outcomes + vacuous)

@@ -1,4 +1,4 @@
-"""What a cycle of the serialization graph is called (`columns/names.py` has the names).
+"""What a cycle of the serialization graph is called (`graph/names.py` has the names).
 
 A name of its own goes before the general one: only a cycle past no DDL, of data alone, has one.
 """
@@ -18,7 +18,7 @@ from ddlsim.checkers.edges import (
     ReadFrom,
     ReadThenOverwritten,
 )
-from ddlsim.columns import names
+from ddlsim.graph import names
 
 
 def kind_of_cycle(edges: Sequence[Edge], nodes: Sequence[Node]) -> str:

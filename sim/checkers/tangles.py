@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ddlsim.columns.residue import labels_of, pack
+from ddlsim.graph.residue import labels_of, pack
 
 
 def tangles(sources: Sequence[int], targets: Sequence[int]) -> list[list[int]]:

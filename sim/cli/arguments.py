@@ -19,8 +19,8 @@ from ddlsim.cli import complete, exit_codes, values
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, near, note
 from ddlsim.cli.values import Known
-from ddlsim.columns.models import MODELS
 from ddlsim.foreign.inputs import INPUTS
+from ddlsim.graph.models import MODELS
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",

@@ -13,7 +13,7 @@ from ddlsim.cli.documents import fields
 from ddlsim.cli.junit import TestCase
 from ddlsim.cli.options import Options
 from ddlsim.cli.report import case_of
-from ddlsim.columns import names
+from ddlsim.graph import names
 from ddlsim.history import codec
 from ddlsim.scenario import findings
 from ddlsim.verify.expectation import sum_of

@@ -8,8 +8,8 @@ from typing import Any, Final
 from ddlsim.cli.check_foreign import Foreign
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
-from ddlsim.columns.models import DEFAULT
 from ddlsim.foreign import inputs
+from ddlsim.graph.models import DEFAULT
 from ddlsim.history import parquet
 from ddlsim.problems import BadInputError
 from ddlsim.registry import load_file
@@ -64,9 +64,9 @@ def _is_large(options: Options, file: str) -> bool:
 def _large(session: Any, options: Options, file: str) -> Any:
     """What Spark says of one history, partitioned by key."""
     from ddlsim.analysis.large import history as large_history
-    from ddlsim.columns import store
-    from ddlsim.columns.history import HistoryError
     from ddlsim.foreign import columns_report
+    from ddlsim.graph import store
+    from ddlsim.graph.history import HistoryError
 
     try:
         store.verify(Path(file))

@@ -13,9 +13,9 @@ from ddlsim.cli.check_foreign import Foreign
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
 from ddlsim.cli.words import INDENT, command, console, labelled, say
-from ddlsim.columns.models import DEFAULT
 from ddlsim.files import write_text
 from ddlsim.foreign.inputs import INPUTS
+from ddlsim.graph.models import DEFAULT
 from ddlsim.history.history import FORMAT
 
 PICTURES = ("html", "trace_out")

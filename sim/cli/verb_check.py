@@ -7,8 +7,8 @@ from ddlsim.cli import check_spread, documents, junit
 from ddlsim.cli.check_foreign import MODEL_OF_OTHERS, Foreign
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
-from ddlsim.columns.models import DEFAULT
 from ddlsim.foreign import inputs
+from ddlsim.graph.models import DEFAULT
 from ddlsim.history.history import FORMAT
 from ddlsim.registry import load_file
 

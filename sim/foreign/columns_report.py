@@ -1,14 +1,14 @@
-"""A history of columns (sim/columns/store.py) as the command line and its JSON want its verdict."""
+"""A history of columns (sim/graph/store.py) as the command line and its JSON want its verdict."""
 
 from pathlib import Path
 
 from ddlsim import files
-from ddlsim.columns import judge as in_memory
-from ddlsim.columns import store
-from ddlsim.columns.history import HistoryError
-from ddlsim.columns.verdict import Verdict
 from ddlsim.foreign.inputs import OUTCOMES, Report, looked_for
 from ddlsim.foreign.readers.problems import ForeignError
+from ddlsim.graph import judge as in_memory
+from ddlsim.graph import store
+from ddlsim.graph.history import HistoryError
+from ddlsim.graph.verdict import Verdict
 
 
 def judge(path: str, model: str) -> Report:

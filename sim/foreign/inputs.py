@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.columns.models import model_of
-from ddlsim.columns.verdict import Answer
 from ddlsim.files import HISTORY_MOST, unfit
+from ddlsim.graph.models import model_of
+from ddlsim.graph.verdict import Answer
 from ddlsim.history import parquet
 
 HEAD: Final = 4096

@@ -1,6 +1,6 @@
 """Jepsen's histories judged: read, inferred by their workload, searched for cycles, named.
 
-Graph, search and the models' names are those of `ddlsim.columns`; here is only what a history
+Graph, search and the models' names are those of `ddlsim.graph`; here is only what a history
 without timestamps and version orders needs more: what may be inferred, and when the answer is
 "unknown".
 """
@@ -13,12 +13,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ddlsim import files
-from ddlsim.columns.cycles import BUDGET, Cycle, Search, find_cycles, with_other_names
-from ddlsim.columns.edges import Edges
-from ddlsim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
-from ddlsim.columns.models import DEFAULT, MODELS, Model, model_of
-from ddlsim.columns.names import split
-from ddlsim.columns.verdict import Answer, Verdict, counts_of, first_of_each
 from ddlsim.foreign.inference import (
     atomic,
     completion,
@@ -36,6 +30,12 @@ from ddlsim.foreign.readers.problems import ForeignError, told
 from ddlsim.foreign.readers.transactions import Transactions, transactions_of
 from ddlsim.foreign.readers.workloads import LIST, workload_of
 from ddlsim.foreign.words import Words
+from ddlsim.graph.cycles import BUDGET, Cycle, Search, find_cycles, with_other_names
+from ddlsim.graph.edges import Edges
+from ddlsim.graph.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
+from ddlsim.graph.models import DEFAULT, MODELS, Model, model_of
+from ddlsim.graph.names import split
+from ddlsim.graph.verdict import Answer, Verdict, counts_of, first_of_each
 
 HEAD: Final = 4096
 STRICT: Final = MODELS[DEFAULT]

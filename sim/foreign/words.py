@@ -3,11 +3,6 @@
 Lists are told by their end (`...[n elements], 7, 8`): histories have lists of a million elements.
 """
 
-from ddlsim.columns.cycles import Cycle
-from ddlsim.columns.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
-from ddlsim.columns.search import Link
-from ddlsim.columns.verdict import Anomaly, Step
-from ddlsim.columns.words import argued
 from ddlsim.foreign.inference.inference import Finding
 from ddlsim.foreign.inference.reasons import Reasons
 from ddlsim.foreign.readers.brief import edn
@@ -15,6 +10,11 @@ from ddlsim.foreign.readers.entries import LARGEST
 from ddlsim.foreign.readers.operations import READ
 from ddlsim.foreign.readers.transactions import Transactions
 from ddlsim.foreign.readers.workloads import LIST
+from ddlsim.graph.cycles import Cycle
+from ddlsim.graph.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
+from ddlsim.graph.search import Link
+from ddlsim.graph.verdict import Anomaly, Step
+from ddlsim.graph.words import argued
 
 
 class Words:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from ddlsim.columns.models import DEFAULT
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers import edn
+from ddlsim.graph.models import DEFAULT
 from tests.bench.figures import show
 from tests.support import jepsen_histories as synthetic
 from tests.support.jepsen_histories import Shape, history

@@ -20,8 +20,8 @@ from ddlsim.analysis.sweep.rows import SCHEMA
 from ddlsim.analysis.tune import tuned
 from ddlsim.cli import main
 from ddlsim.cluster.run import run
-from ddlsim.columns import store
-from ddlsim.columns.history import columns_of
+from ddlsim.graph import store
+from ddlsim.graph.history import columns_of
 from ddlsim.history import codec
 from ddlsim.history.history import History
 from ddlsim.plan.plan import plan

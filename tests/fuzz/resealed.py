@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from ddlsim import sealed
-from ddlsim.columns.history import DTYPES
+from ddlsim.graph.history import DTYPES
 from ddlsim.history.events import AnyEvent
 from tests.fuzz import mutators
 

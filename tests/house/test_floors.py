@@ -87,7 +87,7 @@ def test_every_contract_can_be_broken(skeleton: Path) -> None:
             "ddlsim/protocol/pure.py": "import numpy",
             "ddlsim/model/timeless.py": "def late():\n    import time",
             "ddlsim/checkers/judges.py": f"{FOR_TYPES}import ddlsim.protocol",
-            "ddlsim/columns/columns.py": "import ddlsim.history",
+            "ddlsim/graph/columns.py": "import ddlsim.history",
             "ddlsim/foreign/foreign.py": "import ddlsim.kernel",
             "ddlsim/cluster/kernel.py": "import simpy",
             "ddlsim/cli/sql.py": "from sqlglot import parse",

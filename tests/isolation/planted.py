@@ -14,9 +14,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from ddlsim.columns import models
-from ddlsim.columns.cycles import Search
-from ddlsim.columns.edges import PROCESS, RW, WR, Edges, joined
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.inference import (
     atomic,
@@ -30,6 +27,9 @@ from ddlsim.foreign.inference.solver import Answer
 from ddlsim.foreign.readers import entries
 from ddlsim.foreign.readers.operations import ONE, READ
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph import models
+from ddlsim.graph.cycles import Search
+from ddlsim.graph.edges import PROCESS, RW, WR, Edges, joined
 from tests.isolation import agree
 
 SAMPLE: Final = (*range(110), 194, 237, 274)

@@ -21,7 +21,7 @@ from ddlsim.checkers.cycles import Cycle, find
 from ddlsim.checkers.edges import PROCESS, RT, RW, WR, WW, Edge, Node
 from ddlsim.checkers.graph import Graph
 from ddlsim.checkers.tangles import tangles
-from ddlsim.columns import residue
+from ddlsim.graph import residue
 
 SEEDS = st.integers(0, 2**40)
 

@@ -3,8 +3,8 @@
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from ddlsim.columns.models import MODELS
 from ddlsim.foreign import jepsen
+from ddlsim.graph.models import MODELS
 from tests.support import jepsen_histories as synthetic
 from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
 from tests.support.jepsen_plants import PLANTS, plant

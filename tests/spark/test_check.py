@@ -8,7 +8,7 @@ import pytest
 
 from ddlsim.analysis.large import history as large_history
 from ddlsim.analysis.spark import session as sessions
-from ddlsim.columns import store
+from ddlsim.graph import store
 from tests.support.column_histories import Shape, history, plant
 from tests.support.command import ddlsim, tiny
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlsim.analysis.large import history as large_history
-from ddlsim.columns import judge as in_memory
-from ddlsim.columns import store
-from ddlsim.columns.history import ColumnHistory, HistoryError
-from ddlsim.columns.verdict import Verdict
+from ddlsim.graph import judge as in_memory
+from ddlsim.graph import store
+from ddlsim.graph.history import ColumnHistory, HistoryError
+from ddlsim.graph.verdict import Verdict
 from tests.support.column_histories import PLANTS, Shape, history, plant
 
 SHAPE = Shape(400, sessions=10, keys=40, skew=30)

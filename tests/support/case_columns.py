@@ -1,4 +1,4 @@
-"""One of our histories of events as columns, for the columnar judge (sim/columns).
+"""One of our histories of events as columns, for the columnar judge (sim/graph).
 
 It reads what `graph` reads: committed versions of rows in the order of commit_ts, what reads and
 scans found, schema versions in the order of the log with the relaxed rule's holds, real time by
@@ -17,7 +17,7 @@ from ddlsim.checkers.case.writes import Item, Writes, writes_of
 from ddlsim.checkers.edges import Node, as_use
 from ddlsim.checkers.graph import ddl_nodes, last_deletion, statement_nodes, wrote_before
 from ddlsim.checkers.sessions import client_of
-from ddlsim.columns.history import (
+from ddlsim.graph.history import (
     ABORTED,
     COMMITTED,
     NONE,

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.history import (
+from ddlsim.graph.history import (
     ABORTED,
     COMMITTED,
     DTYPES,

@@ -1,6 +1,6 @@
 """A plain second reading of column histories: loops over rows, networkx, and pairs for real time.
 
-Nothing of `ddlsim.columns` is used but the record itself, so that both may be compared.
+Nothing of `ddlsim.graph` is used but the record itself, so that both may be compared.
 """
 
 from collections import defaultdict
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 
-from ddlsim.columns.history import ABORTED, COMMITTED, UNKNOWN, ColumnHistory, make
+from ddlsim.graph.history import ABORTED, COMMITTED, UNKNOWN, ColumnHistory, make
 
 READ, WRITE, APPEND, LIST_READ, PREDICATE, SCHEMA, PRECEDES = range(7)
 DATA = ("ww", "wr", "rw")

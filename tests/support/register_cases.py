@@ -1,7 +1,7 @@
 """Small foreign histories, judged."""
 
-from ddlsim.columns.verdict import Verdict
 from ddlsim.foreign import jepsen
+from ddlsim.graph.verdict import Verdict
 from tests.support.jepsen_histories import Entry, edn
 from tests.support.jepsen_plants import plant
 

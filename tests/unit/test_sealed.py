@@ -13,9 +13,9 @@ from ddlsim.analysis.large import history as large_history
 from ddlsim.analysis.sweep import aggregates
 from ddlsim.analysis.sweep.cells import CellsError, read
 from ddlsim.analysis.sweep.chunks import PARTS, DamagedPartError
-from ddlsim.columns import store
-from ddlsim.columns.history import HistoryError
 from ddlsim.files import MIB
+from ddlsim.graph import store
+from ddlsim.graph.history import HistoryError
 from ddlsim.history import codec
 from ddlsim.scenario.measured import text_of
 from ddlsim.scenario.problems import ScenarioError

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ddlsim.columns.fractured import NOWHERE
-from ddlsim.columns.history import Array
 from ddlsim.foreign.readers.by_key import ByKey
 from ddlsim.foreign.readers.operations import READ
+from ddlsim.graph.fractured import NOWHERE
+from ddlsim.graph.history import Array
 
 if TYPE_CHECKING:
     from ddlsim.foreign.inference.lists import Lists

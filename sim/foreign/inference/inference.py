@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.edges import PROCESS, Edges, edges, joined
-from ddlsim.columns.history import COMMITTED, NONE, Array
 from ddlsim.foreign.readers.by_key import ByKey
 from ddlsim.foreign.readers.operations import READ, dense
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.edges import PROCESS, Edges, edges, joined
+from ddlsim.graph.history import COMMITTED, NONE, Array
 
 MOST_PAIRS: Final = 250_000
 """Of readers of one version and writers of later ones, as edges."""

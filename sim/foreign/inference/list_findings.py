@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ddlsim.columns.fractured import NOWHERE, Seen, Written, fractures
-from ddlsim.columns.history import ABORTED, COMMITTED, Array
 from ddlsim.foreign.inference.inference import Finding, Inferred, last_writes, operations_of
 from ddlsim.foreign.readers.brief import Notation, hashable
 from ddlsim.foreign.readers.operations import APPEND, READ, ranges
+from ddlsim.graph.fractured import NOWHERE, Seen, Written, fractures
+from ddlsim.graph.history import ABORTED, COMMITTED, Array
 
 if TYPE_CHECKING:
     from ddlsim.foreign.inference.lists import Lists

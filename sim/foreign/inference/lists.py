@@ -18,15 +18,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.columns.edges import RW, WR, WW, Edges, edges, joined
-from ddlsim.columns.history import ABORTED, COMMITTED, NONE, Array
-from ddlsim.columns.models import Model
 from ddlsim.foreign.inference import list_findings
 from ddlsim.foreign.inference.groups import Groups
 from ddlsim.foreign.inference.inference import MOST_PAIRS, Inferred, Writes, crossed
 from ddlsim.foreign.inference.solver import Choice, Option
 from ddlsim.foreign.readers.operations import APPEND, LISTED, READ, ranges
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.edges import RW, WR, WW, Edges, edges, joined
+from ddlsim.graph.history import ABORTED, COMMITTED, NONE, Array
+from ddlsim.graph.models import Model
 
 CHUNK: Final = 100_000
 """Elements compared together: what the processor's caches hold."""

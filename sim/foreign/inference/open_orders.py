@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.edges import RW, WW, Edges, compact, edges, joined
-from ddlsim.columns.history import NONE, Array
-from ddlsim.columns.models import Model
-from ddlsim.columns.residue import Span, components_of
 from ddlsim.foreign.inference import lists, registers, solver
 from ddlsim.foreign.inference.inference import Finding, session_edges
 from ddlsim.foreign.inference.solver import Answer, Choice, Option
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.edges import RW, WW, Edges, compact, edges, joined
+from ddlsim.graph.history import NONE, Array
+from ddlsim.graph.models import Model
+from ddlsim.graph.residue import Span, components_of
 
 MOST_TOLD: Final = 6
 FOREVER: Final = int(np.iinfo(np.int64).max)

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.columns.history import NONE, Array
+from ddlsim.graph.history import NONE, Array
 
 MOST_NEXT: Final = 16
 FOREVER: Final = int(np.iinfo(np.int64).max)

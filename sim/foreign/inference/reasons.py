@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ddlsim.columns.edges import ATOMIC, PROCESS, REALTIME, RW
-from ddlsim.columns.history import COMMITTED, NONE
-from ddlsim.columns.search import Link
 from ddlsim.foreign.inference.registers import Registers
 from ddlsim.foreign.readers.operations import READ
+from ddlsim.graph.edges import ATOMIC, PROCESS, REALTIME, RW
+from ddlsim.graph.history import COMMITTED, NONE
+from ddlsim.graph.search import Link
 
 
 class Reasons:

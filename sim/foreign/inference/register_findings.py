@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ddlsim.columns.history import ABORTED, COMMITTED
 from ddlsim.foreign.inference.inference import Finding, Inferred, by_transaction
 from ddlsim.foreign.readers.operations import READ
+from ddlsim.graph.history import ABORTED, COMMITTED
 
 if TYPE_CHECKING:
     from ddlsim.foreign.inference.registers import Registers

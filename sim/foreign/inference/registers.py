@@ -16,9 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edges, joined
-from ddlsim.columns.history import ABORTED, COMMITTED, NONE, Array
-from ddlsim.columns.models import Model
 from ddlsim.foreign.inference import register_findings
 from ddlsim.foreign.inference.inference import (
     MOST_PAIRS,
@@ -31,6 +28,9 @@ from ddlsim.foreign.inference.inference import (
 from ddlsim.foreign.inference.order_in_time import pairs_in_time
 from ddlsim.foreign.readers.operations import LISTED, NIL, READ, dense, numbered, ranges
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edges, joined
+from ddlsim.graph.history import ABORTED, COMMITTED, NONE, Array
+from ddlsim.graph.models import Model
 
 
 class Pairs(NamedTuple):

@@ -17,9 +17,9 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.columns.edges import RW, Edges, compact, joined
-from ddlsim.columns.history import NONE, Array
 from ddlsim.foreign.inference.registers import Registers
+from ddlsim.graph.edges import RW, Edges, compact, joined
+from ddlsim.graph.history import NONE, Array
 
 STEPS_EACH: Final = 3
 """How often, for each event, one may be put in place until the search is given up."""

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.history import NONE, Array
 from ddlsim.foreign.readers.operations import CODES, LISTED, NIL, ONE, READ, Operations, ranges
+from ddlsim.graph.history import NONE, Array
 
 TYPES: Final = {"invoke": 0, "ok": 1, "fail": 2, "info": 3}
 """The types of entries."""

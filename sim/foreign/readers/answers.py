@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.columns.history import Array
 from ddlsim.foreign.readers.brief import hashable
 from ddlsim.foreign.readers.entries import Table
 from ddlsim.foreign.readers.operations import NIL, ONE, READ, ranges
+from ddlsim.graph.history import Array
 
 _READS: Final = frozenset({":r", "r"})
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ddlsim.columns.fractured import NOWHERE
-from ddlsim.columns.history import Array
+from ddlsim.graph.fractured import NOWHERE
+from ddlsim.graph.history import Array
 
 
 class ByKey:

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.columns.history import Array
 from ddlsim.foreign.readers.alike import TYPES, Alike
 from ddlsim.foreign.readers.brief import Notation, as_json, edn
 from ddlsim.foreign.readers.operations import FUNCTIONS, Operations, columns_of, joined
 from ddlsim.foreign.readers.problems import Trouble
+from ddlsim.graph.history import Array
 
 INVOKE, OK, FAIL, INFO = TYPES.values()
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.columns.history import NONE, Array
 from ddlsim.foreign.readers.brief import hashable
+from ddlsim.graph.history import NONE, Array
 
 READ: Final = 0
 APPEND: Final = 1

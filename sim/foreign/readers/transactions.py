@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
 from ddlsim.foreign.readers import answers
 from ddlsim.foreign.readers.brief import Notation, edn
 from ddlsim.foreign.readers.by_key import ByKey
@@ -30,6 +29,7 @@ from ddlsim.foreign.readers.operations import (
     whole,
 )
 from ddlsim.foreign.readers.problems import Trouble
+from ddlsim.graph.history import ABORTED, COMMITTED, NONE, UNKNOWN, Array
 
 
 @dataclass

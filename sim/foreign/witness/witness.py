@@ -31,13 +31,13 @@ from ddlsim.foreign.witness.records import (
     load,
 )
 from ddlsim.foreign.witness.schema import Truth, truth_of
+from ddlsim.graph.verdict import KEPT_OF_A_KIND
 from ddlsim.history import events
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.model.design import DesignHeader
 
 JUDGES: Final = ("atomicity", "own_ddl", "forward_compatible")
-KEPT_OF_A_KIND: Final = 20
 
 
 class Judgement(NamedTuple):

@@ -13,9 +13,9 @@ from ddlsim.checkers.cycles import find
 from ddlsim.checkers.dirty_reads import dirty_reads
 from ddlsim.checkers.graph import graph_of
 from ddlsim.cluster.run import run
-from ddlsim.columns.history import OF_OPERATIONS, PRECEDES, PREDICATE, SCHEMA, ColumnHistory
-from ddlsim.columns.judge import judge
-from ddlsim.columns.models import DEFAULT
+from ddlsim.graph.history import OF_OPERATIONS, PRECEDES, PREDICATE, SCHEMA, ColumnHistory
+from ddlsim.graph.judge import judge
+from ddlsim.graph.models import DEFAULT
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
 from ddlsim.plan.plan import plan

@@ -16,7 +16,7 @@ from ddlsim.checkers.case.writes import Writes
 from ddlsim.checkers.cycles import Cycle, find
 from ddlsim.checkers.edges import PROCESS, RT, RW, Edge
 from ddlsim.checkers.graph import Graph
-from ddlsim.columns.names import SCHEMA
+from ddlsim.graph.names import SCHEMA
 from tests.support.history import Story, add_column
 from tests.support.random_histories import CHAOS, STEPS, chaos, graph_of, serial
 

@@ -10,7 +10,7 @@ from ddlsim.checkers.base import Step
 from ddlsim.checkers.edges import PROCESS, RT, RW, Edge, Node
 from ddlsim.checkers.findings import signature
 from ddlsim.checkers.names import kind_of_cycle
-from ddlsim.columns import names
+from ddlsim.graph import names
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
 from tests.support.history import INT, Story, add_column

@@ -13,7 +13,7 @@ from ddlsim.checkers.case import rows, schemas
 from ddlsim.checkers.edges import InstalledThenUsed
 from ddlsim.checkers.graph import Graph
 from ddlsim.checkers.spec import spec
-from ddlsim.columns import names
+from ddlsim.graph import names
 from ddlsim.model import ddl
 from tests.support.history import Story, add_column
 from tests.support.judging import anomalies, circle_of_reads, found, two_ways, write_skew

@@ -11,8 +11,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from ddlsim.checkers.tangles import tangles
-from ddlsim.columns import residue
 from ddlsim.extras import EXTRAS, MissingExtraError, needed_by
+from ddlsim.graph import residue
 from tests.support.command import ROOT, Done
 
 BLOCKED = tuple(sorted({module for extra in EXTRAS.values() for module in extra}))

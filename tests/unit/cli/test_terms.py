@@ -9,7 +9,7 @@ import pytest
 
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.view import STATUS
-from ddlsim.columns.edges import NAMES
+from ddlsim.graph.edges import NAMES
 from ddlsim.model.terms import terms
 from tests.support.command import ROOT, ddlsim
 

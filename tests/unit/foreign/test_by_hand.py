@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.columns.models import MODELS
 from ddlsim.foreign import jepsen
+from ddlsim.graph.models import MODELS
 
 RU, RC, RA, SI, SER = (
     "read-uncommitted", "read-committed", "read-atomic", "snapshot-isolation", "serializable",

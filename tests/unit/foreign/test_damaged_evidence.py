@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ddlsim.columns.models import MODELS
+from ddlsim.graph.models import MODELS
 from tests.support.register_cases import lines, verdict_of
 
 GOOD = lines(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.columns.models import MODELS, model_of
+from ddlsim.graph.models import MODELS, model_of
 from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
 from tests.support.jepsen_plants import PLANTS, plant, stretched
 from tests.support.register_cases import STRICT, planted, verdict_on

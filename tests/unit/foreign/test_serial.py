@@ -5,9 +5,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from ddlsim.columns.models import MODELS
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.inference import registers, serial
+from ddlsim.graph.models import MODELS
 from tests.isolation import made
 from tests.support.jepsen_histories import REGISTERS, Shape, edn, history
 from tests.support.register_cases import verdict_on

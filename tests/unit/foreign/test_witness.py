@@ -16,6 +16,7 @@ from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.witness import report as witness_report
 from ddlsim.foreign.witness import witness
 from ddlsim.foreign.witness.records import hlc
+from ddlsim.graph.verdict import KEPT_OF_A_KIND
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
 from tests.support.witness_logs import Entry, changed, judged, of, shipped, without, written
@@ -348,7 +349,7 @@ def test_it_says_what_the_judges_say_of_the_run(name: str, checker: str | None) 
             due = Counter(one.kind for one in CHECKERS.get(judge).check(Case(history)))
             del due["ddl-not-seen"]
             told = Counter(one.kind for one in found.violations if one.checker == judge)
-            kept = {kind: min(times, witness.KEPT_OF_A_KIND) for kind, times in due.items()}
+            kept = {kind: min(times, KEPT_OF_A_KIND) for kind, times in due.items()}
             assert told == kept, (judge, seed)
         if checker is None:
             assert found.violations == ()

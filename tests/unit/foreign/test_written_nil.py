@@ -2,8 +2,8 @@
 
 import pytest
 
-from ddlsim.columns.models import MODELS
 from ddlsim.foreign import jepsen
+from ddlsim.graph.models import MODELS
 
 VALID = {
     "read before its own write": [("[[:r :x nil] [:w :x nil]]", 0)],

@@ -8,8 +8,8 @@ import pytest
 from pyarrow import parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from ddlsim import sealed
-from ddlsim.columns import store
 from ddlsim.foreign.inputs import kind_of
+from ddlsim.graph import store
 from ddlsim.history.codec import BadHistory, load, save
 from ddlsim.history.parquet import SUFFIX
 from tests.support.column_histories import Shape, history

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from ddlsim.columns.edges import DATA, DDL, NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR
-from ddlsim.columns.names import cycle_name
-from ddlsim.columns.search import Link
+from ddlsim.graph.edges import DATA, DDL, NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR
+from ddlsim.graph.names import cycle_name
+from ddlsim.graph.search import Link
 
 
 def type_of(links: Sequence[Link]) -> str:

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.certificate import Order, in_real_time
-from ddlsim.columns.edges import PROCESS, REALTIME, RW, WR, WW, Edges
-from ddlsim.columns.history import NONE, Array
-from ddlsim.columns.residue import Span
+from ddlsim.graph.certificate import Order, in_real_time
+from ddlsim.graph.edges import PROCESS, REALTIME, RW, WR, WW, Edges
+from ddlsim.graph.history import NONE, Array
+from ddlsim.graph.residue import Span
 
 
 class Link(NamedTuple):

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from ddlsim.columns.cycles import Cycle
-from ddlsim.columns.edges import NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR, WW
-from ddlsim.columns.history import KINDS, PREDICATE, SCHEMA, ColumnHistory
-from ddlsim.columns.reads import Finding
-from ddlsim.columns.search import Link
-from ddlsim.columns.verdict import Anomaly, Namer, Step
+from ddlsim.graph.cycles import Cycle
+from ddlsim.graph.edges import NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR, WW
+from ddlsim.graph.history import KINDS, PREDICATE, SCHEMA, ColumnHistory
+from ddlsim.graph.reads import Finding
+from ddlsim.graph.search import Link
+from ddlsim.graph.verdict import Anomaly, Namer, Step
 
 DATA_SHOWN = WW | WR | RW | PROCESS | REALTIME
 

@@ -7,8 +7,8 @@ from typing import Final, Literal, Protocol, TypeVar
 
 Namer = Callable[[int], str]
 Answer = Literal["unknown"] | bool
-KEPT_OF_A_KIND: Final = 8
-"""How many anomalies of one type a verdict keeps in full; all are counted."""
+KEPT_OF_A_KIND: Final = 20
+"""How many anomalies of one type any judge keeps in full; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)

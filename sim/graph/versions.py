@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.columns.history import ABORTED, COMMITTED, Array, ColumnHistory, HistoryError, is_write
+from ddlsim.graph.history import ABORTED, COMMITTED, Array, ColumnHistory, HistoryError, is_write
 
 SPARE_SLOTS: Final = 1_000_000
 

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ddlsim import sealed
-from ddlsim.columns.history import ColumnHistory, HistoryError, Names, columns_of, make
-from ddlsim.columns.store import read, verify, write, write_batches
+from ddlsim.graph.history import ColumnHistory, HistoryError, Names, columns_of, make
+from ddlsim.graph.store import read, verify, write, write_batches
 from tests.support.column_histories import Shape, history, plant
 
 

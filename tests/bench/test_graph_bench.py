@@ -15,13 +15,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ddlsim.columns.certificate import Order, in_real_time, rank_of, spans_of
-from ddlsim.columns.edges import Edges, compact, data_edges, joined, process_edges
-from ddlsim.columns.history import READ, ColumnHistory
-from ddlsim.columns.judge import judge
-from ddlsim.columns.residue import Span, chain_of
-from ddlsim.columns.store import read, write
-from ddlsim.columns.versions import versions_of
+from ddlsim.graph.certificate import Order, in_real_time, rank_of, spans_of
+from ddlsim.graph.edges import Edges, compact, data_edges, joined, process_edges
+from ddlsim.graph.history import READ, ColumnHistory
+from ddlsim.graph.judge import judge
+from ddlsim.graph.residue import Span, chain_of
+from ddlsim.graph.store import read, write
+from ddlsim.graph.versions import versions_of
 from tests.bench.figures import show
 from tests.support.column_histories import Shape, history
 

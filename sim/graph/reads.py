@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.fractured import Seen, Written, fractures
-from ddlsim.columns.history import (
+from ddlsim.graph.fractured import Seen, Written, fractures
+from ddlsim.graph.history import (
     ABORTED,
     COMMITTED,
     LIST_READ,
@@ -23,7 +23,7 @@ from ddlsim.columns.history import (
     ColumnHistory,
     is_write,
 )
-from ddlsim.columns.versions import Versions
+from ddlsim.graph.versions import Versions
 
 SHORT: Final = 12
 """Operations up to which neighbours are compared one distance at a time, without sorting."""

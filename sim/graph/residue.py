@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.certificate import FOREVER, Order, back_in_time
-from ddlsim.columns.edges import RW, Edges, compact
-from ddlsim.columns.history import NONE, Array
+from ddlsim.graph.certificate import FOREVER, Order, back_in_time
+from ddlsim.graph.edges import RW, Edges, compact
+from ddlsim.graph.history import NONE, Array
 
 FEW: Final = 50_000
 """With fewer nodes and edges, components are found without scipy."""

@@ -1,6 +1,6 @@
 """Certificate, components and a plain networkx search agree; every cycle told is one.
 
-`DDLSIM_CASES=100000 pytest tests/property/test_columns_laws.py` runs so many random histories.
+`DDLSIM_CASES=100000 pytest tests/property/test_graph_laws.py` runs so many random histories.
 """
 
 import os
@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddlsim.columns import cycles
-from ddlsim.columns.certificate import Order, in_real_time, rank_of, spans_of, unsettled
-from ddlsim.columns.classify import type_of
-from ddlsim.columns.cycles import find_cycles
-from ddlsim.columns.edges import (
+from ddlsim.graph import cycles
+from ddlsim.graph.certificate import Order, in_real_time, rank_of, spans_of, unsettled
+from ddlsim.graph.classify import type_of
+from ddlsim.graph.cycles import find_cycles
+from ddlsim.graph.edges import (
     NAMES,
     PROCESS,
     REALTIME,
@@ -26,11 +26,11 @@ from ddlsim.columns.edges import (
     data_edges,
     process_edges,
 )
-from ddlsim.columns.history import Array, ColumnHistory, HistoryError
-from ddlsim.columns.judge import judge
-from ddlsim.columns.models import MODELS
-from ddlsim.columns.search import Link
-from ddlsim.columns.versions import versions_of
+from ddlsim.graph.history import Array, ColumnHistory, HistoryError
+from ddlsim.graph.judge import judge
+from ddlsim.graph.models import MODELS
+from ddlsim.graph.search import Link
+from ddlsim.graph.versions import versions_of
 from tests.support.column_histories import PLANTS, Shape, history, plant
 from tests.support.columns_reference import (
     DATA,
@@ -148,7 +148,7 @@ def test_the_numbering_of_transactions_does_not_matter(seed: int) -> None:
 
 def renumbered(found: ColumnHistory, number: "np.typing.NDArray[np.int64]") -> ColumnHistory:
     """The same history with other numbers for its transactions."""
-    from ddlsim.columns.history import OF_OPERATIONS, OF_TRANSACTIONS, make
+    from ddlsim.graph.history import OF_OPERATIONS, OF_TRANSACTIONS, make
 
     old = np.argsort(number)
     order = np.argsort(number[found.tx], kind="stable")

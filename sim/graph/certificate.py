@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.columns.edges import RW, Edges
-from ddlsim.columns.history import NONE, UNKNOWN, Array, ColumnHistory
-from ddlsim.columns.versions import Versions
+from ddlsim.graph.edges import RW, Edges
+from ddlsim.graph.history import NONE, UNKNOWN, Array, ColumnHistory
+from ddlsim.graph.versions import Versions
 
 FOREVER = np.iinfo(np.int64).max
 LOWEST: Final = np.iinfo(np.int64).min

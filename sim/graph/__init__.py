@@ -1,4 +1,4 @@
-"""The columnar judge: histories of millions of transactions as columns, no object for each.
+"""The graph engine: histories of millions of transactions as columns, no object for each.
 
 `history` holds them, `versions` lays the versions of every key side by side, `edges` builds the
 serialization graph from that, `certificate` shows that there is no cycle, `residue` keeps what may

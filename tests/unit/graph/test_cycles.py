@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ddlsim.columns import residue
-from ddlsim.columns.cycles import Search, find_cycles
-from ddlsim.columns.edges import PROCESS, RW, WR, WW, Edges, edges
-from ddlsim.columns.history import WRITE, ColumnHistory, make
-from ddlsim.columns.judge import judge
-from ddlsim.columns.residue import labels_of, pack
-from ddlsim.columns.words import Words
+from ddlsim.graph import residue
+from ddlsim.graph.cycles import Search, find_cycles
+from ddlsim.graph.edges import PROCESS, RW, WR, WW, Edges, edges
+from ddlsim.graph.history import WRITE, ColumnHistory, make
+from ddlsim.graph.judge import judge
+from ddlsim.graph.residue import labels_of, pack
+from ddlsim.graph.words import Words
 
 
 def graph(*links: tuple[int, int, int]) -> Edges:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from ddlsim.columns.names import split
+from ddlsim.graph.names import split
 
 _UNCOMMITTED: Final = frozenset({"G0", "garbage-read", "duplicate-elements", "incompatible-order"})
 _COMMITTED: Final = _UNCOMMITTED | {

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.columns.history import Array
+from ddlsim.graph.history import Array
 
 MOST: Final = 20_000_000
 """Pairs of keys, over all transactions, above which nothing is compared."""

@@ -8,16 +8,16 @@ only inside those, cycles.
 
 import numpy as np
 
-from ddlsim.columns.certificate import Order, in_real_time, rank_of, snapshots_hold, spans_of
-from ddlsim.columns.cycles import Search, find_cycles, with_other_names
-from ddlsim.columns.edges import Edges, data_edges, process_edges
-from ddlsim.columns.history import APPEND, COMMITTED, Array, ColumnHistory, check, is_write
-from ddlsim.columns.models import DEFAULT, Model, model_of, ruled_out
-from ddlsim.columns.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of
-from ddlsim.columns.residue import Span
-from ddlsim.columns.verdict import Anomaly, Verdict, counts_of, first_of_each
-from ddlsim.columns.versions import Versions, versions_of
-from ddlsim.columns.words import Words
+from ddlsim.graph.certificate import Order, in_real_time, rank_of, snapshots_hold, spans_of
+from ddlsim.graph.cycles import Search, find_cycles, with_other_names
+from ddlsim.graph.edges import Edges, data_edges, process_edges
+from ddlsim.graph.history import APPEND, COMMITTED, Array, ColumnHistory, check, is_write
+from ddlsim.graph.models import DEFAULT, Model, model_of, ruled_out
+from ddlsim.graph.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of
+from ddlsim.graph.residue import Span
+from ddlsim.graph.verdict import Anomaly, Verdict, counts_of, first_of_each
+from ddlsim.graph.versions import Versions, versions_of
+from ddlsim.graph.words import Words
 
 
 def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False) -> Verdict:

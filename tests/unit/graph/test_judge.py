@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ddlsim.columns.certificate import Order, in_real_time, rank_of, spans_of
-from ddlsim.columns.history import (
+from ddlsim.graph.certificate import Order, in_real_time, rank_of, spans_of
+from ddlsim.graph.history import (
     APPEND,
     PREDICATE,
     READ,
@@ -17,9 +17,9 @@ from ddlsim.columns.history import (
     Names,
     make,
 )
-from ddlsim.columns.judge import judge
-from ddlsim.columns.models import MODELS, ruled_out, split
-from ddlsim.columns.verdict import Verdict
+from ddlsim.graph.judge import judge
+from ddlsim.graph.models import MODELS, ruled_out, split
+from ddlsim.graph.verdict import Verdict
 from tests.support.column_histories import PLANTS, Shape, history, plant
 
 CLEAN = history(7, Shape(300, sessions=10, skew=300))

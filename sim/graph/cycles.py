@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.columns.certificate import FOREVER, Order, unsettled
-from ddlsim.columns.classify import other_names, turned, type_of
-from ddlsim.columns.edges import DATA, DDL, PROCESS, RW, WR, WW, Edges, compact, joined
-from ddlsim.columns.history import NONE, Array
-from ddlsim.columns.models import DEFAULT, Model, model_of
-from ddlsim.columns.residue import Span, near, tangles, within
-from ddlsim.columns.search import LEVELS, RULES, Component, Link, Rule, Spent
+from ddlsim.graph.certificate import FOREVER, Order, unsettled
+from ddlsim.graph.classify import other_names, turned, type_of
+from ddlsim.graph.edges import DATA, DDL, PROCESS, RW, WR, WW, Edges, compact, joined
+from ddlsim.graph.history import NONE, Array
+from ddlsim.graph.models import DEFAULT, Model, model_of
+from ddlsim.graph.residue import Span, near, tangles, within
+from ddlsim.graph.search import LEVELS, RULES, Component, Link, Rule, Spent
 
 BUDGET: Final = 50_000
 """Edges looked at in one component, over all searches for its shortest cycles."""

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from ddlsim import sealed
-from ddlsim.columns.history import (
+from ddlsim.files import beside
+from ddlsim.graph.history import (
     DTYPES,
     OF_OPERATIONS,
     OF_TRANSACTIONS,
@@ -26,7 +27,6 @@ from ddlsim.columns.history import (
     Names,
     check,
 )
-from ddlsim.files import beside
 
 KIND: Final = "ddlsim-columns-"
 FORMAT: Final = f"{KIND}2"

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ddlsim.columns.history import READ, WRITE, HistoryError, make
-from ddlsim.columns.judge import judge
-from ddlsim.columns.versions import versions_of
+from ddlsim.graph.history import READ, WRITE, HistoryError, make
+from ddlsim.graph.judge import judge
+from ddlsim.graph.versions import versions_of
 
 GOOD: dict[str, Any] = {"tx": [0, 1], "key": [0, 0], "kind": [WRITE, READ], "version": [1, 1]}
 

@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.columns.history import NONE, PRECEDES, PREDICATE, UNKNOWN, Array, ColumnHistory
-from ddlsim.columns.versions import Versions
+from ddlsim.graph.history import NONE, PRECEDES, PREDICATE, UNKNOWN, Array, ColumnHistory
+from ddlsim.graph.versions import Versions
 
 WW: Final = 1
 WR: Final = 2
