@@ -391,8 +391,7 @@ class Group:
     def _says_something(self) -> None:
         """A command is about to be sent: no heartbeat is due for a while.
 
-        The timer is moved only where less of its wait is left than is over: in a busy group not
-        every time.
+        The timer moves only where more of its wait is over than left: in a busy group, seldom.
         """
         self._spoke_us = now = self.node.watch.now_us
         for peer in self.member.peers:
