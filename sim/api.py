@@ -27,8 +27,8 @@ from typing import Any
 
 import msgspec
 
-from ddlsim.checkers.base import Violation
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.networkx_graph import networkx_graph
 from ddlsim.cli import arguments, documents, verb_check, verb_compat, verb_run
 from ddlsim.cli.check_foreign import Foreign

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ddlsim.checkers.base import Violation
+from ddlsim.checkers.judge import Violation
 from ddlsim.history.figures import Figures, pooled, schema_abort_rate
 from ddlsim.model.records import Record
 from ddlsim.verify.row import RunRow, Structure, structure

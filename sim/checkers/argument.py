@@ -7,10 +7,11 @@ order; for anything else whoever its witnesses name.
 from collections.abc import Iterator
 from textwrap import wrap
 
-from ddlsim.checkers.base import Step, Violation
+from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.statements import Answered, answered
 from ddlsim.checkers.explain import WIDTH, describe
+from ddlsim.checkers.judge import Violation
 from ddlsim.history.events import AnyEvent, UpdateApplied, UpdateLogged
 from ddlsim.model.records import Record
 from ddlsim.units import US_PER_MS, Timestamp, show

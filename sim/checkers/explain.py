@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from ddlsim.checkers.base import Step, Verdict, Violation
+from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import Verdict, Violation
 from ddlsim.checkers.stuck import waiting
 from ddlsim.history.events import (
     AnyEvent,

@@ -7,8 +7,9 @@ this history. A checker of a plug-in that is not listed here tells no numbers.
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ddlsim.checkers.base import Bench, in_order
+from ddlsim.checkers.base import in_order
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import Claims
 from ddlsim.checkers.needless.grounds import undecided
 from ddlsim.history.events import (
     DdlDecided,
@@ -49,14 +50,14 @@ class Extent(Record, frozen=True):
 
 def extents(case: Case, *, all_claims: bool = False) -> Iterator[Extent]:
     """What each checker had before it."""
-    bench = Bench(case, strict=False, all_claims=all_claims, findings=())
+    claims = Claims(case, strict=False, all_claims=all_claims, findings=())
     for checker in in_order():
         judged = all(voice in case.header.voices for voice in checker.voices)
         count = AMOUNTS.get(checker.name)
         yield Extent(
             checker.invariant,
             checker.name,
-            bench.claimed(checker),
+            claims.claimed(checker),
             judged,
             count(case) if judged and count is not None else {},
         )

@@ -22,15 +22,13 @@ their kinds: a row that is newer than its reader by two versions shows no other 
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import field
 
+from ddlsim.checkers.base import Anomaly
 from ddlsim.model.design import DesignHeader
 from ddlsim.model.records import Record
-
-if TYPE_CHECKING:
-    from ddlsim.checkers.base import Anomaly
 
 Signature = tuple[str, ...]
 Pair = tuple[str, str]
@@ -87,7 +85,7 @@ class Finding(Record, frozen=True):
         )
 
 
-def signature(anomaly: "Anomaly") -> Signature:
+def signature(anomaly: Anomaly) -> Signature:
     """The structure of an anomaly: equal for what is the same but for names and times."""
     if not anomaly.steps:
         return (anomaly.kind, *anomaly.clauses)
@@ -96,7 +94,7 @@ def signature(anomaly: "Anomaly") -> Signature:
     return min(tuple(word for one in turn for word in (one.kind, one.edge)) for turn in turns)
 
 
-def _links(anomaly: "Anomaly") -> list[Link]:
+def _links(anomaly: Anomaly) -> list[Link]:
     """The steps of a cycle with their kinds, contracted."""
     past_ddl = any(step.kind != "T" for step in anomaly.steps)
     back_ms = anomaly.back_ms or (None,) * len(anomaly.steps)
@@ -166,7 +164,7 @@ def _tags(kind: str) -> list[str]:
 
 
 def explained_by(
-    invariant: str, anomaly: "Anomaly", findings: Iterable[Finding], skew_ms: int | None = None
+    invariant: str, anomaly: Anomaly, findings: Iterable[Finding], skew_ms: int | None = None
 ) -> str | None:
     """The id of the first known finding that an anomaly is an instance of; `skew_ms` is CSmax.
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from ddlsim.analysis.sweep import totals
-from ddlsim.checkers.base import Violation
+from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli import view, words
 from ddlsim.cli.documents import fields

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from ddlsim import pages
 from ddlsim.checkers.argument import Argument, Moment
-from ddlsim.checkers.base import Violation
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import Violation
 from ddlsim.cli import picture
 from ddlsim.cli.timeline import timeline
 

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from msgspec import field, structs
 
-from ddlsim.checkers.base import Anomaly, Violation, forbidden, judge
+from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.measures import Measures
 from ddlsim.checkers.explain import cycle, timeline
 from ddlsim.checkers.findings import Finding, Signature, signature
+from ddlsim.checkers.judge import Violation, forbidden, judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.checkers.stuck import waiting
 from ddlsim.history.figures import Buckets, Figures, bucketed, figures, samples

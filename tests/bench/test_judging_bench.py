@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 
-from ddlsim.checkers.base import judge
+from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from ddlsim.checkers.base import judge
+from ddlsim.checkers.judge import judge
 from ddlsim.cluster import designs
 from ddlsim.cluster import run as world_run
 from ddlsim.history.events import Failed, Ok

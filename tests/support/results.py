@@ -3,7 +3,8 @@
 from typing import Any
 
 from ddlsim.analysis.sweep import totals
-from ddlsim.checkers.base import Step, Violation
+from ddlsim.checkers.base import Step
+from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.report import Report
 from ddlsim.history.events import SchemaResolved

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from ddlsim.checkers.base import Violation
+from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.foreign.inputs import Report
 from ddlsim.foreign.readers.problems import MOST, ForeignError

@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 
 from msgspec import structs
 
-from ddlsim.checkers.base import CHECKERS, Violation
+from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import Violation, violation_of
 from ddlsim.checkers.own_ddl import AT_THE_PRIMARY
 from ddlsim.foreign.witness import words as witness_words
 from ddlsim.foreign.witness.records import (
@@ -84,17 +85,7 @@ def judge_log(log: Log) -> Judgement:
 def _found(name: str, history: History) -> Iterator[Violation]:
     checker = CHECKERS.get(name)
     for anomaly in checker.check(Case(history)):
-        yield Violation(
-            checker.invariant,
-            checker.name,
-            anomaly.kind,
-            checker.severity,
-            "violation",
-            strict_only=False,
-            summary=anomaly.summary,
-            witness=anomaly.witness,
-            clauses=anomaly.clauses,
-        )
+        yield violation_of(checker, anomaly, "violation")
 
 
 def _few(found: list[Violation]) -> tuple[Violation, ...]:

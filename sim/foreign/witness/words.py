@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ddlsim.checkers.base import Violation
+from ddlsim.checkers.judge import Violation
 from ddlsim.foreign.witness.records import DdlAcknowledged, Line, SchemaApplied, SchemaResolved
 
 WIDTH: Final = 76

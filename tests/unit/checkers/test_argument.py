@@ -3,8 +3,8 @@
 import pytest
 
 from ddlsim.checkers.argument import Argument, argue, prose
-from ddlsim.checkers.base import judge
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import judge
 from ddlsim.history.events import SchemaResolved, UpdateApplied
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column

@@ -1,8 +1,8 @@
 """The argument in words, as a person reads it."""
 
-from ddlsim.checkers.base import judge
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.explain import describe, explain
+from ddlsim.checkers.judge import judge
 from ddlsim.history.events import Enlisted, LockWaited, WriteExecuted
 from ddlsim.history.world_events import NeverCompleted, PartitionSafeTime
 from ddlsim.units import timestamp

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ddlsim.checkers.base import judge
+from ddlsim.checkers.judge import judge
 from ddlsim.history.events import SafeTimeAdvanced, TxBegan, TxCommitted, UpdateApplied
 from ddlsim.history.world_events import (
     CommandLogged,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.checkers.base import judge
+from ddlsim.checkers.judge import judge
 from ddlsim.history.world_events import LeaseBegan, NodeCrashed
 from ddlsim.model import ddl
 from ddlsim.model.design import Claim

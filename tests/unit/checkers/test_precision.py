@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.checkers.base import judge
+from ddlsim.checkers.judge import judge
 from ddlsim.history.events import Failed, TxBegan
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column, Index

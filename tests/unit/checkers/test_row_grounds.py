@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ddlsim.checkers.base import judge
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.extent import extents
+from ddlsim.checkers.judge import judge
 from ddlsim.history.events import (
     Enlisted,
     Failed,

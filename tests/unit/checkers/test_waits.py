@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ddlsim.checkers.base import judge
 from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import judge
 from ddlsim.history.events import (
     Invoked,
     LockWaited,

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from ddlsim.checkers.argument import Argument, Moment, Party, argue, party_of
-from ddlsim.checkers.base import Step, judge
+from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import judge
 from ddlsim.cli import page, picture, timeline
 from ddlsim.history import codec
 from ddlsim.history.world_events import LeaderElected, LeaseBegan

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.checkers.base import judge
+from ddlsim.checkers.judge import judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.history.events import Ok, ReadExecuted, TxAborted, WriteExecuted
 from ddlsim.history.history import History
