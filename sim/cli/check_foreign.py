@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.junit import FAILURES, TestCase
-from ddlsim.foreign.inputs import Report
+from ddlsim.foreign.report import Report
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -2,35 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from ddlsim.checkers.outcome import Outcome
 from ddlsim.files import HISTORY_MOST, unfit
-from ddlsim.graph.models import model_of
-from ddlsim.graph.verdict import Answer
+from ddlsim.foreign.report import Report
 from ddlsim.history import parquet
 
 HEAD: Final = 4096
 """How much of a file tells what it is, in bytes."""
 NATIVE: Final = b'{"event":"Header"'
 """How a history of this program begins; other readers are not even imported for it."""
-
-
-class Report(NamedTuple):
-    """What became of a foreign file.
-
-    `fields` is its element of `files` in the document `check` of the interface, without `file`,
-    `input` and `outcome`. `facts` says in a line what was judged; `found` has a headline and an
-    argument for each thing that was found, `notes` what else there is to say, `checked` what was
-    looked for and in how much.
-    """
-
-    outcome: Outcome
-    fields: dict[str, Any]
-    facts: str
-    found: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
-    checked: tuple[tuple[str, str], ...] = ()
 
 
 class Input(NamedTuple):
@@ -45,24 +26,6 @@ class Input(NamedTuple):
     judge: Callable[[str, str], Report]
 
 
-OUTCOMES: Final[dict[Answer, Outcome]] = {
-    True: Outcome.OK,
-    False: Outcome.VIOLATED,
-    "unknown": Outcome.UNKNOWN,
-}
-
-
-def looked_for(model: str) -> tuple[tuple[str, str], ...]:
-    """The phenomena that a model forbids, and the orders that its cycles may rest on."""
-    asked = model_of(model)
-    orders = ("the data", "the order of each process", "real time")[: asked.level + 1]
-    return (
-        ("model", model),
-        ("phenomena", ", ".join(sorted(asked.forbids))),
-        ("orders", ", ".join(orders)),
-    )
-
-
 def _is_jepsen(head: bytes) -> bool:
     from ddlsim.foreign import jepsen
 
@@ -70,9 +33,9 @@ def _is_jepsen(head: bytes) -> bool:
 
 
 def _jepsen(path: str, model: str) -> Report:
-    from ddlsim.foreign import jepsen_report
+    from ddlsim.foreign import jepsen
 
-    return jepsen_report.judge(path, model)
+    return jepsen.report(path, model)
 
 
 def _is_witness(head: bytes) -> bool:

@@ -3,28 +3,27 @@
 Lists are told by their end (`...[n elements], 7, 8`): histories have lists of a million elements.
 """
 
-from ddlsim.foreign.inference.inference import Finding
-from ddlsim.foreign.inference.reasons import Reasons
-from ddlsim.foreign.readers.brief import edn
-from ddlsim.foreign.readers.entries import LARGEST
-from ddlsim.foreign.readers.operations import READ
-from ddlsim.foreign.readers.transactions import Transactions
-from ddlsim.foreign.readers.workloads import LIST
+from collections.abc import Callable
+
 from ddlsim.graph.cycles import Cycle
 from ddlsim.graph.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
 from ddlsim.graph.search import Link
 from ddlsim.graph.verdict import Anomaly, Step
 from ddlsim.graph.words import argued
+from ddlsim.foreign.inference.inference import Finding
+from ddlsim.foreign.readers.brief import edn
+from ddlsim.foreign.readers.entries import LARGEST
+from ddlsim.foreign.readers.operations import READ
+from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.foreign.readers.workloads import LIST
 
 
 class Words:
     """Makes the sentences for one history."""
 
-    def __init__(
-        self, history: Transactions, workload: str, reasons: Reasons | None = None
-    ) -> None:
+    def __init__(self, history: Transactions, workload: str, reason: Callable[[Link], str]) -> None:
         self._history = history
-        self._reasons = reasons
+        self._reason = reason
         self._lists = workload == LIST
 
     def cycle(self, cycle: Cycle) -> Anomaly:
@@ -81,7 +80,7 @@ class Words:
             process = int(history.process[link.source])
             return f"process {process} did {source} before {target}"
         said = self._data(link)
-        reason = "" if self._reasons is None else self._reasons.of(link)
+        reason = self._reason(link)
         return f"{said}: {reason}" if reason else said
 
     def _data(self, link: Link) -> str:

@@ -9,29 +9,6 @@ from tests.house.tree import ROOT, parsed, plant
 
 TREES = {"sim": "ddlsim", "analysis": "ddlsim.analysis"}
 """Folders, and the packages that they are."""
-KNOWN: frozenset[frozenset[str]] = frozenset(
-    {
-        frozenset(
-            {"ddlsim.foreign.inference.register_findings", "ddlsim.foreign.inference.registers"}
-        ),
-        frozenset(
-            {
-                "ddlsim.foreign.inference.groups",
-                "ddlsim.foreign.inference.list_findings",
-                "ddlsim.foreign.inference.lists",
-            }
-        ),
-        frozenset(
-            {
-                "ddlsim.foreign.columns_report",
-                "ddlsim.foreign.inputs",
-                "ddlsim.foreign.jepsen_report",
-                "ddlsim.foreign.witness.report",
-            }
-        ),
-    }
-)
-"""Circles that are still there. The list only shrinks: one that is mended is deleted here."""
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -70,9 +47,8 @@ def circles(root: Path) -> frozenset[frozenset[str]]:
     return frozenset(frozenset(circle) for circle in found if len(circle) > 1)
 
 
-def test_circles_of_the_product_are_the_known_ones() -> None:
-    """Neither a new one, nor an entry of the list for one that is gone or has become smaller."""
-    assert circles(ROOT) == KNOWN
+def test_the_product_has_no_circle_of_imports() -> None:
+    assert circles(ROOT) == frozenset()
 
 
 def test_circles_finds_imports_for_types_within_functions_and_relative_ones(

@@ -17,11 +17,13 @@ import numpy as np
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.inference import (
     atomic,
+    inference,
     list_findings,
     lists,
     open_orders,
     register_findings,
     registers,
+    rw_register,
 )
 from ddlsim.foreign.inference.solver import Answer
 from ddlsim.foreign.readers import entries
@@ -52,9 +54,9 @@ def _without(type_: str) -> Iterator[None]:
     """No finding of a type."""
     verdict = jepsen._verdict
 
-    def fault(history: Any, found: jepsen.Found, *rest: Any) -> Any:
-        kept = [one for one in found.inferred.findings if one.type != type_]
-        found.inferred.findings = kept
+    def fault(history: Any, found: inference.Found, *rest: Any) -> Any:
+        kept = [one for one in found.findings if one.type != type_]
+        found.findings = kept
         return verdict(history, found, *rest)
 
     with patch.object(jepsen, "_verdict", fault):
@@ -64,26 +66,26 @@ def _without(type_: str) -> Iterator[None]:
 @contextmanager
 def _without_edges(kind: int) -> Iterator[None]:
     """No edge of a kind in any graph."""
-    plain = jepsen.find_cycles
+    plain = inference.find_cycles
 
     def fault(n: int, blocks: list[Edges], *rest: Any, **more: Any) -> Search:
         kept = [one.take((one.kind & kind) == 0) for one in blocks]
         return plain(n, kept, *rest, **more)
 
-    with patch.object(jepsen, "find_cycles", fault):
+    with patch.object(inference, "find_cycles", fault):
         yield
 
 
 @contextmanager
 def _without_time() -> Iterator[None]:
-    plain = jepsen.find_cycles
+    plain = inference.find_cycles
 
     def fault(n: int, blocks: list[Edges], begin: Any, end: Any, **more: Any) -> Search:
         return plain(n, blocks, None, None, **more)
 
     none = registers.Pairs(*(np.empty(0, np.int64) for _ in range(3)))
     with (
-        patch.object(jepsen, "find_cycles", fault),
+        patch.object(inference, "find_cycles", fault),
         patch.object(registers, "_in_time", lambda *_: none),
         patch.object(open_orders, "_in_time", lambda *_: []),
     ):
@@ -146,7 +148,7 @@ FAULTS: Final[dict[str, tuple[int, Fault]]] = {
     "real time does not count": (97, _without_time),
     "no anti-dependencies": (21, lambda: _without_edges(RW)),
     "no write-read dependencies": (44, lambda: _without_edges(WR)),
-    "no order of appends that nobody read": (64, _nothing(lists._Slots, "unseen", joined([]))),
+    "no order of appends that nobody read": (64, _nothing(lists.Slots, "unseen", joined([]))),
     "the initial state is not read": (77, _initial_ignored),
     "nil that is written is a value like others": (237, _nil_is_a_value),
     "snapshot isolation is serializable": (
@@ -154,11 +156,11 @@ FAULTS: Final[dict[str, tuple[int, Fault]]] = {
     "read committed is read atomic": (24, lambda: _models_swapped("read-committed", "read-atomic")),
     "transactions of keyword processes are passed over": (
         25, _nothing(entries.Entries, "_is_passed", True)),
-    "any order that is tried is believed": (194, _nothing(jepsen, "_tried", Search((), ()))),
+    "any order that is tried is believed": (194, _nothing(rw_register, "_tried", Search((), ()))),
     "no order is sought where some are open": (
         194, _nothing(open_orders.solver, "solve", Answer(valid=True))),
     "dirty reads of registers are not looked for": (5, _nothing(register_findings, "_reads", [])),
-    "what began is not known, and that is no doubt": (36, _nothing(jepsen, "_untold", [])),
+    "what began is not known, and that is no doubt": (36, _nothing(jepsen, "_missing", [])),
 }  # fmt: skip
 """What is planted, by what it makes of the judge, and a seed of the sample that shows it."""
 

@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.foreign.inference.inference import Finding
-from ddlsim.foreign.inference.registers import Registers, in_reads
 from ddlsim.graph.cycles import Cycle, find_cycles
 from ddlsim.graph.edges import ATOMIC, WW, edges
+from ddlsim.foreign.inference.inference import Finding, rank_of
+from ddlsim.foreign.inference.registers import Registers, in_reads
 
 MOST: Final = 1000
 """Findings that are told; more of them tell nothing new."""
@@ -41,8 +41,8 @@ def fractured(registers: Registers) -> tuple[list[Finding], list[Cycle]]:
     forced = edges(
         registers.writer(older), registers.writer(newer), WW | ATOMIC, registers.write[newer]
     )
-    rank = np.where(history.end >= 0, history.end, history.begin)
-    search = find_cycles(len(history), [registers.wr(), forced], rank=rank, model="read-committed")
+    blocks = [registers.wr(), forced]
+    search = find_cycles(len(history), blocks, rank=rank_of(history), model="read-committed")
     named = [_named(one) for one in search.cycles if any(link.kind & ATOMIC for link in one.links)]
     plain = [one for one in named if one.type == "fractured-read"]
     return found, plain or ([] if found else named)

@@ -15,39 +15,41 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.foreign.inference.inference import Inferred, session_edges
-from ddlsim.foreign.inference.registers import Pairs, Registers
 from ddlsim.graph.cycles import Cycle
 from ddlsim.graph.edges import RW, WW, Edges, compact, edges, joined
 from ddlsim.graph.history import NONE, Array
 from ddlsim.graph.models import Model
+from ddlsim.foreign.inference.inference import session_edges
+from ddlsim.foreign.inference.registers import Pairs, Registers
 
 FOREVER: Final = int(np.iinfo(np.int64).max)
 
 
 def order_of(
-    registers: Registers, inferred: Inferred, model: Model, turned: Iterable[tuple[int, int]] = ()
+    registers: Registers,
+    blocks: list[Edges],
+    model: Model,
+    turned: Iterable[tuple[int, int]] = (),
 ) -> Array:
     """The place of each node in the row; -1 for what is no node.
 
     `turned` are pairs of transactions, the first to stand before the second if that can be.
     """
     history = registers.history
-    blocks = list(inferred.blocks)
     columns = np.asarray(list(turned), np.int64).reshape(-1, 2)
-    blocks.append(edges(columns[:, 0], columns[:, 1], WW))
+    blocks = [*blocks, edges(columns[:, 0], columns[:, 1], WW)]
     if model.level:
-        blocks.append(session_edges(history, inferred.node))
+        blocks.append(session_edges(history, registers.node))
     row = _Row(registers, joined([compact(one, len(history)) for one in blocks]))
     return row.laid(in_time=model.level > 1)
 
 
 def to_turn(
-    registers: Registers, inferred: Inferred, cycles: Iterable[Cycle]
+    registers: Registers, blocks: list[Edges], cycles: Iterable[Cycle]
 ) -> set[tuple[int, int]]:
     """Writers whose order was guessed where these cycles need it, the other way round."""
     count = len(registers.history)
-    known = [block.source.astype(np.int64) * count + block.target for block in inferred.blocks]
+    known = [block.source.astype(np.int64) * count + block.target for block in blocks]
     sure = set(np.concatenate(known).tolist())
     found: set[tuple[int, int]] = set()
     for link in (link for cycle in cycles for link in cycle.links):

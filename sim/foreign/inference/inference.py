@@ -1,25 +1,28 @@
-"""What a workload's reader finds in a history: edges, and what no order of versions explains."""
+"""What both workloads share: what a history shows, the search for cycles, writes by their value."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from ddlsim.graph.cycles import BUDGET, Cycle, Search, find_cycles, with_other_names
+from ddlsim.graph.edges import PROCESS, Edges, edges, joined
+from ddlsim.graph.history import COMMITTED, NONE, Array
+from ddlsim.graph.models import MODELS, Model, model_of
+from ddlsim.graph.search import Link
 from ddlsim.foreign.readers.by_key import ByKey
 from ddlsim.foreign.readers.operations import READ, dense
 from ddlsim.foreign.readers.transactions import Transactions
-from ddlsim.graph.edges import PROCESS, Edges, edges, joined
-from ddlsim.graph.history import COMMITTED, NONE, Array
 
 MOST_PAIRS: Final = 250_000
 """Of readers of one version and writers of later ones, as edges."""
 
 
 class Finding(NamedTuple):
-    """Something that is no cycle; `op` is the number of the operation that shows it.
+    """An anomaly that is no cycle; `op` is the number of the operation that shows it.
 
-    `weakest` is the weakest model that it breaks, if that is not a matter of its type.
+    `weakest` is the weakest model that it breaks, where its type does not determine that.
     """
 
     type: str
@@ -30,16 +33,34 @@ class Finding(NamedTuple):
 
 
 @dataclass(slots=True)
-class Inferred:
-    """What was found out: who counts as a node, edges among them, findings.
+class Found:
+    """What a history shows under a model: nodes, edges between them, findings and cycles.
 
-    `open` tells in words why a history without anomalies may not be called valid.
+    `open` has the reasons why a history without anomalies may not be called valid, `notes` what
+    the search for cycles left out, `because` the reason of an inferred edge in words, or "".
     """
 
     node: Array
     blocks: list[Edges] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    cycles: list[Cycle] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+    because: Callable[[Link], str] = lambda _: ""
+
+    @property
+    def every(self) -> list[Finding | Cycle]:
+        """All anomalies."""
+        return [*self.findings, *self.cycles]
+
+    def breaks(self, model: Model, status: Array) -> bool:
+        """Whether any anomaly breaks a model."""
+        return any(breaks(one, model, status) for one in self.every)
+
+    def search(self, history: Transactions, model: Model) -> None:
+        """Find the cycles of the edges."""
+        found = search_of(history, self.node, self.blocks, model)
+        self.cycles, self.notes = with_other_names(found.cycles, history.key), found.notes
 
     def leave_out(self, keys: Iterable[str]) -> None:
         """Some reads and later writes of these keys were not compared: there were too many."""
@@ -50,6 +71,53 @@ class Inferred:
                 f"not every read of key {names[0]}{more} was compared with every write that must "
                 f"come after it: more than {MOST_PAIRS} pairs"
             )
+
+
+def breaks(one: Finding | Cycle, model: Model, status: Array) -> bool:
+    """Whether an anomaly breaks a model.
+
+    An indeterminate transaction whose writes were read counts as committed, but read-uncommitted
+    also allows reads of aborted writes: a cycle through such a transaction does not break it.
+    """
+    if one.weakest:
+        return model.implies(model_of(one.weakest))
+    undone = isinstance(one, Cycle) and any(status[tx] != COMMITTED for tx in one.txns)
+    return model.forbids_type(one.type) and not (undone and model.name == "read-uncommitted")
+
+
+def is_snapshot(model: Model) -> bool:
+    """Whether a model is snapshot isolation, in whatever orders."""
+    return "G-single" in model.forbids and "G2-item" not in model.forbids
+
+
+def weaker_than(model: Model) -> list[Model]:
+    """The models that a model implies, without itself."""
+    return [one for one in MODELS.values() if model.implies(one) and one is not model]
+
+
+def search_of(
+    history: Transactions,
+    node: Array,
+    blocks: list[Edges],
+    model: Model,
+    rank: Array | None = None,
+    budget: int = BUDGET,
+) -> Search:
+    """The cycles of some edges between nodes, with the orders that a model asks for."""
+    begin = end = None
+    if model.level:
+        blocks = [*blocks, session_edges(history, node)]
+    if model.level > 1:
+        begin = np.where(node, history.begin, NONE)
+        end = np.where(node, history.end, NONE)
+    if rank is None:
+        rank = rank_of(history)
+    return find_cycles(len(history), blocks, begin, end, rank=rank, model=model.name, budget=budget)
+
+
+def rank_of(history: Transactions) -> Array:
+    """Where a transaction probably stands in an order of all: at its end, else at its begin."""
+    return np.where(history.end >= 0, history.end, history.begin)
 
 
 class Writes:

@@ -1,19 +1,15 @@
 """What the reads of a list-append history show that is no cycle."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.foreign.inference.inference import Finding, Inferred, last_writes, operations_of
-from ddlsim.foreign.readers.brief import Notation, hashable
-from ddlsim.foreign.readers.operations import APPEND, READ, ranges
 from ddlsim.graph.fractured import NOWHERE, Seen, Written, fractures
 from ddlsim.graph.history import ABORTED, COMMITTED, Array
-
-if TYPE_CHECKING:
-    from ddlsim.foreign.inference.lists import Lists
+from ddlsim.foreign.inference.inference import Finding, Found, last_writes, operations_of
+from ddlsim.foreign.inference.lists import Lists
+from ddlsim.foreign.readers.brief import Notation, hashable
+from ddlsim.foreign.readers.operations import APPEND, READ, ranges
 
 MOST: Final = 1000
 """Findings of one type that are told; more of them tell nothing new."""
@@ -23,24 +19,24 @@ WITHIN: Final = frozenset({"internal", "missed-own-write", "future-read"})
 """What a transaction shows by itself."""
 
 
-def find(lists: Lists, inferred: Inferred) -> None:
-    """Add what is found to what was inferred."""
+def find(lists: Lists, found: Found) -> None:
+    """Add every kind of finding."""
     looks = (_incompatible, _out_of_order, _duplicates, _strange, _intermediate, _dirty_update,
              _lost_update, _internal, _too_early)  # fmt: skip
     for look in looks:
-        inferred.findings += look(lists)[:MOST]
+        found.findings += look(lists)[:MOST]
 
 
-def find_uncommitted(lists: Lists, inferred: Inferred) -> None:
+def find_uncommitted(lists: Lists, found: Found) -> None:
     """What breaks read-uncommitted, whatever became of who wrote."""
-    inferred.findings += _duplicates(lists)[:MOST]
-    inferred.findings += [one for one in _strange(lists) if one.type == "garbage-read"][:MOST]
+    found.findings += _duplicates(lists)[:MOST]
+    found.findings += [one for one in _strange(lists) if one.type == "garbage-read"][:MOST]
 
 
-def find_incompatible(lists: Lists, inferred: Inferred) -> None:
+def find_incompatible(lists: Lists, found: Found) -> None:
     """Reads of one list that contradict each other, or the order of a transaction's appends."""
-    inferred.findings += _incompatible(lists)[:MOST]
-    inferred.findings += _out_of_order(lists)[:MOST]
+    found.findings += _incompatible(lists)[:MOST]
+    found.findings += _out_of_order(lists)[:MOST]
 
 
 def _incompatible(lists: Lists) -> list[Finding]:
@@ -330,12 +326,12 @@ def _out_of_order(lists: Lists) -> list[Finding]:
     return found
 
 
-def fractured(lists: Lists, inferred: Inferred) -> list[Finding] | None:
+def fractured(lists: Lists, found: Found) -> list[Finding] | None:
     """Reads of a part of what a transaction appended; None if there is too much to compare.
 
     A transaction that contradicts itself is left out: what it saw of others is not certain.
     """
-    node = inferred.node
+    node = found.node
     history = lists.history
     if not len(history.tx):
         return []
@@ -350,16 +346,16 @@ def fractured(lists: Lists, inferred: Inferred) -> list[Finding] | None:
     np.maximum.at(last, groups.number[wrote], groups.place[wrote])
     some = ops[wrote[at]]
     written = Written(history.tx[some], history.key[some], first[number], last[number])
-    strange = [tx for one in inferred.findings if one.type in WITHIN for tx in one.txns]
+    strange = [tx for one in found.findings if one.type in WITHIN for tx in one.txns]
     reads = known & groups.read & (groups.before(groups.read) == 0)
     rows = np.flatnonzero(reads & ~np.isin(history.tx[ops], strange))
     count = groups.length[rows] - groups.before(~groups.read)[rows]
     seen = Seen(history.tx[ops[rows]], key[rows], count)
-    found = fractures(written, seen, lists=True)
-    if found is None:
+    parts = fractures(written, seen, lists=True)
+    if parts is None:
         return None
     told = []
-    for one in found[:MOST]:
+    for one in parts[:MOST]:
         name, writer = history.name(one.reader), history.name(one.writer)
         said = (
             f"{name} saw what {writer} appended to key {lists.key_name(one.seen)}, and not what "

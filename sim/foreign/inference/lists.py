@@ -11,25 +11,57 @@ allows puts them in place too; only snapshot isolation, where two that wrote a k
 can forbid each of their orders (`open_orders`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.foreign.inference import list_findings
-from ddlsim.foreign.inference.groups import Groups
-from ddlsim.foreign.inference.inference import MOST_PAIRS, Inferred, Writes, crossed
+from ddlsim.graph.edges import RW, WR, WW, Edges, edges, joined
+from ddlsim.graph.fractured import NOWHERE
+from ddlsim.graph.history import COMMITTED, NONE, Array
+from ddlsim.foreign.inference.inference import MOST_PAIRS, Writes, crossed
 from ddlsim.foreign.inference.solver import Choice, Option
+from ddlsim.foreign.readers.by_key import ByKey
 from ddlsim.foreign.readers.operations import APPEND, LISTED, READ, ranges
 from ddlsim.foreign.readers.transactions import Transactions
-from ddlsim.graph.edges import RW, WR, WW, Edges, edges, joined
-from ddlsim.graph.history import ABORTED, COMMITTED, NONE, Array
-from ddlsim.graph.models import Model
 
 CHUNK: Final = 100_000
 """Elements compared together: what the processor's caches hold."""
+
+
+class Groups(ByKey):
+    """The operations of a list history by transaction and key, with lengths and places."""
+
+    def __init__(self, lists: "Lists") -> None:
+        history = lists.history
+        of = history.by_key
+        self.ops, self.new, self.number = of.ops, of.new, of.number
+        self.read: Array = history.kind[self.ops] == READ
+        length = np.zeros(len(self.ops), np.int64)
+        length[lists.read] = lists.length
+        self.length: Array = length[self.ops]
+        place = np.full(len(self.ops), NOWHERE)
+        shown = np.flatnonzero(lists.slot_write >= 0)[::-1]
+        place[lists.slot_write[shown]] = shown - lists.base[lists.slot_key[shown]]
+        self.place: Array = place[self.ops]
+        """Of appends, where their element stands in the list."""
+
+    def doubtful(self, strange: Array) -> Array:
+        """Numbers of the groups in which a read may contradict what was done before it.
+
+        In a group that agrees every operation follows from the one before it: a read shows as much
+        as the read before it, or ends in what was appended; an append comes right behind what was
+        read or appended. `strange` operations agree with nothing.
+        """
+        strange = strange[self.ops]
+        shown = np.where(self.read, self.length, self.place + 1)
+        begins = np.where(self.read, self.length, self.place)
+        follows = ~self.new[1:] & (self.spread(self.sums(self.read)) > self.before(self.read))[1:]
+        wrong = (begins[1:] != shown[:-1]) | strange[1:] | strange[:-1]
+        found: Array = np.unique(self.number[1:][follows & wrong])
+        return found
 
 
 class Lists:
@@ -122,47 +154,7 @@ class Lists:
         return self.history.value(int(self.read[read])) or []
 
 
-@dataclass(slots=True)
-class Known:
-    """What is known of a history's lists, and from that."""
-
-    lists: Lists
-    inferred: Inferred
-
-
-def infer(history: Transactions, model: Model) -> Known:
-    """Edges and findings of a list-append history.
-
-    Of read-uncommitted (PL-1) only what committed transactions wrote counts, in the order that
-    remains of each list without the rest.
-    """
-    lists = Lists(history)
-    node = history.status == COMMITTED
-    if model.name == "read-uncommitted":
-        inferred = Inferred(node)
-        list_findings.find_uncommitted(lists, inferred)
-        lists = Lists(_without_uncommitted(lists))
-        list_findings.find_incompatible(lists, inferred)
-    else:
-        node[history.tx[_seen(lists)]] = True
-        node &= history.status != ABORTED
-        inferred = Inferred(node)
-        list_findings.find(lists, inferred)
-    if len(lists.writes.twice):
-        op = int(lists.writes.twice[0])
-        inferred.open.append(
-            f"{len(lists.writes.twice)} appends of an element that was appended to its key before, "
-            f"the first one {lists.element_name(int(lists.appended[op]))} to key "
-            f"{lists.key_name(int(history.key[op]))} by {history.name(int(history.tx[op]))}: "
-            "who wrote what was read is not certain"
-        )
-    slots = _Slots(lists, node)
-    inferred.blocks = [slots.ww(), *slots.reads(), slots.unseen()]
-    inferred.leave_out(lists.key_name(key) for key in slots.dropped)
-    return Known(lists, inferred)
-
-
-def _without_uncommitted(lists: Lists) -> Transactions:
+def without_uncommitted(lists: Lists) -> Transactions:
     """The same history; its reads without the elements that only others than committed wrote."""
     history = lists.history
     append = np.flatnonzero(history.kind == APPEND)
@@ -182,7 +174,7 @@ def _without_uncommitted(lists: Lists) -> Transactions:
     return replace(history, form=form, first=first, length=length, number=number)
 
 
-def _seen(lists: Lists) -> Array:
+def seen(lists: Lists) -> Array:
     """The appends whose element was read, and that are nobody else's."""
     found = lists.slot_write[lists.sure(lists.slot_write)]
     if not lists.differs.any():
@@ -194,12 +186,11 @@ def _seen(lists: Lists) -> Array:
     return np.concatenate([found, also[lists.sure(also)]])
 
 
-def open_orders(known: Known, most: int) -> list[Choice] | None:
-    """Every two transactions that appended to a key what no read shows: either may be the first.
+def open_choices(lists: Lists, node: Array, most: int) -> list[Choice] | None:
+    """A choice for every two transactions with appends to one key that no read shows.
 
-    What they are about is the key. None if there are more than `most`.
+    `about` is the key. None if there are more than `most`.
     """
-    lists, node = known.lists, known.inferred.node
     ops = _unseen(lists, node)
     key, tx = lists.history.key[ops], lists.history.tx[ops]
     both = np.unique(np.stack([key, tx]), axis=1)
@@ -223,10 +214,9 @@ def _unseen(lists: Lists, node: Array) -> Array:
     return np.flatnonzero(wanted)
 
 
-def in_turn(known: Known, rank: Array) -> Edges:
-    """The same appends put behind each other by the rank of their transactions."""
-    lists = known.lists
-    ops = _unseen(lists, known.inferred.node)
+def in_turn(lists: Lists, node: Array, rank: Array) -> Edges:
+    """The same appends one after the other, by the rank of their transactions."""
+    ops = _unseen(lists, node)
     key, tx = lists.history.key[ops], lists.history.tx[ops]
     order = np.lexsort((tx, rank[tx], key))
     key, tx, ops = key[order], tx[order], ops[order]
@@ -234,7 +224,7 @@ def in_turn(known: Known, rank: Array) -> Edges:
     return edges(tx[:-1][same], tx[1:][same], WW, ops[1:][same])
 
 
-class _Slots:
+class Slots:
     """Edges between the writers and the readers of slots."""
 
     def __init__(self, lists: Lists, node: Array) -> None:

@@ -11,14 +11,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.foreign.inference import lists, registers, solver
-from ddlsim.foreign.inference.inference import Finding, session_edges
-from ddlsim.foreign.inference.solver import Answer, Choice, Option
-from ddlsim.foreign.readers.transactions import Transactions
 from ddlsim.graph.edges import RW, WW, Edges, compact, edges, joined
 from ddlsim.graph.history import NONE, Array
 from ddlsim.graph.models import Model
 from ddlsim.graph.residue import Span, components_of
+from ddlsim.foreign.inference import solver
+from ddlsim.foreign.inference.inference import Finding, Found, is_snapshot, session_edges
+from ddlsim.foreign.inference.lists import Lists, open_choices
+from ddlsim.foreign.inference.registers import Registers
+from ddlsim.foreign.inference.solver import Answer, Choice, Option
+from ddlsim.foreign.readers.transactions import Transactions
 
 MOST_TOLD: Final = 6
 FOREVER: Final = int(np.iinfo(np.int64).max)
@@ -39,10 +41,9 @@ def span_of(history: Transactions, node: Array) -> Span:
     return Span(np.where(node, history.begin, NONE), end)
 
 
-def of_registers(known: registers.Known, model: Model) -> Settled:
+def of_registers(mine: Registers, model: Model) -> Settled:
     """Whether the versions of registers can be ordered."""
-    mine, node = known.registers, known.inferred.node
-    nodes = np.flatnonzero(node)
+    nodes = np.flatnonzero(mine.node)
     versions = np.flatnonzero(mine.installed)
     pairs = sum(int(n) * (int(n) - 1) // 2 for n in np.bincount(mine.of_key[versions]))
     if len(nodes) > solver.MOST_NODES or pairs > solver.MOST_CHOICES:
@@ -83,32 +84,33 @@ def _before(one: int, other: int, writer: dict[int, int], readers: dict[int, set
     )
 
 
-def of_lists(known: lists.Known, model: Model, blocks: list[Edges]) -> Settled:
-    """Whether appends that no read shows can be ordered; `blocks` are all edges but of time."""
-    history, node = known.lists.history, known.inferred.node
-    choices = lists.open_orders(known, solver.MOST_CHOICES)
+def of_lists(mine: Lists, found: Found, model: Model) -> Settled:
+    """Whether appends that no read shows can be ordered, beside the edges that were found."""
+    history, node = mine.history, found.node
+    choices = open_choices(mine, node, solver.MOST_CHOICES)
     if choices is None:
         return Settled(None)
     ends = np.asarray([choice.one.plain[0] for choice in choices], np.int64).reshape(-1, 2)
     both = [edges(ends[:, 0], ends[:, 1], WW), edges(ends[:, 1], ends[:, 0], WW)]
-    whole = [compact(one, len(history)) for one in [*blocks, *both]]
+    sessions = [session_edges(history, node)] if model.level else []
+    whole = [compact(one, len(history)) for one in [*found.blocks, *sessions, *both]]
     span = span_of(history, node) if model.level > 1 else None
-    found: list[Settled] = []
+    parts: list[Settled] = []
 
     def worded(choice: Choice, way: int) -> str:
         pair = (choice.one, choice.other)[way].plain[0]
         one, other = map(history.name, pair)
-        key = known.lists.key_name(choice.about[0])
+        key = mine.key_name(choice.about[0])
         return f"{one} before {other} in what is appended to key {key}"
 
     for part in components_of(len(history), whole, span):
         inside = set(part.tolist())
         here = [one for one in choices if set(one.one.plain[0]) <= inside]
         if here:
-            found.append(_solved(history, part, known.inferred.blocks, [], here, model, worded))
-    if any(one.valid is False for one in found):
-        return Settled(valid=False, found=tuple(finding for one in found for finding in one.found))
-    return Settled(None if any(one.valid is None for one in found) else True)
+            parts.append(_solved(history, part, found.blocks, [], here, model, worded))
+    if any(one.valid is False for one in parts):
+        return Settled(valid=False, found=tuple(finding for one in parts for finding in one.found))
+    return Settled(None if any(one.valid is None for one in parts) else True)
 
 
 def _solved(
@@ -139,8 +141,7 @@ def _solved(
         Choice(_numbered(one.one, number), _numbered(one.other, number), (at,))
         for at, one in enumerate(choices)
     ]
-    apart = "G2-item" not in model.forbids
-    answer = solver.solve(len(nodes), plain, rw, numbered, apart=apart)
+    answer = solver.solve(len(nodes), plain, rw, numbered, apart=is_snapshot(model))
     if answer.valid is not False:
         return Settled(answer.valid)
     finding = _finding(history, nodes, answer, choices, model, worded)

@@ -1,28 +1,24 @@
 """What the reads of a register history show that is no cycle."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from ddlsim.foreign.inference.inference import Finding, Inferred, by_transaction
-from ddlsim.foreign.readers.operations import READ
 from ddlsim.graph.history import ABORTED, COMMITTED
-
-if TYPE_CHECKING:
-    from ddlsim.foreign.inference.registers import Registers
+from ddlsim.foreign.inference.inference import Finding, Found, by_transaction
+from ddlsim.foreign.inference.registers import Registers, updates
+from ddlsim.foreign.readers.operations import READ
 
 MOST: Final = 1000
 """Findings of one type that are told; more of them tell nothing new."""
 
 
-def find(registers: Registers, inferred: Inferred) -> None:
-    """Add what is found to what was inferred."""
-    inferred.findings += _reads(registers)
-    inferred.findings += _updates(registers)
-    inferred.findings += _internal(registers)[:MOST]
+def find(registers: Registers, found: Found) -> None:
+    """Add every kind of finding."""
+    found.findings += _reads(registers)
+    found.findings += _updates(registers)
+    found.findings += _internal(registers)[:MOST]
 
 
 def _what(registers: Registers, op: int) -> str:
@@ -58,8 +54,6 @@ def _reads(registers: Registers) -> list[Finding]:
 
 def _updates(registers: Registers) -> list[Finding]:
     """Two updates of one version, and updates of a version of an aborted transaction."""
-    from ddlsim.foreign.inference.registers import updates
-
     history = registers.history
     reads, _ = updates(registers)
     reads = reads[history.status[history.tx[reads]] == COMMITTED]

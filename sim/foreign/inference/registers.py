@@ -11,15 +11,15 @@ model is broken, but no single read is to blame: that is `cyclic-versions`. The 
 `completion` and `solver` look for an order of versions that explains everything.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ddlsim.foreign.inference import register_findings
+from ddlsim.graph.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edges, joined
+from ddlsim.graph.history import ABORTED, COMMITTED, NONE, Array
+from ddlsim.graph.models import Model
 from ddlsim.foreign.inference.inference import (
     MOST_PAIRS,
-    Inferred,
     Writes,
     crossed,
     first_of_key,
@@ -28,9 +28,6 @@ from ddlsim.foreign.inference.inference import (
 from ddlsim.foreign.inference.order_in_time import pairs_in_time
 from ddlsim.foreign.readers.operations import LISTED, NIL, READ, dense, numbered, ranges
 from ddlsim.foreign.readers.transactions import Transactions
-from ddlsim.graph.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edges, joined
-from ddlsim.graph.history import ABORTED, COMMITTED, NONE, Array
-from ddlsim.graph.models import Model
 
 
 class Pairs(NamedTuple):
@@ -183,46 +180,7 @@ def _values(history: Transactions) -> Array:
     return value
 
 
-@dataclass(slots=True)
-class Known:
-    """What is known of a history's registers, and from that."""
-
-    registers: Registers
-    inferred: Inferred
-
-
-def infer(history: Transactions, model: Model) -> Known:
-    """Edges and findings of a register history, as far as they are facts."""
-    registers = Registers(history)
-    node = registers.node
-    if model.name == "read-uncommitted":
-        node = history.status == COMMITTED
-    inferred = Inferred(node)
-    if len(registers.twice):
-        op = int(registers.twice[0])
-        inferred.open.append(
-            f"{len(registers.twice)} writes of a value that its key had before, the "
-            f"first one {history.told(op)} to key "
-            f"{history.told_key(op)} by {history.name(int(history.tx[op]))}: "
-            "whose value was read is not certain"
-        )
-    if model.name != "read-uncommitted":
-        inferred.blocks = [registers.wr()]
-    if model.forbids_type("G-single"):
-        inferred.blocks.append(registers.overwritten(_known(registers, model)))
-    register_findings.find(registers, inferred)
-    leave_out(registers, inferred)
-    return Known(registers, inferred)
-
-
-def leave_out(registers: Registers, inferred: Inferred) -> None:
-    """Tell of which keys not every pair was compared."""
-    keys = registers.of_key[registers.dropped].tolist()
-    inferred.leave_out(registers.history.said(registers.history.keys[key]) for key in keys)
-    registers.dropped.clear()
-
-
-def _known(registers: Registers, model: Model) -> Pairs:
+def known_order(registers: Registers, model: Model) -> Pairs:
     """The order of versions as far as writers tell it: by what they read, by when they wrote."""
     found = [_within(registers)]
     if model.level:

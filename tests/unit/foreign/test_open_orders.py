@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.foreign import jepsen
+from ddlsim.foreign.inference import open_orders
 from ddlsim.foreign.inference.open_orders import Settled
 from tests.support.register_cases import lines, verdict_of
 
@@ -24,7 +24,7 @@ def test_appends_that_nobody_read_have_no_order_that_explains_this() -> None:
 
 
 def test_without_the_search_the_answer_would_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jepsen.open_orders, "of_lists", lambda *_: Settled(None))
+    monkeypatch.setattr(open_orders, "of_lists", lambda *_: Settled(None))
     assert verdict_of(SKEW, "snapshot-isolation").valid == "unknown"
 
 

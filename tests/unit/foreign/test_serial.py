@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from ddlsim.foreign import jepsen
-from ddlsim.foreign.inference import registers, serial
-from ddlsim.graph.models import MODELS
+from ddlsim.foreign.inference import rw_register, serial
+from ddlsim.foreign.inference.registers import Registers
 from tests.isolation import made
 from tests.support.jepsen_histories import REGISTERS, Shape, edn, history
 from tests.support.register_cases import verdict_on
 
-STRICT = MODELS["strict-serializable"]
 VALID = {
     "serial": ("strict-serializable", "serializable", "snapshot-isolation"),
     "stale-serial": ("serializable", "snapshot-isolation"),
@@ -49,11 +48,11 @@ def test_the_row_keeps_to_real_time_and_to_what_was_read(level: str) -> None:
     """Told by walking along it: a transaction reads what is there when it commits, if serial."""
     shape = made.Shape(level, lists=False, transactions=300, keys=5, clients=6, info=0.05)
     parsed = jepsen.parse(made.as_edn(made.run(shape, Random(1))))
-    known = registers.infer(parsed, STRICT)
-    blocks = [known.registers.wr()]
-    place = serial.order_of(known.registers, blocks, apart=level == "snapshot")
+    registers = Registers(parsed)
+    blocks = [registers.wr()]
+    place = serial.order_of(registers, blocks, apart=level == "snapshot")
     assert place is not None
-    node = known.registers.node
+    node = registers.node
     assert sorted(place[node]) == list(range(int(node.sum())))
     assert (place[~node] < 0).all()
     row = np.argsort(np.where(node, place, len(place)))[: int(node.sum())]
@@ -79,11 +78,11 @@ def test_a_search_that_finds_nothing_ends_and_says_so(monkeypatch: pytest.Monkey
     monkeypatch.setattr(serial, "STEPS_EACH", 0)
     monkeypatch.setattr(serial, "STEPS", 50)
     parsed = jepsen.parse(edn(history(Shape(400, REGISTERS), seed=2)).encode())
-    known = registers.infer(parsed, STRICT)
-    assert serial.order_of(known.registers, [known.registers.wr()]) is None
+    registers = Registers(parsed)
+    assert serial.order_of(registers, [registers.wr()]) is None
     assert len(steps) <= 52
     monkeypatch.setattr(
-        jepsen.completion, "order_of", lambda mine, *_: np.arange(len(parsed))[::-1]
+        rw_register.completion, "order_of", lambda mine, *_: np.arange(len(parsed))[::-1]
     )
     verdict = jepsen.judge(parsed, "strict-serializable").verdict
     assert verdict.valid == "unknown"
@@ -95,5 +94,5 @@ def test_an_order_that_explains_nothing_is_not_believed(monkeypatch: pytest.Monk
     parsed = jepsen.parse(edn(history(Shape(400, REGISTERS), seed=2)).encode())
     reverse = np.arange(len(parsed))[::-1].copy()
     monkeypatch.setattr(serial, "order_of", lambda *_, **__: reverse)
-    monkeypatch.setattr(jepsen.completion, "order_of", lambda *_: reverse)
+    monkeypatch.setattr(rw_register.completion, "order_of", lambda *_: reverse)
     assert jepsen.judge(parsed, "strict-serializable").verdict.valid == "unknown"
