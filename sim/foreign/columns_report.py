@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from ddlsim import files
+from ddlsim.foreign.readers.problems import ForeignError
+from ddlsim.foreign.report import Report, of_verdict
 from ddlsim.graph import judge as in_memory
 from ddlsim.graph import store
 from ddlsim.graph.history import HistoryError
 from ddlsim.graph.verdict import Verdict
-from ddlsim.foreign.readers.problems import ForeignError
-from ddlsim.foreign.report import Report, of_verdict
 
 SHOWN_BY = {"order": "an order of all transactions", "components": "the components of the graph"}
 

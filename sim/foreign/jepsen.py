@@ -10,11 +10,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ddlsim import files
-from ddlsim.graph.cycles import Cycle
-from ddlsim.graph.history import ABORTED, COMMITTED, UNKNOWN, Array
-from ddlsim.graph.models import MODELS, Model, model_of
-from ddlsim.graph.names import split
-from ddlsim.graph.verdict import Answer, Verdict, counts_of, first_of_each
 from ddlsim.foreign.inference import list_append, rw_register
 from ddlsim.foreign.inference.inference import Finding, Found, weaker_than
 from ddlsim.foreign.readers import edn, json_lines
@@ -24,6 +19,11 @@ from ddlsim.foreign.readers.transactions import Transactions, transactions_of
 from ddlsim.foreign.readers.workloads import LIST, workload_of
 from ddlsim.foreign.report import Report, of_verdict
 from ddlsim.foreign.words import Words
+from ddlsim.graph.cycles import Cycle
+from ddlsim.graph.history import ABORTED, COMMITTED, UNKNOWN, Array
+from ddlsim.graph.models import MODELS, Model, model_of
+from ddlsim.graph.names import split
+from ddlsim.graph.verdict import Answer, Verdict, counts_of, first_of_each
 
 HEAD: Final = 4096
 

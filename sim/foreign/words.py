@@ -5,17 +5,17 @@ Lists are told by their end (`...[n elements], 7, 8`): histories have lists of a
 
 from collections.abc import Callable
 
-from ddlsim.graph.cycles import Cycle
-from ddlsim.graph.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
-from ddlsim.graph.search import Link
-from ddlsim.graph.verdict import Anomaly, Step
-from ddlsim.graph.words import argued
 from ddlsim.foreign.inference.inference import Finding
 from ddlsim.foreign.readers.brief import edn
 from ddlsim.foreign.readers.entries import LARGEST
 from ddlsim.foreign.readers.operations import READ
 from ddlsim.foreign.readers.transactions import Transactions
 from ddlsim.foreign.readers.workloads import LIST
+from ddlsim.graph.cycles import Cycle
+from ddlsim.graph.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
+from ddlsim.graph.search import Link
+from ddlsim.graph.verdict import Anomaly, Step
+from ddlsim.graph.words import argued
 
 
 class Words:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ddlsim.checkers.base import judge
+from ddlsim.checkers.judge import judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster import designs, run
 from ddlsim.model.clauses import CLAUSES

@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.graph.cycles import Cycle, find_cycles
-from ddlsim.graph.edges import ATOMIC, WW, edges
 from ddlsim.foreign.inference.inference import Finding, rank_of
 from ddlsim.foreign.inference.registers import Registers, in_reads
+from ddlsim.graph.cycles import Cycle, find_cycles
+from ddlsim.graph.edges import ATOMIC, WW, edges
 
 MOST: Final = 1000
 """Findings that are told; more of them tell nothing new."""

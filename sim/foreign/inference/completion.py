@@ -15,12 +15,12 @@ from typing import Final
 
 import numpy as np
 
+from ddlsim.foreign.inference.inference import session_edges
+from ddlsim.foreign.inference.registers import Pairs, Registers
 from ddlsim.graph.cycles import Cycle
 from ddlsim.graph.edges import RW, WW, Edges, compact, edges, joined
 from ddlsim.graph.history import NONE, Array
 from ddlsim.graph.models import Model
-from ddlsim.foreign.inference.inference import session_edges
-from ddlsim.foreign.inference.registers import Pairs, Registers
 
 FOREVER: Final = int(np.iinfo(np.int64).max)
 

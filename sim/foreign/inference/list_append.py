@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from ddlsim.graph.history import ABORTED, COMMITTED
-from ddlsim.graph.models import MODELS, Model
 from ddlsim.foreign.inference import list_findings, open_orders
 from ddlsim.foreign.inference.inference import Found, is_snapshot, rank_of, search_of
 from ddlsim.foreign.inference.lists import Lists, Slots, in_turn, seen, without_uncommitted
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.history import ABORTED, COMMITTED
+from ddlsim.graph.models import MODELS, Model
 
 PARTS_COUNT: Final = frozenset({"read-committed", "read-atomic"})
 """Models under which fractured reads are looked for even without a cycle."""

@@ -4,12 +4,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.graph.fractured import NOWHERE, Seen, Written, fractures
-from ddlsim.graph.history import ABORTED, COMMITTED, Array
 from ddlsim.foreign.inference.inference import Finding, Found, last_writes, operations_of
 from ddlsim.foreign.inference.lists import Lists
 from ddlsim.foreign.readers.brief import Notation, hashable
 from ddlsim.foreign.readers.operations import APPEND, READ, ranges
+from ddlsim.graph.fractured import NOWHERE, Seen, Written, fractures
+from ddlsim.graph.history import ABORTED, COMMITTED, Array
 
 MOST: Final = 1000
 """Findings of one type that are told; more of them tell nothing new."""

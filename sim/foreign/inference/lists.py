@@ -18,14 +18,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.graph.edges import RW, WR, WW, Edges, edges, joined
-from ddlsim.graph.fractured import NOWHERE
-from ddlsim.graph.history import COMMITTED, NONE, Array
 from ddlsim.foreign.inference.inference import MOST_PAIRS, Writes, crossed
 from ddlsim.foreign.inference.solver import Choice, Option
 from ddlsim.foreign.readers.by_key import ByKey
 from ddlsim.foreign.readers.operations import APPEND, LISTED, READ, ranges
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.edges import RW, WR, WW, Edges, edges, joined
+from ddlsim.graph.fractured import NOWHERE
+from ddlsim.graph.history import COMMITTED, NONE, Array
 
 CHUNK: Final = 100_000
 """Elements compared together: what the processor's caches hold."""

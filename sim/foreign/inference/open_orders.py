@@ -11,16 +11,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.graph.edges import RW, WW, Edges, compact, edges, joined
-from ddlsim.graph.history import NONE, Array
-from ddlsim.graph.models import Model
-from ddlsim.graph.residue import Span, components_of
 from ddlsim.foreign.inference import solver
 from ddlsim.foreign.inference.inference import Finding, Found, is_snapshot, session_edges
 from ddlsim.foreign.inference.lists import Lists, open_choices
 from ddlsim.foreign.inference.registers import Registers
 from ddlsim.foreign.inference.solver import Answer, Choice, Option
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.edges import RW, WW, Edges, compact, edges, joined
+from ddlsim.graph.history import NONE, Array
+from ddlsim.graph.models import Model
+from ddlsim.graph.residue import Span, components_of
 
 MOST_TOLD: Final = 6
 FOREVER: Final = int(np.iinfo(np.int64).max)

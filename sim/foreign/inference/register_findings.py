@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.graph.history import ABORTED, COMMITTED
 from ddlsim.foreign.inference.inference import Finding, Found, by_transaction
 from ddlsim.foreign.inference.registers import Registers, updates
 from ddlsim.foreign.readers.operations import READ
+from ddlsim.graph.history import ABORTED, COMMITTED
 
 MOST: Final = 1000
 """Findings of one type that are told; more of them tell nothing new."""

@@ -15,9 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ddlsim.graph.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edges, joined
-from ddlsim.graph.history import ABORTED, COMMITTED, NONE, Array
-from ddlsim.graph.models import Model
 from ddlsim.foreign.inference.inference import (
     MOST_PAIRS,
     Writes,
@@ -28,6 +25,9 @@ from ddlsim.foreign.inference.inference import (
 from ddlsim.foreign.inference.order_in_time import pairs_in_time
 from ddlsim.foreign.readers.operations import LISTED, NIL, READ, dense, numbered, ranges
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.edges import ATOMIC, PROCESS, REALTIME, RW, WR, WW, Edges, edges, joined
+from ddlsim.graph.history import ABORTED, COMMITTED, NONE, Array
+from ddlsim.graph.models import Model
 
 
 class Pairs(NamedTuple):

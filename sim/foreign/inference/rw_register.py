@@ -11,10 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.graph.cycles import Search
-from ddlsim.graph.edges import Edges
-from ddlsim.graph.history import COMMITTED, Array
-from ddlsim.graph.models import DEFAULT, MODELS, Model
 from ddlsim.foreign.inference import atomic, completion, open_orders, register_findings, serial
 from ddlsim.foreign.inference.inference import (
     Found,
@@ -26,6 +22,10 @@ from ddlsim.foreign.inference.inference import (
 from ddlsim.foreign.inference.reasons import Reasons
 from ddlsim.foreign.inference.registers import Registers, assumed, known_order
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.cycles import Search
+from ddlsim.graph.edges import Edges
+from ddlsim.graph.history import COMMITTED, Array
+from ddlsim.graph.models import DEFAULT, MODELS, Model
 
 STRICT: Final = MODELS[DEFAULT]
 EARLY: Final = 100

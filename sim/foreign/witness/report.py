@@ -7,13 +7,13 @@ from msgspec import structs
 
 from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.graph.models import DEFAULT
 from ddlsim.foreign.readers.problems import MOST, ForeignError
 from ddlsim.foreign.report import Report
 from ddlsim.foreign.witness import words as witness_words
 from ddlsim.foreign.witness.records import Line
 from ddlsim.foreign.witness.witness import Judgement, judge_file
 from ddlsim.foreign.witness.words import shown
+from ddlsim.graph.models import DEFAULT
 
 VALID: Final = {Outcome.OK: True, Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
 
