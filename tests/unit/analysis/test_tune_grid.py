@@ -11,7 +11,7 @@ from ddlsim.analysis.formula.wait_model import COARSE
 from ddlsim.analysis.tune import cells
 from ddlsim.analysis.tune.advise import Advisor
 from ddlsim.analysis.tune.asked import Asked
-from ddlsim.analysis.tune.cells import Cells, Load, Setting
+from ddlsim.analysis.tune.cells import Load, Setting
 from ddlsim.analysis.tune.goals import read_goals
 from ddlsim.analysis.tune.judge import Judge
 from ddlsim.analysis.tune.runs import Runs
@@ -21,6 +21,8 @@ from ddlsim.scenario.measured import parse
 SAMPLE = Path(__file__).resolve().parents[3] / "scenarios" / "measurements"
 MOST_MS = 500
 """The grid goes up to the DD that Ignite 3 is delivered with."""
+BEYOND_MS = 25
+"""How far beyond the advised interval every step of the grid is run."""
 
 
 def asked_of_the_sample(seeds: int) -> Asked:
@@ -49,23 +51,28 @@ def asked_of_the_sample(seeds: int) -> Asked:
     )
 
 
-def fine_grid(asked: Asked, runs: Runs) -> tuple[int, int, list[int]]:
+def fine_grid(advisor: Advisor, around: tuple[int, int]) -> tuple[int, int, list[int]]:
     """The least DD of the grid that, with all larger ones, meets the goals; the least that does
     so surely; and those that miss one with the whole interval.
+
+    The grid has every step between the ends of `around` and a bit beyond, and every tenth step
+    elsewhere: there waits are far from their limit.
     """
-    made = Cells(asked.world, asked.texts, asked.strategy, asked.load, ())
-    dds = range(0, MOST_MS + 1, asked.step)
-    figures = runs.run([made.looks(Setting(dd, 250, asked.cs_max)) for dd in dds])
-    meets = [all(each.point(g) <= g.limit for g in asked.waits) for each in figures]
+    asked = advisor.asked
+    near = range(around[0] - BEYOND_MS, around[1] + BEYOND_MS + 1, asked.step)
+    dds = sorted({*near, *range(0, MOST_MS + 1, 10 * asked.step)})
+    settings = [Setting(dd, 250, asked.cs_max) for dd in dds]
+    found = list(zip(settings, advisor._figures(settings), strict=True))
     judge = Judge(asked)
-    found = [
-        [judge.of(g, Setting(dd, 250, asked.cs_max), each) for g in asked.waits]
-        for dd, each in zip(dds, figures, strict=True)
-    ]
-    sure = [all(each.sure for each in own) for own in found]
-    missed = [dd for dd, own in zip(dds, found, strict=True) if any(each.hopeless for each in own)]
+    judged = {s.dd: [judge.of(goal, s, each) for goal in asked.waits] for s, each in found}
+    meets = [all(each.point(g) <= g.limit for g in asked.waits) for _, each in found]
+    sure = [all(each.sure for each in judged[dd]) for dd in dds]
+    missed = [dd for dd in dds if any(each.hopeless for each in judged[dd])]
     least, surely = (
         next(dd for place, dd in enumerate(dds) if all(known[place:])) for known in (meets, sure)
+    )
+    assert {least - asked.step, surely - asked.step} <= set(near), (
+        "both borders are finely looked at"
     )
     return least, surely, missed
 
@@ -76,15 +83,17 @@ def test_a_tenth_of_the_runs_finds_what_a_fine_grid_finds(
 ) -> None:
     monkeypatch.setattr(cells, "LOOKS_EACH", 4)  # half as long as in life
     asked = asked_of_the_sample(seeds=4)
-    with Runs(asked.seeds, jobs=1) as brute, Runs(asked.seeds, jobs=1) as few:
-        expected, surely, missed = fine_grid(asked, brute)
-        advice = Advisor(asked, few)._search(250)
+    with Runs(asked.seeds, jobs=1) as runs:
+        advisor = Advisor(asked, runs)
+        advice = advisor._search(250)
         low, high = advice.interval
-        assert low <= expected <= high
-        assert advice.needed == expected
-        assert advice.sure == surely <= advice.recommended.dd
-        assert max(missed) < low, "what misses the goal for sure is not in the interval"
-        assert few.count * 10 <= brute.count
+        every_cell = MOST_MS // asked.step + 1
+        assert runs.count * 10 <= every_cell * len(asked.seeds)
+        expected, surely, missed = fine_grid(advisor, advice.interval)
+    assert low <= expected <= high
+    assert advice.needed == expected
+    assert advice.sure == surely <= advice.recommended.dd
+    assert max(missed) < low, "what misses the goal for sure is not in the interval"
 
 
 def test_without_any_run_the_formula_is_near() -> None:
