@@ -4,8 +4,6 @@ import html
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from ddlsim.analysis.tune import tuned
 from tests.support.advice import ADVICE
 from tests.support.command import ddlsim
 from tests.support.drawn import SCENARIO
+from tests.support.forked import forked
 
 
 @pytest.fixture(scope="module")
@@ -177,9 +176,7 @@ def commands(page: str) -> list[list[str]]:
     return [shlex.split(html.unescape(words)) for words in dict.fromkeys(found)]
 
 
-def test_every_command_on_the_page_runs_as_it_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_on_the_page_runs_as_it_stands(tmp_path: Path) -> None:
     """With a design that only --load knows, values over the file, a schema that lies elsewhere,
     budgets, and a folder with a space."""
     folder = tmp_path / "two words"
@@ -187,7 +184,6 @@ def test_every_command_on_the_page_runs_as_it_stands(
     name = f"ours_{tmp_path.name}".replace("-", "_")
     for file, text in (("scenario.toml", SCENARIO), ("sweep.toml", OURS), ("ours.py", PLUGIN)):
         (folder / file).write_text(text.replace("ours_NAME", name), "utf-8")
-    monkeypatch.chdir(tmp_path)
     table = 'sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"'
     (tmp_path / "t.sql").write_text(table.split('"')[1], "utf-8")
     text = (folder / "scenario.toml").read_text("utf-8")
@@ -195,22 +191,17 @@ def test_every_command_on_the_page_runs_as_it_stands(
     (folder / "scenario.toml").write_text(text.replace(table, 'file = "../t.sql"'), "utf-8")
     loading = ["--allow-outside", "--load", "two words/ours.py"]
     where = ["two words/sweep.toml", *loading, "--jobs", "1"]
-    assert in_a_process("sweep", *where, "--out", "two words/out").returncode == 0
-    assert in_a_process("report", "two words/out").returncode == 0
+    made = forked(
+        [["sweep", *where, "--out", "two words/out"], ["report", "two words/out"]], tmp_path
+    )
+    assert [done.code for done in made] == [0, 0], made
     found = commands((folder / "out" / "report.html").read_text("utf-8"))
     assert {words[0] for words in found} == {"sweep", "plot", "run"}
     assert ["plot", "own_ddl", "two words/out"] in found  # the axis is known by its path
-    for words in found:
-        done = in_a_process(*words)
-        assert done.returncode in (0, 1), (words, done.stderr)
+    for words, done in zip(found, forked(found, tmp_path), strict=True):
+        assert done.code in (0, 1), (words, done.err)
         if words[0] == "run":
             for word in (*loading, "--time", "600s", "--memory", "2048MiB"):
                 assert word in words
             assert "protocol.resend_ms=150" in words
-            assert done.stdout.startswith("VIOLATED")
-
-
-def in_a_process(*words: str) -> subprocess.CompletedProcess[str]:
-    """A command as a process of its own: what one loads no other knows."""
-    asked = [sys.executable, "-m", "ddlsim", *words]
-    return subprocess.run(asked, capture_output=True, text=True, check=False)
+            assert done.out.startswith("VIOLATED")
