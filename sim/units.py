@@ -6,7 +6,9 @@ and a 16-bit logical counter. They are different types on purpose: adding one to
 type error. Packed, two timestamps compare as plain integers.
 """
 
-from typing import Final, NewType
+from typing import Annotated, Final, NewType
+
+from msgspec import Meta
 
 Micros = NewType("Micros", int)
 Timestamp = NewType("Timestamp", int)
@@ -16,6 +18,10 @@ LOGICAL_MASK: Final = (1 << LOGICAL_BITS) - 1
 US_PER_MS: Final = 1000
 FOREVER_MS: Final = 10**10
 """No run lasts longer: four months."""
+Ms = Annotated[float, Meta(ge=0, le=FOREVER_MS)]
+"""A duration or an instant of a file, in milliseconds."""
+SignedMs = Annotated[float, Meta(ge=-FOREVER_MS, le=FOREVER_MS)]
+"""A difference of a file, such as a clock's offset, in milliseconds."""
 
 MIN_TIMESTAMP: Final = Timestamp(-(1 << 62))
 """Smaller than every timestamp that a clock can show."""

@@ -17,9 +17,9 @@ from ddlsim.analysis.sweep.sweep_file import Sample, Sweep
 from ddlsim.cluster.designs import BadDesignError, design
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import bounds
-from ddlsim.scenario.overrides import toml_value
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override
+from ddlsim.scenario.tomltext import toml_value
 
 CELLS_MOST: Final = 200_000
 """More cells than that are no study but a slip."""

@@ -15,8 +15,9 @@ import numpy as np
 
 from ddlsim.analysis.sweep.rows import Cell
 from ddlsim.analysis.tune.world import World
-from ddlsim.scenario.overrides import EMBEDDED, toml_value
+from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import read
+from ddlsim.scenario.tomltext import toml_value
 
 CLIENTS, LOOKS_EACH, PAUSE_MS = 60, 8, 3_000
 WRITERS, OPERATIONS = 8, 5

@@ -216,9 +216,8 @@ class Cluster:
         """Primaries that the scenario names, by (table id, partition)."""
         placed: dict[Place, str] = {}
         for entry in self.plan.leaders:
-            table, _, partition = entry.group.partition("/")
-            if entry.group != "meta" and not entry.at_us:
-                placed[self._table_ids[table], int(partition)] = entry.node
+            if entry.group != META and not entry.at_us:
+                placed[self.place_of(entry.group)] = entry.node
         return placed
 
     def _slow_stages(self) -> None:

@@ -18,8 +18,8 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.world_events import TxRecovered
 from ddlsim.model.programs import Step
-from ddlsim.scenario.overrides import toml_value
 from ddlsim.scenario.step_expect import reasons_of
+from ddlsim.scenario.tomltext import toml_value
 from ddlsim.units import Timestamp, physical_ms
 
 DEFAULT_TOLERANCE_MS: Final = 20

@@ -20,7 +20,7 @@ from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.programs import Step
 from ddlsim.plan.records import HoldPlan, PausePlan
 from ddlsim.protocol.messages import Answer, Refusal, Submit
-from ddlsim.scenario.overrides import toml_value
+from ddlsim.scenario.tomltext import toml_value
 from ddlsim.units import US_PER_MS
 
 

@@ -1,10 +1,10 @@
-"""Chance, named: one random stream per component and purpose, delays as tables of quantiles.
+"""Random numbers: one stream per component and purpose, delays as tables of quantiles.
 
-Two kinds of dice, and no others. `Streams` serves those who plan a run: each component and purpose
-has a numpy generator of its own, so that one more node does not shift anybody else's numbers.
-`mix` serves the run itself: a draw is a pure function of integers (seed, link, label, ...), looked
-up in a table of quantiles in whole microseconds, so that it is the same on every machine and one
-message more or less leaves all other draws as they were.
+There are two sources. `Streams` is used while a run is planned: each component and purpose has a
+numpy generator of its own, so that one more node does not shift the numbers of the others. `mix` is
+used by the run itself: a draw is a pure function of integers (seed, link, label, ...), looked up in
+a table of quantiles in whole microseconds, so that it is the same on every machine and one message
+more or less leaves all other draws as they were.
 
 Names become numbers by CRC-32, never by `hash()`, which differs from process to process.
 """
@@ -16,10 +16,13 @@ from functools import lru_cache
 from itertools import pairwise
 from math import isfinite
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final
 from zlib import crc32
 
+import msgspec
 import numpy as np
+
+from ddlsim.units import Ms, SignedMs
 
 TABLE_BITS: Final = 12
 TABLE_SIZE: Final = 1 << TABLE_BITS
@@ -82,82 +85,85 @@ class Streams:
         return found
 
 
-def _check(distribution: Any, *, ordered: tuple[str, ...] = ()) -> None:
-    """Finite numbers, and the named fields in ascending order."""
-    name = type(distribution).__name__.lower()
-    for field in distribution.__dataclass_fields__:
-        value = getattr(distribution, field)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
-            raise ValueError(f"{name}: {field} must be a finite number, not {value!r}")
-    for lower, upper in pairwise(ordered):
-        if getattr(distribution, lower) > getattr(distribution, upper):
-            low, high = getattr(distribution, lower), getattr(distribution, upper)
-            raise ValueError(f"{name}: {lower} ({low:g}) must not exceed {upper} ({high:g})")
+class _Parameters(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    tag_field="distribution",
+    tag=str.lower,
+):
+    """A distribution by its parameters, in milliseconds; a scenario's table says its name."""
+
+    def _check(self, *ordered: str) -> None:
+        """Raise `ValueError` unless the fields are finite numbers, those named in this order."""
+        for field in self.__struct_fields__:
+            value = getattr(self, field)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+                raise ValueError(f"{field}: must be a finite number, not {value!r}")
+        for lower, upper in pairwise(ordered):
+            low, high = getattr(self, lower), getattr(self, upper)
+            if low > high:
+                raise ValueError(f"{lower}: {low:g} must not exceed {upper} ({high:g})")
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """Always the same; in milliseconds, as all of these."""
+class Constant(_Parameters, frozen=True):
+    """Always `value`."""
 
-    value: float
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Uniform:
-    """Anything from `low` to `high`; the only one that may be negative (a clock's offset)."""
-
-    low: float
-    high: float
+    value: SignedMs
 
     def __post_init__(self) -> None:
-        _check(self, ordered=("low", "high"))
+        self._check()
 
 
-@dataclass(frozen=True, slots=True)
-class Normal:
-    """The bell curve, its negative part cut off at zero."""
+class Uniform(_Parameters, frozen=True):
+    """Anything from `low` to `high`; may be negative (a clock's offset)."""
 
-    mean: float
-    sd: float
+    low: SignedMs
+    high: SignedMs
 
     def __post_init__(self) -> None:
-        _check(self)
+        self._check("low", "high")
+
+
+class Normal(_Parameters, frozen=True):
+    """Normal, negative values cut off at zero."""
+
+    mean: SignedMs
+    sd: Ms
+
+    def __post_init__(self) -> None:
+        self._check()
         if self.sd < 0:
-            raise ValueError(f"normal: sd must not be negative, but is {self.sd:g}")
+            raise ValueError(f"sd: must not be negative, but is {self.sd:g}")
 
 
-@dataclass(frozen=True, slots=True)
-class Lognormal:
-    """Most near the median, one in a hundred beyond `p99`: what networks look like."""
+class Lognormal(_Parameters, frozen=True):
+    """Log-normal with this median; one in a hundred is beyond `p99`."""
 
-    median: float
-    p99: float
+    median: Ms
+    p99: Ms
 
     def __post_init__(self) -> None:
-        _check(self, ordered=("median", "p99"))
+        self._check("median", "p99")
         if self.median <= 0:
-            raise ValueError(f"lognormal: median must be positive, but is {self.median:g}")
+            raise ValueError(f"median: must be positive, but is {self.median:g}")
 
 
-@dataclass(frozen=True, slots=True)
-class Exponential:
-    """Never below `min`, `mean` on average, and sometimes long."""
+class Exponential(_Parameters, frozen=True):
+    """`min` plus an exponential, `mean` on average."""
 
-    min: float
-    mean: float
+    min: Ms
+    mean: Ms
 
     def __post_init__(self) -> None:
-        _check(self, ordered=("min", "mean"))
+        self._check("min", "mean")
         if self.min < 0:
-            raise ValueError(f"exponential: min must not be negative, but is {self.min:g}")
+            raise ValueError(f"min: must not be negative, but is {self.min:g}")
 
 
 @dataclass(frozen=True, slots=True)
 class Empirical:
-    """What was measured, in ascending order; nothing between two values, nothing beyond them."""
+    """Measured values in ascending order; nothing between two of them, nothing beyond them."""
 
     values: tuple[float, ...]
 
@@ -170,7 +176,9 @@ class Empirical:
             raise ValueError("empirical: the measurements must ascend")
 
 
-Distribution = Constant | Uniform | Normal | Lognormal | Exponential | Empirical
+Spread = Constant | Uniform | Normal | Lognormal | Exponential
+"""A distribution by its parameters."""
+Distribution = Spread | Empirical
 
 
 def _inverse(distribution: Distribution) -> Callable[[float], float]:

@@ -2,10 +2,10 @@
 
 from itertools import permutations
 
-from ddlsim.kernel.rng import Streams, pick, quantiles
+from ddlsim.kernel.rng import Spread, Streams, pick, quantiles
 from ddlsim.model.settings import complete
 from ddlsim.plan.records import LinkPlan, NodePlan
-from ddlsim.scenario.config import Empirical, Link, Spread, distribution
+from ddlsim.scenario.config import Empirical, Link
 from ddlsim.scenario.samples import latency
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.units import US_PER_MS, ms
@@ -52,7 +52,7 @@ def drawn_us(number: float | Spread, streams: Streams, component: str, purpose: 
     """Milliseconds, given or drawn from a distribution, in whole microseconds."""
     if not isinstance(number, Spread):
         return ms(number)
-    return pick(quantiles(distribution(number)), _draw(streams, component, purpose))
+    return pick(quantiles(number), _draw(streams, component, purpose))
 
 
 def _draw(streams: Streams, component: str, purpose: str) -> int:
@@ -62,15 +62,8 @@ def _draw(streams: Streams, component: str, purpose: str) -> int:
 def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
     """Profiles of links: those with clients, then those between nodes, then the exceptions."""
     network, names = scenario.table.network, scenario.nodes
-    with_clients = LinkPlan(
-        sender=None,
-        to=None,
-        kind=None,
-        latency=latency(network.client_latency_ms, scenario.samples, ()),
-        loss=0.0,
-        duplication=0.0,
-        reordering=0.0,
-    )
+    client_latency = latency(network.client_latency_ms, scenario.samples, ())
+    with_clients = LinkPlan(None, None, None, client_latency, 0.0, 0.0, 0.0)
     everywhere = Link(
         latency_ms=network.latency_ms,
         loss=network.loss,

@@ -5,7 +5,11 @@ Random numbers are drawn here and in its two parts only: `nodes` (clocks, settin
 own, so that leaving one out, or adding one, changes nothing for the others.
 """
 
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
 from ddlsim.kernel.rng import Streams
+from ddlsim.model.records import Record
 from ddlsim.plan import nodes as plan_nodes
 from ddlsim.plan import work as plan_work
 from ddlsim.plan.records import (
@@ -17,9 +21,9 @@ from ddlsim.plan.records import (
     Plan,
     TickPlan,
 )
+from ddlsim.scenario.config import TableRecord
 from ddlsim.scenario.scenario import Scenario
-from ddlsim.scenario.tables import ScenarioTable
-from ddlsim.units import Micros, ms
+from ddlsim.units import ms
 
 
 def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
@@ -52,12 +56,12 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
         programs=programs,
         steps=steps,
         links=plan_nodes.links(scenario),
-        clock_steps=_clock_steps(table),
-        holds=_holds(table),
-        applies=tuple(ApplyPlan(e.node, e.stage, ms(e.delay_ms)) for e in table.apply),
-        ticks=tuple(TickPlan(ms(entry.at_ms)) for entry in table.tick),
-        leaders=tuple(LeaderPlan(e.group, e.node, ms(e.at_ms)) for e in table.leader),
-        pauses=_pauses(table),
+        clock_steps=_planned(ClockStep, table.clock),
+        holds=_planned(HoldPlan, table.hold),
+        applies=_planned(ApplyPlan, table.apply),
+        ticks=_planned(TickPlan, table.tick),
+        leaders=_planned(LeaderPlan, table.leader),
+        pauses=_planned(PausePlan, table.pause),
         faults=faults,
         load_until_us=load_us,
         drain_us=drain_us,
@@ -66,45 +70,18 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
     )
 
 
-def _clock_steps(table: ScenarioTable) -> tuple[ClockStep, ...]:
+R = TypeVar("R", bound=Record)
+
+
+def _planned(kind: type[R], tables: Iterable[TableRecord]) -> tuple[R, ...]:
+    """Tables of the timeline as records of the plan: the same keys, `…_ms` as `…_us`."""
     return tuple(
-        ClockStep(
-            node=entry.node,
-            at_us=ms(entry.at_ms),
-            offset_us=_us(entry.offset_ms),
-            drift_ppm=entry.drift_ppm,
-        )
-        for entry in table.clock
+        kind(**{name: _value(table, name) for name in kind.__struct_fields__}) for table in tables
     )
 
 
-def _holds(table: ScenarioTable) -> tuple[HoldPlan, ...]:
-    return tuple(
-        HoldPlan(
-            sender=entry.sender,
-            to=entry.to,
-            kind=entry.kind,
-            from_us=ms(entry.from_ms),
-            until_us=_us(entry.until_ms),
-            until=entry.until,
-            label=entry.label,
-        )
-        for entry in table.hold
-    )
-
-
-def _pauses(table: ScenarioTable) -> tuple[PausePlan, ...]:
-    return tuple(
-        PausePlan(
-            node=entry.node,
-            point=entry.point,
-            until=entry.until,
-            until_us=_us(entry.until_ms),
-            tx=entry.tx,
-        )
-        for entry in table.pause
-    )
-
-
-def _us(milliseconds: float | None) -> Micros | None:
+def _value(table: TableRecord, name: str) -> Any:
+    if not name.endswith("_us"):
+        return getattr(table, name)
+    milliseconds = getattr(table, f"{name.removesuffix('_us')}_ms")
     return None if milliseconds is None else ms(milliseconds)

@@ -18,7 +18,7 @@ from ddlsim.plan.swarm_faults import Surroundings
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import Scenario, read
-from ddlsim.scenario.tomltext import text_of
+from ddlsim.scenario.tomltext import toml_text
 
 NAME: Final = "swarm"
 SUFFIX: Final = f"+{NAME}"
@@ -77,7 +77,7 @@ def draw(source: Source, seed: int) -> Drawn:
     """The text drawn for a seed, with its knobs."""
     knobs = Knobs(seed)
     data = _whole(knobs) if source.name is None else _around(source, knobs)
-    return Drawn(f"# Drawn from seed {seed}.\n{text_of(data)}", knobs.drawn)
+    return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
 
 
 # --- a world of its own --------------------------------------------------------------------------

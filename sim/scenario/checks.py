@@ -4,14 +4,16 @@ A check raises `ScenarioError` with file, line and key.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ddlsim.checkers.base import CHECKERS
+from ddlsim.kernel.rng import Constant, Uniform
 from ddlsim.model import probes
 from ddlsim.model.reasons import Reason
 from ddlsim.model.settings import DEFAULTS, PRESETS, REQUIRED
 from ddlsim.mutants.base import MUTANTS
+from ddlsim.nemesis.roles import META, place_of
 from ddlsim.scenario import config
 from ddlsim.scenario.findings import described
 from ddlsim.scenario.positions import Path
@@ -50,7 +52,7 @@ def voters_of(cluster: config.Cluster, nodes: tuple[str, ...], origin: Origin) -
 
 def leader_of(table: ScenarioTable, voters: tuple[str, ...], origin: Origin) -> str:
     """The meta storage's first leader: [[leader]] at 0, else [cluster], else the first node."""
-    starts = [e.node for e in table.leader if e.group == "meta" and e.at_ms == 0]
+    starts = [e.node for e in table.leader if e.group == META and e.at_ms == 0]
     stated = table.cluster.leader
     if stated is not None:
         must_vote(stated, voters, origin, ("cluster", "leader"))
@@ -112,68 +114,59 @@ def check_clocks(clocks: config.Clocks, origin: Origin) -> None:
     if clocks.offset_ms is not None and clocks.max_skew_ms is not None:
         what = "offset_ms and max_skew_ms both say what the offsets are; keep one of them"
         raise origin.error(("clocks", "max_skew_ms"), what)
-    for key in ("offset_ms", "drift_ppm", "max_skew_ms"):
-        check_spread(getattr(clocks, key), origin, ("clocks", key))
-    spread = clocks.max_skew_ms
-    if isinstance(spread, config.Uniform | config.Constant):
-        check_not_negative(spread, origin, ("clocks", "max_skew_ms"))
+    check_not_negative(clocks.max_skew_ms, origin, ("clocks", "max_skew_ms"))
 
 
 def check_network(network: config.Network, nodes: Sequence[str], origin: Origin) -> None:
     """Check that latencies are not negative and links name nodes that exist."""
     for key in ("latency_ms", "client_latency_ms"):
-        check_latency(getattr(network, key), origin, ("network", key))
+        check_not_negative(getattr(network, key), origin, ("network", key))
     for index, link in enumerate(network.links):
         path: Path = ("network", "links", index)
-        check_latency(link.latency_ms, origin, (*path, "latency_ms"))
+        check_not_negative(link.latency_ms, origin, (*path, "latency_ms"))
         must_exist(link.sender, nodes, origin, (*path, "from"))
         must_exist(link.to, nodes, origin, (*path, "to"))
         check_kind(link.kind, origin, (*path, "kind"))
 
 
-def check_latency(number: Any, origin: Origin, path: Path) -> None:
-    """Check that a distribution is consistent and never negative."""
-    check_spread(number, origin, path)
-    if isinstance(number, config.Uniform | config.Constant):
-        check_not_negative(number, origin, path)
-
-
-def check_spread(number: Any, origin: Origin, path: Path) -> None:
-    """Check that the parameters of a distribution are consistent."""
-    if isinstance(number, config.Spread):
-        try:
-            config.distribution(number)
-        except ValueError as error:
-            raise origin.error(path, str(error)) from None
-
-
-def check_not_negative(
-    number: config.Uniform | config.Constant, origin: Origin, path: Path
-) -> None:
-    """Check that a distribution of durations is never negative."""
-    least = number.low if isinstance(number, config.Uniform) else number.value
-    if least < 0:
-        raise origin.error(path, f"must not be negative, but may be {least:g}")
+def check_not_negative(number: Any, origin: Origin, path: Path) -> None:
+    """Check that a duration, where it is drawn, is never negative."""
+    match number:
+        case Constant(value=least) | Uniform(low=least) if least < 0:
+            raise origin.error(path, f"must not be negative, but may be {least:g}")
 
 
 # --- groups, events, expectations ----------------------------------------------------------------
 
 
 def check_group(
-    group: str, partitions: int, names: Sequence[str], origin: Origin, path: Path
+    group: str, partitions: Mapping[str, int], origin: Origin, path: Path, *, meta: bool = True
 ) -> None:
-    """Check that a group is `meta` or a partition of a known table: `t/0`."""
-    if group == "meta":
+    """Check that a group is `meta` (if allowed) or a partition of a known table: `t/0`, `t`.
+
+    `partitions` are the tables by name, each with its number of partitions.
+    """
+    if meta and group == META:
         return
-    name, slash, number = group.rpartition("/")
-    if not slash or not number.isdecimal():
-        what = f'{group!r} is not a group; say "meta", or a table and its partition: "t/0"'
-        raise origin.error(path, what)
-    if name not in names:
-        raise origin.error(path, f"no table is called {name!r}; {near(name, names)}")
-    if len(number) > 9 or int(number) >= partitions:
-        what = f"{name} has {partitions} partition(s), numbered from 0; see cluster.partitions"
-        raise origin.error(path, what)
+    place = place_of(group)
+    if place is None:
+        what = "not a partition; say which, as in"
+        if meta:
+            what = 'not a group; say "meta", or a table and its partition:'
+        raise origin.error(path, f'{group!r} is {what} "t/0"')
+    check_place(place, partitions, origin, path)
+
+
+def check_place(
+    place: tuple[str, int], partitions: Mapping[str, int], origin: Origin, path: Path
+) -> None:
+    """Check that a table is known and has a partition of this number."""
+    table, number = place
+    if table not in partitions:
+        raise origin.error(path, f"no table is called {table!r}; {near(table, partitions)}")
+    if number >= partitions[table]:
+        what = f"{table} has {partitions[table]} partition(s), numbered from 0"
+        raise origin.error(path, f"{what}; see cluster.partitions")
 
 
 def check_event(event: str | None, ids: Sequence[str], origin: Origin, path: Path) -> None:

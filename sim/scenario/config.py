@@ -10,57 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
-from ddlsim.kernel import rng
+from ddlsim.kernel.rng import Constant, Spread, Uniform
 from ddlsim.model.settings import SETTINGS, Setting
-from ddlsim.units import FOREVER_MS
+from ddlsim.units import FOREVER_MS, Ms, SignedMs
 
-Ms = Annotated[float, Meta(ge=0, le=FOREVER_MS)]
 WholeMs = Annotated[int, Meta(ge=0, le=FOREVER_MS)]
 Positive = Annotated[int, Meta(ge=1)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
 Text = Annotated[str, Meta(min_length=1)]
-Number = Annotated[float, Meta(ge=-FOREVER_MS, le=FOREVER_MS)]
 
 
 class TableRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table of the file; an unknown key is an error."""
-
-
-# --- distributions -------------------------------------------------------------------------------
-
-
-class Constant(TableRecord, frozen=True, tag_field="distribution", tag="constant"):
-    """Always `value`."""
-
-    value: Number
-
-
-class Uniform(TableRecord, frozen=True, tag_field="distribution", tag="uniform"):
-    """Anything from `low` to `high`."""
-
-    low: Number
-    high: Number
-
-
-class Normal(TableRecord, frozen=True, tag_field="distribution", tag="normal"):
-    """Normal, negative values cut off at zero."""
-
-    mean: Number
-    sd: Ms
-
-
-class Lognormal(TableRecord, frozen=True, tag_field="distribution", tag="lognormal"):
-    """Log-normal with this median; one in a hundred is beyond `p99`."""
-
-    median: Ms
-    p99: Ms
-
-
-class Exponential(TableRecord, frozen=True, tag_field="distribution", tag="exponential"):
-    """`min` plus an exponential, `mean` on average."""
-
-    min: Ms
-    mean: Ms
 
 
 class Empirical(TableRecord, frozen=True, tag_field="distribution", tag="empirical"):
@@ -71,27 +32,6 @@ class Empirical(TableRecord, frozen=True, tag_field="distribution", tag="empiric
 
     file: Text
     pooled: bool = False
-
-
-Spread = Constant | Uniform | Normal | Lognormal | Exponential
-"""A table that says `distribution = "…"`."""
-
-
-def distribution(number: float | Spread) -> rng.Distribution:
-    """The kernel's distribution; raises `ValueError` where parameters contradict each other."""
-    match number:
-        case Constant(value=value):
-            return rng.Constant(value)
-        case Uniform(low=low, high=high):
-            return rng.Uniform(low, high)
-        case Normal(mean=mean, sd=sd):
-            return rng.Normal(mean, sd)
-        case Lognormal(median=median, p99=p99):
-            return rng.Lognormal(median, p99)
-        case Exponential(min=least, mean=mean):
-            return rng.Exponential(least, mean)
-        case _:
-            return rng.Constant(number)
 
 
 # --- [strategy], [protocol], [cluster] -----------------------------------------------------------
@@ -151,14 +91,14 @@ class Cluster(TableRecord, frozen=True):
 class NodeClock(TableRecord, frozen=True):
     """`[clocks.nodes.n3]`: one node's clock, exactly."""
 
-    offset_ms: Number | None = None
+    offset_ms: SignedMs | None = None
     drift_ppm: Annotated[int, Meta(gt=-1_000_000, le=1_000_000)] | None = None
 
 
 class Clocks(TableRecord, frozen=True):
     """`[clocks]`: each node's offset from true time; `max_skew_ms` bounds their differences."""
 
-    offset_ms: Number | Constant | Uniform | Empirical | None = None
+    offset_ms: SignedMs | Constant | Uniform | Empirical | None = None
     drift_ppm: Annotated[float, Meta(gt=-1_000_000, le=1_000_000)] | Constant | Uniform = 0
     max_skew_ms: Ms | Spread | None = None
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)

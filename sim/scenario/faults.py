@@ -3,18 +3,20 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from ddlsim.kernel.rng import Constant, Exponential, Spread, Uniform
 from ddlsim.model.ddl import AlterZone, CreateTable, CreateZone, RenameTable, RenameZone
 from ddlsim.model.records import Record
 from ddlsim.nemesis.base import FAULTS, Fault
-from ddlsim.nemesis.roles import COORDINATOR, DRAWN, LEADER, META, SHOWN, place_of, table_of
+from ddlsim.nemesis.roles import COORDINATOR, DRAWN, LEADER, SHOWN, table_of
 from ddlsim.protocol.schema.ddl import DEFAULT_PARTITIONS, DEFAULT_REPLICAS
-from ddlsim.scenario.checks import check_latency
-from ddlsim.scenario.config import Constant, Exponential, Ms, Spread, TableRecord, Uniform
+from ddlsim.scenario.checks import check_group, check_not_negative, check_place
+from ddlsim.scenario.config import TableRecord
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, convert, fields_of, near, unknown_key
 from ddlsim.scenario.registries import plugin
 from ddlsim.scenario.sqltext import SqlLine
 from ddlsim.scenario.vocabulary import check_kind
+from ddlsim.units import Ms
 
 INSTANT_MS: Final = 0.001
 """How long a fault lasts that happens at an instant: the least there is."""
@@ -88,12 +90,13 @@ def read_faults(
         fields = {k: v for k, v in table.items() if k != "name" and k not in when}
         times = convert(when, FaultTimes, origin, path)
         for key in ("from_ms", "for_ms"):
-            check_latency(getattr(times, key), origin, (*path, key))
+            check_not_negative(getattr(times, key), origin, (*path, key))
         made = _fault(fields, kind, origin, path)
         for target in kind.targets:
             check_role(getattr(made, target), targets, origin, (*path, target))
         for key in (*kind.groups, *kind.places):
-            _check_group(getattr(made, key), targets, origin, (*path, key), meta=key in kind.groups)
+            is_group = key in kind.groups
+            check_group(getattr(made, key), targets.tables, origin, (*path, key), meta=is_group)
         check_kind(getattr(made, "kind", None), origin, (*path, "kind"))
         entries.append(FaultEntry(times, made))
     return tuple(entries)
@@ -108,7 +111,7 @@ def _fault(fields: dict[str, Any], kind: type[Fault], origin: Origin, path: Path
     return made
 
 
-# --- roles and groups ----------------------------------------------------------------------------
+# --- roles ---------------------------------------------------------------------------------------
 
 
 def check_role(role: Any, targets: FaultTargets, origin: Origin, path: Path) -> None:
@@ -129,34 +132,7 @@ def check_role(role: Any, targets: FaultTargets, origin: Origin, path: Path) -> 
         known = f"known: {', '.join([*targets.nodes, *SHOWN])}"
         hint = near(role, targets.nodes) if len(role) <= 4 else known
         raise origin.error(path, f"no node or role is called {role!r}; {hint}")
-    _check_place(place, targets, origin, path)
-
-
-def _check_group(
-    group: str, targets: FaultTargets, origin: Origin, path: Path, *, meta: bool
-) -> None:
-    """Check that a group is `meta` (if allowed) or a partition of a table: `t/0`, `t`."""
-    if meta and group == META:
-        return
-    place = place_of(group)
-    if place is None:
-        what = "not a partition; say which, as in"
-        if meta:
-            what = 'not a group; say "meta", or a table and its partition:'
-        raise origin.error(path, f'{group!r} is {what} "t/0"')
-    _check_place(place, targets, origin, path)
-
-
-def _check_place(place: tuple[str, int], targets: FaultTargets, origin: Origin, path: Path) -> None:
-    """Check that some statement of the scenario makes this partition."""
-    table, number = place
-    if table not in targets.tables:
-        what = f"no statement makes a table {table!r}; {near(table, targets.tables)}"
-        raise origin.error(path, what)
-    partitions = targets.tables[table]
-    if number >= partitions:
-        what = f"{table} has {partitions} partition(s), numbered from 0; see cluster.partitions"
-        raise origin.error(path, what)
+    check_place(place, targets.tables, origin, path)
 
 
 # --- when, and what overlaps ---------------------------------------------------------------------

@@ -5,7 +5,6 @@ scenario's text. Beside paths of keys there are two special ones: `file:NAME` ho
 file that the scenario names, and `--migration` names the file that replaces its DDL.
 """
 
-import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any, Final
 
 from ddlsim.scenario.positions import Path, read_path, show_path
 from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.tomltext import toml_value
 
 EMBEDDED: Final = "file:"
 MIGRATION: Final = "--migration"
@@ -102,12 +102,3 @@ def repeat_options(overrides: Mapping[str, Any]) -> list[str]:
         elif not name.startswith(EMBEDDED):
             options += ["--set", f"{name}={toml_value(value)}"]
     return options
-
-
-def toml_value(value: Any) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {toml_value(item)}' for key, item in value.items())} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(toml_value, value))}]"
-    return json.dumps(value)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ddlsim.kernel.rng import Distribution, Empirical
+from ddlsim.kernel.rng import Constant, Distribution, Empirical, Spread
 from ddlsim.model.records import Record
 from ddlsim.scenario import config
 from ddlsim.scenario.files import Files
@@ -83,9 +83,13 @@ def _check_names(measured: Measured, nodes: tuple[str, ...], origin: Origin, pat
 
 
 def latency(
-    number: float | config.Spread | config.Empirical, samples: SamplesByFile, group: Group
+    number: float | Spread | config.Empirical, samples: SamplesByFile, group: Group
 ) -> Distribution:
     """The distribution of a link's latency."""
-    if isinstance(number, config.Empirical):
-        return samples[number.file].of(number, group)
-    return config.distribution(number)
+    match number:
+        case config.Empirical():
+            return samples[number.file].of(number, group)
+        case int() | float():
+            return Constant(number)
+        case _:
+            return number

@@ -252,12 +252,13 @@ def _checked(
     workloads = bounds.checked(read_workloads(table.workload, origin), origin)
     tables = placed(made, Placed(table.cluster.partitions, table.cluster.replicas))
     known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
+    partitions = {name: one.partitions for name, one in tables.items()}
     targets = FaultTargets(
         nodes,
-        {name: one.partitions for name, one in tables.items()},
+        partitions,
         lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
     )
-    at_start = list(tables_at_start(schema))
+    at_start = {name: partitions[name] for name in tables_at_start(schema)}
     check_script(table, origin, nodes=nodes, voters=voters, tables=at_start, steps=steps)
     return Scenario(
         name=source.name,

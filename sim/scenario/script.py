@@ -5,7 +5,8 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, field
 
-from ddlsim.scenario.config import Ms, Number, TableRecord, Text
+from ddlsim.scenario.config import TableRecord, Text
+from ddlsim.units import Ms, SignedMs
 
 Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
 """A name without dots, so that `r1.ok` can be taken apart."""
@@ -63,7 +64,7 @@ class ClockTable(TableRecord, frozen=True):
 
     node: str
     at_ms: Ms
-    offset_ms: Number | None = None
+    offset_ms: SignedMs | None = None
     drift_ppm: Annotated[int, Meta(gt=-1_000_000, le=1_000_000)] | None = None
 
 

@@ -1,6 +1,6 @@
 """The timeline around scripted steps: holds, slow applications, clock steps, leaders and pauses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from ddlsim.model.programs import Step
 from ddlsim.scenario.checks import check_event, check_group, check_step, must_exist, must_vote
@@ -17,10 +17,13 @@ def check_script(
     *,
     nodes: tuple[str, ...],
     voters: tuple[str, ...],
-    tables: Sequence[str],
+    tables: Mapping[str, int],
     steps: tuple[Step, ...],
 ) -> None:
-    """Check that what these tables name exists and ends; `tables` are those of the schema."""
+    """Check that what these tables name exists and ends.
+
+    `tables` are those at the start of the run, each with its number of partitions.
+    """
     ids = [step.id for step in steps]
     ends = [*nodes, *(step.client for step in steps)]
     for index, hold in enumerate(table.hold):
@@ -39,7 +42,7 @@ def check_script(
             raise origin.error(("clock", index), "give offset_ms, drift_ppm or both")
     for index, leader in enumerate(table.leader):
         path = ("leader", index)
-        check_group(leader.group, table.cluster.partitions, tables, origin, (*path, "group"))
+        check_group(leader.group, tables, origin, (*path, "group"))
         must_exist(leader.node, nodes, origin, (*path, "node"))
         if leader.group == "meta":
             must_vote(leader.node, voters, origin, (*path, "node"))

@@ -78,7 +78,7 @@ class StepReader:
             if not isinstance(do, DataOperation):
                 continue
             if do.table not in names:
-                what = f"no statement makes a table {do.table!r}; {near(do.table, names)}"
+                what = f"no table is called {do.table!r}; {near(do.table, names)}"
                 raise self._origin.error(path, what)
             if isinstance(do, Scan):
                 continue

@@ -8,7 +8,7 @@ from typing import Any, Final
 _BARE: Final = re.compile(r"^[A-Za-z0-9_-]+$")
 
 
-def text_of(data: Mapping[str, Any]) -> str:
+def toml_text(data: Mapping[str, Any]) -> str:
     """The text of a scenario: single keys first, then its tables in their order."""
     single = {key: value for key, value in data.items() if not _is_table(value)}
     parts = ["".join(_pairs(single))] if single else []
@@ -36,15 +36,16 @@ def _long(value: Any) -> str:
     """A value that has lines of its own."""
     if isinstance(value, str) and "\n" in value and '"""' not in value and "\\" not in value:
         return f'"""\n{value}"""'
-    return _value(value)
+    return toml_value(value)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it, on one line."""
     if isinstance(value, dict):
-        inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items())
+        inner = ", ".join(f"{_key(key)} = {toml_value(item)}" for key, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -120,6 +120,15 @@ def test_primary_of_gives_the_primary_of_each_partition() -> None:
     assert cluster.primary_of("t") == "n2"
 
 
+def test_a_primary_can_be_placed_on_any_partition_of_a_tables_zone() -> None:
+    """Where the zone has more partitions than tables outside of zones; `z` alone is `z/0`."""
+    zone = "CREATE ZONE five WITH (PARTITIONS = 5); CREATE TABLE z (id INT PRIMARY KEY) ZONE five"
+    placed = "".join(f'[[leader]]\ngroup = "{group}"\nnode = "n2"\n' for group in ("z", "z/4"))
+    cluster = built(f'{placed}[schema]\nsql = "{zone}"')
+    assert [cluster.primary_of("z", number) for number in (0, 4)] == ["n2", "n2"]
+    assert cluster.primary_of("z", 3) == "n3"
+
+
 def test_planned_delays_of_stages_hold_from_the_start() -> None:
     """Each on its node."""
     cluster = built('[[apply]]\nnode = "n2"\nstage = "catalog"\ndelay_ms = 40')

@@ -8,6 +8,7 @@ import pytest
 from ddlsim.kernel import rng
 from ddlsim.scenario import config
 from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.samples import latency
 from tests.support.small_scenario import scenario
 
 DISTRIBUTIONS: list[tuple[dict[str, Any], rng.Distribution]] = [
@@ -21,12 +22,11 @@ DISTRIBUTIONS: list[tuple[dict[str, Any], rng.Distribution]] = [
 
 @pytest.mark.parametrize(("table", "meant"), DISTRIBUTIONS)
 def test_a_table_is_the_kernels_distribution(table: dict[str, Any], meant: Any) -> None:
-    spread = msgspec.convert(table, config.Spread)
-    assert config.distribution(spread) == meant
+    assert msgspec.convert(table, rng.Spread) == meant
 
 
 def test_a_bare_number_is_constant() -> None:
-    assert config.distribution(2.5) == rng.Constant(2.5)
+    assert latency(2.5, {}, ()) == rng.Constant(2.5)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from ddlsim.scenario.overrides import read_setting, repeat_options, toml_value
+from ddlsim.scenario.overrides import read_setting, repeat_options
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import override, read, with_migration
+from ddlsim.scenario.tomltext import toml_value
 from tests.support.small_scenario import SCHEMA, scenario, step
 
 SETTINGS: list[tuple[str, tuple[str, Any]]] = [

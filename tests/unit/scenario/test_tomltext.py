@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlsim.scenario.shipped import shipped
-from ddlsim.scenario.tomltext import text_of
+from ddlsim.scenario.tomltext import toml_text
 
 KEYS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=8)
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=12)
@@ -28,15 +28,15 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
 def test_text_of_can_be_read_back(data: dict[str, Any]) -> None:
-    assert tomllib.loads(text_of(data)) == data
+    assert tomllib.loads(toml_text(data)) == data
 
 
 @pytest.mark.parametrize("name", list(shipped()))
 def test_text_of_keeps_every_shipped_scenario(name: str) -> None:
     data = tomllib.loads(shipped()[name].read_text("utf-8"))
-    assert tomllib.loads(text_of(data)) == data
+    assert tomllib.loads(toml_text(data)) == data
 
 
 def test_long_texts_have_lines_of_their_own() -> None:
     sql = "CREATE TABLE t (id INT PRIMARY KEY);\nDROP TABLE t;\n"
-    assert text_of({"schema": {"sql": sql}}) == f'[schema]\nsql = """\n{sql}"""\n'
+    assert toml_text({"schema": {"sql": sql}}) == f'[schema]\nsql = """\n{sql}"""\n'
