@@ -34,18 +34,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
-class OneSession(LoadFileScheduling):
-    """A file is one worker's work, and so are all files that need Spark: they share a JVM."""
+SHIPPED_LIST = "tests/scenarios/test_shipped_list.py"
+
+
+class SharedFiles(LoadFileScheduling):
+    """A file is one worker's work; so are tests of several files that share what is costly.
+
+    All files that need Spark share a JVM. The lines of the shipped list are compared where the runs
+    are: those of negative scenarios beside the mutants, the others beside `test_scenarios`.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         scope: str = super()._split_scope(nodeid)
-        return "tests/spark" if scope.startswith("tests/spark/") else scope
+        if scope.startswith("tests/spark/"):
+            return "tests/spark"
+        if scope == SHIPPED_LIST:
+            runs = "mutants" if "[negative/" in nodeid else "scenarios"
+            return f"tests/scenarios/test_{runs}.py"
+        return scope
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSession:
-    """The scheduler of `-n`; `--dist` is not asked."""
-    return OneSession(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedFiles:
+    """The scheduler of `-n`, whatever `--dist` says."""
+    return SharedFiles(config, log)
 
 
 @pytest.fixture(scope="session")
