@@ -1,46 +1,39 @@
-"""Jepsen's EDN: lines that differ in numbers only together, the others one by one.
+"""Jepsen's EDN.
 
-Lines of most histories are alike but for their numbers (`alike`). Of others, as those with texts
-for keys, the first line of each look is taken apart key by key, and an expression for that look
-compiled; it accepts only what it fully understands. Operations become JSON in bulk (keywords as
-texts, spaces as commas) and are read by orjson. Whatever does not fit goes to `edn_format`, form
-by form; what that refuses is a trouble with its line.
+Lines that are alike but for their numbers are read together (`alike`). Any other entry is rewritten
+as JSON if it is plain (keywords become texts, braces brackets, spaces commas), and orjson reads all
+of these at once. What is not plain is taken apart key by key; of the fields that count edn_format
+reads those that are not plain either, and what it refuses is a trouble with its line.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 import orjson
 
 from ddlsim.foreign.readers import alike
-from ddlsim.foreign.readers.alike import TYPES
 from ddlsim.foreign.readers.brief import as_text
 from ddlsim.foreign.readers.entries import Entries, Table
-from ddlsim.foreign.readers.operations import UNREADABLE
 from ddlsim.foreign.readers.problems import Trouble
 
 # Groups are not possessive: before Python 3.11.5 one that fails half-way keeps what it took
 # (cpython issue 106052), so that an unclosed string would pass.  Each begins with another sign.
-PLAIN: Final = rb'[^][;"\\#{}()]*+(?:"[\w.-]*+"[^][;"\\#{}()]*+)*'
-"""What stands between brackets in the operations of ordinary transactions."""
-DEEP: Final = rb"\[%b(?:\[%b\]%b)*\]" % (PLAIN, PLAIN, PLAIN)
-VALUE: Final = rb"\[%b(?:%b%b)*\]|nil" % (PLAIN, DEEP, PLAIN)
-ATOM: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*"|[^\s,\[\]{}()"\\;#]++'
+PLAIN: Final = rb'[^;"\\#{}()]*+(?:"[\w.-]*+"[^;"\\#{}()]*+)*'
+"""Forms of vectors, keywords, numbers, symbols and texts without signs."""
 GAP: Final = rb"[\s,]*+"
 TAG: Final = rb"(?:#jepsen\.history\.Op\s*+)?"
-WANTED: Final = {
-    b"type": rb":(?P<type>invoke|ok|fail|info)",
-    b"process": rb"(?P<process>\d{1,18}+)",
-    b"value": rb"(?P<value>%b)" % VALUE,
-    b"index": rb"(?P<index>\d{1,18}+)",
-}
-MOST_SHAPES: Final = 12
-NAMES: Final = ("type", "process", "value", "index")
-FIELDS: Final = (*NAMES, "f")
-_CODES: Final = {name.encode(): code for name, code in TYPES.items()}
+TOGETHER: Final = 500
+"""Entries read at once: what the processor's caches hold."""
+FIELDS: Final = ("type", "process", "value", "index", "f")
 
+_ENTRY: Final = re.compile(rb"\s*+%b\{(%b)\}\s*+" % (TAG, PLAIN))
+_PLAIN: Final = re.compile(PLAIN)
+_HUGE: Final = re.compile(rb"\d{19}")
+"""A number that orjson would round."""
 _KEY: Final = re.compile(rb"%b:([\w./?*+!<>=-]++)%b" % (GAP, GAP))
+_NAME: Final = re.compile(r":[\w./?*+!<>=-]+", re.ASCII)
 _OPEN: Final = re.compile(rb"%b%b%b\{" % (GAP, TAG, GAP))
 _CLOSE: Final = re.compile(rb"%b\}%b$" % (GAP, GAP))
 _TOKEN: Final = re.compile(
@@ -49,12 +42,7 @@ _TOKEN: Final = re.compile(
     rb'|(?P<bad>")',
     re.DOTALL,
 )
-_VALUE: Final = re.compile(VALUE)
-_WHOLE: Final = re.compile(rb"-?(?:0|[1-9]\d{0,17})")
-_WORD: Final = re.compile(rb":[A-Za-z][A-Za-z0-9-]*")
-_NIL: Final = re.compile(rb"(?<=[\[ ,])nil(?=[\] ,])")
-_KEYWORD: Final = re.compile(rb':([^\s,\[\]{}()"]++)')
-_OPENINGS: Final = {b"[:%b " % name: b'[":%b" ' % name for name in (b"r", b"append", b"w")}
+_NIL: Final = re.compile(rb"(?<=[\[ ])nil(?=[\] ])")
 _START: Final = re.compile(rb"(?:\s|;[^\n]*\n)*([\[(])?(?:\s|;[^\n]*\n)*" + TAG + rb"\{\s*+:")
 
 
@@ -74,14 +62,11 @@ def read(data: bytes) -> Table:
     found = alike.read(data, FORMAT)
     if found is not None and _one_each([line for _, line in found.left], len(found.lines)):
         entries.alike = found
-        _Reader(entries).each(found.left)
+        _add(entries, found.left)
     elif _one_each(lines := data.split(b"\n")):
-        _Reader(entries).lines(lines)
+        _add(entries, enumerate(lines, 1))
     else:
-        _Reader(entries).forms(data)
-    raw = [at for at, value in enumerate(entries.values) if isinstance(value, bytes)]
-    for at, value in zip(raw, values_of([entries.values[at] for at in raw]), strict=True):
-        entries.values[at] = UNREADABLE if value is None else value
+        _add(entries, _forms(data, entries))
     return entries.table()
 
 
@@ -106,89 +91,99 @@ def _one_each(lines: list[bytes], others: int = 0) -> bool:
     return len(full) + others > 1 or b"\n".join(full).count(b":type") < 2
 
 
+def _add(entries: Entries, forms: Iterable[tuple[int, bytes]]) -> None:
+    """Add entries, each with the line that it begins on."""
+    wanted = (one for one in forms if one[1].strip() and not one[1].lstrip().startswith(b";"))
+    known: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    while some := list(islice(wanted, TOGETHER)):
+        plain = _loaded([_json_of(form) for _, form in some])
+        for (line, form), flat in zip(some, plain, strict=True):
+            fields = None if flat is None else _named(flat, known)
+            if fields is None or _is_keyword(fields.get("process")):
+                try:
+                    fields = _known(_apart(form))
+                except ValueError as error:
+                    what = f"unreadable entry ({error}): {shown(form)}"
+                    entries.troubles.append(Trouble(line, what))
+                    continue
+            entries.add_fields(fields, line)
+
+
+def _is_keyword(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(":")
+
+
 def _fields(line: bytes) -> dict[str, Any] | None:
-    """An entry of a client, wholly read; None for anything else."""
+    """An entry of a client; None for anything else."""
     try:
-        parts = _apart(line)
-        if _KEYWORD.match(parts.get(b"process", b"").strip()):
-            return None
-        fields = _known(parts)
+        fields = _known(_apart(line))
     except ValueError:
         return None
-    if isinstance(fields.get("value"), bytes):
-        fields["value"] = values_of([fields["value"]])[0]
-        return None if fields["value"] is None else fields
-    return fields
+    return None if _is_keyword(fields.get("process")) else fields
 
 
 FORMAT: Final = alike.Format(before=b" ,[", after=b" ,]}", comma=False, read=_fields)
 
 
-class _Reader:
-    """Adds what it reads to the entries."""
+# --- plain entries, as JSON -----------------------------------------------------------------------
 
-    def __init__(self, entries: Entries) -> None:
-        self._entries = entries
-        self._shapes: list[re.Pattern[bytes]] = []
 
-    def lines(self, lines: list[bytes]) -> None:
-        """Entries one a line."""
-        entries = self._entries
-        types, processes = entries.types.append, entries.processes.append
-        values, indices = entries.values.append, entries.indices.append
-        numbers = entries.lines.append
-        fits = re.compile(rb"(?!)").match
-        for number, line in enumerate(lines, 1):
-            found = fits(line) or self._other_shape(line)
-            if found is None:
-                if line.strip() and not line.lstrip().startswith(b";"):
-                    self._form(line, number)
-                continue
-            fits = found.re.match
-            type_, process, value, index = found.group(*NAMES)
-            types(_CODES[type_])
-            processes(int(process))
-            values(None if value == b"nil" else value)
-            indices(int(index or b"-1"))
-            numbers(number)
+def _json_of(form: bytes) -> bytes | None:
+    """A plain entry as a JSON list of its keys and values in turn; None if it is not plain."""
+    found = _ENTRY.fullmatch(form)
+    if found is None or _HUGE.search(form):
+        return None
+    return b"[%b]" % _single_spaced(found.group(1))
 
-    def _other_shape(self, line: bytes) -> re.Match[bytes] | None:
-        for at, shape in enumerate(self._shapes):
-            found = shape.match(line)
-            if found is not None:
-                self._shapes.insert(0, self._shapes.pop(at))
-                return found
+
+def _single_spaced(text: bytes) -> bytes:
+    return b" ".join(text.replace(b",", b" ").split())
+
+
+def _loaded(parts: list[bytes | None]) -> list[Any]:
+    """Plain EDN read, None where there is none or it cannot be read."""
+    plain = [part for part in parts if part is not None]
+    try:
+        found = orjson.loads(b"[%b]" % _json(b"\n".join(plain)))
+    except orjson.JSONDecodeError:
+        found = []
+    if len(found) != len(plain):
+        found = [_value(part) for part in plain]
+    each = iter(found)
+    return [None if part is None else next(each) for part in parts]
+
+
+def _value(part: bytes) -> Any:
+    try:
+        return orjson.loads(_json(part))
+    except orjson.JSONDecodeError:
         return None
 
-    def each(self, lines: list[tuple[int, bytes]]) -> None:
-        """Entries one a line, of looks that are unlike each other."""
-        for number, line in lines:
-            if line.strip() and not line.lstrip().startswith(b";"):
-                self._form(line, number)
 
-    def forms(self, data: bytes) -> None:
-        """Entries that stand on several lines, or many on one."""
-        for number, form in split(data):
-            if form is None:
-                what = "an entry is cut off, or its brackets do not match"
-                self._entries.troubles.append(Trouble(number, what))
-            else:
-                self._form(form, number)
+def _json(text: bytes) -> bytes:
+    """Plain EDN of single spaces as JSON; parts on lines as elements of a list."""
+    text = _NIL.sub(b"null", text + b"\n").replace(b"]", b" ]").replace(b"\n", b" \n")
+    first, *keywords = text.split(b":")
+    text = b'":'.join([first, *(one.replace(b" ", b'" ', 1) for one in keywords)])
+    return text.replace(b" ]", b"]").replace(b" \n", b",")[:-1].replace(b" ", b",")
 
-    def _form(self, form: bytes, line: int) -> None:
-        """One entry of a look that is new, or of none."""
-        try:
-            parts = _apart(form)
-            fields = _known(parts)
-        except ValueError as error:
-            why = f"unreadable entry ({error})"
-            self._entries.troubles.append(Trouble(line, f"{why}: {shown(form)}"))
-            return
-        self._entries.add_fields(fields, line)
-        if len(self._shapes) < MOST_SHAPES and not isinstance(fields.get("process"), str):
-            shape = _shape(list(parts))
-            if shape is not None and shape.match(form):
-                self._shapes.append(shape)
+
+def _named(flat: list[Any], known: dict[tuple[Any, ...], tuple[str, ...]]) -> dict[str, Any] | None:
+    """Keys and values in turn as a map; None where keys are no keywords, or not all different."""
+    try:
+        keys = tuple(flat[::2])
+        names = known.get(keys)
+    except TypeError:  # a key is a list
+        return None
+    if names is None:
+        sound = all(isinstance(key, str) and _NAME.fullmatch(key) for key in keys)
+        if len(flat) % 2 or len(set(keys)) < len(keys) or not sound:
+            return None
+        names = known[keys] = tuple(key[1:] for key in keys)
+    return dict(zip(names, flat[1::2], strict=True))
+
+
+# --- entries taken apart --------------------------------------------------------------------------
 
 
 def _apart(form: bytes) -> dict[bytes, bytes]:
@@ -227,8 +222,8 @@ def _end_of_form(data: bytes, at: int) -> int:
     raise ValueError("it is cut off, or its brackets do not match")
 
 
-def split(data: bytes) -> Iterator[tuple[int, bytes | None]]:
-    """The forms of a text with the lines they begin on; None for what is cut off at the end."""
+def _forms(data: bytes, entries: Entries) -> Iterator[tuple[int, bytes]]:
+    """The forms of a text with the lines they begin on; a trouble for one that is cut off."""
     line, counted, depth, begin = 1, 0, 0, -1
     for found in _TOKEN.finditer(data):
         kind = found.lastgroup
@@ -246,32 +241,29 @@ def split(data: bytes) -> Iterator[tuple[int, bytes | None]]:
             yield line, data[begin : found.end()]
             begin = -1
     if begin >= 0:
-        yield line, None
+        what = "an entry is cut off, or its brackets do not match"
+        entries.troubles.append(Trouble(line, what))
 
 
 def _known(parts: dict[bytes, bytes]) -> dict[str, Any]:
     """The fields of an entry that count, read; `ValueError` for what cannot be.
 
-    The value of what is no client's may be anything: it stays bytes.
+    The value of a process that is no client's may be anything: it stays bytes.
     """
-    known = {name: parts[name.encode()] for name in FIELDS if name.encode() in parts}
-    if not _KEYWORD.match(known.get("process", b"").strip()):
-        return {name: _field(name, part) for name, part in known.items()}
+    known = {name: parts[name.encode()].strip() for name in FIELDS if name.encode() in parts}
+    named = known.get("process", b"").startswith(b":")
     return {
-        name: part if name == "value" and part.strip() != b"nil" else _field(name, part.strip())
+        name: part if named and name == "value" and part != b"nil" else _field(part)
         for name, part in known.items()
     }
 
 
-def _field(name: str, part: bytes) -> Any:
-    """One field read; operations of an ordinary look stay bytes."""
-    if name == "value" and part != b"nil" and _VALUE.fullmatch(part):
-        return part
-    bare = part.strip()
-    if _WHOLE.fullmatch(bare):
-        return int(bare)
-    if _WORD.fullmatch(bare):
-        return bare.decode()
+def _field(part: bytes) -> Any:
+    """One field read."""
+    if part != b"nil" and _PLAIN.fullmatch(part) and not _HUGE.search(part):
+        [found] = _loaded([_single_spaced(part)])
+        if found is not None:
+            return found
     return plain(_parsed(part))
 
 
@@ -316,51 +308,6 @@ def _written(form: Any) -> str:
         parts = sorted((_written(key), _written(value)) for key, value in form.items())
         return f"{{{' '.join(' '.join(part) for part in parts)}}}"
     return str(edn_format.dumps(form))
-
-
-def _shape(keys: list[bytes]) -> re.Pattern[bytes] | None:
-    """The expression for lines with these keys in this order."""
-    if not {b"type", b"process", b"value"} <= set(keys):
-        return None
-    each = [rb":%b[ ]%b" % (re.escape(key), WANTED.get(key, rb"(?:%b)" % ATOM)) for key in keys]
-    missing = b"" if b"index" in keys else rb"(?P<index>)"
-    return re.compile(rb"%b\{%b%b\}\s*+$" % (TAG, rb"[ ,]++".join(each), missing))
-
-
-def values_of(parts: list[bytes]) -> list[Any]:
-    """Operations that stayed bytes, read; None for what turns out to be unreadable."""
-    try:
-        found = orjson.loads(b"[%b]" % _json(b"\n".join(parts)))
-        if len(found) == len(parts):
-            read: list[Any] = found
-            return read
-    except orjson.JSONDecodeError:
-        pass
-    return [_value(part) for part in parts]
-
-
-def _value(part: bytes) -> Any:
-    try:
-        return orjson.loads(_json(part))
-    except orjson.JSONDecodeError:
-        try:
-            return plain(_parsed(part))
-        except ValueError:
-            return None
-
-
-def _json(text: bytes) -> bytes:
-    """EDN of vectors, numbers, keywords and plain texts as JSON; parts on lines as a list."""
-    if b"nil" in text:
-        text = _NIL.sub(b"null", text)
-    if text.count(b":") == sum(map(text.count, _OPENINGS)):
-        for opening, json in _OPENINGS.items():
-            text = text.replace(opening, json)
-    else:
-        text = _KEYWORD.sub(rb'":\1"', text)
-    if b", " in text:
-        text = text.replace(b", ", b" ")
-    return text.replace(b" ", b",").replace(b"\n", b",")
 
 
 def shown(form: bytes) -> str:

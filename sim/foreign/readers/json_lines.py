@@ -1,5 +1,6 @@
 """Jepsen's histories as JSON: one list of objects, or an object a line."""
 
+import json
 import re
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from ddlsim.foreign.readers.entries import Entries, Table
 from ddlsim.foreign.readers.problems import Trouble
 
 _START: Final = re.compile(rb"\s*+(\[)?\s*+\{\s*+\"")
+_HUGE: Final = re.compile(rb"\d{19}")
 _TYPE: Final = re.compile(rb'"type"\s*+:\s*+":?(invoke|ok|fail|info)"')
 
 
@@ -41,10 +43,10 @@ FORMAT: Final = alike.Format(before=b" ,[:", after=b" ,]}", comma=True, read=_fi
 
 def _read_lines(entries: Entries, lines: list[tuple[int, bytes]]) -> None:
     try:
-        found = orjson.loads(b"[%b]" % b",".join(line for _, line in lines))
+        found = _parsed(b"[%b]" % b",".join(line for _, line in lines))
         if len(found) != len(lines):
             found = None
-    except orjson.JSONDecodeError:
+    except json.JSONDecodeError:
         found = None
     for at, (number, line) in enumerate(lines):
         if found is None:
@@ -55,9 +57,15 @@ def _read_lines(entries: Entries, lines: list[tuple[int, bytes]]) -> None:
 
 def _loaded(line: bytes) -> tuple[Any, str]:
     try:
-        return orjson.loads(line), ""
-    except orjson.JSONDecodeError as error:
+        return _parsed(line), ""
+    except json.JSONDecodeError as error:
         return None, f"unreadable entry ({error})"
+
+
+def _parsed(text: bytes) -> Any:
+    """What a text holds; json keeps the large numbers that orjson would round."""
+    found = orjson.loads(text)
+    return json.loads(text) if _HUGE.search(text) else found
 
 
 def _add(entries: Entries, fields: Any, why: str, line: int) -> None:
@@ -71,8 +79,8 @@ def _read_list(data: bytes) -> Entries:
     """A list of entries; one that is cut off is read up to there, if an entry begins each line."""
     entries = Entries(keywords=False)
     try:
-        found = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
+        found = _parsed(data)
+    except json.JSONDecodeError as error:
         lines = data.split(b"\n")
         entries.troubles.append(Trouble(error.lineno, f"the list cannot be read ({error.msg})"))
         for number, line in enumerate(lines, 1):

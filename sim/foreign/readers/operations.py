@@ -25,8 +25,6 @@ ONE: Final = 1
 LISTED: Final = 2
 ODD: Final = -2
 """Instead of a count: the entry's value is no list of ordinary operations on whole numbers."""
-UNREADABLE: Final[Any] = object()
-"""What an entry tells that tells something, and nobody can read it."""
 
 
 @dataclass(slots=True)
@@ -87,7 +85,7 @@ def columns_of(values: list[Any]) -> Operations:
         if value is None or not _is_ordinary(value):
             count.append(NONE if value is None else ODD)
             if value is not None:
-                odd[entry] = None if value is UNREADABLE else value
+                odd[entry] = value
             continue
         count.append(len(value))
         for name, of, told in value:

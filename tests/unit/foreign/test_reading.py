@@ -9,7 +9,6 @@ import pytest
 
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers import alike, edn, json_lines
-from ddlsim.foreign.readers.edn import values_of
 from ddlsim.foreign.readers.entries import Table
 from tests.support import jepsen_histories as synthetic
 from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
@@ -110,13 +109,32 @@ def test_ordinary_lines_need_no_full_parser(monkeypatch: pytest.MonkeyPatch) -> 
         ('[[:r "nil" "a-b"]]', [[":r", "nil", "a-b"]]),
         ("[[:r a/b 1N]]", [[":r", "\\a/b", 1]]),
         ("[[:r 5 1.5] [:w true false]]", [[":r", 5, 1.5], [":w", True, False]]),
+        ("[[:append 5 12345678901234567890123]]", [[":append", 5, 12345678901234567890123]]),
+        ("[[:append  5,1]\t[:r\n5 nil]]", [[":append", 5, 1], [":r", 5, None]]),
         ("[]", []),
-        ("[[:r 5 #{1}]", None),
     ],
 )
-def test_operations_are_read(text: str, value: object) -> None:
-    assert values_of([text.encode()]) == [value]
-    assert values_of([b"[[:r 1 nil]]", text.encode()]) == [[[":r", 1, None]], value]
+def test_operations_are_read_alone_and_beside_others(text: str, value: object) -> None:
+    entry = "{{:type :ok, :process 0, :value {}}}\n".format
+    assert edn.read(entry(text).encode()).value(0) == value
+    both = edn.read((entry("[[:r :x nil]]") + entry(text)).encode())
+    assert [both.value(at) for at in (0, 1)] == [[[":r", ":x", None]], value]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{:type :ok, :process 0, :value [[:r 5 #{1}]}",
+        "{:type :ok, :type :ok, :process 0, :value []}",
+        "{:type :ok, :process 0, :value}",
+        "{[:type] :ok, :process 0, :value []}",
+        '{"type" :ok, :process 0, :value []}',
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_a_trouble(entry: str) -> None:
+    found = edn.read(f"{entry}\n{{:type :ok, :process 0, :value [[:r 5 1]]}}\n".encode())
+    assert len(found) == 1
+    assert [one.line for one in found.troubles] == [1]
 
 
 def test_a_text_with_anything_in_it_is_a_key() -> None:
@@ -124,6 +142,18 @@ def test_a_text_with_anything_in_it_is_a_key() -> None:
     found = jepsen.parse(said.encode())
     assert found.keys == ["a ] nil, :b"]
     assert [found.value(op) for op in (0, 1)] == [1, "x y"]
+
+
+@pytest.mark.parametrize("written", ["[{}]", "{}"])
+def test_json_keeps_numbers_that_are_too_large_for_floats(written: str) -> None:
+    large = [10**22 + 1, 10**22 + 2]
+    entries = [
+        json.dumps({"type": "ok", "process": at, "value": [["append", 0, value]]})
+        for at, value in enumerate(large)
+    ]
+    text = written.format((", " if written != "{}" else "\n").join(entries))
+    found = jepsen.parse(text.encode())
+    assert [found.value(op) for op in range(len(found.tx))] == large
 
 
 def test_what_is_alike_in_python_is_not_the_same_key() -> None:
