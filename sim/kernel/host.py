@@ -12,7 +12,7 @@ of the network: no delay, no loss, no rule; and it times out like any other.
 
 import re
 from collections.abc import Callable, Coroutine
-from types import CoroutineType
+from inspect import iscoroutinefunction
 from typing import Any, Final, TypeVar
 
 from ddlsim.kernel.clock import PhysicalClock
@@ -34,7 +34,7 @@ from ddlsim.units import Micros
 
 T = TypeVar("T")
 Handler = Callable[[str, Any], Any]
-"""Given sender and payload: None, a reply, or a coroutine that ends in one of the two."""
+"""Takes (sender, payload); returns a reply or None. A coroutine function, if it may wait."""
 
 
 _KINDS: Final[dict[type, str]] = {}  # computed once per class
@@ -91,7 +91,8 @@ class Host:
 
     def _begin_incarnation(self) -> None:
         self.incarnation = Incarnation(self.loop)
-        self._handlers: dict[type, Handler] = {}
+        self._handlers: dict[type, Handler] = {}  # those that do not wait
+        self._flows: dict[type, Handler] = {}  # those that may: coroutine functions
         self._deadlines: dict[int, Deadlines] = {}
 
     @property
@@ -102,8 +103,10 @@ class Host:
 
     def on(self, payload_type: type, handler: Handler) -> None:
         """Serve payloads of exactly this type; until the next crash."""
-        assert payload_type not in self._handlers, f"{self.name}: two handlers: {payload_type}"
-        self._handlers[payload_type] = handler
+        known = payload_type in self._handlers or payload_type in self._flows
+        assert not known, f"{self.name}: two handlers: {payload_type}"
+        waits = iscoroutinefunction(handler)
+        (self._flows if waits else self._handlers)[payload_type] = handler
 
     def send(self, to: str, payload: Any, label: int | None = None) -> None:
         if self.incarnation.alive:
@@ -151,31 +154,35 @@ class Host:
         if envelope.answers is not None:
             envelope.answers.answer(payload)
             return
-        handler = self._handlers.get(type(payload))
-        assert handler is not None, f"{self.name} has no handler for {type(payload).__name__}"
-        result = handler(envelope.channel.sender, payload)
-        if type(result) is CoroutineType:
-            self._serve(result, envelope)
-        elif result is not None:
-            assert not isinstance(result, Future), f"{self.name}: a handler returned {result!r}"
-            self.reply(envelope, result)
-
-    def _serve(self, coro: Coroutine[Any, None, Any], request: Envelope) -> None:
-        """Run a handler to its first wait; most never wait, and those need no task."""
-        incarnation = self.incarnation
-        try:
+        handler = self._flows.get(type(payload))
+        if handler is None:
+            self._handle(envelope)
+            return
+        coro = handler(envelope.channel.sender, payload)
+        try:  # run it to its first wait: most handlers never wait, and those need no task
             awaited = coro.send(None)
         except StopIteration as stop:
             if stop.value is not None:
-                self.reply(request, stop.value)
+                self.reply(envelope, stop.value)
         except SimulationCrashed:
             raise
         except Exception as error:
             raise crash_of(coro, error) from error
         else:
-            serving = _Serving(coro, incarnation, host=self, request=request)
+            serving = _Serving(coro, incarnation, host=self, request=envelope)
             incarnation.tasks[serving] = None
             awaited.add_waiter(serving)
+
+    def _handle(self, envelope: Envelope) -> None:
+        """Serve a message whose handler does not wait."""
+        kind = type(envelope.payload)
+        handler = self._handlers.get(kind)
+        assert handler is not None, f"{self.name} has no handler for {kind.__name__}"
+        result = handler(envelope.channel.sender, envelope.payload)
+        if result is not None:
+            promised = isinstance(result, Future | Coroutine)
+            assert not promised, f"{self.name}: a handler returned {result!r}"
+            self.reply(envelope, result)
 
     def reply(self, request: Envelope, value: Any) -> None:
         """Answer under the request's label, so that each reply's delay is its own as well."""

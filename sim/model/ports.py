@@ -68,7 +68,7 @@ class Stopwatch(Protocol):
 
 
 Handler = Callable[[str, Any], Any]
-"""Takes (sender, payload); gives a reply, None for none, or a coroutine that does."""
+"""Takes (sender, payload), returns a reply or None; a coroutine function, if it may wait."""
 
 
 class Node(Protocol):
@@ -85,7 +85,7 @@ class Node(Protocol):
     def on(self, payload_type: type[T], handler: Callable[[str, T], object]) -> None:
         """Handle messages whose payload is of exactly this type.
 
-        A handler gives a reply, None for none, or a coroutine that comes to one of the two.
+        A handler returns a reply or None; one that may wait is a coroutine function.
         """
 
     def send(self, to: str, payload: object, label: int | None = None) -> None:
@@ -114,8 +114,8 @@ class Node(Protocol):
     def record(self, event: object) -> None:
         """Record an event in the history; takes no simulated time."""
 
-    def record_once(self, key: object, event: object) -> None:
-        """Record an event that any node of the cluster may report, the first time only."""
+    def is_first(self, key: object) -> bool:
+        """Whether this is the first call with `key` on any node: that one records the event."""
 
     def probe(self, name: str) -> None:
         """Count that a rare branch was reached."""

@@ -39,10 +39,6 @@ def serve(small: Small, host: Host, *, after_us: int = 0) -> None:
     host.on(Ask, handler)
 
 
-async def promise() -> Answer:
-    return Answer()
-
-
 class TestKinds:
     def test_a_kind_is_the_name_of_the_class(self) -> None:
         class AppendEntries:
@@ -186,6 +182,16 @@ class TestRequests:
         with pytest.raises(SimulationCrashed, match="a handler returned"):
             small.loop.run()
 
+    def test_a_handler_that_may_wait_is_a_coroutine_function(self, small: Small) -> None:
+        async def flow() -> None: ...
+
+        begun = flow()
+        small.b.on(Note, lambda *_: begun)
+        small.a.send("b", Note(1))
+        with pytest.raises(SimulationCrashed, match="a handler returned <coroutine"):
+            small.loop.run()
+        begun.close()
+
     @pytest.mark.parametrize("waits", [False, True])
     def test_a_failing_handler_is_a_crash_by_name(self, small: Small, waits: bool) -> None:
         async def clumsy(_: str, note: Note) -> None:
@@ -263,15 +269,16 @@ class TestCrash:
         small.loop.run()
         assert small.arrived == []
 
-    @pytest.mark.parametrize("answer", [Answer, promise])
-    def test_who_dies_of_a_request_does_not_answer_it(
-        self, small: Small, answer: Callable[[], Any]
-    ) -> None:
+    @pytest.mark.parametrize("waits", [False, True])
+    def test_who_dies_of_a_request_does_not_answer_it(self, small: Small, waits: bool) -> None:
         def handler(*_: Any) -> Any:
             small.b.crash()
-            return answer()
+            return Answer()
 
-        small.b.on(Ask, handler)
+        async def flow(*_: Any) -> Any:
+            return handler()
+
+        small.b.on(Ask, flow if waits else handler)
         ask(small, small.a, "b", timeout_us=9000)
         small.loop.run()
         assert small.arrived == [(9000, NO_REPLY)]
