@@ -1,7 +1,6 @@
 """A host answers, waits, stops, dies and begins again, with its disk and nothing else."""
 
 import gc
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
