@@ -28,11 +28,12 @@ class Recorder:
         self.record: Callable[[Any], None] = write if recording else _forget
         self._once: dict[object, None] = {}
 
-    def record_once(self, key: object, event: Any) -> None:
-        """Record an event that any node may report, the first time only."""
-        if key not in self._once:
-            self._once[key] = None
-            self.record(event)
+    def is_first(self, key: object) -> bool:
+        """Whether this is the first call with `key`: of what any node may report, one does."""
+        once = self._once
+        before = len(once)
+        once[key] = None
+        return len(once) > before
 
     def probe(self, name: str) -> None:
         """Count that a probe was reached."""
@@ -136,7 +137,7 @@ class NodePort:
         self.disk_delay_us = 0
         self.clock = self._begun(clock)
         self.record: Callable[[Any], None] = recorder.record
-        self.record_once = recorder.record_once
+        self.is_first = recorder.is_first
         self.on: Callable[[type, Handler], None] = host.on
         self.send: Callable[..., None] = host.send
         self.request: Callable[..., Awaitable[Any]] = host.request

@@ -231,18 +231,13 @@ class Incarnation:
         self.scope.end(reason)
 
 
-class Timer:
+class Timer(msgspec.Struct, eq=False):
     """A call at a moment, unless cancelled, in an incarnation."""
 
-    __slots__ = ("_args", "_fn", "_incarnation", "callbacks")
-
-    def __init__(
-        self, incarnation: Incarnation, fn: Callable[..., object], args: tuple[Any, ...]
-    ) -> None:
-        self.callbacks = SLIM
-        self._incarnation = incarnation
-        self._fn = fn
-        self._args = args
+    _incarnation: Incarnation
+    _fn: Callable[..., object]
+    _args: tuple[Any, ...]
+    callbacks: tuple[None, ...] = SLIM
 
     def fire(self) -> None:
         if self._incarnation.running:

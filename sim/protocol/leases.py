@@ -96,10 +96,9 @@ class Leases:
         before = self._leases.get(lease.place)
         self._leases[lease.place] = lease
         node = self.node
-        if node.recording:
+        if node.recording and node.is_first(lease):
             table_id, number = lease.place
-            node.record_once(
-                lease,
+            node.record(
                 LeaseBegan(
                     node.watch.now_us,
                     node.name,

@@ -194,10 +194,11 @@ class FakeNode:
     def record(self, event: object) -> None:
         self.events.append(event)
 
-    def record_once(self, key: object, event: object) -> None:
-        if key not in self._once:
-            self._once[key] = None
-            self.record(event)
+    def is_first(self, key: object) -> bool:
+        if key in self._once:
+            return False
+        self._once[key] = None
+        return True
 
     def probe(self, name: str) -> None:
         self.probes[name] += 1

@@ -239,21 +239,22 @@ class Application:
         planned_ts = self._strategy.activation_ts(message_ts, update.delay_duration_ms)
         activation_ts = self._strategy.activation_in_order(planned_ts, self._last_activation_ts)
         self._last_activation_ts = activation_ts
-        self.node.record_once(
-            ("update", version),
-            UpdateLogged(
-                self.node.watch.now_us,
-                self.node.name,
-                update.op,
-                index,
-                version,
-                message_ts,
-                activation_ts,
-                update.delay_duration_ms,
-                update.objects,
-                update.expected_version,
-            ),
-        )
+        node = self.node
+        if node.recording and node.is_first(("update", version)):
+            node.record(
+                UpdateLogged(
+                    node.watch.now_us,
+                    node.name,
+                    update.op,
+                    index,
+                    version,
+                    message_ts,
+                    activation_ts,
+                    update.delay_duration_ms,
+                    update.objects,
+                    update.expected_version,
+                )
+            )
         applied = AppliedUpdate(message_ts, activation_ts, version, update)
         self._updates.append(applied)
         return applied

@@ -24,7 +24,9 @@ def partition_of(key: Key, partitions: int) -> int:
 class Placement:
     """The partitions of every table that a node's catalog knows, and who holds them."""
 
-    __slots__ = ("_catalog", "_nodes", "_partitions", "_placed", "_replicas", "_seen", "_tables")
+    __slots__ = (
+        "_catalog", "_nodes", "_partitions", "_placed", "_places", "_replicas", "_seen", "_tables",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -44,10 +46,14 @@ class Placement:
         self._partitions = partitions
         self._replicas = replicas
         self._tables: dict[int, tuple[int, int]] = {}
+        self._places: dict[Place, tuple[str, ...]] = {}
         self._seen = 0
 
     def replicas_of(self, place: Place) -> tuple[str, ...]:
         """The nodes that hold a replica of a partition, the first primary first."""
+        known = self._places.get(place)
+        if known is not None:
+            return known
         nodes, (table_id, number) = self._nodes, place
         _, count = self._numbers(table_id)
         placed = self._placed.get(place)
@@ -70,11 +76,7 @@ class Placement:
         A table that was dropped keeps its primaries: transactions may have their outcomes there.
         """
         self._learn()
-        found: dict[Place, tuple[str, ...]] = {}
-        for table_id, (partitions, _) in self._tables.items():
-            for number in range(partitions):
-                found[table_id, number] = self.replicas_of((table_id, number))
-        return found
+        return self._places
 
     def _numbers(self, table_id: int) -> tuple[int, int]:
         """(partitions, replicas) of a table, by the zone that it was created in."""
@@ -91,11 +93,15 @@ class Placement:
             for table in snapshot.tables():
                 if table.id not in self._tables:
                     zone = snapshot.zone_of(table)
-                    self._tables[table.id] = (
+                    partitions, replicas = self._tables[table.id] = (
                         (self._partitions, self._capped(self._replicas))
                         if zone is None
                         else (zone.partitions, self._capped(zone.replicas))
                     )
+                    assert min(partitions, replicas) >= 1, f"{table.name} lies nowhere"
+                    for number in range(partitions):
+                        place = (table.id, number)
+                        self._places[place] = self.replicas_of(place)
             self._seen = version
 
     def _capped(self, replicas: int) -> int:

@@ -142,7 +142,7 @@ class Partition:
 
     def apply(self, index: int, term: int, command: object) -> object:
         """Carry out a command; what its proposer is told."""
-        assert isinstance(command, StampedCommand), command
+        assert type(command) is StampedCommand, command
         self.applied_index, self.applied_term = index, term
         stamp = command.safe_ts
         result = self._carried_out(stamp, command.command)
@@ -154,17 +154,17 @@ class Partition:
 
     def _carried_out(self, stamp: Timestamp, command: Command[object]) -> object:
         """What a command comes to; one that is nothing but its stamp comes to nothing."""
-        if isinstance(command, WriteIntent):
+        if type(command) is WriteIntent:
             return self._write(command)
-        if isinstance(command, FinishTx):
+        if type(command) is FinishTx:
             return self._finish(command)
-        if isinstance(command, FullWrite):
+        if type(command) is FullWrite:
             return self._write_and_commit(stamp, command)
-        if isinstance(command, CleanUp):
+        if type(command) is CleanUp:
             self._clean_up(stamp, command)
-        elif isinstance(command, Cleaned):
+        elif type(command) is Cleaned:
             self.uncleaned.pop(command.tx, None)
-        elif isinstance(command, PrimaryChange):
+        elif type(command) is PrimaryChange:
             self.lease_start = max(self.lease_start, command.lease_start)
         return None
 
@@ -186,7 +186,7 @@ class Partition:
 
     def stamp_of(self, command: object) -> Timestamp:
         """The leader's stamp."""
-        assert isinstance(command, StampedCommand), command
+        assert type(command) is StampedCommand, command
         return command.safe_ts
 
     def may_store(self, command: object) -> bool:
@@ -306,21 +306,16 @@ class Partition:
             self._record_commit(tx, command.commit_ts, command.tables)
         elif command.by_recovery and self._node.recording:
             node = self._node
-            node.record_once(
-                ("recovered", tx.label),
-                TxRecovered(node.watch.now_us, node.name, tx.label, "aborted"),
-            )
+            if node.is_first(("recovered", tx.label)):
+                node.record(TxRecovered(node.watch.now_us, node.name, tx.label, "aborted"))
         return outcome
 
     def _record_commit(
         self, tx: TxId, commit_ts: Timestamp, tables: tuple[tuple[int, int, int], ...]
     ) -> None:
         node = self._node
-        if node.recording:
-            node.record_once(
-                ("committed", tx.label),
-                TxCommitted(node.watch.now_us, node.name, tx.label, commit_ts, tables),
-            )
+        if node.recording and node.is_first(("committed", tx.label)):
+            node.record(TxCommitted(node.watch.now_us, node.name, tx.label, commit_ts, tables))
 
     def _clean_up(self, stamp: Timestamp, command: CleanUp) -> None:
         """Another partition holds the outcome."""

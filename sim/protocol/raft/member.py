@@ -77,9 +77,9 @@ class Member(Replication):
         """Take one message."""
         if message.term > self.log.term and self._enters(message):
             self._follow(message.term, None)
-        if isinstance(message, AppendEntries):
+        if type(message) is AppendEntries:
             self._take_append(sender, message)
-        elif isinstance(message, AppendReply):
+        elif type(message) is AppendReply:
             self._take_reply(sender, message)
         elif isinstance(message, RequestVote):
             self._take_request(sender, message)
@@ -157,12 +157,20 @@ class Member(Replication):
         """At the leader: whether the peer is known to store the log as far as it is to."""
         return self._progress[peer].match_index >= self.goal(peer)
 
+    def level_peers(self) -> list[str]:
+        """At the leader: the peers that are level."""
+        voters, commit, last = self._voters, self.commit_index, self.log.last_index
+        return [
+            peer
+            for peer, progress in self._progress.items()
+            if progress.match_index >= (last if peer in voters else commit)
+        ]
+
     def is_settled(self) -> bool:
         """At the leader: whether everything is committed, and stored by everyone."""
-        last_index = self.log.last_index
-        if self.commit_index < last_index:
+        if self.commit_index < self.log.last_index:
             return False
-        return all(progress.match_index == last_index for progress in self._progress.values())
+        return len(self.level_peers()) == len(self._progress)
 
     # --- the disk ---------------------------------------------------------------------------------
 

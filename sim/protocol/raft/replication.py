@@ -231,23 +231,14 @@ class Replication:
             if term != append.prev_term:
                 self._refuse(sender, prev, term, append.round)
                 return
-        self._store(entries, prev + 1)
         matched = prev + len(entries)
         if entries:
-            self._promised.append(
-                (
-                    sender,
-                    AppendReply(log.term, success=True, match_index=matched, round=append.round),
-                )
-            )
+            self._store(entries, prev + 1)
             self.needs_sync = True
-        elif append.round:
-            self.outbox.append(
-                (
-                    sender,
-                    AppendReply(log.term, success=True, match_index=matched, round=append.round),
-                )
-            )
+        if entries or append.round:
+            box = self._promised if entries else self.outbox
+            reply = AppendReply(log.term, success=True, match_index=matched, round=append.round)
+            box.append((sender, reply))
         known = min(append.commit_index, matched)
         if known > self._known_commit:
             self._known_commit = known
@@ -260,6 +251,9 @@ class Replication:
         Whether that holds is for a judge to say: what was, is in `lost`.
         """
         log = self.log
+        if first > log.last_index:  # nearly always
+            log.entries += entries
+            return
         for offset, entry in enumerate(entries, first):
             if offset <= log.base_index:  # it is in the snapshot
                 continue

@@ -202,11 +202,13 @@ class Group:
     def receive(self, sender: str, message: RaftMessage) -> None:
         """Take a message of the group."""
         assert sender != self.node.name, f"{sender} writes to itself"
-        if isinstance(message, AppendEntries):
-            entries = message.entries
-            if entries and not self._may_store(entries):
-                return
-            self._step(sender, message)
+        if type(message) is AppendEntries:
+            if message.entries:
+                if not self._may_store(message.entries):
+                    return
+                self._note_stamps(entry.command for entry in message.entries)
+            self.member.step(sender, message)
+            self._after()
             if self.member.leader == sender:
                 self._leader_heard_us = self.node.watch.now_us
             return
@@ -216,7 +218,8 @@ class Group:
         if isinstance(message, TimeoutNow) and message.payload is not None:
             self.node.clock.update(message.payload)
         self._heard_us[sender] = self.node.watch.now_us
-        self._step(sender, message)
+        self.member.step(sender, message)
+        self._after()
         if self._resend is not None and self.member.is_leader and self.member.is_settled():
             self._resend.cancel()  # the last one that was behind has answered
             self._resend = None
@@ -231,12 +234,6 @@ class Group:
                 self.node.probe("catalog-version-awaited")
                 return False
         return True
-
-    def _step(self, sender: str, message: RaftMessage) -> None:
-        if isinstance(message, AppendEntries) and message.entries:
-            self._note_stamps(entry.command for entry in message.entries)
-        self.member.step(sender, message)
-        self._after()
 
     def _note_stamps(self, commands: Iterable[object]) -> None:
         stamp_of = self.machine.stamp_of
@@ -282,11 +279,10 @@ class Group:
         node, machine = self.node, self.machine
         self._log.applied = index
         if node.recording and not self.is_alone:
-            stamp = machine.stamp_of(entry.command)
-            node.record_once(
-                (self.name, index, entry.term, stamp),
-                CommandLogged(node.watch.now_us, node.name, self.name, index, entry.term, stamp),
-            )
+            stamp, term = machine.stamp_of(entry.command), entry.term
+            if node.is_first((self.name, index, term, stamp)):
+                now_us = node.watch.now_us
+                node.record(CommandLogged(now_us, node.name, self.name, index, term, stamp))
         result = machine.apply(index, entry.term, entry.command)
         self._last_result = (index, result)
         if self._waiting:
@@ -394,9 +390,8 @@ class Group:
         The timer moves only where more of its wait is over than left: in a busy group, seldom.
         """
         self._spoke_us = now = self.node.watch.now_us
-        for peer in self.member.peers:
-            if self.member.is_level(peer):
-                self._level_us[peer] = now
+        for peer in self.member.level_peers():
+            self._level_us[peer] = now
         if self._look is None or self._look_due_us - now < now - self._look_armed_us:
             self._arm_look()
 

@@ -159,7 +159,7 @@ class TransactionEnds:
 
     def committed(self, tx: Transaction) -> None:
         """The outcome is stored."""
-        assert tx.state in {ACTIVE, COMMITTING, COMMITTED}, f"{tx.id.label} is {tx.state.value}"
+        assert tx.state in (ACTIVE, COMMITTING, COMMITTED), f"{tx.id.label} is {tx.state.value}"
         tx.state = COMMITTED
         self._coordinator.transactions.pop(tx.id.label, None)
 
@@ -197,7 +197,7 @@ class TransactionEnds:
         Nothing is stored of it: who looks for its end and finds none may store an abort.
         """
         node, coordinator = self.node, self._coordinator
-        assert tx.state in {ACTIVE, COMMITTING}, tx.state
+        assert tx.state in (ACTIVE, COMMITTING), tx.state
         tx.state = ABORTED
         tx.reason = reason
         assert coordinator.transactions[tx.id.label] is tx, f"{tx.id.label} is another one"

@@ -250,7 +250,7 @@ class Coordinator:
 
     async def _operate(self, tx: Transaction, request: ClientOperation) -> Reply:
         """Enlist the table, run the operation under its version; a refusal ends the transaction."""
-        assert tx.state in {ACTIVE, ABORTED}, f"{tx.id.label} is {tx.state.value}"
+        assert tx.state in (ACTIVE, ABORTED), f"{tx.id.label} is {tx.state.value}"
         tx.outstanding += 1
         tx.does(request.action, metadata=request.metadata or bool(request.columns))
         enlistment = await self.strategy.enlist(self, tx, request.table, request.op)

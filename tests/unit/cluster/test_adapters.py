@@ -170,15 +170,20 @@ def test_passes_sets_one_timer_for_many_waits() -> None:
 
 
 def test_record_appends_to_the_history() -> None:
-    """In order; what any node may report, once."""
+    """In order."""
     history = empty_history()
     recorder = Recorder(history, recording=True)
     events: list[Any] = ["a", "b", "c"]
-    recorder.record(events[0])
     for event in events:
-        recorder.record_once(("update", 1), event)
-    recorder.record_once(("update", 2), events[2])
-    assert history.events == ["a", "a", "c"]
+        recorder.record(event)
+    assert history.events == events
+
+
+def test_is_first_is_true_once_for_each_key() -> None:
+    """Of all nodes together: so that one of them records the event."""
+    recorder = Recorder(empty_history(), recording=True)
+    keys = [("update", 1), ("update", 2), ("update", 1), ("update", 2)]
+    assert [recorder.is_first(key) for key in keys] == [True, True, False, False]
 
 
 def test_with_recording_off_only_probes_are_counted() -> None:
@@ -187,10 +192,9 @@ def test_with_recording_off_only_probes_are_counted() -> None:
         history = empty_history()
         recorder = Recorder(history, recording=recording)
         recorder.record(object())
-        recorder.record_once(1, object())
         recorder.probe("met")
         recorder.probe("met")
-        assert len(history.events) == (2 if recording else 0)
+        assert len(history.events) == (1 if recording else 0)
         assert history.probes == {"met": 2}
 
 
@@ -296,8 +300,7 @@ def test_what_a_port_records_is_in_the_history() -> None:
     machine = Port()
     event: Any = "event"
     machine.port.record(event)
-    machine.port.record_once(1, event)
-    machine.port.record_once(1, event)
     machine.port.probe("met")
-    assert machine.history.events == ["event", "event"]
+    assert machine.history.events == ["event"]
+    assert (machine.port.is_first(1), machine.port.is_first(1)) == (True, False)
     assert machine.history.probes == {"met": 1}
