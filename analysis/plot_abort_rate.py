@@ -1,9 +1,8 @@
 """Experiment 3: schema aborts against lambda L, schema changes per transaction.
 
-L is measured: the mean time from enlistment to commit of the transactions that committed. So a
-sweep over the pause between operations must leave all transactions of a cell equally long, else
-those that committed are the shorter ones. Closed form 6.3: with every change incompatible, with
-half and with a quarter of them.
+L is measured: the mean time from enlistment to commit of committed transactions. All transactions
+of a cell must be equally long: otherwise the shorter ones commit more often and L is too small.
+Closed form 6.3, for a share of incompatible changes of 1, 1/2 and 1/4.
 """
 
 import sys
@@ -16,7 +15,7 @@ from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
 from ddlsim.analysis.stats import histogram
-from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, Estimate, Need
+from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, Need
 from ddlsim.units import US_PER_MS
 
 X: Final = "gap_ms"
@@ -33,10 +32,9 @@ def length_ms(cell: Cell) -> float:
 
 
 def changes_per_ms(cell: Cell, world: Forms | None) -> float:
-    """The rate of schema changes while there was load, as measured.
+    """The measured rate of schema changes during the load; of the whole run if the load has no end.
 
-    Of a scenario without an end of its load all of the run counts. `CellsError` where the scenario
-    cannot be read again: it alone says how long there was load.
+    Raises `CellsError` where the scenario cannot be read again: it says how long the load lasts.
     """
     if world is None:
         raise CellsError(
@@ -55,17 +53,13 @@ def load_of(cell: Cell, world: Forms | None) -> float:
     return changes_per_ms(cell, world) * length_ms(cell)
 
 
-def _percent(cell: Cell) -> Estimate:
-    return Estimate(*(100 * one for one in cell.schema_aborts))
-
-
 @figure(
     "abort_rate",
     "schema aborts against DDL per transaction",
     needs=(Need(X, "workload[*].gap_ms"),),
 )
 def draw(cells: Cells) -> Any:
-    """Log-log, a line for each design; the closed form beside them."""
+    """One log-log panel: a line for each design, and the closed form."""
     drawn, axes = canvas(1, 1, height_in=4.2)
     panel = axes[0][0]
     known = worlds(cells)
@@ -79,7 +73,7 @@ def draw(cells: Cells) -> Any:
         x = [load for load, _ in shown]
         ordered = Cells([cell for _, cell in shown], cells.provenance)
         every += x
-        middle, *ends = ordered.each(_percent)
+        middle, *ends = ordered.each(lambda cell: cell.schema_aborts.percent)
         line(panel, x, middle, ends, label, number)
     if every:
         along = np.geomspace(min(every), max(every), 60)
@@ -93,8 +87,10 @@ def draw(cells: Cells) -> Any:
             )  # fmt: skip
         logarithmic(panel.xaxis)
         logarithmic(panel.yaxis)
-    panel.set_xlabel("λL: schema changes of the table per length of a transaction")
-    panel.set_ylabel("schema aborts of all attempts (%)")
+    panel.set(
+        xlabel="λL: schema changes of the table per length of a transaction",
+        ylabel="schema aborts of all attempts (%)",
+    )
     panel.margins(x=0.1)
     question = "How often does a schema change abort a transaction, by the transaction's length?"
     legend_above(drawn, panel, 1, question)

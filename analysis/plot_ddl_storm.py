@@ -1,7 +1,7 @@
 """Experiment 10: goodput and restarts under a storm of schema changes.
 
-The x axis is the measured rate of schema changes of a sweep over how many `ddl_clients` there are.
-Closed form 6.4: a transaction takes e^(lambda L) attempts, if a change is met only at its end.
+The sweep varies the number of `ddl_clients`; the x axis is the measured rate of schema changes.
+Closed form 6.4: a transaction takes e^(lambda L) attempts if it detects a change only at its end.
 """
 
 import sys
@@ -51,9 +51,7 @@ def draw(cells: Cells) -> Any:
         for number, (label, series) in enumerate(cells.series(X)):
             middle, *ends = series.each(of)
             line(panel, [rates[cell.number] for cell in series.cells], middle, ends, label, number)
-        panel.set_title(title)
-        panel.set_ylabel(unit)
-        panel.set_xlabel("schema changes per second")
+        panel.set(title=title, xlabel="schema changes per second", ylabel=unit)
         logarithmic(panel.xaxis)
     axes[0][0].set_ylim(bottom=0)
     logarithmic(axes[0][1].yaxis)
@@ -64,7 +62,7 @@ def draw(cells: Cells) -> Any:
 
 
 def _by_formula(panel: Any, series: Cells, rates: dict[int, float]) -> None:
-    """With the length of the first cell's transactions, which hardly any change has cut short."""
+    """With the length of the first cell's transactions, which hardly any change has aborted."""
     found = [rates[cell.number] for cell in series.cells if rates[cell.number] > 0]
     length = length_ms(series.cells[0])
     if found and length > 0:

@@ -1,7 +1,7 @@
 """Experiment 1: aborts, DML latency, the schema wait and DDL latency against DD.
 
-A larger DD lets look-ups find their schema complete, and makes every DDL wait longer. The knee of
-the wait lies where DD covers propagation, the idle interval H and the skew. Closed forms: the wait
+With a larger DD look-ups wait less and DDL statements take longer. The knee of the wait is where DD
+covers propagation, the idle interval H and the skew. Closed forms: the wait
 between unordered and ordered links with the measured rate of metadata writes (6.1), DDL latency
 (6.2).
 """
@@ -33,7 +33,7 @@ def _ddl(cell: Cell) -> Estimate:
 
 
 def _aborts(cell: Cell) -> Estimate:
-    return Estimate(*(100 * one for one in cell.schema_aborts))
+    return cell.schema_aborts.percent
 
 
 PANELS: Final = (
@@ -53,8 +53,7 @@ def draw(cells: Cells) -> Any:
     """Four panels over one DD axis; a line for everything else that was swept."""
     drawn, axes = canvas(2, 2, height_in=2.5, sharex=True)
     known = worlds(cells)
-    for place, (title, unit, of) in enumerate(PANELS):
-        panel = axes[place // 2][place % 2]
+    for panel, (title, unit, of) in zip(axes.flat, PANELS, strict=True):
         for number, (label, series) in enumerate(cells.series(X)):
             middle, *ends = series.each(of)
             line(panel, [cell.value(X) for cell in series.cells], middle, ends, label, number)
@@ -62,11 +61,10 @@ def draw(cells: Cells) -> Any:
                 _wait_by_formula(panel, series, known, number)
             elif of is _ddl:
                 _ddl_by_formula(panel, series, known, number)
-        panel.set_title(title)
-        panel.set_ylabel(unit)
+        panel.set(title=title, ylabel=unit)
         panel.set_ylim(bottom=0)
-        if place >= 2:
-            panel.set_xlabel(said(X))
+    for panel in axes[1]:
+        panel.set_xlabel(said(X))
     legend_above(drawn, axes[1][0], 4, "What does DD buy, and what does it cost?")
     note(drawn, remark(cells, known))
     return drawn

@@ -1,8 +1,8 @@
 """Experiment 6: what a learner that lags costs, against how long it lags.
 
-For as long as DD allows no operation waits; beyond that all at its primary wait until it is back,
-even without any DDL (IEP-98, Risks). Closed form 6.7: frozen for max(0, X + PD - DD + a),
-a being the age of the last command when the outage began, up to H.
+An outage that DD covers delays nothing; in a longer one all operations on the node wait until the
+outage ends, even without any DDL (IEP-98, Risks). Closed form 6.7: the node is frozen for
+max(0, X + PD - DD + a), where a, up to H, is the age of the last command at the outage's start.
 """
 
 import sys
@@ -15,7 +15,7 @@ from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
 from ddlsim.analysis.stats.intervals import mean_interval
-from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate, Need
+from ddlsim.analysis.sweep.cells import NO_ESTIMATE, Cell, Cells, Estimate, Need
 from ddlsim.units import US_PER_MS
 
 X: Final = "outage_ms"
@@ -25,13 +25,13 @@ def _longest(cell: Cell) -> Estimate:
     """The longest wait of a first look-up in a run, its mean over the runs."""
     each = np.array([one.max_us for one in cell.durations("first_wait_us")]) / US_PER_MS
     if not len(each):
-        return Estimate(np.nan, np.nan, np.nan)
+        return NO_ESTIMATE
     low, high = mean_interval(each)
     return Estimate(float(each.mean()), max(float(low), 0.0), float(high))
 
 
 def _waiting(cell: Cell) -> Estimate:
-    return Estimate(*(100 * one for one in cell.share_above("operation_wait_us")))
+    return cell.share_above("operation_wait_us").percent
 
 
 @figure("freeze", "operations frozen by a learner that lags", needs=(Need(X, "faults[*].for_ms"),))
@@ -49,9 +49,7 @@ def draw(cells: Cells) -> Any:
             line(panel, [cell.value(X) for cell in series.cells], middle, ends, label, number)
             if of is _longest:
                 _by_formula(panel, series, known, number)
-        panel.set_title(title)
-        panel.set_ylabel(unit)
-        panel.set_xlabel("how long the learner lags (ms)")
+        panel.set(title=title, xlabel="how long the learner lags (ms)", ylabel=unit)
         panel.set_ylim(bottom=0)
     legend_above(drawn, axes[0][1], 4, "What does a learner that lags cost, without any DDL?")
     note(drawn, remark(cells, known))
@@ -63,8 +61,8 @@ def _by_formula(panel: Any, series: Cells, known: dict[int, Forms], number: int)
     world = known.get(series.cells[0].number)
     if world is None or not world.simple or world.slack is None:
         return
-    longest = max(float(cell.value(X)) for cell in series.cells)
-    along = np.linspace(min(float(cell.value(X)) for cell in series.cells), longest, 100)
+    outages = [float(cell.value(X)) for cell in series.cells]
+    along = np.linspace(min(outages), max(outages), 100)
     pd = float(np.median(world.delays))
     frozen = forms.mean_frozen(along, pd, world.slack, world.h)
     form(panel, along, frozen, None if number else "formula 6.7: X + PD - DD + a, mean over a")

@@ -14,17 +14,13 @@ from ddlsim.analysis.figures.drawing import canvas, form, legend_above, note, po
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
-from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate, Need
+from ddlsim.analysis.sweep.cells import Cells, Need
 from ddlsim.units import physical_ms, timestamp
 
 X: Final = "skew_ms"
 APART: Final = 0.018
 """How far points of the same skew are drawn apart, as a share of the axis."""
 FAR: Final = timestamp(10**9)
-
-
-def _percent(cell: Cell) -> Estimate:
-    return Estimate(*(100 * one for one in cell.violating("I4")))
 
 
 @figure(
@@ -51,17 +47,19 @@ def draw(cells: Cells) -> Any:
         for number, (label, series) in enumerate(every):
             shift = APART * (max(skews) - min(skews)) * (number - (len(every) - 1) / 2)
             x = [cell.value(X) + shift for cell in series.cells]
-            points(panel, x, *series.each(_percent), label, number)
+            points(panel, x, *series.each(lambda cell: cell.violating("I4").percent), label, number)
         for cs_max in sorted({world.cs_max for world in known.values()}):
             panel.axvline(cs_max, color="#777777", linewidth=0.9)
             panel.annotate(
                 f"CSmax {cs_max:g} ms", (cs_max, 113), xytext=(3, 0), va="top", fontsize=8,
                 textcoords="offset points", annotation_clip=False,
             )  # fmt: skip
-        panel.set_xlabel("real difference of the two clocks (ms)")
-        panel.set_title(design)
-        panel.set_ylim(-4, 114)
-        panel.set_yticks(range(0, 101, 20))
+        panel.set(
+            title=design,
+            xlabel="real difference of the two clocks (ms)",
+            ylim=(-4, 114),
+            yticks=range(0, 101, 20),
+        )
     axes[0][0].set_ylabel("runs with a missed own DDL (%)")
     legend_above(drawn, axes[0][0], 3, "Does a client see its acknowledged DDL on every node?")
     note(drawn, remark(cells, known))

@@ -1,9 +1,8 @@
 """Experiment 2: what each design costs DML and DDL, and whether it is safe.
 
-One point per design: right is slower for reads and writes, up is slower for schema changes. In a
-hollow point's runs no safety property was broken, in a filled one's some was, whether the design
-claims it or not. Designs whose points touch share one list of names; the abort rates beside it have
-a line for each.
+One point per design: right is slower for reads and writes, up is slower for schema changes. A
+filled point: some run broke a safety property, claimed or not. Designs whose points touch share one
+list of names; the abort rates beside the scatter have a row for each.
 """
 
 import sys
@@ -20,21 +19,17 @@ from ddlsim.analysis.figures.drawing import (
 )
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.figures.labels import Spot, name_points
-from ddlsim.analysis.sweep.cells import SAFETY, SAFETY_SAID, Cells, CellsError, Estimate
+from ddlsim.analysis.sweep.cells import SAFETY, SAFETY_SAID, Cells
 
 CELLS_MOST: Final = 24
 WIDE: Final = 30
-"""From which ratio of its ends on an axis has fewer numbers."""
+"""The ratio of its ends from which an axis has fewer numbers."""
 
 
 @figure("pareto", "designs by DML latency, DDL latency, aborts and safety")
 def draw(cells: Cells) -> Any:
     """A scatter with intervals both ways and names; beside it the abort rates."""
-    if len(cells.cells) > CELLS_MOST:
-        raise CellsError(
-            f"the figure 'pareto' shows up to {CELLS_MOST} cells, and this sweep has "
-            f"{len(cells.cells)}; sweep over strategies alone"
-        )
+    cells.at_most(CELLS_MOST, "pareto")
     ordered = sorted(cells.cells, key=lambda cell: -cell.mean_ms("ddl_latency_us").value)
     height_in = max(3.8, 1.4 + 0.28 * len(ordered))
     drawn, axes = canvas(1, 2, height_in=height_in, width_ratios=(5, 2))
@@ -42,24 +37,22 @@ def draw(cells: Cells) -> Any:
     others = cells.varying("design", "scenario")
     spots: list[Spot] = []
     for number, cell in enumerate(ordered):
-        name = ", ".join([cell.design, *(str(cell.value(key)) for key in others)])
         hollow = not cell.violating(*SAFETY).value
         dml, ddl = cell.quantile_ms("dml_latency_us", 0.99), cell.mean_ms("ddl_latency_us")
         point(costs, dml, ddl, None, 0, hollow=hollow)
-        spots.append(Spot(dml, ddl, name))
-        rate = Estimate(*(100 * one for one in cell.schema_aborts))
-        point(aborts, rate, (float(number),) * 3, None, 0, hollow=hollow)
-    costs.set_xlabel("DML latency, 99th percentile (ms)")
-    costs.set_ylabel("DDL latency, mean (ms)")
+        spots.append(Spot(dml, ddl, cell.label(others)))
+        point(aborts, cell.schema_aborts.percent, (float(number),) * 3, None, 0, hollow=hollow)
+    costs.set(xlabel="DML latency, 99th percentile (ms)", ylabel="DDL latency, mean (ms)")
     for axis in (costs.xaxis, costs.yaxis):
         low, high = axis.get_data_interval()
         logarithmic(axis, subs=(1.0, 3.0) if high > WIDE * low else (1.0, 2.0, 5.0))
     costs.margins(x=0.2, y=0.12)
+    names = [spot.name for spot in spots]
     aborts.set_xlabel("schema aborts (%)")
     aborts.set_xlim(left=0)
-    aborts.set_yticks(range(len(spots)), [spot.name for spot in spots])
+    aborts.set_yticks(range(len(names)), names)
     aborts.invert_yaxis()
-    make_room(drawn, [spot.name for spot in spots])
+    make_room(drawn, names)
     heading(drawn, "What does a design cost, and is it safe?")
     key_of(costs, (("safe in all runs", True), ("safety broken in some", False)))
     note(drawn, f"{SAFETY_SAID}; aborts: share of all attempts\n{cells.note}")

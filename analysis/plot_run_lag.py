@@ -10,14 +10,14 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.figures import run_events
-from ddlsim.analysis.figures.drawing import COLOURS, LINES, canvas, legend_above, note
+from ddlsim.analysis.figures.drawing import canvas, colour_of, curve, legend_above, note
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.analysis.plot_run_latency import bands
 from ddlsim.history.history import History
 
 DD: Final = "delay_duration_ms"
 PAPER: Final = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.5}
-"""What is behind a word, so that a curve does not cross it."""
+"""The background of a label, so that no curve crosses it."""
 
 
 @figure("run_lag", "now less schema safe time, on every node of a run", of="history")
@@ -31,11 +31,10 @@ def draw(history: History) -> Any:
     limits = {node: course for nodes, course in courses.items() for node in nodes}
     found = run_events.lags(history)
     for number, (node, (times, lag)) in enumerate(found.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        style = LINES[number % len(LINES)]
-        panel.plot(times, lag, label=node, color=colour, linestyle=style, linewidth=1)
+        curve(panel, times, lag, node, number, linewidth=1)
         for since, until, limit in _spans(limits.get(node, ()), end_ms):
-            _shade(panel, np.asarray(times), np.asarray(lag), (since, until), limit, colour)
+            span, colour = (since, until), colour_of(number)
+            _shade(panel, np.asarray(times), np.asarray(lag), span, limit, colour)
     for nodes, course in courses.items():
         whose = "" if len(courses) == 1 else f" of {', '.join(nodes)}"
         for since, until, limit in _spans(course, end_ms):
@@ -44,13 +43,10 @@ def draw(history: History) -> Any:
                 f"DD {limit:g} ms{whose} ", (until, limit), xytext=(0, 2), ha="right", va="bottom",
                 textcoords="offset points", fontsize=7, bbox=PAPER,
             )  # fmt: skip
-    panel.set_xlabel("simulated time (ms)")
-    panel.set_ylabel("clock less safe time (ms)")
+    panel.set(xlabel="simulated time (ms)", ylabel="clock less safe time (ms)")
     if min((min(lag) for _, lag in found.values()), default=0.0) >= 0:
         panel.set_ylim(bottom=0)
-    legend_above(
-        drawn, panel, 6, f"{history.header.scenario}, seed {history.header.seed}: lag of safe time"
-    )
+    legend_above(drawn, panel, 6, run_events.title(history, "lag of safe time"))
     note(
         drawn,
         "shaded: a look-up of the present waits; grey: a fault is under way; "

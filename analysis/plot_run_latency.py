@@ -4,7 +4,7 @@ import sys
 from typing import Any, Final
 
 from ddlsim.analysis.figures import run_events
-from ddlsim.analysis.figures.drawing import COLOURS, canvas, legend_above, logarithmic, note
+from ddlsim.analysis.figures.drawing import canvas, colour_of, legend_above, logarithmic, note
 from ddlsim.analysis.figures.figure import figure, main
 from ddlsim.history.history import History
 
@@ -13,6 +13,8 @@ LANES: Final = (
     ("commits", ("commit",), 1, "s"),
     ("DDL", ("ddl",), 2, "D"),
 )
+LEAST_MS: Final = 0.01
+"""What a shorter latency is drawn as: the axis is logarithmic."""
 
 
 @figure("run_latency", "latency of every operation of a run, with its faults", of="history")
@@ -26,32 +28,30 @@ def draw(history: History) -> Any:
         mine = [one for one in done if one.kind in kinds]
         well = [one for one in mine if one.ending == "ok"]
         ill = [one for one in mine if one.ending != "ok"]
-        style: dict[str, Any] = {"color": COLOURS[number], "linestyle": "none", "markersize": 3}
-        panel.plot(
-            [one.at_ms for one in well],
-            [max(one.took_ms, 0.01) for one in well],
-            marker=marker,
-            label=f"{label} ({len(well)})",
-            **style,
-        )
+        _scatter(panel, well, f"{label} ({len(well)})", number, marker)
         if ill:
-            panel.plot(
-                [one.at_ms for one in ill],
-                [max(one.took_ms, 0.01) for one in ill],
-                marker="x",
-                label=f"{label}, failed or unknown ({len(ill)})",
-                **style,
-            )
+            _scatter(panel, ill, f"{label}, failed or unknown ({len(ill)})", number, "x")
     logarithmic(panel.yaxis, subs=(1.0,))
-    panel.set_xlabel("simulated time of the request (ms)")
-    panel.set_ylabel("latency (ms)")
-    legend_above(drawn, panel, 3, f"{history.header.scenario}, seed {history.header.seed}: latency")
+    panel.set(xlabel="simulated time of the request (ms)", ylabel="latency (ms)")
+    legend_above(drawn, panel, 3, run_events.title(history, "latency"))
     note(drawn, "grey: a fault is under way; vertical lines: a schema change activates")
     return drawn
 
 
+def _scatter(panel: Any, done: list[run_events.Done], label: str, number: int, marker: str) -> None:
+    panel.plot(
+        [one.at_ms for one in done],
+        [max(one.took_ms, LEAST_MS) for one in done],
+        color=colour_of(number),
+        linestyle="none",
+        markersize=3,
+        marker=marker,
+        label=label,
+    )
+
+
 def bands(panel: Any, history: History) -> None:
-    """Faults as grey bands, activations as thin lines."""
+    """Draw faults as grey bands, activations as thin lines."""
     for span in run_events.faults(history):
         panel.axvspan(span.from_ms, span.until_ms, color="#000000", alpha=0.07, linewidth=0)
     for at_ms, _ in run_events.activations(history):

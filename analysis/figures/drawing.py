@@ -30,6 +30,8 @@ FORM: Final[Any] = {"color": "#000000", "linestyle": (0, (3, 2)), "linewidth": 1
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 BAND: Final = 0.18
+BARS: Final[Any] = {"elinewidth": 0.9, "capsize": 2}
+"""How the bar of an interval looks."""
 STYLE: Final[Any] = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 110,
@@ -76,52 +78,55 @@ def styled() -> Any:
     return mpl.rc_context(STYLE)
 
 
+def colour_of(number: int) -> str:
+    """The colour of the series with this number."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def _marks(number: int, *, hollow: bool = True) -> dict[str, Any]:
+    """Colour and mark of the series with this number."""
+    colour = colour_of(number)
+    marker = MARKERS[number % len(MARKERS)]
+    return {"color": colour, "marker": marker, "markerfacecolor": "white" if hollow else colour}
+
+
+def curve(axes: Any, x: Any, y: Any, label: str, number: int, **more: Any) -> None:
+    """A line without marks, dashed by its number too."""
+    style = LINES[number % len(LINES)]
+    axes.plot(x, y, label=label, color=colour_of(number), linestyle=style, **more)
+
+
 def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, number: int) -> None:
     """A series with its interval as a band."""
-    colour = COLOURS[number % len(COLOURS)]
-    axes.plot(
-        x,
-        middle,
-        label=label,
-        color=colour,
-        marker=MARKERS[number % len(MARKERS)],
-        markerfacecolor="white",
-    )
-    axes.fill_between(x, ends[0], ends[1], color=colour, alpha=BAND, linewidth=0)
+    axes.plot(x, middle, label=label, **_marks(number))
+    axes.fill_between(x, *ends, color=colour_of(number), alpha=BAND, linewidth=0)
 
 
 def points(axes: Any, x: Any, middle: Any, low: Any, high: Any, label: str, number: int) -> None:
     """Measured values with their intervals, and no line between them."""
-    colour = COLOURS[number % len(COLOURS)]
     axes.errorbar(
         x,
         middle,
         yerr=[np.maximum(middle - low, 0), np.maximum(high - middle, 0)],
         label=label,
-        color=colour,
         linestyle="none",
-        marker=MARKERS[number % len(MARKERS)],
-        markerfacecolor="white",
-        elinewidth=0.9,
-        capsize=2,
+        **_marks(number),
+        **BARS,
     )
 
 
 def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: bool) -> None:
     """One point with intervals both ways; `x` and `y` are (middle, low, high)."""
-    colour = COLOURS[number % len(COLOURS)]
     axes.errorbar(
         x[0],
         y[0],
         xerr=_bar(x),
         yerr=_bar(y),
-        fmt=MARKERS[number % len(MARKERS)],
-        color=colour,
-        markerfacecolor="white" if hollow else colour,
-        markersize=7,
-        elinewidth=0.9,
-        capsize=2,
         label=label,
+        linestyle="none",
+        markersize=7,
+        **_marks(number, hollow=hollow),
+        **BARS,
     )
 
 
@@ -199,12 +204,10 @@ def _is_by_formula(entry: tuple[Any, str]) -> bool:
 
 def key_of(axes: Any, marks: Sequence[tuple[str, bool]]) -> None:
     """What hollow and filled marks mean, above a panel."""
-    colour = COLOURS[0]
     handles = [
-        Line2D([], [], linestyle="none", marker="o", color=colour, label=label,
-               markerfacecolor="white" if hollow else colour)
+        Line2D([], [], linestyle="none", label=label, **_marks(0, hollow=hollow))
         for label, hollow in marks
-    ]  # fmt: skip
+    ]
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
 
 

@@ -39,6 +39,11 @@ class Done(NamedTuple):
     ending: str
 
 
+def title(history: History, shown: str) -> str:
+    """The heading of a figure: the scenario, the seed and what is shown."""
+    return f"{history.header.scenario}, seed {history.header.seed}: {shown}"
+
+
 def faults(history: History) -> list[Span]:
     """Every fault; one that never healed lasts to the end."""
     begun: dict[tuple[str, tuple[str, ...]], list[float]] = {}

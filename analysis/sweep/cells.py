@@ -51,6 +51,23 @@ class Estimate(NamedTuple):
     low: float
     high: float
 
+    @property
+    def percent(self) -> "Estimate":
+        """A share in percent."""
+        return Estimate(*(100 * one for one in self))
+
+
+NO_ESTIMATE: Final = Estimate(np.nan, np.nan, np.nan)
+"""Of cells without data."""
+
+
+def _ratio(above: Any, below: Any) -> Estimate:
+    """The sum of one quantity over the sum of another, both given per seed."""
+    if not below.sum():
+        return NO_ESTIMATE
+    low, high = intervals.ratio_interval(above, below)
+    return Estimate(float(above.sum() / below.sum()), float(low), float(high))
+
 
 class Need(NamedTuple):
     """An axis that a figure asks a sweep for: its usual name, and the path of keys that it sets.
@@ -101,6 +118,10 @@ class Cell:
             return getattr(self, name)
         return self.parameters[name]
 
+    def label(self, names: Iterable[str]) -> str:
+        """The design, and the values of these parameters."""
+        return ", ".join([self.design, *(str(self.value(name)) for name in names)])
+
     def counts(self, of: Callable[[Mapping[str, Any]], float]) -> Any:
         """A number of every run, seed by seed."""
         return np.array([of(row) for row in self.rows], dtype=np.float64)
@@ -110,12 +131,8 @@ class Cell:
         above: Callable[[Mapping[str, Any]], float],
         below: Callable[[Mapping[str, Any]], float],
     ) -> Estimate:
-        """A rate: all of one thing over all of another."""
-        a, b = self.counts(above), self.counts(below)
-        if not len(a) or not b.sum():
-            return Estimate(np.nan, np.nan, np.nan)
-        low, high = intervals.ratio_interval(a, b)
-        return Estimate(float(a.sum() / b.sum()), float(low), float(high))
+        """The sum of one quantity over the sum of another, of all runs."""
+        return _ratio(self.counts(above), self.counts(below))
 
     def share_of_runs(self, of: Callable[[Mapping[str, Any]], bool]) -> Estimate:
         """In which share of the runs something happened; Wilson's interval."""
@@ -128,22 +145,16 @@ class Cell:
         return {}
 
     def durations(self, name: str) -> list[histogram.Histogram]:
-        """A histogram of every run."""
-        known = self._histograms.get(name)
-        if known is None:
-            known = [histogram.of_cell(row[name]) for row in self.rows]
-            self._histograms[name] = known
-        return known
+        """The histogram of every run, seed by seed."""
+        if name not in self._histograms:
+            self._histograms[name] = [histogram.of_cell(row[name]) for row in self.rows]
+        return self._histograms[name]
 
     def mean_ms(self, name: str) -> Estimate:
         """The mean duration, exact, in milliseconds."""
         each = self.durations(name)
         totals = np.array([one.total_us for one in each], dtype=np.float64) / US_PER_MS
-        counts = np.array([histogram.size(one) for one in each], dtype=np.float64)
-        if not counts.sum():
-            return Estimate(np.nan, np.nan, np.nan)
-        low, high = intervals.ratio_interval(totals, counts)
-        return Estimate(float(totals.sum() / counts.sum()), float(low), float(high))
+        return _ratio(totals, np.array([histogram.size(one) for one in each], dtype=np.float64))
 
     def quantile_ms(self, name: str, share: float) -> Estimate:
         """A quantile of all durations together, in milliseconds, to the width of a bucket.
@@ -154,7 +165,7 @@ class Cell:
         each = self.durations(name)
         lowers = sorted({lower for one in each for lower in one.counts})
         if not lowers:
-            return Estimate(np.nan, np.nan, np.nan)
+            return NO_ESTIMATE
         place = {lower: at for at, lower in enumerate(lowers)}
         counts = np.zeros((len(each), len(lowers)))
         for row, one in zip(counts, each, strict=True):
@@ -162,7 +173,7 @@ class Cell:
                 row[place[lower]] = count
         values = np.array(lowers, dtype=np.float64) / US_PER_MS
         if counts.sum() * (1 - share) < 1 - ROUNDING:
-            return Estimate(np.nan, np.nan, np.nan)
+            return NO_ESTIMATE
         middle = intervals.pooled_quantile(counts.sum(axis=0), values, share)
         low, high = intervals.bootstrap_pooled_quantile(counts, values, share)
         return Estimate(float(middle), float(low), float(high))
@@ -171,7 +182,8 @@ class Cell:
         """The share of durations above a limit."""
         each = self.durations(name)
         over = [sum(n for lower, n in one.counts.items() if lower > limit_us) for one in each]
-        return _pooled(over, [histogram.size(one) for one in each])
+        sizes = [histogram.size(one) for one in each]
+        return _ratio(np.array(over, dtype=np.float64), np.array(sizes, dtype=np.float64))
 
     @property
     def schema_aborts(self) -> Estimate:
@@ -193,14 +205,6 @@ class Cell:
             )
 
         return self.share_of_runs(broken)
-
-
-def _pooled(above: Sequence[int], below: Sequence[int]) -> Estimate:
-    a, b = np.array(above, dtype=np.float64), np.array(below, dtype=np.float64)
-    if not b.sum():
-        return Estimate(np.nan, np.nan, np.nan)
-    low, high = intervals.ratio_interval(a, b)
-    return Estimate(float(a.sum() / b.sum()), float(low), float(high))
 
 
 class Cells:
@@ -272,6 +276,14 @@ class Cells:
             ordered = sorted(cells, key=lambda cell: cell.value(x))
             named.append((_label(ordered[0], others), Cells(ordered, self.provenance)))
         return named
+
+    def at_most(self, count: int, figure: str) -> None:
+        """Raise `CellsError` where a figure that has room for `count` cells would get more."""
+        if len(self.cells) > count:
+            raise CellsError(
+                f"the figure {figure!r} shows up to {count} cells, and this sweep has "
+                f"{len(self.cells)}; sweep over strategies alone"
+            )
 
     def each(self, of: Callable[[Cell], Estimate]) -> tuple[Any, Any, Any]:
         """An estimate of every cell as three columns: values, lower ends, upper ends."""

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.analysis.spark import java
+from ddlsim.analysis.spark import session as sessions
 from tests.support.command import ROOT, ddlsim
 from tests.support.sweeps import children, command_of, kill, rows_bytes, sweep_file
 from tests.support.waiting import PATIENCE_S, until
@@ -42,6 +43,7 @@ def environment(spark_home: Path) -> dict[str, str]:
         "SPARK_HOME": str(spark_home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": sessions.QUICK_JAVA,
         "PYSPARK_PYTHON": sys.executable,
     }
 
@@ -92,6 +94,7 @@ def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
     out = tmp_path / "cluster"
     loopback = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
     conf = [*loopback, "spark.executor.memory=512m", "spark.executor.cores=1"]
+    conf.append(f"spark.executor.extraJavaOptions={sessions.QUICK_JAVA}")
     words = [
         file,
         "--out",
@@ -123,7 +126,7 @@ def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
     assert driver.returncode == 0, told
     assert "Exception" not in told
     assert {part: part.stat().st_mtime_ns for part in before} == before
-    plain = ddlsim("sweep", file, "--out", str(tmp_path / "plain"), "--master", "none")
+    plain = ddlsim("sweep", file, "--out", str(tmp_path / "plain"), "--jobs", "1")
     assert plain.code == 0
     assert rows_bytes(out) == rows_bytes(tmp_path / "plain")
 

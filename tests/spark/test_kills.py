@@ -30,7 +30,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep that nothing has disturbed, beside its file."""
     folder = tmp_path_factory.mktemp("whole")
     file = sweep_file(folder, 30)
-    assert ddlsim("sweep", file, "--out", str(folder / "whole"), "--jobs", "2").code == 0
+    assert ddlsim("sweep", file, "--out", str(folder / "whole"), "--jobs", "1").code == 0
     return folder
 
 
@@ -44,7 +44,7 @@ def test_a_sweep_is_ended_in_the_middle_of_its_parts(
         ended = command.end(number)
     check(ended, number)
     assert not (out / "rows.parquet").exists()
-    assert ddlsim("sweep", file, "--out", str(out), "--jobs", "2", "--resume").code == 0
+    assert ddlsim("sweep", file, "--out", str(out), "--jobs", "1", "--resume").code == 0
     assert rows_bytes(out) == rows_bytes(whole / "whole")
     assert not list(out.rglob("*.tmp"))
 
