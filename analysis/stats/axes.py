@@ -1,4 +1,4 @@
-"""The axes of a sweep: which keys they set, and the values or the interval that they run through.
+"""The axes of a sweep: the keys that they set, and their values or interval.
 
 `[0, 25, 50]` is a list; `"0..500 step 50"` goes up to its end; `"1..1000 log 7"` has seven values
 of equal ratio; with `[sample]`, `"0..500"` and `"1..1000 log"` are whole intervals. Ends that are
@@ -23,7 +23,7 @@ _RANGE: Final = re.compile(
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Value = Any
-"""What TOML can say of a key."""
+"""Any value of TOML."""
 
 
 class Interval(Record, frozen=True):
@@ -46,9 +46,9 @@ class Interval(Record, frozen=True):
 
 
 class Axis(Record, frozen=True):
-    """One swept parameter: `paths` all take the same of its `values`.
+    """One swept parameter: all its `paths` take the same of its `values`.
 
-    `key` is how the file calls it, for errors.
+    `key` is its key in the file, for errors.
     """
 
     name: str
@@ -123,7 +123,7 @@ def _axis(
 
 
 def read_range(text: str, *, sampled: bool = False) -> tuple[Value, ...] | Interval:
-    """The values of a range, or the interval of one without step; `ValueError` says why not."""
+    """The values of a range, or the interval of one without step; `ValueError` explains why not."""
     match = _RANGE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"expected {SAMPLED_FORMS if sampled else FORMS}, not {text!r}")

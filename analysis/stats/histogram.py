@@ -1,4 +1,4 @@
-"""Durations as fixed-bucket integer histograms: small, exact to add up in any order, never sorted.
+"""Histograms of durations with fixed buckets; their sums are exact in any order.
 
 The buckets are those of `ddlsim.history.figures`: below 256 us each microsecond has its own, above,
 a bucket holds the durations of equal leading eight bits, so that it is at most 0.8 % wide. They are
@@ -31,7 +31,7 @@ of = bucketed
 
 
 def size(taken: Histogram) -> int:
-    """How many durations it holds."""
+    """The number of durations in it."""
     return sum(taken.counts.values())
 
 
@@ -45,7 +45,7 @@ def cell(taken: Histogram) -> dict[str, Any]:
 
 
 def of_cell(value: Mapping[str, Any] | None) -> Histogram:
-    """The way back: from a value as pyarrow, pandas or Spark give it; empty for null."""
+    """The histogram of a column's value, of pyarrow, pandas or Spark; empty for null."""
     if value is None:
         return EMPTY
     counts = value["counts"]

@@ -1,10 +1,9 @@
-"""How sure one may be: intervals for shares, quantiles and means over seeds.
+"""Confidence intervals over seeds, for shares, quantiles, means and ratios.
 
-The seed is the unit of chance. Operations inside one run are no independent observations: all
-that wait in the gap between two safe-time commands wait together, so an interval over operations
-would be far too narrow. Every function takes arrays whose leading axes are cells of a sweep, so
-that a thousand cells cost one call. An interval is (low, high); where the data allow none, its end
-is infinite and never a guess.
+The seed is the unit of chance. The operations of one run are not independent: all that wait between
+two safe-time commands wait together, so an interval over operations would be far too narrow. Every
+function takes arrays whose leading axes are cells of a sweep, so that a thousand cells cost one
+call. An interval is (low, high); an end that the data do not bound is infinite.
 
 Sources: Wilson 1927; Clopper and Pearson 1934; Hanley and Lippman-Hand 1983 (rule of three); David
 and Nagaraja, Order Statistics, 7.1; Efron and Tibshirani, An Introduction to the Bootstrap, 13;
@@ -27,7 +26,7 @@ Ends = tuple[Array, Array]
 LEVEL: Final = 0.95
 RESAMPLES: Final = 2_000
 DICE: Final = 20_261_121
-"""Resampling must give the same interval every time."""
+"""The seed of all resampling, so that intervals repeat exactly."""
 
 
 # --- shares --------------------------------------------------------------------------------------
@@ -49,7 +48,7 @@ def wilson(successes: ArrayLike, trials: ArrayLike, level: float = LEVEL) -> End
 
 
 def none_seen(trials: ArrayLike, level: float = LEVEL) -> Array:
-    """What a rate is below, at this level, if it was not seen once in so many runs.
+    """The upper bound of a rate, at this level, of an event that no trial has shown.
 
     1 - (1 - level)^(1/n), exact (Clopper-Pearson); at 95 % the rule of three, 3/n, is just above.
     """
@@ -59,15 +58,15 @@ def none_seen(trials: ArrayLike, level: float = LEVEL) -> Array:
 
 
 def next_is_larger(observed: ArrayLike) -> Array:
-    """The probability that the next of exchangeable observations exceeds all of those seen."""
+    """The probability that the next of exchangeable observations exceeds all `observed` ones."""
     return 1.0 / (_array(observed) + 1.0)
 
 
 def effective_share(share: ArrayLike, trials: ArrayLike, level: float = LEVEL) -> Ends:
-    """Clopper and Pearson's interval of a share that was seen in so many *effective* trials.
+    """Clopper and Pearson's interval of a share observed in so many *effective* trials.
 
-    `trials` may be fewer than were counted, because they come in clusters, and need not be whole
-    (Korn and Graubard 1998). Where nothing was seen the lower end is 0 and the upper `none_seen`.
+    `trials` may be fewer than were counted, where they come in clusters, and need not be whole
+    (Korn and Graubard 1998). For a share of 0 the ends are 0 and `none_seen`.
     """
     p, n = np.broadcast_arrays(_array(share), _array(trials))
     k = p * n
@@ -110,7 +109,7 @@ def bootstrap_pooled_quantiles(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
 ) -> list[Ends]:
-    """The same for several quantiles of the same resamples, which are what costs."""
+    """The same for several quantiles, of the same resamples: these are what costs."""
     *shape, seeds, buckets = _array(counts).shape
     weights = seed_weights(seeds, resamples)
     tail = resampling_tail(seeds, level)
@@ -130,8 +129,8 @@ def effective_quantile(
 ) -> tuple[float, float]:
     """The interval of a histogram's quantile if it rests on so many effective trials.
 
-    The upper end is infinite where so few cannot tell: a 99th percentile of which nothing was seen
-    above needs 299 (the rule of three).
+    The upper end is infinite where the trials are too few: a 99th percentile with no observation
+    above it needs 299 (the rule of three).
     """
     own, at = _array(counts), _array(values)
     total = own.sum()
@@ -146,10 +145,10 @@ def effective_quantile(
 
 
 def resampling_tail(seeds: int, level: float = LEVEL) -> float:
-    """Which share of resamples to cut off at each end: with few seeds less than (1 - level) / 2.
+    """The share of resamples to cut off at each end: less than (1 - level) / 2 with few seeds.
 
     Percentiles of resamples are too narrow by what Student's t has over the normal, and by
-    n / (n - 1); Hesterberg 2015 expands them by just that. No cut makes one seed say anything.
+    n / (n - 1); Hesterberg 2015 expands them by just that. 0 for a single seed.
     """
     if seeds < 2:
         return 0.0
@@ -159,7 +158,7 @@ def resampling_tail(seeds: int, level: float = LEVEL) -> float:
 
 @lru_cache(maxsize=4)
 def seed_weights(seeds: int, resamples: int = RESAMPLES) -> Array:
-    """How often each resample takes each seed; the same for every cell, as common numbers are."""
+    """How often each resample takes each seed; the same for all cells (common random numbers)."""
     dice = np.random.default_rng(DICE)
     weights = dice.multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples).astype(np.float64)
     weights.flags.writeable = False
@@ -174,8 +173,8 @@ def ratio_interval(
 ) -> Ends:
     """The interval of sum(above) / sum(below) over seeds, whole seeds resampled; last axis: seeds.
 
-    So a rate per operation gets an interval over seeds. Where nothing was seen at all, resampling
-    zeros would give a false [0, 0]; there the upper end is `none_seen` of everything counted.
+    Where `above` is all zeros, resampling would give a false [0, 0]: there the upper end is
+    `none_seen` of the sum of `below`.
     """
     a, b = np.broadcast_arrays(_array(above), _array(below))
     weights = seed_weights(a.shape[-1], resamples)
@@ -204,7 +203,7 @@ def mean_interval(values: ArrayLike, level: float = LEVEL) -> Ends:
 def level_of_look(look: int, level: float = LEVEL) -> float:
     """The level of the look-th interval (from 1) such that all looks together keep `level`.
 
-    Error is spent as 1/2, 1/6, 1/12, …: it sums to 1, so one may look as often as one likes.
+    The shares of the error, 1/2, 1/6, 1/12, …, sum to 1, for any number of looks.
     """
     if look < 1:
         raise ValueError("looks are counted from 1")

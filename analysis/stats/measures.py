@@ -1,15 +1,16 @@
-"""What the tables need of a history beside its figures: waits per operation, metadata writes.
+"""Measures of a history that `sim/history/figures.py` lacks: waits per operation, metadata writes.
 
-*operation wait*: how long one operation or commit of a client waited for schemas, all its look-ups
-together: what its client feels. The second look-up of an operation seldom waits again.
-*first wait*: that of a transaction's look-up of a table at its coordinator. Nothing was waited for
-just before, so it comes at any time, as the look-ups of which the closed forms speak.
-*using*, *tail*: of each committed explicit transaction and table, from the enlistment to its last
-operation there, and from that to the commit: what section 6.3 multiplies with the rate of DDL.
-*metadata commands* are all entries of the meta storage's log, *metadata writes* those that are no
-idle safe-time commands: catalog updates, prolonged leases, and updates that found another version
-(every node meets those, so what all met is divided by their number). Their rate is the mu of the
-closed forms.
+*operation wait*: the schema wait of one operation or commit of a client, all its look-ups together.
+The second look-up of an operation seldom waits.
+*first wait*: the wait of a transaction's look-up of a table at its coordinator. It does not follow
+another wait, so it comes at any time, as the closed forms assume.
+*using*, *tail*: of each committed explicit transaction and table, the time from the enlistment to
+its last operation there, and from that to the commit: section 6.3 multiplies them with the rate of
+DDL.
+*metadata commands* are all entries of the meta storage's log, *metadata writes* those that are not
+idle safe-time commands: catalog updates, prolonged leases, and updates that lost a compare-and-set
+(every node sees those, so their number is divided by that of the nodes). The rate of the writes is
+the mu of the closed forms.
 """
 
 from collections.abc import Iterator
@@ -79,13 +80,13 @@ def spans(history: History) -> tuple[list[int], list[int]]:
 
 
 def _us(one_ts: int, other_ts: int) -> int:
-    """How far the physical parts of two timestamps are apart; 0 where clocks turn them round."""
+    """From the first to the second timestamp, physical parts alone; 0 where skew reverses them."""
     apart = physical_ms(Timestamp(other_ts)) - physical_ms(Timestamp(one_ts))
     return max(apart, 0) * US_PER_MS
 
 
 def metadata(history: History) -> Metadata:
-    """Entries of the meta storage's log, by what they are."""
+    """Count the entries of the meta storage's log."""
     indices = {event.index for event in history.of(CommandLogged) if event.group == META}
     updates = {event.index for event in history.of(UpdateLogged) if event.op is not None}
     leases = {event.at_us for event in history.of(LeaseBegan) if event.at_us}

@@ -1,14 +1,14 @@
-"""Rows to figures per run and per cell, with intervals over seeds; all grouping is Spark's.
+"""Figures per run and per cell, with intervals over seeds; Spark groups the rows.
 
-Two tables. *Per seed* has one row per run: rates, and of each histogram how many, the share above
-zero, the mean and three quantiles. *Per cell* has one row per cell: how its runs ended, the same
-figures of all its runs taken together (histograms are added, never averaged), and for each an
-interval over seeds: `NAME_low` and `NAME_high`, null where there are fewer than two seeds.
+Two tables. *Per seed* has one row per run: rates, and the count, the share above zero, the mean and
+three quantiles of each histogram. *Per cell* has one row per cell: the number of runs by outcome,
+the same figures over all its runs (histograms are added, never averaged), and the ends of their
+intervals over seeds, `NAME_low` and `NAME_high`, null with fewer than two seeds.
 
-`violation_rate` is the share of runs that violated, with Wilson's interval; where none of N did,
-`violation_bound` is what the rate is below at 95 %, about 3/N. A run that was not finished counts
-as a run and has no figures. Quantiles are by nearest rank and lie within their bucket, at most
-0.8 % above what is told.
+`violation_rate` is the share of runs with a violation, with Wilson's interval; where it is 0 of N,
+`violation_bound` is the rate's upper bound at 95 %, about 3/N. An unfinished run counts as a run
+and has no figures. Quantiles are by nearest rank and given as the lower end of their bucket, at
+most 0.8 % too low.
 """
 
 from collections.abc import Iterator
@@ -56,8 +56,8 @@ def _parts() -> list[str]:
 
 
 def rows(spark: "SparkSession", directory: str) -> "DataFrame":
-    """The rows of a sweep that are there so far, finished or not; what they take once unpacked is
-    looked at before Spark reads any."""
+    """The rows of a sweep that exist so far; the size of each file once unpacked is checked
+    before Spark reads any."""
     for file in parts(directory):
         footer_of(file, "say --resume: it is run again")
     return spark.read.parquet(Path(directory, PARTS).resolve().as_uri())
@@ -126,7 +126,7 @@ def per_cell(frame: "DataFrame", level: float = intervals.LEVEL) -> "DataFrame":
 
 
 def _pooled(frame: "DataFrame") -> "DataFrame":
-    """The sums of a cell's histograms, each as a histogram under its own name."""
+    """The sum of each of a cell's histograms, under the histogram's name."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
     kind, cell = F.col("kind"), F.col("cell")
@@ -146,7 +146,7 @@ def _pooled(frame: "DataFrame") -> "DataFrame":
 
 
 def _one(name: str) -> Any:
-    """One kind out of all the counts of a cell, as a histogram."""
+    """The histogram `name` out of all the counts of a cell."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
     own = f"filter(every, each -> each.kind = '{name}')"
@@ -167,7 +167,7 @@ def _intervals(frame: "DataFrame", level: float) -> "DataFrame":
 
 
 def _cell_intervals(table: Any, level: float) -> Any:
-    """The intervals of one cell's runs, sorted by seed so that every order gives the same."""
+    """The intervals of one cell; its runs are sorted by seed, so their order does not matter."""
     table = table.sort_by("seed")
     found: dict[str, tuple[float, float]] = {}
     violated = sum(outcome == "violated" for outcome in table["outcome"].to_pylist())
@@ -216,7 +216,7 @@ def _of_histograms(kind: str, column: Any, level: float) -> dict[str, tuple[floa
 
 
 def _matrix(column: Any) -> tuple[Any, Any]:
-    """Histograms as a matrix, runs x buckets, and what the buckets stand for."""
+    """Histograms as a matrix, runs x buckets, and the values of the buckets."""
     maps = column.field("counts")
     keys = maps.keys.to_numpy(zero_copy_only=False)
     counts = maps.items.to_numpy(zero_copy_only=False)
@@ -248,7 +248,7 @@ def _finite(found: dict[str, tuple[float, float]], name: str, place: int) -> flo
 
 
 def write(spark: "SparkSession", directory: str) -> list[str]:
-    """Write both tables of a finished sweep beside its rows, the cells' columns in front."""
+    """Write both tables of a finished sweep into its directory, with the cells' columns first."""
     metadata = store.read_rows(directory).schema.metadata
     frame = rows(spark, directory)
     cells = spark.read.parquet(Path(directory, store.CELLS).resolve().as_uri())

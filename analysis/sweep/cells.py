@@ -1,8 +1,8 @@
-"""The cells of a sweep as figures need them: estimates with intervals over seeds.
+"""The cells of a sweep, with estimates and their intervals over seeds, for figures.
 
-A cell is one scenario, design and set of parameters; its runs differ by the seed alone, and the
-seed is the unit of chance. Every estimate is pooled over a cell's runs and carries the interval
-that resampling whole seeds gives (analysis/stats/intervals.py).
+A cell is one scenario, design and set of parameters; its runs differ in the seed alone, which is
+the unit of chance. Every estimate is pooled over a cell's runs; its interval comes from resampling
+whole seeds (analysis/stats/intervals.py).
 """
 
 import json
@@ -29,11 +29,11 @@ ROWS: Final = "rows.parquet"
 ROUNDING: Final = 1e-9
 UNFINISHED: Final = ("crashed", "timeout")
 CLAIMED: Final = ("violation",)
-"""Statuses of what breaks a claim that the design makes under its assumptions."""
+"""Statuses of violations of what the design claims under its assumptions."""
 BROKEN: Final = ("violation", "out_of_assumption", "accepted", "finding")
-"""Statuses of whatever is broken, claimed or not."""
+"""Statuses of all violations, claimed or not."""
 SAFETY: Final = ("I1", "I2", "I3", "I5", "I7", "I8")
-"""What figures call safety: whatever no client may ever see, sessions and waits left out."""
+"""The invariants that figures call safety; those of sessions and waits are left out."""
 SAFETY_SAID: Final = (
     "safety: atomicity (I1), one version at commit (I2), serializability (I3), one version in a "
     "transaction (I5),\ndata of its schema (I7), forward-compatible commits (I8)"
@@ -41,7 +41,7 @@ SAFETY_SAID: Final = (
 
 
 class CellsError(BadInputError):
-    """A directory or table without what a figure needs; the message is one line with a remedy."""
+    """A directory or table lacks what a figure needs; the message is one line with a remedy."""
 
 
 class Estimate(NamedTuple):
@@ -70,24 +70,24 @@ def _ratio(above: Any, below: Any) -> Estimate:
 
 
 class Need(NamedTuple):
-    """An axis that a figure asks a sweep for: its usual name, and the path of keys that it sets.
+    """An axis that a figure needs: its usual name, and the path of keys that it sets.
 
-    A `*` in the path stands for any number or name.
+    A `*` in the path matches any number or name.
     """
 
     name: str
     path: str
 
     def is_set_by(self, path: str) -> bool:
-        """Whether a sweep's path is such a one."""
+        """Whether a sweep's path matches."""
         return bool(re.fullmatch(re.escape(self.path).replace(r"\*", r"[^.\[\]]+"), path))
 
 
 class Cell:
-    """One cell: what ran, and its finished runs in the order of their seeds.
+    """One cell and the rows of its finished runs, in the order of their seeds.
 
-    `parameters` are the swept values by the names that figures know them by, `swept` the same by
-    the names that the sweep gives them.
+    `parameters` are the swept values by the names that figures use, `swept` the same by the names
+    of the sweep file.
     """
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -123,7 +123,7 @@ class Cell:
         return ", ".join([self.design, *(str(self.value(name)) for name in names)])
 
     def counts(self, of: Callable[[Mapping[str, Any]], float]) -> Any:
-        """A number of every run, seed by seed."""
+        """A number from the row of every run, seed by seed."""
         return np.array([of(row) for row in self.rows], dtype=np.float64)
 
     def ratio(
@@ -135,7 +135,7 @@ class Cell:
         return _ratio(self.counts(above), self.counts(below))
 
     def share_of_runs(self, of: Callable[[Mapping[str, Any]], bool]) -> Estimate:
-        """In which share of the runs something happened; Wilson's interval."""
+        """The share of runs for which `of` is true; Wilson's interval."""
         hits, runs = float(self.counts(of).sum()), len(self.rows)
         low, high = intervals.wilson(hits, runs)
         return Estimate(hits / runs if runs else np.nan, float(low), float(high))
@@ -157,10 +157,10 @@ class Cell:
         return _ratio(totals, np.array([histogram.size(one) for one in each], dtype=np.float64))
 
     def quantile_ms(self, name: str, share: float) -> Estimate:
-        """A quantile of all durations together, in milliseconds, to the width of a bucket.
+        """A quantile of all durations in milliseconds, to the width of a bucket.
 
-        NaN where there are so few durations that the quantile would be the largest of them: a 99th
-        percentile takes 100.
+        NaN where the durations are so few that it would be their maximum: a 99th percentile
+        needs 100.
         """
         each = self.durations(name)
         lowers = sorted({lower for one in each for lower in one.counts})
@@ -191,9 +191,9 @@ class Cell:
         return self.ratio(lambda row: row["schema_aborts"], lambda row: row["attempts"])
 
     def violating(self, *invariants: str, within: Sequence[str] = BROKEN) -> Estimate:
-        """The share of runs in which one of these invariants (any, if none is named) is broken.
+        """The share of runs in which one of these invariants (any, if none is named) is violated.
 
-        `within` are the statuses of findings that count; recorded findings count with violations.
+        `within` are the statuses that count.
         """
 
         def broken(row: Mapping[str, Any]) -> bool:
@@ -216,7 +216,7 @@ class Cells:
 
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:
-        """The paths of keys that each swept parameter sets, by its name in the sweep's text."""
+        """The paths of keys that each swept parameter sets, by its name in the sweep file."""
         text, name = self.provenance.get("text"), self.provenance.get("sweep", "")
         if not text:
             return {}
@@ -227,10 +227,10 @@ class Cells:
         return {axis.name: axis.paths for axis in axes}
 
     def need(self, *needs: Need, figure: str) -> "Cells":
-        """The cells with these axes under their usual names, by which the figure asks for them.
+        """The cells with these axes under their usual names.
 
-        An axis is known by that name, or else by a path that it sets. Raises `CellsError`, telling
-        what to sweep, where there is none, or more than one.
+        An axis is found by that name, or else by a path that it sets. Raises `CellsError` with
+        what to sweep, where there is none or more than one.
         """
         names: dict[str, str] = {}
         for need in needs:
@@ -261,12 +261,12 @@ class Cells:
         return Cells(chosen, self.provenance)
 
     def varying(self, *but: str) -> list[str]:
-        """Parameters and choices of the design that differ between cells, but for these."""
+        """Parameters, `design` and `scenario` that differ between cells, without those in `but`."""
         names = ["design", "scenario", *(self.cells[0].parameters if self.cells else ())]
         return [name for name in names if name not in but and len(self.values(name)) > 1]
 
     def series(self, x: str, *but: str) -> list[tuple[str, "Cells"]]:
-        """The cells as lines over `x`: one for each combination of what else varies."""
+        """The cells as lines over `x`: one for each combination of the other varying parameters."""
         others = self.varying(x, *but)
         groups: dict[tuple[str, ...], list[Cell]] = {}
         for cell in self.cells:
@@ -292,7 +292,7 @@ class Cells:
 
     @property
     def ran(self) -> str:
-        """One line: how many runs, and of what."""
+        """The number of runs, their scenarios and the program's version, in one line."""
         runs = sum(cell.runs for cell in self.cells)
         seeds = {cell.runs for cell in self.cells}
         each = f"{min(seeds)}" if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
@@ -302,7 +302,7 @@ class Cells:
 
     @property
     def note(self) -> str:
-        """The same with what the bands are."""
+        """The same and an explanation of the bands."""
         return f"{self.ran}; bands and bars: 95 % over seeds"
 
 
@@ -310,7 +310,7 @@ UNITS: Final = {"_ms": " ms", "_us": " us", "_ppm": " ppm"}
 
 
 def said(name: str) -> str:
-    """A parameter's name as a label says it: the unit in brackets."""
+    """A parameter's name as a label: the unit in brackets."""
     for suffix, unit in UNITS.items():
         if name.endswith(suffix):
             return (

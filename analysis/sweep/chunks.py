@@ -1,9 +1,9 @@
-"""What a sweep's workers do: chunks of runs, each a file that is whole or not there at all.
+"""The work of a sweep's workers: chunks of runs, each written as one file.
 
-A chunk is known by its round and place, not by its worker or time: its jobs, rows and file do not
-depend on how many workers there are. A worker writes beside the file's name and renames; who finds
-the file there does nothing, so a chunk that is tried again, or by two at once, is there once. A
-file that was harmed, or holds other runs than its chunk, counts as not there.
+A chunk is identified by its round and place, not by its worker or time: its jobs, rows and file do
+not depend on the number of workers. A worker writes a temporary file and renames it, and skips a
+chunk whose file exists: a chunk that is retried, or run by two workers at once, is stored once. A
+file that is damaged, or holds other runs than its chunk, counts as missing.
 """
 
 import json
@@ -23,17 +23,17 @@ from ddlsim.model.records import Record
 from ddlsim.problems import BadInputError
 
 PARTS: Final = "parts"
-"""The folder of the chunks' files, below the sweep's directory."""
+"""The folder of the chunks' files, relative to the sweep's directory."""
 PARTIAL: Final = files.PARTIAL
 TALLY: Final = b"tally"
 
 
 class DamagedPartError(BadInputError):
-    """A table's file that was harmed after it was written; the message ends in the remedy."""
+    """A table's file that was damaged after it was written; the message ends in the remedy."""
 
 
 class Round(Record, frozen=True):
-    """Some cells with some seeds more, cut into chunks of `size` runs, cell by cell."""
+    """Some cells with further seeds, cut into chunks of `size` runs, cell by cell."""
 
     cells: tuple[int, ...]
     first_seed: int
@@ -42,29 +42,29 @@ class Round(Record, frozen=True):
 
     @property
     def runs(self) -> int:
-        """How many runs it has."""
+        """The number of runs."""
         return len(self.cells) * self.seeds
 
     @property
     def chunks(self) -> int:
-        """How many chunks it has."""
+        """The number of chunks."""
         return -(-self.runs // self.size)
 
 
 class ChunkId(NamedTuple):
-    """A chunk: the number of its round, and its place there."""
+    """A chunk: the number of its round, and its place in the round."""
 
     round: int
     place: int
 
     @property
     def file(self) -> str:
-        """Its file, below the sweep's directory."""
+        """Its file, relative to the sweep's directory."""
         return f"{PARTS}/part-{self.round:03d}-{self.place:06d}.parquet"
 
 
 class Tally(NamedTuple):
-    """How many runs, how many of them violated, how many failed otherwise."""
+    """The number of runs, of violated runs, and of runs that failed otherwise."""
 
     runs: int
     violated: int
@@ -72,7 +72,7 @@ class Tally(NamedTuple):
 
 
 class Work(Record, frozen=True):
-    """All that a worker must know of a sweep, wherever it is."""
+    """All that a worker needs of a sweep."""
 
     directory: str
     cells: tuple[Cell, ...]
@@ -108,7 +108,7 @@ class Work(Record, frozen=True):
 
 
 def run_chunk(work: Work, whole: Round, chunk: ChunkId) -> Tally:
-    """Run a chunk and write its file, unless it is there already and sound."""
+    """Run a chunk and write its file, unless it exists and is sound."""
     target = Path(work.directory, chunk.file)
     if target.exists() and (found := sound(work, whole, chunk)) is not None:
         return found
@@ -120,14 +120,14 @@ def run_chunk(work: Work, whole: Round, chunk: ChunkId) -> Tally:
 
 
 def write_table(rows: Any, target: Path) -> None:
-    """Write a table as a sealed Parquet file that is there as a whole or not at all."""
+    """Write a table as a sealed Parquet file, atomically."""
     files.make_folder(target.parent)
     with files.beside(target, durable=True) as partial:
         sealed.write(rows, partial)
 
 
 def read_table(file: Path, remedy: str) -> Any:
-    """A table that `write_table` wrote; `DamagedPartError` where it is not what was written."""
+    """A table that `write_table` wrote; raises `DamagedPartError` where its content has changed."""
     try:
         return sealed.read(file)
     except sealed.DamagedError as error:
@@ -135,8 +135,8 @@ def read_table(file: Path, remedy: str) -> Any:
 
 
 def footer_of(file: Path, remedy: str) -> dict[bytes, bytes]:
-    """What a table's footer says besides; `DamagedPartError` where it cannot be read, or tells of
-    more than is read."""
+    """The metadata in a table's footer; raises `DamagedPartError` where it cannot be read, or
+    declares more data than the program reads."""
     try:
         return sealed.metadata(file)
     except sealed.DamagedError as error:
@@ -144,7 +144,7 @@ def footer_of(file: Path, remedy: str) -> dict[bytes, bytes]:
 
 
 def sound(work: Work, whole: Round, chunk: ChunkId) -> Tally | None:
-    """The tally of a chunk's file if it holds this chunk of this sweep, undamaged; else None."""
+    """The tally of a chunk's file if it holds this chunk of this sweep undamaged; else None."""
     file = Path(work.directory, chunk.file)
     try:
         found = sealed.read(file)
@@ -161,7 +161,7 @@ def sound(work: Work, whole: Round, chunk: ChunkId) -> Tally | None:
 
 
 def tally_of(file: Path) -> Tally:
-    """What a chunk's file says of its rows, without reading them."""
+    """The tally in a chunk's file; its rows are not read."""
     try:
         return Tally(*json.loads(footer_of(file, "say --resume")[TALLY]))
     except DamagedPartError:
@@ -172,7 +172,7 @@ def tally_of(file: Path) -> Tally:
 
 
 def parts(directory: str) -> Iterator[Path]:
-    """The chunks' files that are there, in order."""
+    """The existing files of chunks, in order."""
     yield from sorted(Path(directory, PARTS).glob("part-*.parquet"))
 
 

@@ -1,8 +1,8 @@
-"""The cells of a sweep: all combinations, enough of them for every pair, or a spread sample.
+"""The cells of a sweep: all combinations, a pairwise covering subset, or a sample.
 
-Cells are numbered in the order of the file, the last axis running fastest. All of them get the same
-seeds: with one random stream per component and purpose, and delays that are pure functions of seed
-and message, equal seeds are equal weather (common random numbers).
+Cells are numbered in the order of the file, the last axis fastest. All have the same seeds: with
+one random stream per component and purpose, and delays that are pure functions of seed and message,
+they share their random numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,16 +22,16 @@ from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override
 from ddlsim.scenario.tomltext import toml_value
 
 CELLS_MOST: Final = 200_000
-"""More cells than that are no study but a slip."""
+"""More cells than this are taken for a mistake."""
 
 Point = tuple[Any, ...]
 """A scenario, a strategy, a mutant, and a value for every axis."""
 
 
 def cells(sweep: Sweep) -> list[Cell]:
-    """Every cell of a sweep, each read and planned once; `ScenarioError` names one that cannot be.
+    """The cells of a sweep, each read and planned once; `ScenarioError` names one that cannot be.
 
-    With a sample it is taken for every scenario and design, the same points for all.
+    A sample has the same points for every scenario and design.
     """
     designs = (sweep.scenarios, sweep.strategies, sweep.mutants)
     points: Iterator[Point]
@@ -96,7 +96,7 @@ def _cell(sweep: Sweep, number: int, point: Point) -> Cell:
 
 
 def _checked(sweep: Sweep, scenario: Scenario, changes: dict[str, Any]) -> Scenario:
-    """A cell's scenario; it can be read, planned, and its design made."""
+    """A cell's scenario, after it was read and planned and its design made."""
     try:
         made = override(scenario, changes) if changes else scenario
         bounds.check_run(made.name, made.estimate, sweep.table.budget.memory_mib)
@@ -111,7 +111,7 @@ def _checked(sweep: Sweep, scenario: Scenario, changes: dict[str, Any]) -> Scena
 
 
 def _sampled(sweep: Sweep, sample: Sample) -> list[Point]:
-    """The points of a sample, equal ones once; it repeats itself exactly."""
+    """The points of a sample without duplicates; a function of its seed."""
     from scipy.stats import qmc  # type: ignore[import-untyped]  # scipy ships no types
 
     dimensions = len(sweep.axes)
@@ -128,13 +128,13 @@ def _sampled(sweep: Sweep, sample: Sample) -> list[Point]:
     return [point for at, point in enumerate(points) if point not in points[:at]]
 
 
-# --- every pair once ------------------------------------------------------------------------------
+# --- pairwise -------------------------------------------------------------------------------------
 
 
 def _pairwise(points: list[Point]) -> list[Point]:
-    """Some of the points, among which every pair of values that any point has is found.
+    """A subset of the points that covers every pair of values of the whole set.
 
-    Greedy: always the point with most pairs not yet found, the first of equals.
+    Greedy: always the point with most pairs not yet covered, the first of equals.
     """
     numbered = _numbers(points)
     factors = numbered.shape[1]

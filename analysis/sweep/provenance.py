@@ -1,6 +1,6 @@
-"""Where a table comes from: program, commit, packages and what was asked for, in its metadata.
+"""The provenance of a table, in its metadata: program, commit, packages, command and sweep file.
 
-No place and no time stand in it: equal sweeps by equal programs give equal bytes.
+It holds no path and no time: equal sweeps of equal programs have equal bytes.
 """
 
 import json
@@ -28,7 +28,7 @@ PACKAGES: Final = (
 
 
 def of_program() -> dict[str, Any]:
-    """What every row of this program depends on, beside what was asked for."""
+    """The versions that the rows depend on."""
     return {
         "program": "ddlsim",
         "version": ddlsim.__version__,
@@ -39,7 +39,7 @@ def of_program() -> dict[str, Any]:
 
 
 def metadata(provenance: Mapping[str, Any]) -> dict[bytes, bytes]:
-    """As the metadata of a table's schema."""
+    """The provenance as the metadata of a table's schema."""
     return {KEY: json.dumps(provenance, sort_keys=True, ensure_ascii=False).encode()}
 
 
@@ -52,7 +52,7 @@ def read(found: Mapping[bytes, bytes] | None) -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that the program runs from; None of an installed program."""
+    """The commit of the checkout that the program runs from; None for an installed program."""
     root = Path(ddlsim.__file__).parent.parent
     if not (root / ".git").exists():
         return None
@@ -65,7 +65,7 @@ def commit() -> str | None:
 
 
 def _git(root: Path, *words: str) -> str:
-    """What git answers; it takes no lock, which it would leave behind where it is killed."""
+    """Git's output; without its locks, which a killed git would leave behind."""
     asked = subprocess.run(
         ["git", "--no-optional-locks", *words],
         cwd=root,

@@ -1,14 +1,14 @@
-"""One row per run: its columns, and how a run becomes one, whatever happens to it.
+"""The table of runs: its columns, and the row of a run, even of one that fails.
 
-A row is a function of its cell and seed, bit for bit, in any process: no wall time, no place, maps
-in the order of their keys. A run that cannot be finished is a row too: its outcome is `crashed` or
-`timeout`, `error` says why, and it has neither fingerprint nor figures.
+A row is a function of its cell and seed, bit for bit, in any process: it holds no wall time and no
+path, and maps are in the order of their keys. The row of an unfinished run has the outcome
+`crashed` or `timeout`, the reason in `error`, and neither fingerprint nor figures.
 
 Columns:
 
-* *what ran*: `cell` (its number in the sweep), `scenario`, `strategy`, `mutant`, `seed`,
+* *identity*: `cell` (its number in the sweep), `scenario`, `strategy`, `mutant`, `seed`,
   `parameters` (the swept values as JSON, by the axes' names);
-* *how it ended*: `outcome` (ok, violated, stuck, crashed, vacuous, unknown, unmet, timeout),
+* *ending*: `outcome` (ok, violated, stuck, crashed, vacuous, unknown, unmet, timeout),
   `error`, `fingerprint`, `history` (the file that was kept, relative to the sweep's directory),
   `violations`, `unjudged`, `reached`;
 * *figures* (sim/history/figures.py; null without any): `committed`, `aborted` by reason,
@@ -52,9 +52,9 @@ from ddlsim.verify.row import RunRow, row_of
 TIMEOUT: Final = "timeout"
 """The outcome of a run that took longer than its budget."""
 FAILED: Final = ("violated", "stuck", "crashed", "unknown", "unmet", TIMEOUT)
-"""Outcomes that are worth looking at one by one."""
+"""Outcomes whose histories are kept."""
 ERROR_MOST: Final = 2_000
-"""Characters of an error that are kept."""
+"""The number of characters of an error that are kept."""
 
 VIOLATION: Final = pa.struct(
     [
@@ -132,11 +132,11 @@ class Cell(Record, frozen=True):
 
 
 class Job(Record, frozen=True):
-    """One run of a sweep, and what is to be kept of it.
+    """One run of a sweep.
 
-    `keep` is the sweep's directory where histories are to be kept, below `histories/`: of failed
-    runs, and of this `share` of the others, chosen by cell and seed. `known` are the findings that
-    may explain an anomaly; None reads those that travel with the program.
+    `keep` is the sweep's directory if histories are kept, below `histories/`: those of failed runs,
+    and of this `share` of the others, chosen by cell and seed. `known` are the findings that may
+    explain an anomaly; None: those of the program.
     """
 
     cell: Cell
@@ -150,13 +150,13 @@ class Job(Record, frozen=True):
 
 
 Row = dict[str, Any]
-"""A value for every column of `SCHEMA`."""
+"""A value for each column of `SCHEMA`."""
 
 
 def run_job(job: Job) -> Row:
-    """Plan, run and judge one run; whatever goes wrong is told in its row.
+    """Plan, run and judge one run; an error becomes the row's outcome `crashed`.
 
-    Only a history that cannot be written raises, `WriteError`.
+    Raises only `WriteError`, where a history cannot be written.
     """
     try:
         return _run(job)
@@ -176,9 +176,9 @@ def _run(job: Job) -> Row:
 
 
 def prepare(job: Job) -> None:
-    """Do in this process what its children would all do again: modules, tables of quantiles.
+    """Import modules and build tables of quantiles in this process, for all children to inherit.
 
-    Nothing is run, and nothing that goes wrong matters here: the run will tell.
+    Runs nothing and ignores errors: the run will report them.
     """
     with contextlib.suppress(Exception):
         for file in job.loads:
@@ -191,7 +191,7 @@ _read: dict[str, tuple[Cell, Scenario]] = {}
 
 
 def _scenario(cell: Cell) -> Scenario:
-    """A cell's scenario; the last one is remembered, since jobs come cell by cell."""
+    """A cell's scenario; the last one is cached, since jobs come cell by cell."""
     last = _read.get("last")
     if last is None or last[0] != cell:
         last = _read["last"] = (cell, read(cell.text, cell.name, overrides=cell.overrides))
@@ -199,7 +199,7 @@ def _scenario(cell: Cell) -> Scenario:
 
 
 def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
-    """The row of a run that was finished."""
+    """The row of a finished run."""
     assert judged.figures is not None, judged
     figures, meta = judged.figures, measures.metadata(history)
     schema = [reason.name for reason in Reason if reason.is_schema]
@@ -239,7 +239,7 @@ def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
 
 
 def failed_row(job: Job, outcome: str, error: str) -> Row:
-    """The row of a run that was not finished."""
+    """The row of an unfinished run."""
     empty: Row = dict.fromkeys(SCHEMA.names)
     return {
         **empty,
@@ -279,11 +279,11 @@ def _violation(found: Any) -> dict[str, Any]:
 # --- in processes of their own -------------------------------------------------------------------
 
 WORTH_PREPARING: Final = 4
-"""Runs of a cell in one chunk from which it pays to prepare them together."""
+"""The number of runs of a cell in one chunk from which `prepare` pays."""
 
 
 def rows_of(jobs: Sequence[Job], limits: Limits, act: Callable[[Job], Row] = run_job) -> list[Row]:
-    """A row for every job, in order, whatever the runs do to their process."""
+    """Return a row for every job, in order, whatever the runs do to their process."""
     if CAN_FORK:
         _prepare(jobs)
     return isolated(jobs, limits, Acts(act, _lost, lambda row: row["error"] or ""))
@@ -297,7 +297,7 @@ _prepared: set[tuple[str, int]] = set()
 
 
 def _prepare(jobs: Sequence[Job]) -> None:
-    """What children would each do again is done once here, for cells with some runs in a chunk."""
+    """Call `prepare` once for the first cell, and for each cell with enough runs in the chunk."""
     for number, count in Counter(job.cell.number for job in jobs).items():
         first = next(job for job in jobs if job.cell.number == number)
         known = (first.cell.text, number)
@@ -310,12 +310,12 @@ def _prepare(jobs: Sequence[Job]) -> None:
 
 
 def history_file(cell: int, seed: int) -> str:
-    """Where the history of a run is kept, below the sweep's directory."""
+    """The file of a run's history, relative to the sweep's directory."""
     return f"histories/cell-{cell:05d}-seed-{seed}{parquet.SUFFIX}"
 
 
 def is_sampled(cell: int, seed: int, share: float) -> bool:
-    """Whether a run belongs to the sample whose histories are kept, whatever became of it."""
+    """Whether a run belongs to the sample whose histories are kept, whatever its outcome."""
     return mix(mix(seed, 1), cell) < threshold(share)
 
 
@@ -334,7 +334,7 @@ def _kept(job: Job, history: History, judged: RunRow) -> str | None:
 
 
 def table(rows: Iterable[Row], metadata: Mapping[bytes, bytes] | None = None) -> pa.Table:
-    """Rows as a table, sorted by cell and seed; `metadata` says where it comes from."""
+    """Rows as a table, sorted by cell and seed; `metadata` is its provenance."""
     ordered = sorted(rows, key=lambda each: (each["cell"], each["seed"]))
     schema = SCHEMA.with_metadata(dict(metadata)) if metadata is not None else SCHEMA
     return pa.Table.from_pylist(ordered, schema=schema)

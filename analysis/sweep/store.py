@@ -1,12 +1,12 @@
-"""A sweep's directory: what was begun there, what is done, and nothing of others overwritten.
+"""The directory of a sweep; files that no sweep wrote are never overwritten.
 
-    sweep.json       the manifest: which sweep this is, and its rounds so far
+    sweep.json       the manifest: the identity of the sweep, and its rounds so far
     cells.parquet    one row per cell, a typed column for each parameter
-    parts/           one file per chunk of runs, each whole or not there
-    histories/       the histories that were kept
-    rows.parquet     all rows, sorted by cell and seed: what figures and tables are made from
+    parts/           one file per chunk of runs
+    histories/       the kept histories
+    rows.parquet     all rows, sorted by cell and seed: the input of figures and tables
 
-A file that is being written ends in `.tmp` and is never read.
+Files are written under a name that ends in `.tmp`, which is never read, and renamed.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class DirectoryError(BadInputError):
 
 
 class Manifest(Record, frozen=True):
-    """What a directory holds: `fingerprint` tells one sweep from another."""
+    """The manifest of a directory; `fingerprint` identifies the sweep."""
 
     writer: str
     format: int
@@ -65,13 +65,13 @@ class Manifest(Record, frozen=True):
 
 
 def digest_of(manifest: Manifest) -> str:
-    """The SHA-256 of everything else in a manifest: what is to be run is read from it."""
+    """The SHA-256 of everything else in a manifest, whose rounds are run without further checks."""
     text = msgspec.json.encode(structs.replace(manifest, digest=""), order="sorted")
     return hashlib.sha256(text).hexdigest()
 
 
 def fingerprint(asked: Any) -> str:
-    """A hash of everything that decides the rows of a sweep."""
+    """A hash of everything that determines the rows of a sweep."""
     text = msgspec.json.encode(asked, order="sorted")
     return hashlib.sha256(text).hexdigest()[:16]
 
@@ -81,7 +81,10 @@ def fingerprint(asked: Any) -> str:
 
 @contextmanager
 def claimed(directory: str, fresh: Manifest, *, resume: bool) -> Iterator[Manifest]:
-    """The manifest to go on with, the directory locked; `DirectoryError` where it is another's."""
+    """Lock the directory and yield the manifest to go on with.
+
+    Raises `DirectoryError` where the directory belongs to another sweep.
+    """
     path = Path(directory)
     _check_place(path, directory)
     if found := _manifest(path, directory):
@@ -97,7 +100,7 @@ def claimed(directory: str, fresh: Manifest, *, resume: bool) -> Iterator[Manife
         for folder in (path, path / PARTS):
             for partial in folder.glob(f"*{PARTIAL}"):
                 partial.unlink(missing_ok=True)
-        # rounds beyond the first were asked for by the command that began them
+        # the command of rounds beyond the first is the one that started them
         manifest = found if found and len(found.rounds) > 1 else fresh
         if found:
             manifest = structs.replace(found, provenance=manifest.provenance)
@@ -134,10 +137,10 @@ def _check_same(found: Manifest, fresh: Manifest, directory: str, *, resume: boo
 
 
 def _lock(file: Any, directory: str) -> None:
-    """Take the lock, which ends with this process however it ends."""
+    """Take the lock, which the system releases when this process ends."""
     try:
         import fcntl
-    except ImportError:  # a system without them: renames still keep files whole
+    except ImportError:  # no locks on this system; renames still keep files whole
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -167,7 +170,7 @@ def _manifest(path: Path, directory: str) -> Manifest | None:
 
 
 def load(directory: str) -> Manifest:
-    """The manifest of a sweep's directory; `DirectoryError` if it is none."""
+    """The manifest of a sweep's directory; raises `DirectoryError` where there is none."""
     found = _manifest(Path(directory), directory)
     if found is None:
         raise DirectoryError(f"{directory}: no sweep was written there; name the --out of one")
@@ -175,7 +178,7 @@ def load(directory: str) -> Manifest:
 
 
 def save(directory: str, manifest: Manifest) -> Manifest:
-    """Write the manifest, whole or not at all, and return it with its digest."""
+    """Write the manifest atomically and return it with its digest."""
     whole = structs.replace(manifest, digest=digest_of(manifest))
     document = json.dumps(msgspec.to_builtins(whole), indent=1, ensure_ascii=False)
     write_text(Path(directory, MANIFEST), document + "\n")
@@ -186,7 +189,7 @@ def save(directory: str, manifest: Manifest) -> Manifest:
 
 
 def done_runs(directory: str) -> int:
-    """How many runs have their row, as far as the files can be read."""
+    """The number of runs in the files that can be read."""
     runs = 0
     for file in parts(directory):
         with suppress(DamagedPartError):  # it will be run again
@@ -195,7 +198,7 @@ def done_runs(directory: str) -> int:
 
 
 def done(directory: str, rounds: Sequence[Round]) -> Iterator[tuple[ChunkId, Round]]:
-    """The chunks that have a file, with their rounds."""
+    """Yield the chunks that have a file, with their rounds."""
     for number, whole in enumerate(rounds):
         for place in range(whole.chunks):
             chunk = ChunkId(number, place)
@@ -204,7 +207,7 @@ def done(directory: str, rounds: Sequence[Round]) -> Iterator[tuple[ChunkId, Rou
 
 
 def check_parts(directory: str, rounds: Sequence[Round]) -> None:
-    """Refuse files among the parts that belong to no chunk: they would be counted as runs."""
+    """Raise `DirectoryError` for a file of no chunk: it would be counted as runs."""
     known = {
         ChunkId(n, place).file for n, whole in enumerate(rounds) for place in range(whole.chunks)
     }
@@ -220,7 +223,7 @@ def missing(directory: str, number: int, whole: Round) -> list[ChunkId]:
 
 
 def write_cells(directory: str, cells: Sequence[Cell], metadata: dict[bytes, bytes]) -> None:
-    """The table of cells: what they are, and a column for each parameter."""
+    """Write the table of cells, with a column for each parameter."""
     names = list(cells[0].parameters)
     columns: dict[str, Any] = {
         "cell": pa.array([cell.number for cell in cells], pa.int32()),
@@ -234,7 +237,8 @@ def write_cells(directory: str, cells: Sequence[Cell], metadata: dict[bytes, byt
 
 
 def _column(values: list[Any]) -> Any:
-    """Values of one type as that type, numbers together as numbers, all others as JSON."""
+    """A column of a parameter: values of one type as that type, mixed numbers as floats, others as
+    JSON."""
     kinds = {type(value) for value in values}
     if kinds == {int, float}:
         return pa.array([float(value) for value in values])
@@ -244,9 +248,9 @@ def _column(values: list[Any]) -> Any:
 
 
 def collect(directory: str, metadata: dict[bytes, bytes], rounds: int) -> int:
-    """Write all rows into one file, sorted by cell and seed; how many there are.
+    """Write all rows into one file, sorted by cell and seed; return their number.
 
-    Its bytes depend on the rows alone, not on the chunks that they came in.
+    Its bytes depend on the rows alone, not on their chunks.
     """
     files = list(parts(directory))
     schema = SCHEMA.with_metadata(metadata)
@@ -259,7 +263,7 @@ def collect(directory: str, metadata: dict[bytes, bytes], rounds: int) -> int:
 
 
 def _in_order(files: Sequence[Path], rounds: int) -> Iterator[Any]:
-    """The tables of all files in the order of the rows; of one round they are in order already."""
+    """The tables of all files in the order of the rows; those of one round are in that order."""
     if rounds == 1:
         yield from map(_part, files)
     else:
@@ -268,7 +272,7 @@ def _in_order(files: Sequence[Path], rounds: int) -> Iterator[Any]:
 
 
 def _groups(tables: Iterator[Any]) -> Iterator[Any]:
-    """The same rows in groups of equal size but for the last."""
+    """The same rows in groups of equal size, except for the last."""
     waiting = SCHEMA.empty_table()
     for table in tables:
         waiting = pa.concat_tables([waiting, table])
@@ -287,7 +291,7 @@ def _part(file: Path) -> Any:
 
 
 def read_rows(directory: str) -> Any:
-    """The rows of a finished sweep as an Arrow table, its provenance in the metadata."""
+    """The rows of a finished sweep as an Arrow table; its metadata holds the provenance."""
     file = Path(directory, ROWS)
     if not file.exists():
         load(directory)

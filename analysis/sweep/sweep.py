@@ -1,7 +1,7 @@
-"""A sweep from its file to its rows: what is left to do, what runs it, and when it is enough.
+"""Runs a sweep: the chunks that are missing, round by round, then the table of rows.
 
-What runs it: `analysis/spark/spread.py`. How long the work will be is measured on a few runs that
-are thrown away.
+`analysis/spark/spread.py` runs the chunks. The duration of the work is estimated from a few runs
+whose rows are dropped.
 """
 
 import json
@@ -29,14 +29,14 @@ PILOT_S: Final = 1.0
 CHUNK_S: Final = 2.0
 CHUNK_MOST: Final = 64
 TEXTS_MOST: Final = 1 << 20
-"""Characters of scenarios that a table keeps."""
+"""The number of characters of scenarios that a table keeps."""
 
 
 class Options(Record, frozen=True):
-    """How a sweep is carried out; nothing of it changes a row but `loads`.
+    """How a sweep is run; of these only `loads` changes rows.
 
-    `command` is the command line that asks for these rows again, as their provenance has it.
-    `aggregates` asks for the tables of figures too; where Spark runs anyway they are always made.
+    `command` is the command line that makes the same rows, for their provenance. With `aggregates`
+    the tables of figures are written too; where Spark runs they always are.
     """
 
     directory: str
@@ -51,7 +51,7 @@ class Options(Record, frozen=True):
 
 
 class Done(NamedTuple):
-    """What a sweep came to."""
+    """The result of a sweep; `by` names what ran it."""
 
     cells: int
     runs: int
@@ -61,26 +61,26 @@ class Done(NamedTuple):
 
 
 class Watcher:
-    """Told of what happens; a progress bar is one."""
+    """Is called with the progress of a sweep; does nothing by itself."""
 
     def plan(self, runs: int, done: Tally) -> None:
-        """So many runs in all; some may be done already."""
+        """The number of runs in all, and those that are done already."""
 
     def ran(self, tally: Tally) -> None:
-        """Some more are done."""
+        """Further runs are done."""
 
     def note(self, text: str) -> None:
-        """Something to know."""
+        """A line for the user."""
 
 
 Next = Callable[[Callable[[], "SparkSession"], Sequence[Round]], Round | None]
-"""The round after those that are done, if more seeds are needed; a session is begun on call."""
+"""Returns the round after these if more seeds are needed; its first argument starts a session."""
 
 
 def carry_out(
     sweep: Sweep, options: Options, watcher: Watcher, further: Next | None = None
 ) -> Done:
-    """Run what is missing of a sweep, then write its table of rows."""
+    """Run the missing chunks of a sweep, then write its table of rows."""
     cells = tuple(grid.cells(sweep))
     table = sweep.table
     asked = {
@@ -125,9 +125,9 @@ def carry_out(
 
 
 def _texts(sweep: Sweep) -> list[dict[str, Any]]:
-    """The scenarios with all that was read for them, so that figures are the same in any folder.
+    """The scenarios with the files they name, so that figures do not depend on the folder.
 
-    Nothing where they are large: then a figure looks for their files.
+    Empty where they are large: then a figure reads their files.
     """
     found = [
         {"name": one.name, "text": one.text, "overrides": one.overrides} for one in sweep.scenarios
@@ -136,7 +136,7 @@ def _texts(sweep: Sweep) -> list[dict[str, Any]]:
 
 
 class _Conductor:
-    """Goes from round to round."""
+    """Runs the rounds of a sweep one after the other."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _Conductor:
         self._by = "no worker, all was done"
 
     def conduct(self, further: Next | None) -> Done:
-        """Every round that has begun, then those that follow; at last the table of rows."""
+        """Run every round of the manifest, then the further ones; write the table of rows."""
         directory = self._options.directory
         store.write_cells(directory, self._work.cells, self._work.metadata)
         if not self._manifest.rounds:
@@ -180,7 +180,7 @@ class _Conductor:
         return Done(len(self._work.cells), runs, rounds, self._by, tables)
 
     def _aggregates(self) -> tuple[str, ...]:
-        """The tables of figures, if they are asked for or a session is there anyway."""
+        """Write the tables of figures if they are wanted or a session exists; their names."""
         if self._workers.spark is None and not self._options.aggregates:
             return ()
         from ddlsim.analysis.sweep import aggregates
@@ -188,7 +188,7 @@ class _Conductor:
         return tuple(aggregates.write(self._workers.session(), self._options.directory))
 
     def _look_over(self) -> None:
-        """Count what is done; a chunk's file that is not what a worker wrote is run again."""
+        """Count the finished runs; delete files that are not sound, so that they are run again."""
         rounds = self._manifest.rounds
         store.check_parts(self._options.directory, rounds)
         done = Tally(0, 0, 0)
@@ -202,7 +202,7 @@ class _Conductor:
         self._watcher.plan(sum(each.runs for each in rounds), done)
 
     def _begin(self, whole: Round) -> None:
-        """Write down a round before its first run; its chunks are the same ever after."""
+        """Store a round in the manifest before its first run; its chunks are fixed from then on."""
         if not whole.size:
             whole = structs.replace(whole, size=self._chunk(whole))
         self._save(rounds=(*self._manifest.rounds, whole))
@@ -212,7 +212,7 @@ class _Conductor:
         store.save(self._options.directory, self._manifest)
 
     def _run(self, number: int) -> None:
-        """What is missing of a round."""
+        """Run the missing chunks of a round."""
         whole = self._manifest.rounds[number]
         chunks = store.missing(self._options.directory, number, whole)
         if not chunks:
@@ -221,7 +221,7 @@ class _Conductor:
         self._by = self._workers.run(self._work, whole, chunks, work_s, self._watcher.ran)
 
     def _cost(self, whole: Round) -> float:
-        """Seconds a run, of some runs spread over the cells; they are thrown away."""
+        """Seconds per run, measured on a few runs spread over the cells; their rows are dropped."""
         if self._cost_s is None:
             quiet = structs.replace(self._work, histories=False)
             began = time.monotonic()
@@ -235,6 +235,6 @@ class _Conductor:
         return self._cost_s
 
     def _chunk(self, whole: Round) -> int:
-        """Runs a chunk: two seconds of work, and some chunks for every core."""
+        """Runs per chunk: two seconds of work at most, and at least four chunks per core."""
         size = min(CHUNK_S / self._cost(whole), whole.runs / (4 * cores()), CHUNK_MOST)
         return max(round(size), 1)

@@ -1,7 +1,7 @@
-"""A sweep file read and found possible: scenarios x designs x parameters x seeds, with its lines.
+"""Reads and checks a sweep file: scenarios x designs x parameters x seeds.
 
-The file is TOML and as strict as a scenario's: an unknown key, a range that is none or a condition
-on a name that does not exist is an error with its line. docs/how-to/sweep.md shows one.
+The file is TOML and as strict as a scenario's: an unknown key, an invalid range or a condition on
+an unknown name is an error with its line. docs/how-to/sweep.md shows one.
 """
 
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ from ddlsim.strategies.base import STRATEGIES
 
 HISTORIES: Final = ("none", "failures")
 DESIGN: Final = ("scenario", "strategy", "mutant")
-"""What a condition may name beside the axes."""
+"""Names that a condition may use besides the axes."""
 SEEDS_MOST: Final = 10_000_000
 DIGITS: Final = 18
 
 
 class Sample(TableRecord, frozen=True):
-    """`[sample]`: points spread over the axes, in place of all their combinations."""
+    """`[sample]`: points spread over the axes, instead of all their combinations."""
 
     kind: Literal["sobol", "latin_hypercube"]
     cells: Positive
@@ -41,14 +41,14 @@ class Sample(TableRecord, frozen=True):
 
 
 class Budget(TableRecord, frozen=True):
-    """`[budget]`: what one run may take before it becomes a row that says so."""
+    """`[budget]`: the limits of one run; a run beyond them becomes a row with that outcome."""
 
     time_s: Annotated[float, Meta(gt=0)] | None = None
     memory_mib: Positive | None = None
 
 
 class SweepTable(TableRecord, frozen=True):
-    """The whole file, key by key; `set` is over every cell."""
+    """The whole file, key by key; `set` applies to every cell."""
 
     title: Text
     scenarios: Annotated[list[Text], Meta(min_length=1)]
@@ -67,7 +67,7 @@ class SweepTable(TableRecord, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """A sweep file with everything in it that other files or names say."""
+    """A sweep file with the scenarios and designs that it names."""
 
     name: str
     text: str
@@ -81,7 +81,7 @@ class Sweep(msgspec.Struct, frozen=True):
 
 
 def load_sweep(path: str, *, outside: bool = False) -> Sweep:
-    """The sweep in a file; `ScenarioError` says in one line what is wrong with it."""
+    """The sweep in a file; raises `ScenarioError`, whose message is one line."""
     file = Path(path)
     try:
         if (why := files.unfit(file, files.TEXT_MOST)) is not None:
@@ -100,10 +100,10 @@ def read_sweep(
     outside: bool = False,
     scenarios: tuple[Scenario, ...] | None = None,
 ) -> Sweep:
-    """A sweep from its text; scenario files that it names are looked for in `directory`.
+    """A sweep from its text; scenario files that it names are read relative to `directory`.
 
-    These may name files `outside` of their folders only where that is allowed. Where `scenarios`
-    are given, they are those that the text names, and no file is looked for.
+    With `outside` these may name files outside of their folders. Where `scenarios` are given, they
+    are those that the text names, and no file is read.
     """
     data = parse_toml(text, name)
     origin = Origin(name, text)
@@ -138,8 +138,8 @@ def read_sweep(
 def _scenario(
     table: SweepTable, index: int, directory: Path, origin: Origin, *, outside: bool
 ) -> Scenario:
-    """A scenario of the sweep, with `[set]` over it: at or below the folder of the sweep file, a
-    shipped one, or, where that is allowed, any other."""
+    """A scenario of the sweep, with `[set]` applied: one in the folder of the sweep file or below,
+    a shipped one, or, with `outside`, any other."""
     name = table.scenarios[index]
     places = (place for place in (directory / name, Path(name)) if _is_there(place))
     place = next(places, None)
@@ -157,7 +157,7 @@ def _is_there(file: Path) -> bool:
 
 
 def _is_within(file: Path, folders: Sequence[Path]) -> bool:
-    """Whether a file lies at or below one of these folders, wherever links lead."""
+    """Whether a file is in one of these folders or below, links resolved."""
     place = file.resolve()
     return any(place.is_relative_to(folder.resolve()) for folder in folders)
 
@@ -183,7 +183,7 @@ def _mutants(table: SweepTable, origin: Origin) -> tuple[str | None, ...]:
 
 
 def _check_axes(axes: tuple[Axis, ...], origin: Origin) -> None:
-    """Every axis has a name and keys of its own."""
+    """Check that no two axes share a name or a key."""
     names: dict[str, str] = {}
     paths: dict[str, str] = {}
     for axis in axes:
@@ -199,7 +199,7 @@ def _check_axes(axes: tuple[Axis, ...], origin: Origin) -> None:
 
 
 def _check_choices(table: SweepTable, axes: tuple[Axis, ...], origin: Origin) -> None:
-    """What excludes each other."""
+    """Check for choices that exclude each other."""
     if table.pairwise and table.sample is not None:
         raise origin.error(("pairwise",), "a sample is no grid; leave one of the two out")
     if table.sample is not None and not axes:
@@ -215,7 +215,7 @@ def _check_choices(table: SweepTable, axes: tuple[Axis, ...], origin: Origin) ->
 
 
 def _seeds(given: str | int, origin: Origin) -> range:
-    """`"A..B"`, both ends included, or how many from 0 on."""
+    """`"A..B"`, both ends included, or a number of seeds from 0 on."""
     if isinstance(given, int):
         seeds = range(given)
     else:

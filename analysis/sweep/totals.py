@@ -1,4 +1,4 @@
-"""Totals over many runs: their figures taken together, and what they found, counted once each."""
+"""Totals over many runs: pooled figures, and findings grouped by structure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,14 +9,14 @@ from ddlsim.model.records import Record
 from ddlsim.verify.row import RunRow, Structure, structure
 
 BY_WEIGHT = ("violation", "stuck", "finding", "out_of_assumption", "accepted")
-"""The kinds of status, the one that counts first."""
+"""The kinds of status, the gravest first."""
 
 
 class Found(Record, frozen=True):
-    """What is the same in several runs but for names and times.
+    """Violations of several runs that differ in names and times alone.
 
-    `example` and `argument` are of the first of the `seeds` that show it. `times` counts what the
-    judges kept; of many of a kind they keep only some.
+    `example` and `argument` are those of the first of `seeds`. `times` counts the violations that
+    the judges kept; of many of a kind they keep only some.
     """
 
     example: Violation
@@ -26,12 +26,12 @@ class Found(Record, frozen=True):
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """Status, invariant and kind: what several structures may have in common."""
+        """Status, invariant and kind, which several structures may share."""
         return (self.example.status, self.example.invariant, self.example.kind)
 
 
 def total(rows: Iterable[RunRow]) -> Figures | None:
-    """The figures of all runs as if they were one; None where every run crashed."""
+    """The pooled figures of all runs; None where every run crashed."""
     finished = [row for row in rows if row.figures is not None]
     figures = [row.figures for row in finished if row.figures is not None]
     if not figures:
@@ -65,7 +65,7 @@ def total(rows: Iterable[RunRow]) -> Figures | None:
 
 
 def found(rows: Sequence[RunRow]) -> list[Found]:
-    """What the runs found, once for each structure, the gravest and most frequent first."""
+    """The violations of these runs by structure, the gravest and most frequent first."""
     groups: dict[Structure, list[tuple[RunRow, int]]] = {}
     for row in rows:
         for place, violation in enumerate(row.violations):
@@ -80,7 +80,7 @@ def found(rows: Sequence[RunRow]) -> list[Found]:
 
 
 def times_of(members: Sequence[Found], rows: Iterable[RunRow]) -> int:
-    """How often structures of one kind were seen, with what the judges only counted."""
+    """The number of violations of one kind, with those that the judges counted and did not keep."""
     example = members[0].example
     key = f"{example.checker} {example.kind} {example.status}"
     return sum(one.times for one in members) + sum(row.omitted.get(key, 0) for row in rows)

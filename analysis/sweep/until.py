@@ -1,9 +1,9 @@
-"""When a sweep has seen enough: more seeds for the cells whose intervals are still too wide.
+"""`--until`: more seeds for the cells whose intervals are still too wide.
 
 `schema_abort_rate ci=0.002` goes on until half of the interval is at most 0.002; `ci=5%` until it
-is at most that share of the figure; `seeds=2000` is the most that a cell gets (64 times the file's
-number if it is not said). Every round looks at the data once more, so each interval is made wider
-than the last by just as much that all of them together keep 95 %.
+is at most that share of the figure; `seeds=2000` is the maximum for a cell (default: 64 times the
+number in the file). Every round tests the data once more, so each interval is wider than the last,
+such that all of them together keep 95 %.
 """
 
 import re
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 64
 LEAST_RUNS: Final = 10
-"""Below it no interval is trusted: a few runs may all look alike."""
+"""The number of runs below which no interval is trusted: a few runs may all be alike."""
 _TARGET: Final = re.compile(r"(\w+)\s+ci=([0-9.eE+-]+)(%?)(?:\s+seeds=(\d+))?")
 
 
 class BadTargetError(BadInputError):
-    """A target that cannot be understood; the message tells the form."""
+    """A target that cannot be parsed; the message shows the form."""
 
 
 class Target(Record, frozen=True):
@@ -42,7 +42,7 @@ class Target(Record, frozen=True):
 
 
 def read_target(text: str) -> Target:
-    """A target as the command line has it."""
+    """Parse a target of the command line."""
     match = _TARGET.fullmatch(text.strip())
     form = '"FIGURE ci=WIDTH [seeds=MOST]", such as "schema_abort_rate ci=0.002"'
     if match is None:
@@ -63,7 +63,11 @@ def read_target(text: str) -> Target:
 def further(
     targets: Sequence[Target], directory: str, told: Callable[[str], None]
 ) -> Callable[[Callable[[], "SparkSession"], Sequence[Round]], Round | None]:
-    """What asks for the next round: the open cells with as many seeds again as the first had."""
+    """A function that returns the next round: the open cells with as many seeds as the first round.
+
+    It returns None where no cell is open or the maximum of seeds is reached; `told` is called with
+    a line about either.
+    """
 
     def following(session: Callable[[], "SparkSession"], rounds: Sequence[Round]) -> Round | None:
         first, last = rounds[0], rounds[-1]
@@ -88,7 +92,7 @@ def open_cells(
     look: int,
     among: Sequence[int],
 ) -> list[int]:
-    """The cells, of those asked about, that some target is not yet met for."""
+    """The cells `among` these for which some target is not met yet."""
     frame = aggregates.rows(spark, directory)
     frame = frame.where(frame["cell"].isin(list(among)))
     table = aggregates.per_cell(frame, intervals.level_of_look(look)).toArrow().sort_by("cell")

@@ -1,1 +1,1 @@
-"""Many jobs on processes of this machine: workers, what becomes of those that die, budgets."""
+"""Runs jobs on processes of this machine: workers, replacement of dead ones, budgets."""

@@ -1,12 +1,12 @@
-"""Runs in a child process of their own, so that a run may die, hang or eat all memory: it is a row.
+"""Runs jobs in a child process: a run that dies, hangs or takes too much memory becomes a row.
 
-One child runs a whole chunk of jobs and sends each row as it is done. If it dies or falls silent
-for longer than the budget, the job that it was at becomes a row, and a new child takes the rest. So
-the price is that of one fork a chunk. Where a system cannot fork, jobs run in this process.
+One child runs a whole chunk of jobs and sends each row as it is done. If it dies, or sends nothing
+for longer than the budget, its current job becomes a row, and a new child runs the rest. The price
+is one fork per chunk. Where a system cannot fork, jobs run in this process.
 
-The parent looks at a child's memory and ends it beyond its budget; the child tells its own peak. A
-limit of the system alone would not do: CPython 3.11 may repeat an exception's handler for ever
-where there is no memory left to enter it. So that limit lies higher, for what grows between looks.
+The parent polls a child's memory and kills it beyond its budget; the child checks its own peak. The
+system's limit alone is not enough: without memory to enter an exception handler CPython 3.11 may
+loop for ever. That limit is therefore higher and only catches what grows between two polls.
 """
 
 import gc
@@ -30,33 +30,32 @@ R = TypeVar("R")
 CAN_FORK: Final = hasattr(os, "fork")
 MIB: Final = 1 << 20
 OUT_OF_MEMORY: Final = 77
-"""What a child exits with that has no memory left to say so otherwise."""
+"""The exit code of a child that is out of memory."""
 LOOK_S: Final = 0.05
-"""Between two looks at a child's memory."""
+"""The time between two polls of a child's memory."""
 ROOM_MIB: Final = 256
-"""What the system's limit allows beyond the budget."""
+"""The margin of the system's limit above the budget."""
 
 
 class Limits(Record, frozen=True):
-    """What one run may take: seconds of wall time, MiB of memory beside what is there already."""
+    """The budget of one run: seconds of wall time, MiB of memory above what the process has."""
 
     time_s: float | None = None
     memory_mib: int | None = None
 
     def words(self) -> list[str]:
-        """The flags of `run` that set them."""
+        """The flags of `ddlsim run` that set them."""
         time, memory = self.time_s, self.memory_mib
         words = [] if time is None else ["--time", f"{time:f}".rstrip("0").rstrip(".") + "s"]
         return words if memory is None else [*words, "--memory", f"{memory}MiB"]
 
 
 Loss = Literal["late", "large", "died"]
-"""What became of a run without a row of its own: over its time, over its memory, or gone."""
+"""Why a run has no row of its own: over its time, over its memory, or its process died."""
 
 
 class Acts(NamedTuple, Generic[J, R]):
-    """What is done with jobs: run one; make a row of one that was lost, how, with the reason; tell
-    the error in a row, if any."""
+    """`run` runs a job, `lost` makes the row of a lost one, `error` returns a row's error."""
 
     run: Callable[[J], R]
     lost: Callable[[J, Loss, str], R]
@@ -64,7 +63,7 @@ class Acts(NamedTuple, Generic[J, R]):
 
 
 def isolated(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
-    """A row for every job, in order, whatever the runs do to their process."""
+    """Return a row for every job, in order, whatever the runs do to their process."""
     if not CAN_FORK:
         return [acts.run(job) for job in jobs]
     rows: list[R] = []
@@ -74,7 +73,7 @@ def isolated(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
 
 
 def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
-    """Rows from a new child, up to and with the one at which it was lost."""
+    """Rows from a new child, up to and including that of the job at which it was lost."""
     receiver, sender = Pipe(duplex=False)
     lifeline = Lifeline()
     most = _most_memory(limits)
@@ -113,7 +112,7 @@ def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
 def _over_budget(
     receiver: Connection, child: int, limits: Limits, most: int | None
 ) -> tuple[Loss, str] | None:
-    """Wait until the child has sent a row or has ended: None; else the budget that it used up."""
+    """Wait until the child sends a row or ends: None; otherwise the budget that it exceeded."""
     if most is None:
         return None if receiver.poll(limits.time_s) else _late(limits)
     since = time.monotonic()
@@ -133,7 +132,7 @@ def _serve(
     most: int | None,
     acts: Acts[J, R],
 ) -> NoReturn:
-    """What the child does; it never returns, nor does anything of its parent's at its exit."""
+    """Run jobs in the child; never returns and skips the parent's exit handlers."""
     code = 1
     try:
         lifeline.in_child()
@@ -155,7 +154,7 @@ def _serve(
 
 
 def _look_at_memory(most: int, error: str) -> None:
-    """Raises MemoryError where a run went beyond it; the next one needs a child of its own."""
+    """Raise MemoryError where a run exceeded the limit; the next one needs a new child."""
     if _memory("/proc/self/status", "VmPeak") > most or "MemoryError" in error:
         raise MemoryError
 
@@ -170,7 +169,7 @@ def _too_large(limits: Limits) -> tuple[Loss, str]:
 
 
 def _most_memory(limits: Limits) -> int | None:
-    """Bytes of address space up to which a child may grow; None where nothing limits it."""
+    """The largest address space of a child in bytes; None without a limit."""
     if limits.memory_mib is None or sys.platform != "linux":
         return None
     return _memory("/proc/self/status", "VmSize") + limits.memory_mib * MIB
@@ -188,7 +187,7 @@ def _memory(status: str, name: str) -> int:
 
 
 def _limit_memory(most: int) -> None:
-    """Let the system refuse what grows far beyond the budget between two looks."""
+    """Have the system refuse memory far beyond the budget."""
     import resource
 
     room = most + ROOM_MIB * MIB
@@ -196,11 +195,8 @@ def _limit_memory(most: int) -> None:
 
 
 def _death(code: int, limits: Limits) -> tuple[Loss, str]:
-    """How a child ended that has not sent all its rows."""
-    starved = code in (
-        -signal.SIGSEGV,
-        -signal.SIGABRT,
-    )  # it could not even tell its want of memory
+    """Why a child ended that has not sent all its rows."""
+    starved = code in (-signal.SIGSEGV, -signal.SIGABRT)  # too little memory to raise an error
     if code == OUT_OF_MEMORY or (starved and limits.memory_mib is not None):
         return _too_large(limits)
     return "died", death(code)

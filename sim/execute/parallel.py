@@ -1,8 +1,8 @@
-"""Jobs to results, in this process or on processes of this machine; the same whichever runs them.
+"""Runs jobs in this process or on processes of this machine; the results are the same.
 
-Jobs are run here at first, so that a few quick ones never pay for starting processes; then on as
-many processes as there are cores. A process that dies is replaced, and what it was at is tried
-again, job by job: a job that no process survives is `lost`, and the others go on.
+The first jobs run in this process, so that a few quick ones do not pay for starting processes; then
+as many processes run as there are cores. A process that dies is replaced, and its jobs are retried
+one by one: a job at which `ATTEMPTS` processes have died is `lost`, and the others go on.
 """
 
 import time
@@ -22,14 +22,14 @@ R = TypeVar("R")
 
 ALONE_S: Final = 1.0
 ATTEMPTS: Final = 3
-"""A job at which so many processes have died is lost."""
+"""The number of dead processes after which a job is lost."""
 
 Act = Callable[[Sequence[J]], Sequence[R]]
 """Runs some jobs; returns a result for each, in order."""
 
 
 class _Task(NamedTuple, Generic[J]):
-    """A job with its place, and how many processes have died at it."""
+    """A job, its number, and how many processes have died at it."""
 
     number: int
     job: J
@@ -37,12 +37,12 @@ class _Task(NamedTuple, Generic[J]):
 
 
 class Executor(Generic[J, R]):
-    """Runs jobs; a context manager, whose processes stay for the next jobs until its block ends.
+    """Runs jobs; a context manager whose processes are kept until its block ends.
 
-    `make` returns what runs jobs; it is called once in every process that runs any, and travels to
-    it. `lost` makes the result of a job that no process survives, of how the last of them died; or
-    raises. Jobs run in this process for `alone_s` seconds first, and all of them where `processes`
-    is 1.
+    `make` is pickled and called once in every process that runs jobs; it returns the function that
+    runs them. `lost` is called with a job that no process survives and a phrase for how the last of
+    them died; it returns the job's result or raises. For the first `alone_s` seconds jobs run in
+    this process; all of them do where `processes` is 1.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class Executor(Generic[J, R]):
         *,
         batch: int = 1,
     ) -> list[R]:
-        """A result for every job, in order; `watch` has each as it comes in.
+        """Return the result of every job, in order; call `watch` with each as it arrives.
 
-        A process is handed `batch` jobs at a time. Jobs are taken as they are wanted: they may be
-        very many, and which one is next may depend on the results that `watch` was called with.
-        Raises what a job raises.
+        A process gets `batch` jobs at a time. Jobs are taken from the iterable as they are needed:
+        the next one may depend on the results that `watch` was called with. Raises what a job
+        raises.
         """
         found: dict[int, R] = {}
         left = (_Task(number, job) for number, job in enumerate(jobs))
@@ -93,7 +93,7 @@ class Executor(Generic[J, R]):
         return [found[number] for number in sorted(found)]
 
     def _results(self, left: Iterator[_Task[J]], batch: int) -> Iterator[tuple[_Task[J], R]]:
-        """Tasks as they are done, in any order."""
+        """Yield tasks as they are done, in any order."""
         until = time.monotonic() + self._alone_s
         while self.processes == 1 or (not self._workers and time.monotonic() < until):
             task = next(left, None)
@@ -114,7 +114,7 @@ class Executor(Generic[J, R]):
                     yield from zip(tasks, results, strict=True)
 
     def _hand_out(self, again: deque[_Task[J]], left: Iterator[_Task[J]], batch: int) -> bool:
-        """Give something to every process that has nothing; whether any has something now."""
+        """Give tasks to every idle process; return whether any process has tasks now."""
         idle = [worker for worker in self._workers if not worker.tasks]
         for _ in range(self.processes - len(self._workers) + len(idle)):
             tasks = [again.popleft()] if again else list(islice(left, batch))
@@ -129,7 +129,7 @@ class Executor(Generic[J, R]):
     def _replaced(
         self, worker: "_Worker[J, R]", tasks: Sequence[_Task[J]], again: deque[_Task[J]]
     ) -> Iterator[tuple[_Task[J], R]]:
-        """Forget a process that has died; what it was at goes to another, or is lost."""
+        """Remove a process that has died; queue its tasks again, or yield those that are lost."""
         self._workers.remove(worker)
         died = worker.death()
         for task in tasks:
@@ -140,7 +140,7 @@ class Executor(Generic[J, R]):
 
 
 class _Worker(Generic[J, R]):
-    """A process, and what it is at."""
+    """A process and its current tasks."""
 
     def __init__(self, make: Callable[[], Act[J, R]]) -> None:
         self.connection, far = Pipe()
@@ -149,13 +149,13 @@ class _Worker(Generic[J, R]):
         self.tasks: list[_Task[J]] = []
 
     def give(self, tasks: list[_Task[J]]) -> None:
-        """Something to do."""
+        """Send tasks to the process."""
         self.tasks = tasks
-        with suppress(ConnectionError):  # it has died: that is seen where its answer is read
+        with suppress(ConnectionError):  # it has died; `answer` notices
             self.connection.send([task.job for task in tasks])
 
     def answer(self) -> list[R] | None:
-        """What came of it: results, None where the process has died; raises what a job raised."""
+        """The results of its tasks; None where the process has died. Raises what a job raised."""
         self.tasks = []
         try:
             found: list[R] | Exception = self.connection.recv()
@@ -167,19 +167,19 @@ class _Worker(Generic[J, R]):
         return found
 
     def end(self) -> None:
-        """Let it go; one that is still at something is killed."""
+        """Close its pipe, on which it ends; kill it if it has tasks."""
         self.connection.close()
         if self.tasks:
             self._process.kill()
 
     def death(self) -> str:
-        """Wait for its end; how it died, in words."""
+        """Wait for its end; return a phrase for how it died."""
         self._process.join()
         return workers.death(self._process.exitcode or 0)
 
 
 def _serve(connection: Connection, make: Callable[[], Act[J, R]]) -> None:
-    """What a process does, until the other end of its pipe is closed."""
+    """Run jobs from a pipe until its other end is closed."""
     act: Act[J, R] | None = None
     with suppress(EOFError, ConnectionError):
         while True:

@@ -1,14 +1,14 @@
-"""Processes that work for this one, and end when it ends, however that happens.
+"""Worker processes; each ends when its parent ends, for whatever reason.
 
-Every process that is begun anywhere is set up by `begin` (or, where it is forked, by `Lifeline`):
+`begin` sets up every spawned process, `Lifeline` every forked one:
 
-* It ends with its parent, even if that is killed: on Linux the kernel sees to it, elsewhere a
-  thread waits for the end of a pipe whose other end the parent holds.
-* It does not hold the caller's stdout: a reader of that sees its end when the parent has ended.
-* An interrupt is the parent's to handle, which ends its workers; a forked one leaves SIGTERM and
-  SIGHUP to it too, since its parent takes a death for something that its run did.
+* It ends with its parent, even a killed one: on Linux by a request to the kernel, elsewhere by a
+  thread that waits for the end of a pipe whose other end the parent holds.
+* It closes the caller's stdout, so that a reader of it sees its end when the parent ends.
+* It ignores interrupts: the parent handles them and ends its workers. A forked one ignores SIGTERM
+  and SIGHUP too, since its parent takes its death for an effect of its run.
 
-Processes are started afresh, not forked: libraries may have threads by then.
+Processes are spawned, not forked: libraries may have started threads by then.
 """
 
 import ctypes
@@ -26,13 +26,13 @@ from typing import Any, Final, NoReturn
 
 PR_SET_PDEATHSIG: Final = 1
 ORPHANED: Final = 78
-"""What a process exits with whose parent has gone."""
+"""The exit code of a process whose parent has ended."""
 ENDING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
-"""Sent to all processes of a terminal or a service. To die of one is not the doing of a run."""
+"""Sent to all processes of a terminal or a service; a death by one is not an effect of a run."""
 
 
 def cores() -> int:
-    """How many processes can run at once."""
+    """The number of processes that can run at once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -40,7 +40,7 @@ def cores() -> int:
 
 
 def begin() -> None:
-    """Set up a process that `multiprocessing` has spawned; to be called before anything else."""
+    """Set up a process that `multiprocessing` has spawned; call it before anything else."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "only a worker ends with its parent"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -49,7 +49,7 @@ def begin() -> None:
 
 
 class Lifeline:
-    """What a process makes before it forks: a pipe whose end tells the child that it is alone."""
+    """A pipe made before a fork; its end shows the child that the parent has ended."""
 
     def __init__(self) -> None:
         self._parent = os.getpid()
@@ -64,16 +64,16 @@ class Lifeline:
         _end_with(self._parent, lambda: os.read(self._reader, 1))
 
     def in_parent(self) -> None:
-        """The child has the reading end."""
+        """Close the reading end, which the child has."""
         os.close(self._reader)
 
     def close(self) -> None:
-        """The child has ended."""
+        """Close the writing end, once the child has ended."""
         os.close(self._writer)
 
 
 def _silence() -> None:
-    """Let go of the caller's stdout; what a plug-in prints here goes nowhere."""
+    """Close the caller's stdout; what a plug-in prints in this process is dropped."""
     null = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError):
         os.dup2(null, 1)
@@ -81,11 +81,11 @@ def _silence() -> None:
 
 
 def _end_with(parent: int | None, gone: Callable[[], object]) -> None:
-    """End when the parent does; `gone` returns once it has."""
+    """End when the parent ends; `gone` returns then."""
     if not kernel_sees_to_it(signal.SIGKILL):
         threading.Thread(target=_wait, args=(gone,), daemon=True, name="lifeline").start()
     if os.name == "posix" and os.getppid() != parent:
-        os._exit(ORPHANED)  # it went before the kernel was asked
+        os._exit(ORPHANED)  # the parent ended before the request to the kernel
 
 
 def _wait(gone: Callable[[], object]) -> NoReturn:
@@ -95,8 +95,10 @@ def _wait(gone: Callable[[], object]) -> NoReturn:
 
 
 def kernel_sees_to_it(number: int) -> bool:
-    """Have a signal sent to this process when the thread that began it ends; Linux alone can. What
-    the process becomes by `exec` keeps it so."""
+    """Have the kernel send a signal to this process when the thread that started it ends.
+
+    False where the system cannot (all but Linux). It stays so after an `exec`.
+    """
     if sys.platform != "linux":
         return False
     try:
@@ -106,7 +108,7 @@ def kernel_sees_to_it(number: int) -> bool:
 
 
 def death(code: int) -> str:
-    """How a process ended, in words; its exit code as Python has it, negative for a signal."""
+    """A phrase for how a process ended; `code` is Python's exit code, negative for a signal."""
     if code < 0:
         return f"its process was killed by signal {-code} ({signal.Signals(-code).name})"
     return f"its process exited with code {code}"
@@ -116,7 +118,7 @@ def death(code: int) -> str:
 
 
 def process(target: Callable[..., None], *words: Any) -> SpawnProcess:
-    """One process that runs a function; it has begun."""
+    """Start a process that runs a function."""
     begun = multiprocessing.get_context("spawn").Process(
         target=_begin_then, args=(_Later(target, words),), daemon=True
     )
@@ -125,8 +127,8 @@ def process(target: Callable[..., None], *words: Any) -> SpawnProcess:
 
 
 class _Later:
-    """What a process is to do. It travels packed: to unpack it imports what belongs to it, which
-    takes long, and until `begin` has been called a process does not end with its parent."""
+    """A call for a process, sent pickled: unpickling imports its modules, which takes long, and
+    before `begin` has been called a process does not end with its parent."""
 
     def __init__(self, act: Callable[..., None], words: tuple[Any, ...]) -> None:
         self._what = (act, words)
@@ -136,13 +138,13 @@ class _Later:
 
 
 class _Packed:
-    """What to do, where it has arrived."""
+    """A call as its process receives it."""
 
     def __init__(self, what: bytes) -> None:
         self._what = what
 
     def unpacked(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """What is to be called, with what."""
+        """The function and its arguments."""
         found: tuple[Callable[..., None], tuple[Any, ...]] = pickle.loads(self._what)
         return found
 
