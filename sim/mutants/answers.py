@@ -2,7 +2,7 @@
 
 from ddlsim.model.ddl import Statement
 from ddlsim.model.reasons import Reason
-from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.mutants.base import mutates
 from ddlsim.protocol.design.flows import Logged, acknowledged, replicate_wait_acknowledge
 from ddlsim.protocol.messages import CatalogUpdate, NodeJoined, Submit, Submitted
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
@@ -13,10 +13,11 @@ from ddlsim.protocol.strategy import SchemaChangePart
 from ddlsim.protocol.waiting import patience
 
 
+@mutates("install", "acknowledges_lost_race", "98.flow.1", "machinery")
 async def acknowledge_whoever_won(
     change: SchemaChangePart, op: str, statement: Statement
 ) -> Decision:
-    """Take a compare-and-set that was lost for one that was won."""
+    """A statement that lost the compare-and-set is acknowledged as if it had won."""
     snapshot = change.catalog.latest()
     built = build(statement, snapshot, snapshot.next_object_id)
     if not isinstance(built, Built):
@@ -27,10 +28,11 @@ async def acknowledge_whoever_won(
     return await acknowledged(change, op, Logged(built, version, activation_ts))
 
 
+@mutates("rename", "excuses_every_statement", "98.flow.1", "machinery")
 def excuse_what_is_not_there(
     statement: Statement, snapshot: Snapshot, alias_ms: int
 ) -> Built | NoOp | Refused:
-    """Read IF EXISTS into every statement."""
+    """A statement about what is not there is acknowledged as if it said IF EXISTS."""
     del alias_ms
     built = build(statement, snapshot, snapshot.next_object_id)
     if isinstance(built, Refused) and built.reason is Reason.OBJECT_NOT_FOUND:
@@ -38,8 +40,9 @@ def excuse_what_is_not_there(
     return built
 
 
+@mutates("metastorage", "fails_what_it_installed", "98.def.3", "machinery", also=("98.flow.1",))
 class ForgettingMetaStorage(MetaStorage):
-    """A submitter to which no answer means that it has lost: it builds anew, under a new id."""
+    """A statement whose answer was lost is built anew, and refused because of itself."""
 
     async def submit(self, command: CatalogUpdate | NodeJoined) -> Submitted:
         """Ask once; where the answer is lost, the command counts as refused."""
@@ -54,33 +57,3 @@ class ForgettingMetaStorage(MetaStorage):
             return Submitted(node.clock.now(), accepted=False, catalog_version=version)
         node.clock.update(reply.sent_ts)
         return reply
-
-
-mutant(
-    Mutant(
-        name="acknowledges_lost_race",
-        summary="a statement that lost the compare-and-set is acknowledged as if it had won",
-        breaks="98.flow.1",
-        caught_by="machinery",
-        fields={"install": acknowledge_whoever_won},
-    )
-)
-mutant(
-    Mutant(
-        name="fails_what_it_installed",
-        summary="a statement whose answer was lost is built anew, and refused because of itself",
-        breaks="98.def.3",
-        also=("98.flow.1",),
-        caught_by="machinery",
-        parts={"metastorage": ForgettingMetaStorage},
-    )
-)
-mutant(
-    Mutant(
-        name="excuses_every_statement",
-        summary="a statement about what is not there is acknowledged as if it said IF EXISTS",
-        breaks="98.flow.1",
-        caught_by="machinery",
-        fields={"rename": excuse_what_is_not_there},
-    )
-)

@@ -1,25 +1,36 @@
 """Our design with one sentence missing: what a mutant is.
 
-A mutant replaces exactly one field of whatever strategy it is put into, or one class of the
-machinery (`Parts`). It names the clause that it breaks and the checker that must convict it; a
-scenario of `scenarios/negative/` under its name shows that.
+A mutant replaces one field of whatever strategy it is put into, or one class of the machinery
+(`Parts`). It names the clause that it breaks and the checker that must convict it; a scenario of
+`scenarios/negative/` under its name shows that.
+
+    @mutates("lookup_ts", "looks_up_in_the_past", "98.past.3", "atomicity")
+    def at_completeness(op_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
+        '''The schema is looked up at Top - DD instead of at Top.'''
+
+declares one by its rule, whose docstring says what it does; `mutant` declares one whose rule is
+another design's.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from inspect import getdoc
+from typing import Any, Final, TypeVar
 
 from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.registry import Registry
+
+R = TypeVar("R", bound=Callable[..., object])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
     """One removed or broken rule.
 
-    `fields` has one entry at most, and so has `parts`; one of them is empty. `caught_by` names the
-    checker. `also` are other clauses that do not hold either where the one that it `breaks` does
-    not: definitions, requirements and purposes that the rule serves.
+    `replaced` is the name of a field of `Strategy` or of `Parts`, `rule` what stands there instead.
+    `caught_by` names the checker. `also` are other clauses that do not hold either where the one
+    that it `breaks` does not: definitions, requirements and purposes that the rule serves.
     `reopens` is the finding whose closing rule it takes out of `iep_closed`.
     `survives` says why no run convicts it, where that is known: `ddlsim verify` then lists it among
     the survivors and does not fail.
@@ -29,20 +40,21 @@ class Mutant:
     summary: str
     breaks: str
     caught_by: str
+    replaced: str
+    rule: Any
     also: tuple[str, ...] = ()
-    fields: dict[str, object] = field(default_factory=dict)
-    parts: dict[str, type] = field(default_factory=dict)
     reopens: str = ""
     survives: str = ""
-
-    def __post_init__(self) -> None:
-        replaced = len(self.fields) + len(self.parts)
-        assert replaced == 1, f"{self.name} replaces {replaced} things, not one"
 
     @property
     def source(self) -> str:
         """The clause that it breaks."""
         return self.breaks
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """The field of the strategy that it replaces, with the rule; empty for a class."""
+        return {} if self.replaced in PARTS else {self.replaced: self.rule}
 
     def applied_to(self, strategy: Strategy) -> Strategy:
         """The strategy with the rule broken."""
@@ -50,13 +62,69 @@ class Mutant:
 
     def parts_of(self, parts: Parts) -> Parts:
         """The machinery with the class replaced."""
-        return replace(parts, **self.parts)
+        return replace(parts, **{self.replaced: self.rule}) if self.replaced in PARTS else parts
 
 
+PARTS: Final = frozenset(field.name for field in fields(Parts))
 MUTANTS: Final[Registry[Mutant]] = Registry("mutant", "ddlsim.mutants")
 """Every mutant, by name."""
 
 
-def mutant(item: Mutant) -> Mutant:
-    """Make a mutant known by its name."""
-    return MUTANTS.add(item.name, item)
+def mutant(
+    name: str,
+    breaks: str,
+    caught_by: str,
+    *,
+    summary: str,
+    also: tuple[str, ...] = (),
+    reopens: str = "",
+    survives: str = "",
+    **replaced: object,
+) -> Mutant:
+    """Register a mutant with one rule or class in the place of another: `activation_ts=at_message`.
+
+    Raises `BadPluginError` if another mutant has its name.
+    """
+    assert len(replaced) == 1, f"{name} replaces {len(replaced)} things, not one"
+    ((place, rule),) = replaced.items()
+    found = Mutant(
+        name=name,
+        summary=summary,
+        breaks=breaks,
+        caught_by=caught_by,
+        replaced=place,
+        rule=rule,
+        also=also,
+        reopens=reopens,
+        survives=survives,
+    )
+    return MUTANTS.add(name, found)
+
+
+def mutates(
+    replaced: str,
+    name: str,
+    breaks: str,
+    caught_by: str,
+    *,
+    also: tuple[str, ...] = (),
+    reopens: str = "",
+) -> Callable[[R], R]:
+    """Register the decorated rule or class as a mutant; its docstring begins with the summary."""
+
+    def register(rule: R) -> R:
+        first = (getdoc(rule) or "").partition("\n")[0]
+        assert first, f"{name} has no docstring"
+        place: dict[str, Any] = {replaced: rule}
+        mutant(
+            name,
+            breaks,
+            caught_by,
+            summary=first[0].lower() + first[1:].removesuffix("."),
+            also=also,
+            reopens=reopens,
+            **place,
+        )
+        return rule
+
+    return register

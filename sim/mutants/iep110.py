@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from ddlsim.model.ddl import ColumnAdded, ColumnDropped
 from ddlsim.model.reasons import Reason
-from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.mutants.base import mutant, mutates
 from ddlsim.protocol.design.schema_rules import ARRIVAL_ONLY, each_step_forward_compatible
 from ddlsim.protocol.strategy import CoordinatorPart, Steps, Verdict
 from ddlsim.protocol.transaction.commit_check import schema_at_commit_ts, validate
@@ -13,49 +13,69 @@ from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.units import Timestamp
 
 
+@mutates(
+    "check_client_version",
+    "accepts_any_client_version",
+    "110.flow.2",
+    "data_matches_schema",
+    also=("110.flow.1",),
+)
 def any_version(client_version: int, enlist_version: int) -> bool:
-    """Take a row however it is encoded, as long as the client knows some schema."""
+    """A row encoded with another version than the enlisted one is not sent back."""
     del enlist_version
     return client_version > 0
 
 
+@mutates("primary_initial", "primary_takes_its_own_version", "110.flow.3", "uniform_commit")
 def own_version(initial_version: int, current_version: int) -> int:
-    """The primary takes its own version for I."""
+    """Each primary runs the transaction under the version that it finds."""
     del initial_version
     return current_version
 
 
+@mutates("decode_version", "decodes_with_initial", "110.flow.5", "data_matches_schema")
 def with_initial(row_version: int, initial_version: int) -> int:
-    """Decode every row with I, whatever it was written under."""
+    """Rows are decoded with I, not with the version that they were written under."""
     del row_version
     return initial_version
 
 
+@mutates(
+    "check_operation",
+    "no_operation_check",
+    "110.valid.2",
+    "serializability",
+    also=("110.border", "110.req.1"),
+)
 def no_judgement(initial: int, current: int, steps: Steps) -> Reason | None:
-    """Let the operation run under I though the schema has changed."""
+    """Operations go on under I after a DDL."""
     del initial, current, steps
     return None
 
 
+@mutates("check_commit", "no_commit_check", "110.valid.1", "forward_compatible")
 def anything_goes(steps: Steps) -> Reason | None:
-    """Commit whatever happened to the schema."""
+    """A transaction commits whatever happened to its tables."""
     del steps
     return None
 
 
+@mutates("check_commit", "judges_last_step_only", "110.compat.steps", "forward_compatible")
 def last_step_only(steps: Steps) -> Reason | None:
-    """Judge the last of several steps and trust the others."""
+    """Of several changes since enlistment only the last is judged."""
     return each_step_forward_compatible(steps[-1:])
 
 
+@mutates("check_commit", "judges_first_change_only", "110.compat.compound", "forward_compatible")
 def first_change_only(steps: Steps) -> Reason | None:
-    """Judge the first simple change of each compound statement and trust the others."""
+    """Of a compound ALTER only the first simple change is judged."""
     shortened = tuple(replace(step, changes=step.changes[:1]) for step in steps)
     return each_step_forward_compatible(shortened)
 
 
+@mutates("check_commit", "compares_columns_by_name", "110.compat.id", "forward_compatible")
 def by_name(steps: Steps) -> Reason | None:
-    """Take a column that is dropped and added again for the one that it was."""
+    """A column that is dropped and added again counts as unchanged."""
     for step in steps:
         added = {each.column.name for each in step.changes if isinstance(each, ColumnAdded)}
         kept = tuple(
@@ -69,16 +89,18 @@ def by_name(steps: Steps) -> Reason | None:
     return None
 
 
+@mutates("check_tuple", "reads_newer_rows", "110.back", "serializability")
 def any_row(row_version: int, initial: int) -> Reason | None:
-    """Read rows of newer schemas, silently downgraded."""
+    """A row that was written under a newer schema is downgraded and read."""
     del row_version, initial
     return None
 
 
+@mutates("enlist", "enlists_at_every_operation", "110.flow.4", "single_schema")
 async def enlist_every_time(
     coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
 ) -> Enlistment | Reason:
-    """Take the table as it is now, at every operation."""
+    """The coordinator does not keep the enlisted version but resolves it every time."""
     base_ts = coordinator.node.clock.now()
     found = await coordinator.sync.named_at(base_ts, tx.id.label, op, name)
     if found is None:
@@ -87,122 +109,16 @@ async def enlist_every_time(
     return enlisted(coordinator, tx, name, found, base_ts)
 
 
+@mutates("commit_schema", "validates_at_enlistment", "110.flow.6", "forward_compatible")
 async def schema_at_enlistment(
     coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
 ) -> Verdict:
-    """Judge the schema at the last enlistment instead of at commit_ts."""
+    """The commit is judged by the schema at enlistment, not at commit_ts."""
     _, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
     judged_ts = max((known.enlist_ts for known in tx.by_id.values()), default=commit_ts)
     return validate(coordinator.sync, tables, judged_ts), tables
 
 
-mutant(
-    Mutant(
-        name="accepts_any_client_version",
-        summary="a row encoded with another version than the enlisted one is not sent back",
-        breaks="110.flow.2",
-        also=("110.flow.1",),
-        caught_by="data_matches_schema",
-        fields={"check_client_version": any_version},
-    )
-)
-mutant(
-    Mutant(
-        name="primary_takes_its_own_version",
-        summary="each primary runs the transaction under the version that it finds",
-        breaks="110.flow.3",
-        caught_by="uniform_commit",
-        fields={"primary_initial": own_version},
-    )
-)
-mutant(
-    Mutant(
-        name="enlists_at_every_operation",
-        summary="the coordinator does not keep the enlisted version but resolves it every time",
-        breaks="110.flow.4",
-        caught_by="single_schema",
-        fields={"enlist": enlist_every_time},
-    )
-)
-mutant(
-    Mutant(
-        name="decodes_with_initial",
-        summary="rows are decoded with I, not with the version that they were written under",
-        breaks="110.flow.5",
-        caught_by="data_matches_schema",
-        fields={"decode_version": with_initial},
-    )
-)
-mutant(
-    Mutant(
-        name="validates_at_enlistment",
-        summary="the commit is judged by the schema at enlistment, not at commit_ts",
-        breaks="110.flow.6",
-        caught_by="forward_compatible",
-        fields={"commit_schema": schema_at_enlistment},
-    )
-)
-mutant(
-    Mutant(
-        name="no_commit_check",
-        summary="a transaction commits whatever happened to its tables",
-        breaks="110.valid.1",
-        caught_by="forward_compatible",
-        fields={"check_commit": anything_goes},
-    )
-)
-mutant(
-    Mutant(
-        name="no_operation_check",
-        summary="operations go on under I after a DDL",
-        breaks="110.valid.2",
-        also=("110.border", "110.req.1"),
-        caught_by="serializability",
-        fields={"check_operation": no_judgement},
-    )
-)
-mutant(
-    Mutant(
-        name="reads_newer_rows",
-        summary="a row that was written under a newer schema is downgraded and read",
-        breaks="110.back",
-        caught_by="serializability",
-        fields={"check_tuple": any_row},
-    )
-)
-mutant(
-    Mutant(
-        name="checks_on_arrival_only",
-        summary="the schema is not checked again once the locks are granted",
-        breaks="110.x.1",
-        caught_by="serializability",
-        fields={"check_operation_when": ARRIVAL_ONLY},
-    )
-)
-mutant(
-    Mutant(
-        name="judges_last_step_only",
-        summary="of several changes since enlistment only the last is judged",
-        breaks="110.compat.steps",
-        caught_by="forward_compatible",
-        fields={"check_commit": last_step_only},
-    )
-)
-mutant(
-    Mutant(
-        name="judges_first_change_only",
-        summary="of a compound ALTER only the first simple change is judged",
-        breaks="110.compat.compound",
-        caught_by="forward_compatible",
-        fields={"check_commit": first_change_only},
-    )
-)
-mutant(
-    Mutant(
-        name="compares_columns_by_name",
-        summary="a column that is dropped and added again counts as unchanged",
-        breaks="110.compat.id",
-        caught_by="forward_compatible",
-        fields={"check_commit": by_name},
-    )
-)
+# fmt: off
+mutant("checks_on_arrival_only", "110.x.1", "serializability", check_operation_when=ARRIVAL_ONLY,
+       summary="the schema is not checked again once the locks are granted")

@@ -1,6 +1,6 @@
 """IEP-98 with one sentence missing each."""
 
-from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.mutants.base import mutant, mutates
 from ddlsim.protocol.design.flows import whatever_is_known
 from ddlsim.protocol.design.schema_rules import ON_APPLICATION
 from ddlsim.protocol.design.time_rules import (
@@ -15,24 +15,28 @@ from ddlsim.protocol.schema.catalog import Catalog, Snapshot
 from ddlsim.units import Timestamp, plus_ms
 
 
+@mutates("activation_ts", "activates_before_message", "98.safe.2", "atomicity")
 def before_message(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
-    """Tu = Tm - DD: the update claims to have been effective already."""
+    """An update is effective from Tu < Tm on, before any node has received it."""
     return plus_ms(message_ts, -delay_duration_ms)
 
 
+@mutates("lookup_ts", "looks_up_in_the_past", "98.past.3", "atomicity")
 def at_completeness(op_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
-    """Look up at Top - DD, as if the subtraction affected more than the wait."""
+    """The schema is looked up at Top - DD instead of at Top."""
     return plus_ms(op_ts, -delay_duration_ms)
 
 
+@mutates("acknowledge_ts", "acknowledges_at_activation", "98.flow.4", "own_ddl")
 def at_activation(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
-    """Acknowledge when Now >= Tu, whatever the other clocks show."""
+    """A DDL is acknowledged at Tu, without waiting for CSmax more."""
     del max_clock_skew_ms
     return activation_ts
 
 
+@mutates("catalog", "open_boundary", "98.def.1", "atomicity")
 class OpenCatalog(Catalog):
-    """A version is effective only after its activation timestamp, not at it."""
+    """At Tu itself the old version still counts."""
 
     __slots__ = ()
 
@@ -41,8 +45,9 @@ class OpenCatalog(Catalog):
         return super().at(Timestamp(ts - 1))
 
 
+@mutates("member", "appends_past_gaps", "98.def.3", "atomicity", also=("98.flow.2",))
 class GapMember(Member):
-    """A member that takes whatever it is sent, without asking whether something is missing."""
+    """A member of the log's group accepts entries though earlier ones are missing."""
 
     def _take_append(self, sender: str, append: AppendEntries) -> None:
         log = self.log
@@ -62,125 +67,23 @@ class GapMember(Member):
         super()._take_append(sender, append)
 
 
-mutant(
-    Mutant(
-        name="no_completeness_wait",
-        summary="a node uses what it happens to know, without waiting for safe time",
-        breaks="98.past.3",
-        also=("98.ap", "98.flow.3", "98.safe.1"),
-        caught_by="atomicity",
-        fields={"completeness_ts": never_waits},
-    )
-)
-mutant(
-    Mutant(
-        name="activates_with_message",
-        summary="Tu = Tm, though readers wait only for Top - DD",
-        breaks="98.past.2",
-        caught_by="atomicity",
-        fields={"activation_ts": at_message},
-    )
-)
-mutant(
-    Mutant(
-        name="activates_before_message",
-        summary="Tu < Tm: the update was effective before anyone could have heard of it",
-        breaks="98.safe.2",
-        caught_by="atomicity",
-        fields={"activation_ts": before_message},
-    )
-)
-mutant(
-    Mutant(
-        name="looks_up_in_the_past",
-        summary="the schema is looked up at Top - DD instead of at Top",
-        breaks="98.past.3",
-        caught_by="atomicity",
-        fields={"lookup_ts": at_completeness},
-    )
-)
-mutant(
-    Mutant(
-        name="open_boundary",
-        summary="at Tu itself the old version still counts",
-        breaks="98.def.1",
-        caught_by="atomicity",
-        parts={"catalog": OpenCatalog},
-    )
-)
-mutant(
-    Mutant(
-        name="appends_past_gaps",
-        summary="a member of the log's group accepts entries though earlier ones are missing",
-        breaks="98.def.3",
-        also=("98.flow.2",),
-        caught_by="atomicity",
-        parts={"member": GapMember},
-    )
-)
-mutant(
-    Mutant(
-        name="acknowledges_at_activation",
-        summary="a DDL is acknowledged at Tu, without waiting for CSmax more",
-        breaks="98.flow.4",
-        caught_by="own_ddl",
-        fields={"acknowledge_ts": at_activation},
-    )
-)
-mutant(
-    Mutant(
-        name="acknowledges_at_once",
-        summary="a DDL is acknowledged as soon as it is in the log",
-        breaks="98.own",
-        also=("98.risk.1",),
-        caught_by="own_ddl",
-        fields={"acknowledge_ts": at_once},
-    )
-)
-mutant(
-    Mutant(
-        name="noop_without_wait",
-        summary="'it exists already' and refusals are answered before what they rest on is active",
-        breaks="98.flow.4",
-        caught_by="own_ddl",
-        fields={"acknowledge_known_ts": at_once},
-    )
-)
-mutant(
-    Mutant(
-        name="builds_on_what_it_knows",
-        summary="a statement is answered from what its node happens to know, complete or not",
-        breaks="98.x.8",
-        reopens="F-7",
-        caught_by="own_ddl",
-        fields={"before_statement": whatever_is_known},
-    )
-)
-mutant(
-    Mutant(
-        name="safe_time_before_listeners",
-        summary="safe time is published before the catalog listeners ran",
-        breaks="98.x.3",
-        also=("98.def.2",),
-        caught_by="atomicity",
-        fields={"publish_safe_time": ON_APPLICATION},
-    )
-)
-mutant(
-    Mutant(
-        name="ticks_may_tie",
-        summary="an idle safe-time command may carry the timestamp of the update after it",
-        breaks="98.x.2",
-        caught_by="atomicity",
-        fields={"tick_ts": tick_with_current_time},
-    )
-)
-mutant(
-    Mutant(
-        name="message_carries_own_delay",
-        summary="an update activates after its node's own DD, though readers wait by a larger one",
-        breaks="98.x.4",
-        caught_by="atomicity",
-        fields={"message_delay": own_delay},
-    )
-)
+# fmt: off
+mutant("no_completeness_wait", "98.past.3", "atomicity", also=("98.ap", "98.flow.3", "98.safe.1"),
+       completeness_ts=never_waits,
+       summary="a node uses what it happens to know, without waiting for safe time")
+mutant("activates_with_message", "98.past.2", "atomicity", activation_ts=at_message,
+       summary="Tu = Tm, though readers wait only for Top - DD")
+mutant("acknowledges_at_once", "98.own", "own_ddl", also=("98.risk.1",), acknowledge_ts=at_once,
+       summary="a DDL is acknowledged as soon as it is in the log")
+mutant("noop_without_wait", "98.flow.4", "own_ddl", acknowledge_known_ts=at_once,
+       summary="'it exists already' and refusals are answered before what they rest on is active")
+mutant("builds_on_what_it_knows", "98.x.8", "own_ddl", reopens="F-7",
+       before_statement=whatever_is_known,
+       summary="a statement is answered from what its node happens to know, complete or not")
+mutant("safe_time_before_listeners", "98.x.3", "atomicity", also=("98.def.2",),
+       publish_safe_time=ON_APPLICATION,
+       summary="safe time is published before the catalog listeners ran")
+mutant("ticks_may_tie", "98.x.2", "atomicity", tick_ts=tick_with_current_time,
+       summary="an idle safe-time command may carry the timestamp of the update after it")
+mutant("message_carries_own_delay", "98.x.4", "atomicity", message_delay=own_delay,
+       summary="an update activates after its node's own DD, though readers wait by a larger one")

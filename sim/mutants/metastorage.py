@@ -1,7 +1,7 @@
 """The meta storage with one rule missing each: stamps, ticks, and what survives a change."""
 
 from ddlsim.model.records import Record
-from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.mutants.base import mutant, mutates
 from ddlsim.protocol.design.failure_rules import (
     as_planned,
     first_stamp,
@@ -24,8 +24,9 @@ ENCODING_US = Micros(1_000)
 """How long a stamped command lies about before it is appended."""
 
 
+@mutates("metastorage", "appends_after_a_wait", "98.safe.3", "atomicity")
 class HesitantMetaStorage(MetaStorage):
-    """A leader that stamps a command, prepares it, and then appends it (IGNITE-20290)."""
+    """Between a command's stamp and its place in the log others may be appended."""
 
     async def _stamped_and_proposed(self, command: CatalogUpdate | NodeJoined) -> int:
         """Others may append between the stamp and the log."""
@@ -40,8 +41,9 @@ class LooseTick(Record, frozen=True):
     sent_ts: Timestamp
 
 
+@mutates("metastorage", "ticks_beside_the_log", "98.x.6", "atomicity")
 class ShortcutMetaStorage(MetaStorage):
-    """A leader that tells safe time to every node directly, besides what is in the log."""
+    """Safe time is also told outside of the log and overtakes updates."""
 
     def start(self) -> None:
         """Hear of safe time also outside of the log."""
@@ -60,8 +62,9 @@ class ShortcutMetaStorage(MetaStorage):
         self.application.sync.publish(tick.sent_ts)
 
 
+@mutates("ticker", "ticks_in_old_term", "98.x.6", "liveness")
 class FaithfulTicker(Ticker):
-    """Ticks for good under the term under which it ticked first (IGNITE-23206)."""
+    """A leader that is elected again goes on ticking under its old term."""
 
     _first_term: int | None = None
 
@@ -72,103 +75,21 @@ class FaithfulTicker(Ticker):
         return self._first_term
 
 
-mutant(
-    Mutant(
-        name="appends_after_a_wait",
-        summary="between a command's stamp and its place in the log others may be appended",
-        breaks="98.safe.3",
-        caught_by="atomicity",
-        parts={"metastorage": HesitantMetaStorage},
-    )
-)
-mutant(
-    Mutant(
-        name="resends_old_stamp",
-        summary="a command that is sent again is appended again, under its first stamp",
-        breaks="98.x.5",
-        also=("98.flow.1",),
-        caught_by="machinery",
-        fields={"stamp_again": first_stamp},
-    )
-)
-mutant(
-    Mutant(
-        name="ticks_in_old_term",
-        summary="a leader that is elected again goes on ticking under its old term",
-        breaks="98.x.6",
-        caught_by="liveness",
-        parts={"ticker": FaithfulTicker},
-    )
-)
-mutant(
-    Mutant(
-        name="trusts_own_clock",
-        summary="a new leader stamps by its own clock, whatever is in its log",
-        breaks="98.x.1",
-        caught_by="machinery",
-        fields={"take_over_clock": keep_own_clock},
-    )
-)
-mutant(
-    Mutant(
-        name="safe_time_after_all_listeners",
-        summary="safe time waits for listeners that have nothing to do with the catalog",
-        breaks="98.risk.2",
-        caught_by="liveness",
-        fields={"publish_safe_time": AFTER_ALL_LISTENERS},
-    )
-)
-mutant(
-    Mutant(
-        name="activates_as_planned",
-        summary="a later version may activate before an earlier one where DD was lowered",
-        breaks="98.past.2",
-        caught_by="forward_compatible",
-        fields={"activation_in_order": as_planned},
-    )
-)
-mutant(
-    Mutant(
-        name="subtracts_raised_delay",
-        summary="a reader whose DD is raised while it runs waits by the new one at once",
-        breaks="98.x.4",
-        caught_by="atomicity",
-        fields={"reader_delay_bound": whatever_delay},
-    )
-)
-mutant(
-    Mutant(
-        name="acknowledges_without_rounding",
-        summary="a DDL is acknowledged at Tu + CSmax with its logical part, not at the next tick",
-        breaks="98.flow.4",
-        caught_by="own_ddl",
-        fields={"acknowledge_ts": activation_plus_skew},
-    )
-)
-mutant(
-    Mutant(
-        name="ticks_beside_the_log",
-        summary="safe time is also told outside of the log and overtakes updates",
-        breaks="98.x.6",
-        caught_by="atomicity",
-        parts={"metastorage": ShortcutMetaStorage},
-    )
-)
-mutant(
-    Mutant(
-        name="restarts_at_zero",
-        summary="a node that restarts begins with the safe time of a new cluster",
-        breaks="98.x.7",
-        caught_by="machinery",
-        fields={"restored_safe_ts": from_the_beginning},
-    )
-)
-mutant(
-    Mutant(
-        name="restarts_with_old_clock",
-        summary="a node that restarts begins its hybrid clock at its physical one",
-        breaks="98.x.7",
-        caught_by="machinery",
-        fields={"clock": clock_of_this_life},
-    )
-)
+# fmt: off
+mutant("resends_old_stamp", "98.x.5", "machinery", also=("98.flow.1",), stamp_again=first_stamp,
+       summary="a command that is sent again is appended again, under its first stamp")
+mutant("trusts_own_clock", "98.x.1", "machinery", take_over_clock=keep_own_clock,
+       summary="a new leader stamps by its own clock, whatever is in its log")
+mutant("safe_time_after_all_listeners", "98.risk.2", "liveness",
+       publish_safe_time=AFTER_ALL_LISTENERS,
+       summary="safe time waits for listeners that have nothing to do with the catalog")
+mutant("activates_as_planned", "98.past.2", "forward_compatible", activation_in_order=as_planned,
+       summary="a later version may activate before an earlier one where DD was lowered")
+mutant("subtracts_raised_delay", "98.x.4", "atomicity", reader_delay_bound=whatever_delay,
+       summary="a reader whose DD is raised while it runs waits by the new one at once")
+mutant("acknowledges_without_rounding", "98.flow.4", "own_ddl", acknowledge_ts=activation_plus_skew,
+       summary="a DDL is acknowledged at Tu + CSmax with its logical part, not at the next tick")
+mutant("restarts_at_zero", "98.x.7", "machinery", restored_safe_ts=from_the_beginning,
+       summary="a node that restarts begins with the safe time of a new cluster")
+mutant("restarts_with_old_clock", "98.x.7", "machinery", clock=clock_of_this_life,
+       summary="a node that restarts begins its hybrid clock at its physical one")

@@ -4,7 +4,7 @@ from typing import Final
 
 from ddlsim.model.ports import Future
 from ddlsim.model.reasons import Reason
-from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.mutants.base import mutant, mutates
 from ddlsim.protocol.design.time_rules import at_operation
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Operate, Operated
@@ -16,8 +16,9 @@ A_LONG_TIME_MS: Final = 60_000
 """Longer than a lease lasts."""
 
 
+@mutates("locks", "refuses_free_locks", "110.req.0", "precision")
 class PossessiveLocks(LockTable):
-    """Locks that only the oldest transaction of the node is given, whoever holds them."""
+    """A lock that nobody holds is refused to all but the oldest transaction."""
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
         """Refuse whoever is younger than anybody that holds or awaits any lock here."""
@@ -26,26 +27,30 @@ class PossessiveLocks(LockTable):
         return super().acquire(tx, resource, mode)
 
 
+@mutates("commit_lease", "doubts_leases", "110.req.0", "precision")
 def lasts_for_long(commit_ts: Timestamp, expiration_ts: Timestamp) -> Reason | None:
-    """Commit only under leases that last for a minute more."""
+    """A transaction commits only under leases that last for a minute more."""
     lasts = plus_ms(commit_ts, A_LONG_TIME_MS) < expiration_ts
     return None if lasts else Reason.PRIMARY_EXPIRED
 
 
+@mutates("activation_ts", "activates_after_two_delays", "98.past.2", "precision")
 def after_two_delays(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
-    """Tu = Tm + 2 DD."""
+    """An update activates at Tm + 2 DD."""
     return plus_ms(message_ts, 2 * delay_duration_ms)
 
 
+@mutates("acknowledge_ts", "acknowledges_after_twice_skew", "98.flow.4", "precision")
 def activation_plus_twice_skew(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
-    """Acknowledge when Now >= Tu + 2 CSmax."""
+    """A DDL is acknowledged at Tu + 2 CSmax."""
     return round_up(plus_ms(activation_ts, 2 * max_clock_skew_ms))
 
 
+@mutates("read_ts", "reads_twice_as_far_back", "98.own", "precision")
 def twice_as_far_in_the_past(
     session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
 ) -> Timestamp:
-    """Read at twice the distance at which replicas surely know everything."""
+    """A read-only transaction reads twice as far in the past as replicas need."""
     past = plus_ms(now, -2 * (lag_ms + max_clock_skew_ms))
     return past if session_ts is None else max(past, session_ts)
 
@@ -82,65 +87,12 @@ REFUSALS: Final = {
 
 for name, why in REFUSALS.items():
     mutant(
-        Mutant(
-            name=name,
-            summary=f"a primary answers every write with {why.name}, for no cause",
-            breaks="110.req.0",
-            caught_by="precision",
-            parts={"replica": refusing(why)},
-        )
+        name,
+        "110.req.0",
+        "precision",
+        summary=f"a primary answers every write with {why.name}, for no cause",
+        replica=refusing(why),
     )
-mutant(
-    Mutant(
-        name="refuses_free_locks",
-        summary="a lock that nobody holds is refused to all but the oldest transaction",
-        breaks="110.req.0",
-        caught_by="precision",
-        parts={"locks": PossessiveLocks},
-    )
-)
-mutant(
-    Mutant(
-        name="doubts_leases",
-        summary="a transaction commits only under leases that last for a minute more",
-        breaks="110.req.0",
-        caught_by="precision",
-        fields={"commit_lease": lasts_for_long},
-    )
-)
-mutant(
-    Mutant(
-        name="activates_after_two_delays",
-        summary="an update activates at Tm + 2 DD",
-        breaks="98.past.2",
-        caught_by="precision",
-        fields={"activation_ts": after_two_delays},
-    )
-)
-mutant(
-    Mutant(
-        name="acknowledges_after_twice_skew",
-        summary="a DDL is acknowledged at Tu + 2 CSmax",
-        breaks="98.flow.4",
-        caught_by="precision",
-        fields={"acknowledge_ts": activation_plus_twice_skew},
-    )
-)
-mutant(
-    Mutant(
-        name="waits_without_delay",
-        summary="a reader waits for safeTime >= Top although updates activate DD later",
-        breaks="98.past.3",
-        caught_by="precision",
-        fields={"completeness_ts": at_operation},
-    )
-)
-mutant(
-    Mutant(
-        name="reads_twice_as_far_back",
-        summary="a read-only transaction reads twice as far in the past as replicas need",
-        breaks="98.own",
-        caught_by="precision",
-        fields={"read_ts": twice_as_far_in_the_past},
-    )
-)
+# fmt: off
+mutant("waits_without_delay", "98.past.3", "precision", completeness_ts=at_operation,
+       summary="a reader waits for safeTime >= Top although updates activate DD later")

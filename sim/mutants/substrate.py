@@ -1,7 +1,7 @@
 """The transaction substrate with one rule missing each."""
 
 from ddlsim.model.ports import Future
-from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.mutants.base import mutates
 from ddlsim.protocol.commands import CleanUp
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.partition.partition import Partition
@@ -9,8 +9,9 @@ from ddlsim.protocol.transaction.locks import LockTable, Resource, S
 from ddlsim.units import Timestamp
 
 
+@mutates("locks", "readers_ignore_locks", "110.lin", "serializability")
 class ReadersPass(LockTable):
-    """Shared locks are granted without looking whether anybody writes."""
+    """A read does not wait for the transaction that is writing the row."""
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
         """Grant S at once; treat everything else as it should be."""
@@ -20,8 +21,9 @@ class ReadersPass(LockTable):
         return True
 
 
+@mutates("partition", "participant_forgets_writes", "98.one", "data_matches_schema")
 class ForgetfulPartition(Partition):
-    """A partition that releases a transaction but forgets to keep what it wrote."""
+    """Cleanup at a participant drops the write intents of a committed transaction."""
 
     __slots__ = ()
 
@@ -32,8 +34,9 @@ class ForgetfulPartition(Partition):
         super()._clean_up(stamp, command)
 
 
+@mutates("partition", "participant_stamps_its_own", "98.one", "uniform_commit")
 class StampingPartition(Partition):
-    """A partition that commits what it holds at a timestamp of its own."""
+    """Each participant commits at a timestamp of its own instead of at commit_ts."""
 
     __slots__ = ()
 
@@ -42,32 +45,3 @@ class StampingPartition(Partition):
         if command.commit_ts is not None and command.tx not in self.outcomes:
             command = CleanUp(command.tx, stamp)
         super()._clean_up(stamp, command)
-
-
-mutant(
-    Mutant(
-        name="readers_ignore_locks",
-        summary="a read does not wait for the transaction that is writing the row",
-        breaks="110.lin",
-        caught_by="serializability",
-        parts={"locks": ReadersPass},
-    )
-)
-mutant(
-    Mutant(
-        name="participant_forgets_writes",
-        summary="cleanup at a participant drops the write intents of a committed transaction",
-        breaks="98.one",
-        caught_by="data_matches_schema",
-        parts={"partition": ForgetfulPartition},
-    )
-)
-mutant(
-    Mutant(
-        name="participant_stamps_its_own",
-        summary="each participant commits at a timestamp of its own instead of at commit_ts",
-        breaks="98.one",
-        caught_by="uniform_commit",
-        parts={"partition": StampingPartition},
-    )
-)

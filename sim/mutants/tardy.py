@@ -1,10 +1,10 @@
 """Designs that keep others waiting, or refuse statements, when there is nothing to wait for."""
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from ddlsim.model.ddl import AlterTable, CreateTable, Statement
 from ddlsim.model.reasons import Reason
-from ddlsim.mutants.base import Mutant, mutant
+from ddlsim.mutants.base import mutant, mutates
 from ddlsim.protocol.design.flows import replicate_wait_acknowledge
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.partition.hosting import Hosted
@@ -30,22 +30,25 @@ class TardyParticipant(Participant):
         self.node.call_later(TARDY_US, super().release, tx)
 
 
+@mutates("replica", "releases_late", "110.req.0", "precision")
 class TardyReplica(Replica):
-    """A primary where ends of transactions are seen to late."""
+    """The locks of a transaction that has ended are kept for a while."""
 
     ends: ClassVar[type[Participant]] = TardyParticipant
 
 
+@mutates("readers", "reads_late", "98.own", "precision")
 class TardyReaders(Readers):
-    """Replicas that let readers wait although they know everything."""
+    """A read-only read waits for a while once its replica knows everything."""
 
     async def _complete(self, hosted: Hosted, request: Read) -> None:
         await super()._complete(hosted, request)
         await self.node.sleep(TARDY_US)
 
 
+@mutates("install", "answers_late", "98.flow.4", "precision")
 async def answer_late(change: SchemaChangePart, op: str, statement: Statement) -> Decision:
-    """Answer a while after everything that an answer waits for."""
+    """A DDL is answered a while after Tu + CSmax."""
     decision = await replicate_wait_acknowledge(change, op, statement)
     await change.node.sleep(TARDY_US)
     return decision
@@ -75,45 +78,10 @@ async def give_up_at_once(change: SchemaChangePart, op: str, statement: Statemen
     return change.conflict()
 
 
-REFUSED_STATEMENTS: Final = {
+REFUSED_STATEMENTS: Final[dict[str, tuple[str, Any, str]]] = {
     "finds_no_table": ("rename", find_nothing, "of every table that it is not there"),
     "finds_names_taken": ("rename", find_everything, "of every new name that it is taken"),
     "loses_every_race": ("install", give_up_at_once, "of every statement that others won"),
 }
-for given, (field, rule, told) in REFUSED_STATEMENTS.items():
-    mutant(
-        Mutant(
-            name=given,
-            summary=f"a node says {told}",
-            breaks="110.req.0",
-            caught_by="precision",
-            fields={field: rule},
-        )
-    )
-mutant(
-    Mutant(
-        name="answers_late",
-        summary="a DDL is answered a while after Tu + CSmax",
-        breaks="98.flow.4",
-        caught_by="precision",
-        fields={"install": answer_late},
-    )
-)
-mutant(
-    Mutant(
-        name="releases_late",
-        summary="the locks of a transaction that has ended are kept for a while",
-        breaks="110.req.0",
-        caught_by="precision",
-        parts={"replica": TardyReplica},
-    )
-)
-mutant(
-    Mutant(
-        name="reads_late",
-        summary="a read-only read waits for a while once its replica knows everything",
-        breaks="98.own",
-        caught_by="precision",
-        parts={"readers": TardyReaders},
-    )
-)
+for name, (field, rule, answer) in REFUSED_STATEMENTS.items():
+    mutant(name, "110.req.0", "precision", summary=f"a node says {answer}", **{field: rule})

@@ -7,21 +7,19 @@ on their way. It claims nothing and is the negative baseline.
 
 from dataclasses import replace
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design.flows import what_is_known, whatever_is_known
 from ddlsim.protocol.design.time_rules import at_message, at_once
-from ddlsim.strategies.base import strategy
+from ddlsim.strategies.base import header, strategy
 from ddlsim.strategies.iep import IEP
 
 A0_ON_RECEIPT = strategy(
     replace(
         IEP,
-        header=DesignHeader(
-            name="a0_on_receipt",
-            summary="uses whatever a node has heard of, acknowledges at once",
-            source="IEP-98, the motivating example",
-            plane="ignite",
-            claims=(),
+        header=header(
+            "a0_on_receipt",
+            "uses whatever a node has heard of, acknowledges at once",
+            "IEP-98, the motivating example",
+            (),
         ),
         activation_ts=at_message,
         resolve_schema=what_is_known,

@@ -8,20 +8,19 @@ Costs no wait at all.
 
 from dataclasses import replace
 
-from ddlsim.model.design import DELAY_BOUNDED, Claim, DesignHeader
+from ddlsim.model.design import DELAY_BOUNDED, Claim
 from ddlsim.protocol.design.time_rules import never_waits
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import FULL_CLAIMS, header, strategy
 from ddlsim.strategies.iep import IEP
 
 A1_NAIVE_FUTURE = strategy(
     replace(
         IEP,
-        header=DesignHeader(
-            name="a1_naive_future",
-            summary="activates DD after the message, never waits for safe time",
-            source="IEP-98, Making sure a node does not miss any schema messages",
-            plane="ignite",
-            claims=tuple(
+        header=header(
+            "a1_naive_future",
+            "activates DD after the message, never waits for safe time",
+            "IEP-98, Making sure a node does not miss any schema messages",
+            tuple(
                 Claim(claim.invariant, (*claim.assumes, DELAY_BOUNDED), claim.less)
                 for claim in FULL_CLAIMS
             ),
@@ -32,12 +31,10 @@ A1_NAIVE_FUTURE = strategy(
 A1_UNASSUMING = strategy(
     replace(
         A1_NAIVE_FUTURE,
-        header=DesignHeader(
-            name="a1_unassuming",
-            summary="a1_naive_future that claims to be right whatever happens",
-            source="IEP-98, Making sure a node does not miss any schema messages",
-            plane="ignite",
-            claims=FULL_CLAIMS,
+        header=header(
+            "a1_unassuming",
+            "a1_naive_future that claims to be right whatever happens",
+            "IEP-98, Making sure a node does not miss any schema messages",
         ),
     )
 )

@@ -16,9 +16,9 @@ new leader's can be behind the old one's. Hence hybrid clocks.
 from dataclasses import replace
 from typing import Final
 
-from ddlsim.model.design import DELAY_BOUNDED, SKEW_BOUNDED, Claim, DesignHeader
+from ddlsim.model.design import DELAY_BOUNDED, SKEW_BOUNDED, Claim
 from ddlsim.protocol.design.time_rules import never_waits, physical_clock
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import FULL_CLAIMS, header, strategy
 from ddlsim.strategies.iep import IEP
 
 BY_COMMIT_TS: Final = ("I3", "I7", "I10")
@@ -27,12 +27,11 @@ BY_COMMIT_TS: Final = ("I3", "I7", "I10")
 A2_WARMUP_PHYSICAL = strategy(
     replace(
         IEP,
-        header=DesignHeader(
-            name="a2_warmup_physical",
-            summary="physical clocks, activates D = PDmax + CSmax after the message, never waits",
-            source="IEP-98, Using safe time (the warm-up section that it mentions)",
-            plane="ignite",
-            claims=tuple(
+        header=header(
+            "a2_warmup_physical",
+            "physical clocks, activates D = PDmax + CSmax after the message, never waits",
+            "IEP-98, Using safe time (the warm-up section that it mentions)",
+            tuple(
                 Claim(claim.invariant, (*claim.assumes, SKEW_BOUNDED, DELAY_BOUNDED), claim.less)
                 for claim in FULL_CLAIMS
                 if claim.invariant not in BY_COMMIT_TS

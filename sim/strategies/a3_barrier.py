@@ -7,27 +7,26 @@ no node resolves any schema, of whichever table, and open transactions on the ta
 """
 
 from dataclasses import replace
+from typing import Final
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import agreed_installs
 from ddlsim.protocol.design.flows import whatever_is_known
 from ddlsim.protocol.design.time_rules import at_message, at_once
-from ddlsim.strategies.base import all_but, strategy
+from ddlsim.strategies.base import all_but, header, strategy
 from ddlsim.strategies.iep import IEP
 
 CLAIMS = all_but("I9", "I11")
 """Neither that only the laggard waits, nor that nobody is aborted without need."""
 
 
-def _header(name: str, summary: str) -> DesignHeader:
-    source = "IEP-98, real-time atomicity"
-    return DesignHeader(name, summary, source, "ignite", CLAIMS)
-
+SOURCE: Final = "IEP-98, real-time atomicity"
 
 A3_BARRIER = strategy(
     replace(
         IEP,
-        header=_header("a3_barrier", "every DDL stops all nodes until all of them know it"),
+        header=header(
+            "a3_barrier", "every DDL stops all nodes until all of them know it", SOURCE, CLAIMS
+        ),
         install=agreed_installs.install_behind_a_barrier,
         resolve_schema=agreed_installs.behind_a_barrier,
         before_statement=whatever_is_known,
@@ -38,7 +37,9 @@ A3_BARRIER = strategy(
 A3_BARRIER_IMPATIENT = strategy(
     replace(
         A3_BARRIER,
-        header=_header("a3_barrier_impatient", "a3_barrier that goes on without who is late"),
+        header=header(
+            "a3_barrier_impatient", "a3_barrier that goes on without who is late", SOURCE, CLAIMS
+        ),
         install=agreed_installs.install_behind_an_impatient_barrier,
     )
 )

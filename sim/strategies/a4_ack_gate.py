@@ -6,31 +6,27 @@ message; `a4_on_receipt` believes that being known everywhere is enough, and it 
 """
 
 from dataclasses import replace
+from typing import Final
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import agreed_installs
 from ddlsim.protocol.design.flows import what_is_known, whatever_is_known
 from ddlsim.protocol.design.time_rules import at_message, at_once
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import header, strategy
 from ddlsim.strategies.iep import IEP
 
-
-def _header(name: str, summary: str) -> DesignHeader:
-    source = "IEP-98, updates held in an inactive state"
-    return DesignHeader(name, summary, source, "ignite", FULL_CLAIMS)
-
+SOURCE: Final = "IEP-98, updates held in an inactive state"
 
 A4_ACK_GATE = strategy(
     replace(
         IEP,
-        header=_header("a4_ack_gate", "a DDL begins once every node has heard of it"),
+        header=header("a4_ack_gate", "a DDL begins once every node has heard of it", SOURCE),
         install=agreed_installs.install_once_known_everywhere,
     )
 )
 A4_ON_RECEIPT = strategy(
     replace(
         A4_ACK_GATE,
-        header=_header("a4_on_receipt", "known everywhere, then used wherever it arrives"),
+        header=header("a4_on_receipt", "known everywhere, then used wherever it arrives", SOURCE),
         activation_ts=at_message,
         resolve_schema=what_is_known,
         before_statement=whatever_is_known,

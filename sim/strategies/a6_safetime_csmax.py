@@ -7,20 +7,18 @@ operation of every node but the leader.
 
 from dataclasses import replace
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design.time_rules import at_message, operation_plus_skew
-from ddlsim.strategies.base import all_less, strategy
+from ddlsim.strategies.base import all_less, header, strategy
 from ddlsim.strategies.iep import IEP
 
 A6_SAFETIME_CSMAX = strategy(
     replace(
         IEP,
-        header=DesignHeader(
-            name="a6_safetime_csmax",
-            summary="Tu = Tm, waits for safeTime >= Top + CSmax",
-            source="IEP-98, Using safe time (the proof)",
-            plane="ignite",
-            claims=all_less("I11", "waited-too-long"),
+        header=header(
+            "a6_safetime_csmax",
+            "Tu = Tm, waits for safeTime >= Top + CSmax",
+            "IEP-98, Using safe time (the proof)",
+            all_less("I11", "waited-too-long"),
         ),
         activation_ts=at_message,
         completeness_ts=operation_plus_skew,

@@ -6,35 +6,32 @@ without the wait.
 """
 
 from dataclasses import replace
+from typing import Final
 
-from ddlsim.model.design import Claim, DesignHeader
 from ddlsim.protocol.design.failure_rules import keep_own_clock
 from ddlsim.protocol.design.time_rules import operation_less_delay_plus_skew
-from ddlsim.strategies.base import FULL_CLAIMS, all_less, strategy
+from ddlsim.strategies.base import all_less, header, strategy
 from ddlsim.strategies.iep import IEP
 
-
-def _header(name: str, summary: str, claims: tuple[Claim, ...] = FULL_CLAIMS) -> DesignHeader:
-    source = "IEP-98, Waiting for safe time in the past"
-    return DesignHeader(name, summary, source, "ignite", claims)
-
+SOURCE: Final = "IEP-98, Waiting for safe time in the past"
 
 A7_DD = strategy(
-    replace(IEP, header=_header("a7_dd", "Tu = Tm + DD, waits for safeTime >= Top - DD"))
+    replace(IEP, header=header("a7_dd", "Tu = Tm + DD, waits for safeTime >= Top - DD", SOURCE))
 )
 A7_UNMERGED = strategy(
     replace(
         IEP,
-        header=_header("a7_unmerged", "a7_dd with a new leader that trusts its own clock"),
+        header=header("a7_unmerged", "a7_dd with a new leader that trusts its own clock", SOURCE),
         take_over_clock=keep_own_clock,
     )
 )
 A7_DD_CSMAX = strategy(
     replace(
         A7_UNMERGED,
-        header=_header(
+        header=header(
             "a7_dd_csmax",
             "a7_unmerged that waits for safeTime >= Top - DD + CSmax",
+            SOURCE,
             all_less("I11", "waited-too-long"),
         ),
         completeness_ts=operation_less_delay_plus_skew,

@@ -11,9 +11,8 @@ of them, commit across no change of such a table (`schema_at_commit_ts_exact_if_
 from dataclasses import replace
 from typing import Final
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import border_rules
-from ddlsim.strategies.base import all_less, strategy
+from ddlsim.strategies.base import all_less, header, strategy
 from ddlsim.strategies.iep import IEP
 
 LOOKED: Final = ("rw-schema[metadata, late]", "rw-schema[metadata, late, nothing found]")
@@ -21,21 +20,14 @@ CLAIMS = all_less("I3", *LOOKED, of=all_less("I4", "ddl-not-seen"))
 """That a transaction in flight does not see a compatible DDL is what it is for."""
 
 
-def _header(name: str, summary: str, backward: str = "forbid_all") -> DesignHeader:
-    return DesignHeader(
-        name,
-        summary,
-        "IEP-110, postponed: operations after a compatible DDL",
-        "ignite",
-        CLAIMS,
-        backward=backward,
-    )
-
+SOURCE: Final = "IEP-110, postponed: operations after a compatible DDL"
 
 B11_COMPAT_OPS = strategy(
     replace(
         IEP,
-        header=_header("b11_compat_ops", "operations go on under I after compatible changes"),
+        header=header(
+            "b11_compat_ops", "operations go on under I after compatible changes", SOURCE, CLAIMS
+        ),
         check_operation=border_rules.go_on_if_compatible,
     )
 )
@@ -43,8 +35,12 @@ B11_COMPAT_OPS = strategy(
 B11_DOWNGRADING = strategy(
     replace(
         IEP,
-        header=_header(
-            "b11_downgrading", "b11_compat_ops that reads rows of newer schemas, downgraded", "off"
+        header=header(
+            "b11_downgrading",
+            "b11_compat_ops that reads rows of newer schemas, downgraded",
+            SOURCE,
+            CLAIMS,
+            backward="off",
         ),
         check_operation=border_rules.go_on_if_compatible,
         excuses_tuple=border_rules.any_newer_row,

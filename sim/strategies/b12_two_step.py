@@ -6,29 +6,29 @@ do is to refuse the statement.
 """
 
 from dataclasses import replace
+from typing import Final
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import mandatory_columns
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import header, strategy
 from ddlsim.strategies.iep import IEP
 
-
-def _header(name: str, summary: str) -> DesignHeader:
-    source = "IEP-110, postponed: a NOT NULL column on an empty table"
-    return DesignHeader(name, summary, source, "ignite", FULL_CLAIMS)
-
+SOURCE: Final = "IEP-110, postponed: a NOT NULL column on an empty table"
 
 B12_TWO_STEP = strategy(
     replace(
         IEP,
-        header=_header("b12_two_step", "a mandatory column is pending until its table was read"),
+        header=header(
+            "b12_two_step", "a mandatory column is pending until its table was read", SOURCE
+        ),
         install=mandatory_columns.install_pending_first,
     )
 )
 B12_NAIVE_CHECK = strategy(
     replace(
         IEP,
-        header=_header("b12_naive_check", "a mandatory column where the table was seen empty"),
+        header=header(
+            "b12_naive_check", "a mandatory column where the table was seen empty", SOURCE
+        ),
         install=mandatory_columns.install_if_seen_empty,
     )
 )

@@ -5,21 +5,18 @@ a rename that it crosses [110.later.3]. A is `alias_ms`; `strategy.alias_ms` set
 """
 
 from dataclasses import replace
+from typing import Final
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.schema import renaming
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import header, strategy
 from ddlsim.strategies.iep import IEP
 
-
-def _header(name: str, summary: str) -> DesignHeader:
-    return DesignHeader(name, summary, "IEP-110, postponed: rename", "ignite", FULL_CLAIMS)
-
+SOURCE: Final = "IEP-110, postponed: rename"
 
 B13_ALIAS = strategy(
     replace(
         IEP,
-        header=_header("b13_alias", "the old name of what is renamed stays for A, reserved"),
+        header=header("b13_alias", "the old name of what is renamed stays for A, reserved", SOURCE),
         rename=renaming.alias,
         alias_ms=200,
     )
@@ -28,7 +25,9 @@ B13_ALIAS = strategy(
 B13_UNRESERVED = strategy(
     replace(
         B13_ALIAS,
-        header=_header("b13_unreserved", "b13_alias where the old name may be taken at once"),
+        header=header(
+            "b13_unreserved", "b13_alias where the old name may be taken at once", SOURCE
+        ),
         rename=renaming.alias_unreserved,
     )
 )

@@ -6,23 +6,23 @@ weird any longer.
 
 from dataclasses import replace
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import border_rules
-from ddlsim.strategies.base import all_but, strategy
+from ddlsim.strategies.base import all_but, header, strategy
 from ddlsim.strategies.iep import IEP
 
 CLAIMS = all_but("I11")
 """It aborts what IEP-110 would let pass."""
 
 
-def _header(name: str, summary: str) -> DesignHeader:
-    return DesignHeader(name, summary, "IEP-110, the postponed optimisation", "ignite", CLAIMS)
-
-
 B15_EXACT = strategy(
     replace(
         IEP,
-        header=_header("b15_exact", "no commit across any change of an enlisted table"),
+        header=header(
+            "b15_exact",
+            "no commit across any change of an enlisted table",
+            "IEP-110, the postponed optimisation",
+            CLAIMS,
+        ),
         check_commit=border_rules.exact_match,
     )
 )

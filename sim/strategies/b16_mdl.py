@@ -5,20 +5,18 @@ IEP-110 wants neither side to block [110.req.0]; here one idle transaction holds
 
 from dataclasses import replace
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import border_rules
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import header, strategy
 from ddlsim.strategies.iep import IEP
-
-
-def _header(name: str, summary: str) -> DesignHeader:
-    return DesignHeader(name, summary, "IEP-110, abort or block", "ignite", FULL_CLAIMS)
-
 
 B16_MDL = strategy(
     replace(
         IEP,
-        header=_header("b16_mdl", "a DDL waits until no open transaction has used its table"),
+        header=header(
+            "b16_mdl",
+            "a DDL waits until no open transaction has used its table",
+            "IEP-110, abort or block",
+        ),
         install=border_rules.install_once_unused,
     )
 )

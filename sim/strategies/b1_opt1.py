@@ -6,21 +6,17 @@ Its rows then obey two schemas at one commit timestamp, which is why the documen
 
 from dataclasses import replace
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import border_rules
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import header, strategy
 from ddlsim.strategies.iep import IEP
-
-
-def _header(name: str, summary: str) -> DesignHeader:
-    return DesignHeader(name, summary, "IEP-110, option 1", "ignite", FULL_CLAIMS)
-
 
 B1_OPT1 = strategy(
     replace(
         IEP,
-        header=_header(
-            "b1_opt1", "operations run under the schema of their time, if that is compatible"
+        header=header(
+            "b1_opt1",
+            "operations run under the schema of their time, if that is compatible",
+            "IEP-110, option 1",
         ),
         enlist=border_rules.enlist_what_is_current,
     )

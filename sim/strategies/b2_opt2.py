@@ -5,23 +5,18 @@ is before and after it. `b2_opt2_downgrading` reads such rows, too.
 """
 
 from dataclasses import replace
+from typing import Final
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import border_rules
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import header, strategy
 from ddlsim.strategies.iep import IEP
 
-
-def _header(name: str, summary: str, backward: str = "forbid_all") -> DesignHeader:
-    return DesignHeader(
-        name, summary, "IEP-110, option 2", "ignite", FULL_CLAIMS, backward=backward
-    )
-
+SOURCE: Final = "IEP-110, option 2"
 
 B2_OPT2 = strategy(
     replace(
         IEP,
-        header=_header("b2_opt2", "operations go on under the schema of the first one"),
+        header=header("b2_opt2", "operations go on under the schema of the first one", SOURCE),
         check_operation=border_rules.go_on,
     )
 )
@@ -29,8 +24,11 @@ B2_OPT2 = strategy(
 B2_OPT2_DOWNGRADING = strategy(
     replace(
         IEP,
-        header=_header(
-            "b2_opt2_downgrading", "b2_opt2 that reads rows of newer schemas, downgraded", "off"
+        header=header(
+            "b2_opt2_downgrading",
+            "b2_opt2 that reads rows of newer schemas, downgraded",
+            SOURCE,
+            backward="off",
         ),
         check_operation=border_rules.go_on,
         excuses_tuple=border_rules.any_newer_row,

@@ -4,29 +4,26 @@
 """
 
 from dataclasses import replace
+from typing import Final
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import border_rules
 from ddlsim.protocol.design.flows import leave_unmarked
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import header, strategy
 from ddlsim.strategies.iep import IEP
 
-
-def _header(name: str, summary: str) -> DesignHeader:
-    return DesignHeader(name, summary, "IEP-110, option 3", "ignite", FULL_CLAIMS)
-
+SOURCE: Final = "IEP-110, option 3"
 
 B3_OPT3 = strategy(
     replace(
         IEP,
-        header=_header("b3_opt3", "no operation after a DDL, commit if forward-compatible"),
+        header=header("b3_opt3", "no operation after a DDL, commit if forward-compatible", SOURCE),
     )
 )
 
 B3_NO_COMMIT_CHECK = strategy(
     replace(
         IEP,
-        header=_header("b3_no_commit_check", "b3_opt3 without the check at commit"),
+        header=header("b3_no_commit_check", "b3_opt3 without the check at commit", SOURCE),
         check_commit=border_rules.commit_anyway,
         on_activated=leave_unmarked,
     )

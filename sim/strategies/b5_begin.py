@@ -6,10 +6,10 @@ cannot be used at all [110.req.2].
 """
 
 from dataclasses import replace
+from typing import Final
 
-from ddlsim.model.design import Claim, DesignHeader
 from ddlsim.protocol.design import as_shipped, border_rules
-from ddlsim.strategies.base import FULL_CLAIMS, all_less, strategy
+from ddlsim.strategies.base import all_less, header, strategy
 from ddlsim.strategies.iep import IEP
 
 CLAIMS = all_less("I4", "resolved-too-early")
@@ -17,14 +17,12 @@ CLAIMS = all_less("I4", "resolved-too-early")
 table that a DDL has changed meanwhile aborts."""
 
 
-def _header(name: str, summary: str, claims: tuple[Claim, ...]) -> DesignHeader:
-    return DesignHeader(name, summary, "IEP-110, Possible simplifications", "ignite", claims)
-
+SOURCE: Final = "IEP-110, Possible simplifications"
 
 B5_BEGIN = strategy(
     replace(
         IEP,
-        header=_header("b5_begin", "baseTs = beginTs", FULL_CLAIMS),
+        header=header("b5_begin", "baseTs = beginTs", SOURCE),
         base_ts=as_shipped.at_begin,
     )
 )
@@ -32,8 +30,8 @@ B5_BEGIN = strategy(
 B5_BEGIN_OR_CREATE = strategy(
     replace(
         IEP,
-        header=_header(
-            "b5_begin_or_create", "baseTs = max(beginTs, creation of the table)", CLAIMS
+        header=header(
+            "b5_begin_or_create", "baseTs = max(beginTs, creation of the table)", SOURCE, CLAIMS
         ),
         enlist=border_rules.enlist_as_of_begin_or_creation,
     )

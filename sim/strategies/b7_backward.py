@@ -7,25 +7,23 @@ lets such rows be met at all.
 """
 
 from dataclasses import replace
+from typing import Final
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import border_rules
 from ddlsim.protocol.design.schema_rules import ARRIVAL_ONLY
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import header, strategy
 from ddlsim.strategies.iep import IEP
 
-
-def _header(name: str, summary: str, backward: str = "forbid_all") -> DesignHeader:
-    return DesignHeader(
-        name, summary, "IEP-110, Backward compatibility", "ignite", FULL_CLAIMS, backward=backward
-    )
-
+SOURCE: Final = "IEP-110, Backward compatibility"
 
 B7_TYPE = strategy(
     replace(
         IEP,
-        header=_header(
-            "b7_type", "rows of newer schemas after changes that nobody notices", "by_change_type"
+        header=header(
+            "b7_type",
+            "rows of newer schemas after changes that nobody notices",
+            SOURCE,
+            backward="by_change_type",
         ),
         excuses_tuple=border_rules.by_change_type,
         check_operation_when=ARRIVAL_ONLY,
@@ -35,8 +33,11 @@ B7_TYPE = strategy(
 B7_TUPLE = strategy(
     replace(
         IEP,
-        header=_header(
-            "b7_tuple", "rows of newer schemas whose values fit the older one", "by_tuple"
+        header=header(
+            "b7_tuple",
+            "rows of newer schemas whose values fit the older one",
+            SOURCE,
+            backward="by_tuple",
         ),
         excuses_tuple=border_rules.by_tuple,
         check_operation_when=ARRIVAL_ONLY,
@@ -46,7 +47,9 @@ B7_TUPLE = strategy(
 B7_OFF = strategy(
     replace(
         IEP,
-        header=_header("b7_off", "every row of a newer schema, silently downgraded", "off"),
+        header=header(
+            "b7_off", "every row of a newer schema, silently downgraded", SOURCE, backward="off"
+        ),
         excuses_tuple=border_rules.any_newer_row,
         check_operation_when=ARRIVAL_ONLY,
     )

@@ -5,7 +5,7 @@ A strategy is a `Strategy` record of `ddlsim.protocol`; a file of this package a
 
 from typing import Final
 
-from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
+from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim, DesignHeader
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.registry import Registry
 
@@ -47,6 +47,18 @@ def all_less(invariant: str, *kinds: str, of: tuple[Claim, ...] = FULL_CLAIMS) -
         else claim
         for claim in of
     )
+
+
+def header(
+    name: str,
+    summary: str,
+    source: str,
+    claims: tuple[Claim, ...] = FULL_CLAIMS,
+    *,
+    backward: str = "forbid_all",
+) -> DesignHeader:
+    """The header of a design on the Ignite plane; it claims what the documents promise."""
+    return DesignHeader(name, summary, source, "ignite", claims, backward=backward)
 
 
 def strategy(design: Strategy) -> Strategy:

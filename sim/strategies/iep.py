@@ -11,21 +11,18 @@ command means nothing where every such command counts [98.x.6].
 
 from dataclasses import replace
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import failure_rules, flows, schema_rules, time_rules
 from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction import commit_check
-from ddlsim.strategies.base import FULL_CLAIMS, strategy
+from ddlsim.strategies.base import header, strategy
 
 IEP = strategy(
     Strategy(
-        header=DesignHeader(
-            name="iep",
-            summary="IEP-98 and IEP-110, with the x clauses that their own proofs need",
-            source="IEP-98, IEP-110",
-            plane="ignite",
-            claims=FULL_CLAIMS,
+        header=header(
+            "iep",
+            "IEP-98 and IEP-110, with the x clauses that their own proofs need",
+            "IEP-98, IEP-110",
         ),
         # IEP-98: numbers
         activation_ts=time_rules.at_message_plus_delay,
@@ -87,12 +84,10 @@ IEP = strategy(
 IEP_LITERAL = strategy(
     replace(
         IEP,
-        header=DesignHeader(
-            name="iep_literal",
-            summary="IEP-98 and IEP-110 to the letter: none of the x clauses",
-            source="IEP-98, IEP-110",
-            plane="ignite",
-            claims=FULL_CLAIMS,
+        header=header(
+            "iep_literal",
+            "IEP-98 and IEP-110 to the letter: none of the x clauses",
+            "IEP-98, IEP-110",
         ),
         acknowledge_ts=time_rules.activation_plus_skew,
         acknowledge_known_ts=time_rules.at_once,

@@ -7,9 +7,8 @@ It does not claim I11: to abort what the documents' own rules would let pass is 
 from dataclasses import replace
 from typing import Final
 
-from ddlsim.model.design import DesignHeader
 from ddlsim.protocol.design import closing
-from ddlsim.strategies.base import all_but, strategy
+from ddlsim.strategies.base import all_but, header, strategy
 from ddlsim.strategies.iep import IEP
 
 CLOSING: Final[dict[str, dict[str, object]]] = {
@@ -32,12 +31,11 @@ F-3 and F-4 are holes of `ignite3` alone.
 IEP_CLOSED = strategy(
     replace(
         IEP,
-        header=DesignHeader(
-            name="iep_closed",
-            summary="iep, and the closing rule of every recorded finding",
-            source="IEP-98, IEP-110; scenarios/findings",
-            plane="ignite",
-            claims=all_but("I11"),
+        header=header(
+            "iep_closed",
+            "iep, and the closing rule of every recorded finding",
+            "IEP-98, IEP-110; scenarios/findings",
+            all_but("I11"),
         ),
     ).with_rules({name: rule for fields in CLOSING.values() for name, rule in fields.items()})
 )

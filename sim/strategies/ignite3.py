@@ -27,10 +27,10 @@ column that one statement drops and adds again, and F-13, a reader who misses a 
 from dataclasses import replace
 from typing import Final
 
-from ddlsim.model.design import ELECTIONS_SLOW, SKEW_BOUNDED, Claim, DesignHeader
+from ddlsim.model.design import ELECTIONS_SLOW, SKEW_BOUNDED, Claim
 from ddlsim.protocol.design import as_shipped, flows
 from ddlsim.protocol.design.failure_rules import keep_own_clock
-from ddlsim.strategies.base import all_but, strategy
+from ddlsim.strategies.base import all_but, header, strategy
 from ddlsim.strategies.iep import IEP
 
 ORDERED: Final = (SKEW_BOUNDED, ELECTIONS_SLOW)
@@ -42,12 +42,11 @@ LESS: Final = {"I11": ("compatible-change",)}
 IGNITE3 = strategy(
     replace(
         IEP,
-        header=DesignHeader(
-            name="ignite3",
-            summary="Apache Ignite 3 as shipped in March 2026",
-            source="Apache Ignite 3, commit d46ac208937",
-            plane="ignite",
-            claims=tuple(
+        header=header(
+            "ignite3",
+            "Apache Ignite 3 as shipped in March 2026",
+            "Apache Ignite 3, commit d46ac208937",
+            tuple(
                 Claim(
                     claim.invariant,
                     ORDERED,
