@@ -44,11 +44,9 @@ class PhysicalTimestamps(HybridClock):
         read = self._physical_ms() << LOGICAL_BITS
         return read, read if read < self._read else max(read, at_least)
 
-    def beyond(self, ts: Timestamp) -> Timestamp:
+    def beyond(self, _ts: Timestamp) -> Timestamp:
         """A new timestamp, larger than `ts` or not."""
-        del ts
         return self.now()
 
-    def update(self, ts: Timestamp) -> None:
+    def update(self, _ts: Timestamp) -> None:
         """Does nothing: timestamps of other nodes do not move this clock."""
-        del ts

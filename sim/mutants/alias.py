@@ -24,8 +24,7 @@ def end_of_alias_is_compatible(steps: Steps) -> Reason | None:
 class HastyAliasEnds(AliasEnds):
     """An old name ends as soon as the new one is in force."""
 
-    def due_ts(self, alias: Alias, activation_ts: Timestamp) -> Timestamp:
-        del alias
+    def due_ts(self, _alias: Alias, activation_ts: Timestamp) -> Timestamp:
         return activation_ts
 
 
@@ -34,7 +33,6 @@ class ForgetfulCatalog(Catalog):
     """Who has used a table before it was renamed may commit after its old name's end."""
 
     def _ends_of_names(
-        self, steps: tuple[ObjectChange, ...], ts: Timestamp
+        self, _steps: tuple[ObjectChange, ...], _ts: Timestamp
     ) -> tuple[ObjectChange, ...]:
-        del steps, ts
         return ()

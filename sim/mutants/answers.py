@@ -30,10 +30,9 @@ async def acknowledge_whoever_won(
 
 @mutates("rename", "excuses_every_statement", "98.flow.1", "machinery")
 def excuse_what_is_not_there(
-    statement: Statement, snapshot: Snapshot, alias_ms: int
+    statement: Statement, snapshot: Snapshot, _alias_ms: int
 ) -> Built | NoOp | Refused:
     """A statement about what is not there is acknowledged as if it said IF EXISTS."""
-    del alias_ms
     built = build(statement, snapshot, snapshot.next_object_id)
     if isinstance(built, Refused) and built.reason is Reason.OBJECT_NOT_FOUND:
         return NoOp(built.message)

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from ddlsim.model.ddl import ColumnAdded, ColumnDropped
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import mutant, mutates
+from ddlsim.protocol.design.border_rules import commit_anyway, go_on
 from ddlsim.protocol.design.schema_rules import ARRIVAL_ONLY, each_step_forward_compatible
 from ddlsim.protocol.strategy import CoordinatorPart, Steps, Verdict
 from ddlsim.protocol.transaction.commit_check import schema_at_commit_ts, validate
@@ -20,44 +21,21 @@ from ddlsim.units import Timestamp
     "data_matches_schema",
     also=("110.flow.1",),
 )
-def any_version(client_version: int, enlist_version: int) -> bool:
+def any_version(client_version: int, _enlist_version: int) -> bool:
     """A row encoded with another version than the enlisted one is not sent back."""
-    del enlist_version
     return client_version > 0
 
 
 @mutates("primary_initial", "primary_takes_its_own_version", "110.flow.3", "uniform_commit")
-def own_version(initial_version: int, current_version: int) -> int:
+def own_version(_initial_version: int, current_version: int) -> int:
     """Each primary runs the transaction under the version that it finds."""
-    del initial_version
     return current_version
 
 
 @mutates("decode_version", "decodes_with_initial", "110.flow.5", "data_matches_schema")
-def with_initial(row_version: int, initial_version: int) -> int:
+def with_initial(_row_version: int, initial_version: int) -> int:
     """Rows are decoded with I, not with the version that they were written under."""
-    del row_version
     return initial_version
-
-
-@mutates(
-    "check_operation",
-    "no_operation_check",
-    "110.valid.2",
-    "serializability",
-    also=("110.border", "110.req.1"),
-)
-def no_judgement(initial: int, current: int, steps: Steps) -> Reason | None:
-    """Operations go on under I after a DDL."""
-    del initial, current, steps
-    return None
-
-
-@mutates("check_commit", "no_commit_check", "110.valid.1", "forward_compatible")
-def anything_goes(steps: Steps) -> Reason | None:
-    """A transaction commits whatever happened to its tables."""
-    del steps
-    return None
 
 
 @mutates("check_commit", "judges_last_step_only", "110.compat.steps", "forward_compatible")
@@ -90,9 +68,8 @@ def by_name(steps: Steps) -> Reason | None:
 
 
 @mutates("check_tuple", "reads_newer_rows", "110.back", "serializability")
-def any_row(row_version: int, initial: int) -> Reason | None:
+def any_row(_row_version: int, _initial: int) -> Reason | None:
     """A row that was written under a newer schema is downgraded and read."""
-    del row_version, initial
     return None
 
 
@@ -120,5 +97,9 @@ async def schema_at_enlistment(
 
 
 # fmt: off
+mutant("no_commit_check", "110.valid.1", "forward_compatible", check_commit=commit_anyway,
+       summary="a transaction commits whatever happened to its tables")
+mutant("no_operation_check", "110.valid.2", "serializability", check_operation=go_on,
+       also=("110.border", "110.req.1"), summary="operations go on under I after a DDL")
 mutant("checks_on_arrival_only", "110.x.1", "serializability", check_operation_when=ARRIVAL_ONLY,
        summary="the schema is not checked again once the locks are granted")

@@ -4,6 +4,7 @@ from ddlsim.mutants.base import mutant, mutates
 from ddlsim.protocol.design.flows import whatever_is_known
 from ddlsim.protocol.design.schema_rules import ON_APPLICATION
 from ddlsim.protocol.design.time_rules import (
+    at_activation,
     at_message,
     at_once,
     never_waits,
@@ -25,13 +26,6 @@ def before_message(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
 def at_completeness(op_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
     """The schema is looked up at Top - DD instead of at Top."""
     return plus_ms(op_ts, -delay_duration_ms)
-
-
-@mutates("acknowledge_ts", "acknowledges_at_activation", "98.flow.4", "own_ddl")
-def at_activation(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
-    """A DDL is acknowledged at Tu, without waiting for CSmax more."""
-    del max_clock_skew_ms
-    return activation_ts
 
 
 @mutates("catalog", "open_boundary", "98.def.1", "atomicity")
@@ -68,6 +62,8 @@ class GapMember(Member):
 
 
 # fmt: off
+mutant("acknowledges_at_activation", "98.flow.4", "own_ddl", acknowledge_ts=at_activation,
+       summary="a DDL is acknowledged at Tu, without waiting for CSmax more")
 mutant("no_completeness_wait", "98.past.3", "atomicity", also=("98.ap", "98.flow.3", "98.safe.1"),
        completeness_ts=never_waits,
        summary="a node uses what it happens to know, without waiting for safe time")

@@ -57,8 +57,7 @@ class ShortcutMetaStorage(MetaStorage):
             if name != self.node.name:
                 self.node.send(name, LooseTick(self.group.last_stamp))
 
-    def _on_tick(self, sender: str, tick: LooseTick) -> None:
-        del sender
+    def _on_tick(self, _sender: str, tick: LooseTick) -> None:
         self.application.sync.publish(tick.sent_ts)
 
 

@@ -54,27 +54,26 @@ async def answer_late(change: SchemaChangePart, op: str, statement: Statement) -
     return decision
 
 
-def find_nothing(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Built | NoOp | Refused:
+def find_nothing(
+    statement: Statement, snapshot: Snapshot, _alias_ms: int
+) -> Built | NoOp | Refused:
     """Say of every table that is to be altered that it is not there."""
-    del alias_ms
     if isinstance(statement, AlterTable):
         return Refused(Reason.OBJECT_NOT_FOUND, f"there is no table {statement.name!r}")
     return build(statement, snapshot, snapshot.next_object_id)
 
 
 def find_everything(
-    statement: Statement, snapshot: Snapshot, alias_ms: int
+    statement: Statement, snapshot: Snapshot, _alias_ms: int
 ) -> Built | NoOp | Refused:
     """Say of every name that is to be given that it is taken."""
-    del alias_ms
     if isinstance(statement, CreateTable):
         return Refused(Reason.OBJECT_EXISTS, f"table {statement.name!r} exists already")
     return build(statement, snapshot, snapshot.next_object_id)
 
 
-async def give_up_at_once(change: SchemaChangePart, op: str, statement: Statement) -> Decision:
+async def give_up_at_once(change: SchemaChangePart, _op: str, _statement: Statement) -> Decision:
     """Call it a conflict before anything was tried."""
-    del op, statement
     return change.conflict()
 
 

@@ -131,8 +131,7 @@ class Barriers:
                 return False
             tries += 1
 
-    async def _on_prepare(self, sender: str, request: Prepare) -> Agreed:
-        del sender
+    async def _on_prepare(self, _sender: str, request: Prepare) -> Agreed:
         self.node.clock.update(request.sent_ts)
         while request.once_unused and self._users.uses(request.object_ids):
             self.node.probe("users-awaited")
@@ -142,8 +141,7 @@ class Barriers:
             self._users.abort_users(request.object_ids)
         return Agreed(self.node.clock.now())
 
-    async def _on_switch(self, sender: str, request: Switch) -> Agreed:
-        del sender
+    async def _on_switch(self, _sender: str, request: Switch) -> Agreed:
         self.node.clock.update(request.sent_ts)
         await self._knows(request.version)
         self._closed.pop(request.op, None)

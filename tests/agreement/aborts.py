@@ -47,7 +47,7 @@ SHARES: Final = (0.1, 0.5)
 DESIGNS: Final[dict[str, str]] = {
     "option 3, enlist": 'name = "iep"',
     "option 3, begin": 'name = "iep"\nbase_ts = "at_begin"',
-    "exact match": 'name = "iep"\ncheck_commit = "any_step_aborts"',
+    "exact match": 'name = "iep"\ncheck_commit = "exact_match"',
     "option 2": 'name = "iep"\nmutant = "no_operation_check"',
 }
 DICE: Final = 98_110

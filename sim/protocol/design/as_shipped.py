@@ -42,9 +42,8 @@ NO_TABLE_VERSION = (IndexCreated, IndexDropped, ObjectRenamed)
 """Indexes are objects of their own in the shipped catalog, and a name is not part of a schema."""
 
 
-def at_begin(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Timestamp:
+def at_begin(_now: Timestamp, begin_ts: Timestamp, _created_ts: Timestamp) -> Timestamp:
     """The schema of all tables is that at the transaction's begin (Apache Ignite 3)."""
-    del now, created_ts
     return begin_ts
 
 
@@ -53,15 +52,13 @@ def is_table_version(step: ObjectChange) -> bool:
     return not all(isinstance(change, NO_TABLE_VERSION) for change in step.changes)
 
 
-def same_table_version(initial: int, current: int, steps: Steps) -> Reason | None:
+def same_table_version(_initial: int, _current: int, steps: Steps) -> Reason | None:
     """An operation fails if the table's version at opTs, as shipped, is not that of I."""
-    del initial, current
     return Reason.SCHEMA_CHANGED if any(map(is_table_version, steps)) else None
 
 
-def is_of_same_table_version(steps: Steps, row: Cells | None) -> bool:
+def is_of_same_table_version(steps: Steps, _row: Cells | None) -> bool:
     """Whether a row of a later step is of the same table version, as shipped."""
-    del row
     return not any(map(is_table_version, steps))
 
 
@@ -107,10 +104,9 @@ async def ask_leader_again(write: OnePhasePart) -> Operated:
 
 
 async def judged_at_finish(
-    coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
+    _coordinator: CoordinatorPart, tx: Transaction, _commit_ts: Timestamp
 ) -> Verdict:
     """Leave the judgement to the primary of the commit partition (Apache Ignite 3)."""
-    del coordinator, commit_ts
     return None, tuple((e.object_id, e.version, e.version) for e in tx.by_id.values())
 
 

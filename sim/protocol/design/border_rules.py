@@ -55,9 +55,8 @@ async def enlist_what_is_current(
     return enlisted(coordinator, tx, name, found, now)
 
 
-def go_on(initial: int, current: int, steps: Steps) -> Reason | None:
+def go_on(_initial: int, _current: int, _steps: Steps) -> Reason | None:
     """Option 2: operations go on under I, whatever has changed."""
-    del initial, current, steps
     return None
 
 
@@ -73,24 +72,21 @@ def exact_match(steps: Steps) -> Reason | None:
     return Reason.SCHEMA_INCOMPATIBLE if steps else None
 
 
-def commit_anyway(steps: Steps) -> Reason | None:
+def commit_anyway(_steps: Steps) -> Reason | None:
     """Commit across any change."""
-    del steps
     return None
 
 
 # --- rows of newer schemas ------------------------------------------------------------------------
 
 
-def any_newer_row(steps: Steps, cells: Cells | None) -> bool:
+def any_newer_row(_steps: Steps, _cells: Cells | None) -> bool:
     """Every row of a newer schema may be read, silently downgraded."""
-    del steps, cells
     return True
 
 
-def by_change_type(steps: Steps, cells: Cells | None) -> bool:
+def by_change_type(steps: Steps, _cells: Cells | None) -> bool:
     """Rows written after changes that no older reader can notice."""
-    del cells
     return all(_is_harmless(change) for step in steps for change in step.changes)
 
 

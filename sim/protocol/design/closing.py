@@ -3,7 +3,7 @@
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.design.time_rules import activation_plus_skew_rounded
-from ddlsim.protocol.strategy import CoordinatorPart, SchemaSyncPart, Steps, Tables, Verdict
+from ddlsim.protocol.strategy import CoordinatorPart, SchemaSyncPart, Tables, Verdict
 from ddlsim.protocol.transaction.commit_check import schema_at_commit_ts, schema_at_the_stamp
 from ddlsim.protocol.transaction_record import Transaction
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
@@ -23,11 +23,6 @@ async def schema_at_commit_ts_exact_if_shown(
     ):
         verdict = Reason.SCHEMA_INCOMPATIBLE
     return verdict, tables
-
-
-def any_step_aborts(steps: Steps) -> Reason | None:
-    """No commit across any change of an enlisted table."""
-    return Reason.SCHEMA_INCOMPATIBLE if steps else None
 
 
 async def schema_at_commit_ts_exact_if_used_later(

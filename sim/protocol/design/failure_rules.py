@@ -10,9 +10,8 @@ def tick_of_its_term(tick_term: int, log_term: int) -> bool:
     return tick_term == log_term
 
 
-def any_tick(tick_term: int, log_term: int) -> bool:
+def any_tick(_tick_term: int, _log_term: int) -> bool:
     """A safe-time command counts whoever made it, and whenever."""
-    del tick_term, log_term
     return True
 
 
@@ -21,14 +20,12 @@ def merge_last_stamp(clock: HybridClock, last_stamp: Timestamp) -> None:
     clock.update(last_stamp)
 
 
-def keep_own_clock(clock: HybridClock, last_stamp: Timestamp) -> None:
+def keep_own_clock(_clock: HybridClock, _last_stamp: Timestamp) -> None:
     """A new leader trusts its own clock."""
-    del clock, last_stamp
 
 
-def new_stamp(first_ts: Timestamp | None, now: Timestamp) -> Timestamp:
+def new_stamp(_first_ts: Timestamp | None, now: Timestamp) -> Timestamp:
     """A command that is sent again is stamped with the leader's now, as any other [98.x.5]."""
-    del first_ts
     return now
 
 
@@ -42,9 +39,8 @@ def as_far_as_the_log(message_ts: Timestamp) -> Timestamp:
     return message_ts
 
 
-def from_the_beginning(message_ts: Timestamp) -> Timestamp:
+def from_the_beginning(_message_ts: Timestamp) -> Timestamp:
     """A restarted node knows nothing of safe time, as when the cluster was new."""
-    del message_ts
     return Timestamp(0)
 
 
@@ -53,9 +49,8 @@ def after_the_last_activation(planned_ts: Timestamp, last_ts: Timestamp) -> Time
     return max(planned_ts, Timestamp(last_ts + 1))
 
 
-def as_planned(planned_ts: Timestamp, last_ts: Timestamp) -> Timestamp:
+def as_planned(planned_ts: Timestamp, _last_ts: Timestamp) -> Timestamp:
     """A version activates at Tm + DD, whatever the one before it does."""
-    del last_ts
     return planned_ts
 
 
@@ -64,15 +59,13 @@ def expired_everywhere(expiration_ts: Timestamp, max_clock_skew_ms: int) -> Time
     return plus_ms(expiration_ts, max_clock_skew_ms)
 
 
-def expired_here(expiration_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
+def expired_here(expiration_ts: Timestamp, _max_clock_skew_ms: int) -> Timestamp:
     """From when on a lease has expired on the driver's own clock."""
-    del max_clock_skew_ms
     return expiration_ts
 
 
-def keep_the_laggard(behind_us: int, laggard_us: int) -> bool:
+def keep_the_laggard(_behind_us: int, _laggard_us: int) -> bool:
     """A primary whose meta storage lags stays primary, and its transactions wait [98.risk.2]."""
-    del behind_us, laggard_us
     return True
 
 
@@ -86,9 +79,8 @@ def same_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
     return command_start == lease_start
 
 
-def any_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
+def any_token(_command_start: Timestamp, _lease_start: Timestamp) -> bool:
     """Whatever was sent is applied."""
-    del command_start, lease_start
     return True
 
 
@@ -97,9 +89,8 @@ def beyond_the_log(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
     return clock.beyond(last_stamp)
 
 
-def own_time(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
+def own_time(clock: HybridClock, _last_stamp: Timestamp) -> Timestamp:
     """A partition's leader stamps by its own clock, whatever its predecessors did."""
-    del last_stamp
     return clock.now()
 
 
@@ -108,9 +99,8 @@ def while_the_lease_lasts(commit_ts: Timestamp, expiration_ts: Timestamp) -> Rea
     return None if commit_ts < expiration_ts else Reason.PRIMARY_EXPIRED
 
 
-def whatever_the_lease(commit_ts: Timestamp, expiration_ts: Timestamp) -> Reason | None:
+def whatever_the_lease(_commit_ts: Timestamp, _expiration_ts: Timestamp) -> Reason | None:
     """Commit without asking whether the locks still stand."""
-    del commit_ts, expiration_ts
     return None
 
 
@@ -119,27 +109,23 @@ def up_to_ten_times(attempts: int) -> bool:
     return attempts < 10
 
 
-def once_only(attempts: int) -> bool:
+def once_only(_attempts: int) -> bool:
     """An implicit transaction that fails has failed."""
-    del attempts
     return False
 
 
-def same_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
+def same_decision(decided_ts: Timestamp, _now: Timestamp) -> Timestamp:
     """A finish that is sent again says the same commit_ts."""
-    del now
     return decided_ts
 
 
-def new_decision(decided_ts: Timestamp, now: Timestamp) -> Timestamp:
+def new_decision(_decided_ts: Timestamp, now: Timestamp) -> Timestamp:
     """A finish that is sent again says a commit_ts of now."""
-    del decided_ts
     return now
 
 
-def recovery_aborts(now: Timestamp) -> Timestamp | None:
+def recovery_aborts(_now: Timestamp) -> Timestamp | None:
     """Who finds a transaction without its coordinator only ever aborts it."""
-    del now
     return None
 
 
@@ -153,9 +139,8 @@ def single_writes(action: str, implicit: bool) -> bool:  # noqa: FBT001 - it com
     return implicit and action in {"put", "delete"}
 
 
-def never_in_one_phase(action: str, implicit: bool) -> bool:  # noqa: FBT001 - as above
+def never_in_one_phase(_action: str, _implicit: bool) -> bool:  # noqa: FBT001 - as above
     """Every transaction commits in two phases."""
-    del action, implicit
     return False
 
 
@@ -168,8 +153,7 @@ def safely_in_the_past(
 
 
 def in_the_past(
-    session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
+    _session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
 ) -> Timestamp:
     """A read-only transaction reads in the past, whatever its session has seen (IGNITE-20668)."""
-    del session_ts
     return plus_ms(now, -(lag_ms + max_clock_skew_ms))

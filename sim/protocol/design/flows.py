@@ -53,14 +53,12 @@ async def metadata_is_complete(change: SchemaChangePart, asked_ts: Timestamp) ->
         await sync.safe_time_reaches(complete_ts)
 
 
-async def whatever_is_known(change: SchemaChangePart, asked_ts: Timestamp) -> None:
+async def whatever_is_known(_change: SchemaChangePart, _asked_ts: Timestamp) -> None:
     """A statement rests on what its node happens to know."""
-    del change, asked_ts
 
 
-async def what_is_known(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
+async def what_is_known(sync: SchemaSyncPart, _op_ts: Timestamp) -> Snapshot:
     """The newest schema that this node has heard of, whatever Top is: no timestamps at all."""
-    del op_ts
     return sync.catalog.latest()
 
 
@@ -182,9 +180,8 @@ async def write_in_two_phases(write: OnePhasePart) -> Operated:
     return write.leave_intent()
 
 
-async def answer_at_once(coordinator: CoordinatorPart, tx: Transaction) -> None:
+async def answer_at_once(_coordinator: CoordinatorPart, _tx: Transaction) -> None:
     """A transaction that has committed is answered."""
-    del coordinator, tx
 
 
 async def mark_at_activation(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
@@ -206,6 +203,5 @@ async def stamp_at_once(coordinator: CoordinatorPart, tx: Transaction) -> None:
         await coordinator.ends.writes_are_replicated(tx)
 
 
-async def leave_unmarked(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
+async def leave_unmarked(_coordinator: CoordinatorPart, _applied: AppliedUpdate) -> None:
     """Let transactions find out by themselves: the marks are an optimisation [110.valid.3]."""
-    del coordinator, applied

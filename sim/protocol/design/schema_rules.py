@@ -9,31 +9,27 @@ from ddlsim.units import Timestamp
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def at_enlistment(now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Timestamp:
+def at_enlistment(now: Timestamp, _begin_ts: Timestamp, _created_ts: Timestamp) -> Timestamp:
     """baseTs = tableEnlistTs: the coordinator's now at the table's first use [110.flow.2].
 
     So a table that was created after the transaction began can be used [110.req.2], and an ALTER
     between begin and first use does no harm [110.req.3].
     """
-    del begin_ts, created_ts
     return now
 
 
-def as_written(row_version: int, initial_version: int) -> int:
+def as_written(row_version: int, _initial_version: int) -> int:
     """A row is decoded with the version that it was written under [110.flow.5]."""
-    del initial_version
     return row_version
 
 
-def as_enlisted(initial_version: int, current_version: int) -> int:
+def as_enlisted(initial_version: int, _current_version: int) -> int:
     """The primary takes I as the coordinator sends it, never its own version [110.flow.3]."""
-    del current_version
     return initial_version
 
 
-def under_initial(initial_version: int, current_version: int) -> int:
+def under_initial(initial_version: int, _current_version: int) -> int:
     """An operation runs under the transaction's initial schema [110.flow.5]."""
-    del current_version
     return initial_version
 
 
@@ -45,9 +41,8 @@ def must_equal_enlisted(client_version: int, enlist_version: int) -> bool:
     return client_version == enlist_version
 
 
-def must_be_same_schema(initial: int, current: int, steps: Steps) -> Reason | None:
+def must_be_same_schema(initial: int, current: int, _steps: Steps) -> Reason | None:
     """No reads or writes after a DDL: the schema at opTs must be I [110.valid.2] [110.border]."""
-    del steps
     return None if initial == current else Reason.SCHEMA_CHANGED
 
 
@@ -64,9 +59,8 @@ def each_step_forward_compatible(steps: Steps) -> Reason | None:
     return None
 
 
-def allow_every_conversion(change: SimpleChange) -> str | None:
+def allow_every_conversion(_change: SimpleChange) -> str | None:
     """A DDL may change a type to whatever the old values can be converted to."""
-    del change
     return None
 
 

@@ -18,18 +18,16 @@ def hybrid_clock(
 
 
 def clock_of_this_life(
-    physical_ms: Callable[[], int], last: Timestamp, write_limit: Callable[[int], None]
+    physical_ms: Callable[[], int], _last: Timestamp, _write_limit: Callable[[int], None]
 ) -> HybridClock:
     """Timestamps are hybrid; a node that starts again begins at what its physical clock shows."""
-    del last, write_limit
     return HybridClock(physical_ms)
 
 
 def physical_clock(
-    physical_ms: Callable[[], int], last: Timestamp, write_limit: Callable[[int], None]
+    physical_ms: Callable[[], int], _last: Timestamp, _write_limit: Callable[[int], None]
 ) -> HybridClock:
     """A node's timestamps are what its physical clock shows, wherever that goes."""
-    del last, write_limit
     return PhysicalTimestamps(physical_ms)
 
 
@@ -38,37 +36,32 @@ def at_message_plus_delay(message_ts: Timestamp, delay_duration_ms: int) -> Time
     return plus_ms(message_ts, delay_duration_ms)
 
 
-def at_message(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
+def at_message(message_ts: Timestamp, _delay_duration_ms: int) -> Timestamp:
     """Tu = Tm: the update activates with its message (IEP-98, Using safe time) [98.safe.2]."""
-    del delay_duration_ms
     return message_ts
 
 
 def operation_less_delay(
-    op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int
+    op_ts: Timestamp, delay_duration_ms: int, _max_clock_skew_ms: int
 ) -> Timestamp:
     """Wait for safeTime >= Top - DD [98.past.3]."""
-    del max_clock_skew_ms
     return plus_ms(op_ts, -delay_duration_ms)
 
 
-def at_operation(op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int) -> Timestamp:
+def at_operation(op_ts: Timestamp, _delay_duration_ms: int, _max_clock_skew_ms: int) -> Timestamp:
     """Wait for safeTime >= Top [98.safe.1]."""
-    del delay_duration_ms, max_clock_skew_ms
     return op_ts
 
 
 def operation_plus_skew(
-    op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int
+    op_ts: Timestamp, _delay_duration_ms: int, max_clock_skew_ms: int
 ) -> Timestamp:
     """Wait for safeTime >= Top + CSmax: what the text's proof says, not its rule."""
-    del delay_duration_ms
     return plus_ms(op_ts, max_clock_skew_ms)
 
 
-def never_waits(op_ts: Timestamp, delay_duration_ms: int, max_clock_skew_ms: int) -> Timestamp:
+def never_waits(_op_ts: Timestamp, _delay_duration_ms: int, _max_clock_skew_ms: int) -> Timestamp:
     """Do not wait: use what the node happens to know."""
-    del op_ts, delay_duration_ms, max_clock_skew_ms
     return MIN_TIMESTAMP
 
 
@@ -79,15 +72,13 @@ def operation_less_delay_plus_skew(
     return plus_ms(op_ts, max_clock_skew_ms - delay_duration_ms)
 
 
-def at_activation(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
+def at_activation(activation_ts: Timestamp, _max_clock_skew_ms: int) -> Timestamp:
     """Acknowledge when Now >= Tu on the coordinator's own clock."""
-    del max_clock_skew_ms
     return activation_ts
 
 
-def looked_up_at_operation(op_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
+def looked_up_at_operation(op_ts: Timestamp, _delay_duration_ms: int) -> Timestamp:
     """The subtraction affects only the wait: the look-up is at Top itself [98.past.3]."""
-    del delay_duration_ms
     return op_ts
 
 
@@ -105,9 +96,8 @@ def activation_plus_skew(activation_ts: Timestamp, max_clock_skew_ms: int) -> Ti
     return plus_ms(activation_ts, max_clock_skew_ms)
 
 
-def at_once(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
+def at_once(_activation_ts: Timestamp, _max_clock_skew_ms: int) -> Timestamp:
     """Acknowledge without waiting."""
-    del activation_ts, max_clock_skew_ms
     return MIN_TIMESTAMP
 
 
@@ -116,9 +106,8 @@ def largest_delay(own_ms: int, cluster_ms: int) -> int:
     return max(own_ms, cluster_ms)
 
 
-def own_delay(own_ms: int, cluster_ms: int) -> int:
+def own_delay(own_ms: int, _cluster_ms: int) -> int:
     """A message carries the DD of the node that built it."""
-    del cluster_ms
     return own_ms
 
 
@@ -131,9 +120,8 @@ def agreed_delay(cluster_ms: int) -> int:
     return cluster_ms
 
 
-def whatever_delay(cluster_ms: int) -> int:
+def whatever_delay(_cluster_ms: int) -> int:
     """A reader subtracts its own DD, however large it is."""
-    del cluster_ms
     return UNBOUNDED_MS
 
 

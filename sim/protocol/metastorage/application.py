@@ -114,14 +114,12 @@ class Application:
 
     # --- snapshots --------------------------------------------------------------------------------
 
-    def may_store(self, command: object) -> bool:
+    def may_store(self, _command: object) -> bool:
         """Every node can store everything: the catalog is what this log brings."""
-        del command
         return True
 
-    def may_install(self, state: object) -> bool:
+    def may_install(self, _state: object) -> bool:
         """Every node can take over everything."""
-        del state
         return True
 
     def snapshot(self) -> MetaState:

@@ -168,14 +168,13 @@ class MetaStorage:
         self._propose(Stamped(message_ts, SafeTimeCommand(term)))
         self.node.probe("idle-tick")
 
-    async def _on_submit(self, sender: str, request: Submit) -> Submitted | NotLeader:
+    async def _on_submit(self, _sender: str, request: Submit) -> Submitted | NotLeader:
         """Stamp, replicate, apply, answer.
 
         The stamp is taken and the entry appended without an await between them, so that the order
         in the log is the order of the stamps; a command that is sent again gets a new stamp
         [98.x.5].
         """
-        del sender
         node, application = self.node, self.application
         node.clock.update(request.sent_ts)
         command = request.update

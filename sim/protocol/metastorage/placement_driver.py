@@ -57,9 +57,8 @@ class PlacementDriver:
         self._written.clear()
         self._arm(Micros(self.node.settings.lease_check_ms * US_PER_MS))
 
-    def look_soon(self, applied: AppliedUpdate) -> None:
+    def look_soon(self, _applied: AppliedUpdate) -> None:
         """The catalog has changed: a new table's partitions need primaries."""
-        del applied
         if self._leads():
             self._arm(Micros(0))
 

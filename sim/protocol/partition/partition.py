@@ -317,9 +317,8 @@ class Partition:
         if node.recording and node.is_first(("committed", tx.label)):
             node.record(TxCommitted(node.watch.now_us, node.name, tx.label, commit_ts, tables))
 
-    def _clean_up(self, stamp: Timestamp, command: CleanUp) -> None:
+    def _clean_up(self, _stamp: Timestamp, command: CleanUp) -> None:
         """Another partition holds the outcome."""
-        del stamp
         self.end(command.tx, command.commit_ts)
 
     def end(self, tx: TxId, commit_ts: Timestamp | None) -> None:

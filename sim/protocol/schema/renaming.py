@@ -23,9 +23,8 @@ from ddlsim.protocol.schema.ddl_answers import created, dropped
 Answer = Built | NoOp | Refused
 
 
-def incompatible(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Answer:
+def incompatible(statement: Statement, snapshot: Snapshot, _alias_ms: int) -> Answer:
     """The old name means nothing from the activation on [110.table.rename]."""
-    del alias_ms
     return build(statement, snapshot, snapshot.next_object_id)
 
 

@@ -56,9 +56,8 @@ class SchemaChange:
         self._queue: deque[Future[None]] = deque()
         node.on(ClientDdl, self.run)
 
-    async def run(self, sender: str, request: ClientDdl) -> Answer | Refusal:
+    async def run(self, _sender: str, request: ClientDdl) -> Answer | Refusal:
         """Install a client's statement, after those that came before it."""
-        del sender
         clock = self.node.clock
         if request.session_ts is not None:
             clock.update(request.session_ts)

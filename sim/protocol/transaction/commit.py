@@ -238,9 +238,8 @@ class TransactionEnds:
     def _find(self, label: str) -> Transaction | None:
         return self._coordinator.transactions.get(label)
 
-    def _on_replicated(self, sender: str, news: Replicated) -> None:
+    def _on_replicated(self, _sender: str, news: Replicated) -> None:
         """A write that was answered before is replicated, or never will be."""
-        del sender
         self.node.clock.update(news.sent_ts)
         tx = self._find(news.tx.label)
         if tx is not None:
@@ -270,9 +269,8 @@ class TransactionEnds:
             tx.idle = None
             idle.set(None)  # look again
 
-    def _on_state_request(self, sender: str, request: TxStateRequest) -> TxState:
+    def _on_state_request(self, _sender: str, request: TxStateRequest) -> TxState:
         """What has become of a transaction; a pending one commits later than `read_ts`."""
-        del sender
         clock = self.node.clock
         clock.update(request.sent_ts)
         tx, label = self._find(request.tx.label), request.tx.label

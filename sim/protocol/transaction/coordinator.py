@@ -110,9 +110,8 @@ class Coordinator:
 
     # --- what clients ask -------------------------------------------------------------------------
 
-    def begin(self, sender: str, request: ClientBegin) -> Answer:
+    def begin(self, _sender: str, request: ClientBegin) -> Answer:
         """Begin an explicit transaction."""
-        del sender
         self._merge(request.session_ts)
         self._begin(
             request.tx,
@@ -122,9 +121,8 @@ class Coordinator:
         )
         return Answer(self.node.clock.now())
 
-    async def operate(self, sender: str, request: ClientOperation) -> Reply:
+    async def operate(self, _sender: str, request: ClientOperation) -> Reply:
         """One operation, in a transaction of its own or in the client's."""
-        del sender
         self._merge(request.session_ts)
         if request.implicit:
             return await self._operate_implicitly(request)
@@ -143,9 +141,8 @@ class Coordinator:
         assert type(tx) is Transaction, tx
         return await self._operate(tx, request)
 
-    async def commit(self, sender: str, request: ClientCommit) -> Answer | Refusal:
+    async def commit(self, _sender: str, request: ClientCommit) -> Answer | Refusal:
         """Commit the client's transaction."""
-        del sender
         self._merge(request.session_ts)
         tx = self._active(request.tx)
         if type(tx) is Reason:
@@ -154,9 +151,8 @@ class Coordinator:
         reason = await self.ends.commit(tx)
         return Answer(self.node.clock.now()) if reason is None else self.refusal(reason)
 
-    def roll_back(self, sender: str, request: ClientRollback) -> Answer | Refusal:
+    def roll_back(self, _sender: str, request: ClientRollback) -> Answer | Refusal:
         """Roll the client's transaction back; one that was ended unasked is rolled back already."""
-        del sender
         self._merge(request.session_ts)
         refreshing = self._refreshing.pop(request.tx, None)
         label = request.tx if refreshing is None else refreshing[0].id.label

@@ -113,12 +113,11 @@ class Participant:
 
     # --- the commit point -------------------------------------------------------------------------
 
-    async def finish(self, sender: str, request: Finish) -> Finished | NotPrimary:
+    async def finish(self, _sender: str, request: Finish) -> Finished | NotPrimary:
         """Store the outcome, the commit point; clean up here and, in the background, elsewhere.
 
         A finish that is sent again finds the outcome stored and changes nothing.
         """
-        del sender
         node = self.node
         node.clock.update(request.sent_ts)
         hosted = self.hosting.at(request.place)
@@ -239,9 +238,8 @@ class Participant:
             holders.setdefault(self._holder(place), []).append(place)
         return list(holders.items())
 
-    async def clean_up(self, sender: str, request: Cleanup) -> Cleaned:
+    async def clean_up(self, _sender: str, request: Cleanup) -> Cleaned:
         """Another node's word that a transaction has ended."""
-        del sender
         self.node.clock.update(request.sent_ts)
         await self.clean_here(request.tx, request.commit_ts, request.places)
         return Cleaned(self.node.clock.now())
@@ -363,9 +361,8 @@ class Participant:
                 return Outcome(reply.commit_ts, ())
             await node.sleep(node.settings.retry_us)
 
-    async def recover(self, sender: str, request: RecoverTx) -> Finished | NotPrimary:
+    async def recover(self, _sender: str, request: RecoverTx) -> Finished | NotPrimary:
         """Store an abort unless an outcome is stored; tell what is."""
-        del sender
         node, tx = self.node, request.tx
         node.clock.update(request.sent_ts)
         hosted = self.hosting.at(request.place)

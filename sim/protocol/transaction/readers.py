@@ -43,9 +43,8 @@ class Readers:
         self._replica = replica
         node.on(Read, self.read)
 
-    async def read(self, sender: str, request: Read) -> Operated | None:
+    async def read(self, _sender: str, request: Read) -> Operated | None:
         """Wait until everything up to read_ts is known, then read it."""
-        del sender
         node, read_ts = self.node, request.read_ts
         node.clock.update(request.sent_ts)
         hosted = self.hosting.at((request.table_id, request.partition))

@@ -120,9 +120,8 @@ class Replica:
 
     # --- leases -----------------------------------------------------------------------------------
 
-    async def _on_grant(self, sender: str, request: LeaseGrant) -> LeaseAccepted:
+    async def _on_grant(self, _sender: str, request: LeaseGrant) -> LeaseAccepted:
         """Make ready to be primary."""
-        del sender
         node = self.node
         node.clock.update(request.sent_ts)
         accepted = await self.hosting.become_primary(request.place, request.start_ts)

@@ -23,7 +23,6 @@ NO_RULES = {
     "acknowledged",
     "adds_mandatory_columns",
     "allowed",
-    "any_step_aborts",
     "is_table_version",
     "logged",
     "looked_up",
