@@ -73,6 +73,14 @@ Rule = Callable[[SimpleChange, str], RuleVerdict | None]
 """Takes a simple change and the kind of its object: `table`, `view` or `zone`."""
 
 
+def _yes(clause: str, reason: str, column: str | None = None) -> RuleVerdict:
+    return RuleVerdict(clause, compatible=True, reason=reason, column=column)
+
+
+def _no(clause: str, reason: str, column: str | None = None) -> RuleVerdict:
+    return RuleVerdict(clause, compatible=False, reason=reason, column=column)
+
+
 # --- tables, views and zones ---------------------------------------------------------------------
 
 
@@ -80,25 +88,21 @@ def _of_object(change: SimpleChange, kind: str) -> RuleVerdict | None:
     """Tables [110.table.create] [110.table.drop] [110.table.rename], and views alike [110.view]."""
     if kind == "zone":
         return None
+    clause = _CLAUSES.get(kind)
     match change:
         case ObjectCreated():
-            clause, compatible, reason = (
-                "create",
-                True,
-                f"no transaction has used the {kind} before",
-            )
+            reason = f"no transaction has used the {kind} before"
+            return _yes(clause or "110.table.create", reason)
         case ObjectDropped():
-            clause, compatible = "drop", False
             reason = f"the {kind} does not exist in the commit schema"
+            return _no(clause or "110.table.drop", reason)
         case ObjectRenamed(old_name=name):
-            clause, compatible = "rename", False
             reason = f"no {kind} {name!r} exists in the commit schema"
+            return _no(clause or "110.table.rename", reason)
         case ObjectAliased(old_name=name):
-            clause, compatible, reason = "alias", True, f"{name!r} still means the {kind}"
-            kind = "alias"
+            return _yes(_CLAUSES["alias"], f"{name!r} still means the {kind}")
         case _:
             return None
-    return RuleVerdict(_CLAUSES.get(kind, f"110.table.{clause}"), compatible, reason)
 
 
 _CLAUSES: Final = {"view": "110.view", "alias": "110.later.3"}
@@ -108,65 +112,55 @@ _CLAUSES: Final = {"view": "110.view", "alias": "110.later.3"}
 def _of_zone(change: SimpleChange, kind: str) -> RuleVerdict | None:
     """A zone precedes its tables, and changes no tuple [110.zone]."""
     if kind == "zone" or isinstance(change, ZoneAltered):
-        return RuleVerdict("110.zone", compatible=True, reason="no tuple depends on it")
+        return _yes("110.zone", "no tuple depends on it")
     return None
 
 
 # --- columns -------------------------------------------------------------------------------------
 
 
-def _column_added(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """ADD COLUMN of a column with a known default value [110.column.add], or in two steps."""
-    if isinstance(change, ColumnConfirmed):
-        reason, name = (
-            "a transaction that wrote while it was pending gave a value",
-            change.column.name,
-        )
-        return RuleVerdict("110.later.2", compatible=True, reason=reason, column=name)
-    if not isinstance(change, ColumnAdded | ColumnPending):
-        return None
-    column = change.column
-    known = column.nullable or column.default is not None
-    if column.default is not None:
-        reason = "an old tuple shows the default there"
-    elif known:
-        reason = "an old tuple shows NULL there"
-    else:
-        reason = "an old tuple has no value for a column that needs one"
-    return RuleVerdict("110.column.add", known, reason, column.name)
+def _of_column(change: SimpleChange, _: str) -> RuleVerdict | None:
+    """Columns added, dropped and renamed.
+
+    ADD COLUMN of a column with a known default [110.column.add], or in two steps [110.later.2];
+    DROP COLUMN [110.column.drop]; RENAME COLUMN, a column is its id [110.column.rename].
+    """
+    match change:
+        case ColumnAdded(column=column) | ColumnPending(column=column):
+            if column.default is not None:
+                return _yes("110.column.add", "an old tuple shows the default there", column.name)
+            if column.nullable:
+                return _yes("110.column.add", "an old tuple shows NULL there", column.name)
+            reason = "an old tuple has no value for a column that needs one"
+            return _no("110.column.add", reason, column.name)
+        case ColumnConfirmed(column=column):
+            reason = "a transaction that wrote while it was pending gave a value"
+            return _yes("110.later.2", reason, column.name)
+        case ColumnDropped(column=column):
+            reason = "an upgraded tuple would have less information"
+            return _no("110.column.drop", reason, column.name)
+        case ColumnRenamed(old_name=name):
+            return _yes("110.column.rename", "columns are identified by their ids", name)
+        case _:
+            return None
 
 
-def _column_dropped(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """DROP COLUMN [110.column.drop]."""
-    if not isinstance(change, ColumnDropped):
-        return None
-    reason, name = "an upgraded tuple would have less information", change.column.name
-    return RuleVerdict("110.column.drop", compatible=False, reason=reason, column=name)
-
-
-def _column_renamed(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """RENAME COLUMN: a column is its id [110.column.rename]."""
-    if not isinstance(change, ColumnRenamed):
-        return None
-    reason = "columns are identified by their ids"
-    return RuleVerdict("110.column.rename", compatible=True, reason=reason, column=change.old_name)
-
-
-def _column_renamed_by_name(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """RENAME COLUMN where columns are compared by name, as the shipped code does."""
-    if not isinstance(change, ColumnRenamed):
-        return None
-    reason = "compared by name, one column is gone and another is there"
-    return RuleVerdict("110.column.rename", compatible=False, reason=reason, column=change.old_name)
+def _of_column_as_shipped(change: SimpleChange, kind: str) -> RuleVerdict | None:
+    """The same, but RENAME COLUMN compares columns by name, as the shipped code does."""
+    if isinstance(change, ColumnRenamed):
+        reason = "compared by name, one column is gone and another is there"
+        return _no("110.column.rename", reason, change.old_name)
+    return _of_column(change, kind)
 
 
 def _nullability(change: SimpleChange, _: str) -> RuleVerdict | None:
     """NOT NULL to NULL; the reverse is a reading of ours [110.column.nullable]."""
     if not isinstance(change, ColumnAltered) or change.before.nullable == change.after.nullable:
         return None
-    nullable = change.after.nullable
-    reason = "every value may stay" if nullable else "the transaction may have written NULL"
-    return RuleVerdict("110.column.nullable", nullable, reason, change.before.name)
+    clause, name = "110.column.nullable", change.before.name
+    if change.after.nullable:
+        return _yes(clause, "every value may stay", name)
+    return _no(clause, "the transaction may have written NULL", name)
 
 
 def _default(change: SimpleChange, _: str) -> RuleVerdict | None:
@@ -179,22 +173,19 @@ def _default(change: SimpleChange, _: str) -> RuleVerdict | None:
     if before.default == after.default and type(before.default) is type(after.default):
         return None
     reason = "a reader could tell which default a tuple was written with"
-    return RuleVerdict("110.column.default", compatible=False, reason=reason, column=before.name)
+    return _no("110.column.default", reason, before.name)
 
 
 def _column_type(change: SimpleChange, _: str) -> RuleVerdict | None:
     """A change of type with an exact conversion [110.column.type]."""
     if not isinstance(change, ColumnAltered) or change.before.type == change.after.type:
         return None
-    before, after = change.before.type, change.after.type
-    exact = True
+    before, after, name = change.before.type, change.after.type, change.before.name
     if widens(before, after):
-        reason = f"every {before} is {a(after)}"
-    elif fits_as_text(before, after):
-        reason = f"every {before} fits {after} as text"
-    else:
-        exact, reason = False, _why_inexact(before, after)
-    return RuleVerdict("110.column.type", exact, reason, change.before.name)
+        return _yes("110.column.type", f"every {before} is {a(after)}", name)
+    if fits_as_text(before, after):
+        return _yes("110.column.type", f"every {before} fits {after} as text", name)
+    return _no("110.column.type", _why_inexact(before, after), name)
 
 
 def _why_inexact(before: ColumnType, after: ColumnType) -> str:
@@ -216,48 +207,39 @@ def a(column_type: ColumnType) -> str:
 
 
 def _column_type_as_shipped(change: SimpleChange, kind: str) -> RuleVerdict | None:
-    """Like `_column_type`, without text for everything and without longer fractions of a second."""
+    """The same, without text for everything and without longer fractions of a second."""
     verdict = _column_type(change, kind)
     if verdict is None or not isinstance(change, ColumnAltered):
         return verdict
     before, after = change.before.type, change.after.type
     if widens(before, after) and before.name not in TEMPORAL_TYPES:
         return verdict
-    reason = f"the shipped code refuses {before} to {after}"
-    return verdict._replace(compatible=False, reason=reason)
+    return _no(verdict.clause, f"the shipped code refuses {before} to {after}", verdict.column)
 
 
 # --- constraints and indexes ---------------------------------------------------------------------
 
 
-def _constraint(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """Dropping a constraint [110.constraint.drop]; adding one is ours [110.ours.constraint.add]."""
-    match change:
-        case ConstraintDropped():
-            reason = "whatever obeyed the constraint may stay"
-            return RuleVerdict("110.constraint.drop", compatible=True, reason=reason)
-        case ConstraintAdded():
-            reason = "the transaction may have written what the constraint forbids"
-            return RuleVerdict("110.ours.constraint.add", compatible=False, reason=reason)
-        case _:
-            return None
+def _constraint_or_index(change: SimpleChange, _: str) -> RuleVerdict | None:
+    """Constraints, and indexes, which the text leaves out.
 
-
-def _index(change: SimpleChange, _: str) -> RuleVerdict | None:
-    """Indexes, which the text leaves out.
-
+    [110.constraint.drop] [110.ours.constraint.add]
     [110.ours.index.create] [110.ours.index.unique] [110.ours.index.drop]
     """
     match change:
+        case ConstraintDropped():
+            return _yes("110.constraint.drop", "whatever obeyed the constraint may stay")
+        case ConstraintAdded():
+            reason = "the transaction may have written what the constraint forbids"
+            return _no("110.ours.constraint.add", reason)
         case IndexCreated(index=index) if index.unique:
             reason = "the transaction may have written what the index forbids"
-            return RuleVerdict("110.ours.index.unique", compatible=False, reason=reason)
+            return _no("110.ours.index.unique", reason)
         case IndexCreated():
             reason = "the index is registered and not being built yet"
-            return RuleVerdict("110.ours.index.create", compatible=True, reason=reason)
+            return _yes("110.ours.index.create", reason)
         case IndexDropped():
-            reason = "no tuple depends on an index"
-            return RuleVerdict("110.ours.index.drop", compatible=True, reason=reason)
+            return _yes("110.ours.index.drop", "no tuple depends on an index")
         case _:
             return None
 
@@ -277,32 +259,30 @@ def _as_written(step: ObjectChange) -> tuple[SimpleChange, ...]:
     return step.changes
 
 
-_IEP: Final[tuple[Rule, ...]] = (
-    _of_object,
-    _column_added,
-    _column_dropped,
-    _column_renamed,
-    _nullability,
-    _default,
-    _column_type,
-    _constraint,
-    _index,
-    _of_zone,
+IEP: Final = RuleSet(
+    (
+        _of_object,
+        _of_column,
+        _nullability,
+        _default,
+        _column_type,
+        _constraint_or_index,
+        _of_zone,
+    ),
+    _as_written,
 )
-_IGNITE3: Final[tuple[Rule, ...]] = (
-    _of_object,
-    _column_added,
-    _column_dropped,
-    _column_renamed_by_name,
-    _nullability,
-    _default,
-    _column_type_as_shipped,
-    _constraint,
-    _index,
-    _of_zone,
+IGNITE3: Final = RuleSet(
+    (
+        _of_object,
+        _of_column_as_shipped,
+        _nullability,
+        _default,
+        _column_type_as_shipped,
+        _constraint_or_index,
+        _of_zone,
+    ),
+    difference,
 )
-IEP: Final = RuleSet(_IEP, _as_written)
-IGNITE3: Final = RuleSet(_IGNITE3, difference)
 RULES: Final = {"iep": IEP, "ignite3": IGNITE3}
 """The rules by the name of their baseline."""
 
