@@ -7,7 +7,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import mutant, mutates
 from ddlsim.protocol.design.flows import replicate_wait_acknowledge
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.partition.hosting import Hosted
+from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
@@ -41,8 +41,8 @@ class TardyReplica(Replica):
 class TardyReaders(Readers):
     """A read-only read waits for a while once its replica knows everything."""
 
-    async def _complete(self, hosted: Hosted, request: Read) -> None:
-        await super()._complete(hosted, request)
+    async def _complete(self, local: LocalReplica, request: Read) -> None:
+        await super()._complete(local, request)
         await self.node.sleep(TARDY_US)
 
 

@@ -25,8 +25,8 @@ from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.metastorage.stages import Delays
 from ddlsim.protocol.metastorage.ticker import Ticker
-from ddlsim.protocol.partition.hosting import Hosting
 from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.raft import Member
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.replication.state_machine import disk_name
@@ -144,7 +144,7 @@ class Server:
     def _serve_partitions(self, strategy: Strategy, parts: Parts) -> None:
         """Replicas of partitions, and the transactions of this node's clients."""
         node, config = self.node, self._config
-        self.hosting = Hosting(
+        self.replicas = ReplicaManager(
             node,
             strategy,
             self.sync,
@@ -156,9 +156,9 @@ class Server:
         )
         locks = parts.locks(node.future)
         self.replica = parts.replica(
-            node, strategy, self.sync, locks, self.hosting, self.leases, config.nodes
+            node, strategy, self.sync, locks, self.replicas, self.leases, config.nodes
         )
-        self.readers = parts.readers(node, strategy, self.sync, self.hosting, self.replica)
+        self.readers = parts.readers(node, strategy, self.sync, self.replicas, self.replica)
         self.coordinator = Coordinator(
             node,
             config.nodes.index(node.name),
@@ -179,7 +179,7 @@ class Server:
             self.sync.publish(config.start_ts)
         self.metastorage.start()
         if self._restarted:
-            self.hosting.revive(self._places_on_disk())
+            self.replicas.revive(self._places_on_disk())
             self.node.spawn(self._join())
 
     def _places_on_disk(self) -> list[Place]:

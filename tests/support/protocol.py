@@ -22,7 +22,7 @@ from ddlsim.protocol.messages import CatalogUpdate
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
-from ddlsim.protocol.partition.hosting import Hosting
+from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.server import Parts
@@ -294,7 +294,7 @@ class Member:
             partitions=stage.partitions,
             replicas=stage.replicas,
         )
-        self.hosting = Hosting(
+        self.replicas = ReplicaManager(
             self.node,
             stage.strategy,
             self.sync,
@@ -306,9 +306,9 @@ class Member:
         )
         locks: LockTable = stage.parts.locks(self.node.future)
         self.replica: Replica = stage.parts.replica(
-            self.node, stage.strategy, self.sync, locks, self.hosting, self.leases, stage.names
+            self.node, stage.strategy, self.sync, locks, self.replicas, self.leases, stage.names
         )
-        self.readers = Readers(self.node, stage.strategy, self.sync, self.hosting, self.replica)
+        self.readers = Readers(self.node, stage.strategy, self.sync, self.replicas, self.replica)
         self.coordinator = Coordinator(
             self.node,
             stage.names.index(name),

@@ -9,7 +9,7 @@ from ddlsim.protocol.commands import WriteIntent
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.messages import Operate
-from ddlsim.protocol.partition.hosting import Hosted
+from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.replica_messages import PartitionRaft, Read, Replicated
 from ddlsim.units import Timestamp, timestamp
 from tests.support.primary import PLACE
@@ -46,7 +46,7 @@ class Trio(Stage):
         self.raft_stops = False
         self.wire.fate = self._fate
         for name in NAMES[:replicas]:
-            self.hosted(name)
+            self.local(name)
         self.news: list[Replicated] = []
         self.client.on(Replicated, lambda _, news: self.news.append(news))
         self._ops = 0
@@ -58,17 +58,17 @@ class Trio(Stage):
             return ()
         return (0,) if "client" in (sent.sender, sent.to) or sent.sender == sent.to else (1000,)
 
-    def hosted(self, name: str = "n1", place: tuple[int, int] = PLACE) -> Hosted:
+    def local(self, name: str = "n1", place: tuple[int, int] = PLACE) -> LocalReplica:
         """A node's replica."""
-        hosted = self[name].hosting.at(place)
-        assert hosted is not None, f"{name} holds nothing of {place}"
-        return hosted
+        local = self[name].replicas.at(place)
+        assert local is not None, f"{name} holds nothing of {place}"
+        return local
 
     def led_by(self, name: str) -> None:
         """Hand the partition's group over."""
-        self.hosted("n1").group.transfer_to(name)
+        self.local("n1").group.transfer_to(name)
         self.later(10)
-        assert self.hosted(name).group.is_leader
+        assert self.local(name).group.is_leader
 
     def lease(
         self,
@@ -86,7 +86,7 @@ class Trio(Stage):
         results: list[Any] = []
 
         async def run() -> None:
-            results.append(await self[name].hosting.run(self.hosted(name), command))
+            results.append(await self[name].replicas.run(self.local(name), command))
 
         self[name].node.spawn(run())
         self.later(within_ms)
@@ -126,7 +126,7 @@ class Trio(Stage):
 
     def rows(self, name: str) -> dict[Key, list[Any]]:
         """The committed rows of a replica, each key's oldest first."""
-        machine = self.hosted(name).machine
+        machine = self.local(name).machine
         return {key: [v.row for v in versions] for key, versions in machine.rows.items()}
 
     def next_lease(self, holder: str) -> Timestamp:
@@ -135,7 +135,7 @@ class Trio(Stage):
         ready: list[bool] = []
 
         async def become() -> None:
-            ready.append(await self[holder].hosting.become_primary(PLACE, token))
+            ready.append(await self[holder].replicas.become_primary(PLACE, token))
 
         self[holder].node.spawn(become())
         self.later(50)

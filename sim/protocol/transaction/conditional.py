@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.protocol.messages import Operate, Operated
-from ddlsim.protocol.partition.hosting import Hosted
+from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.schema.rows import column_ids
 from ddlsim.protocol.transaction.execution import Executor
 from ddlsim.units import Timestamp
@@ -25,12 +25,12 @@ def carried_out(
     executor: Executor,
     coordinator: str,
     request: Operate,
-    hosted: Hosted,
+    local: LocalReplica,
     op_ts: Timestamp,
     table: Table,
 ) -> Operated:
     """Read the row, and write where there is none (insert) or where there is one (the others)."""
-    found = executor.read(replace(request, action="get"), hosted, op_ts, table)
+    found = executor.read(replace(request, action="get"), local, op_ts, table)
     if found.reason is not None:
         return found
     row = dict(found.rows[0][1]) if found.rows else None
@@ -44,13 +44,15 @@ def carried_out(
         for place in request.sets:
             kept[place : place + 1] = [request.row[place]]
         request = replace(request, row=tuple(kept))
-    return executor.write(coordinator, request, hosted, op_ts, table)
+    return executor.write(coordinator, request, local, op_ts, table)
 
 
-def told_again(executor: Executor, request: Operate, hosted: Hosted, op_ts: Timestamp) -> Operated:
+def told_again(
+    executor: Executor, request: Operate, local: LocalReplica, op_ts: Timestamp
+) -> Operated:
     """What a copy of its message hears: it has written if its intent is there, or on its way."""
-    stored = request.op in hosted.machine.ops_of(request.tx)
-    pending = hosted.pending.get(request.key)
+    stored = request.op in local.machine.ops_of(request.tx)
+    pending = local.pending.get(request.key)
     on_its_way = pending is not None and pending.op == request.op
     done = stored or on_its_way
     return Operated(

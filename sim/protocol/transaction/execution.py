@@ -15,8 +15,8 @@ from ddlsim.protocol.commands import FullWrite, WriteIntent
 from ddlsim.protocol.ids import Tuple, TxId
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
-from ddlsim.protocol.partition.hosting import Hosted, Hosting, Submission
 from ddlsim.protocol.partition.partition import Intent
+from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
 from ddlsim.protocol.replica_messages import AreReplicated, Read, Replicated
 from ddlsim.protocol.replication.state_machine import BusyType
 from ddlsim.protocol.schema.rows import decode, upgrade
@@ -32,39 +32,43 @@ NOTHING: Found = (None, 0, None)
 class Executor:
     """Reads and writes of one node's replicas."""
 
-    def __init__(self, node: Node, strategy: Strategy, sync: SchemaSync, hosting: Hosting) -> None:
+    def __init__(
+        self, node: Node, strategy: Strategy, sync: SchemaSync, replicas: ReplicaManager
+    ) -> None:
         self.node = node
         self.strategy = strategy
         self.sync = sync
-        self.hosting = hosting
+        self.replicas = replicas
         node.on(AreReplicated, self._tell_again)
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def read(self, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table) -> Operated:
+    def read(
+        self, request: Operate, local: LocalReplica, op_ts: Timestamp, table: Table
+    ) -> Operated:
         """Read one key, or every key of the partition, decoded and upgraded to the run version."""
-        assert hosted.place == (request.table_id, request.partition), f"{request} at {hosted.place}"
-        tx, machine, pending = request.tx, hosted.machine, hosted.pending
+        assert local.place == (request.table_id, request.partition), f"{request} at {local.place}"
+        tx, machine, pending = request.tx, local.machine, local.pending
         if not machine.intents and not pending and request.action == "get":
             newest = machine.newest(request.key)
             one: Found = NOTHING
             if newest is not None:
                 one = (newest.writer, newest.version, newest.row)
             return self.shown(request, tx, op_ts, table, [(request.key, one)])
-        return self.shown(request, tx, op_ts, table, self._seen(request, hosted))
+        return self.shown(request, tx, op_ts, table, self._seen(request, local))
 
-    def newer_row(self, request: Operate, hosted: Hosted) -> Reason | None:
+    def newer_row(self, request: Operate, local: LocalReplica) -> Reason | None:
         """Why a read must not go on because of the rows that it finds [110.back], if so."""
-        for _, (_, version, row) in self._seen(request, hosted):
+        for _, (_, version, row) in self._seen(request, local):
             reason = self._judged_row(request.table_id, request.initial, version, row)
             if reason is not None:
                 self.node.probe("newer-row-met")
                 return reason
         return None
 
-    def _seen(self, request: Operate, hosted: Hosted) -> list[tuple[Key, Found]]:
+    def _seen(self, request: Operate, local: LocalReplica) -> list[tuple[Key, Found]]:
         """What a read finds: the transaction's own intents, and what is committed."""
-        tx, machine, pending = request.tx, hosted.machine, hosted.pending
+        tx, machine, pending = request.tx, local.machine, local.pending
         scan = request.action == "scan"
         keys = [request.key]
         if scan:
@@ -171,16 +175,26 @@ class Executor:
     # --- writing ----------------------------------------------------------------------------------
 
     def write(
-        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+        self,
+        coordinator: str,
+        request: Operate,
+        local: LocalReplica,
+        op_ts: Timestamp,
+        table: Table,
     ) -> Operated:
         """Record the write and leave its intent."""
-        assert hosted.place == (request.table_id, request.partition), f"{request} at {hosted.place}"
+        assert local.place == (request.table_id, request.partition), f"{request} at {local.place}"
         assert request.action not in {"get", "scan"}, f"{request} writes nothing"
         self._record(request, op_ts, table)
-        return self.leave_intent(coordinator, request, hosted, op_ts, table)
+        return self.leave_intent(coordinator, request, local, op_ts, table)
 
     def leave_intent(
-        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+        self,
+        coordinator: str,
+        request: Operate,
+        local: LocalReplica,
+        op_ts: Timestamp,
+        table: Table,
     ) -> Operated:
         """Run the intent through the group; the coordinator is told when it is replicated."""
         node, tx, key = self.node, request.tx, request.key
@@ -193,26 +207,28 @@ class Executor:
             request.row,
             request.lease_start,
             request.commit_place,
-            0 if hosted.group.is_alone else self.sync.catalog.at(op_ts).version,
+            0 if local.group.is_alone else self.sync.catalog.at(op_ts).version,
         )
-        submitted = self.hosting.submit(hosted, command)
+        submitted = self.replicas.submit(local, command)
         if isinstance(submitted, Submission):
-            hosted.pending[key] = Intent(
+            local.pending[key] = Intent(
                 tx, request.op, op_ts, table.version, request.row, request.commit_place
             )
-            node.spawn(self._report(coordinator, hosted, command, submitted))
+            node.spawn(self._report(coordinator, local, command, submitted))
             return Operated(node.clock.now(), op_ts, None, (), replicated=False)
         return Operated(node.clock.now(), op_ts, submitted.result)
 
-    def told_again(self, request: Operate, hosted: Hosted, op_ts: Timestamp) -> Operated | None:
+    def told_again(
+        self, request: Operate, local: LocalReplica, op_ts: Timestamp
+    ) -> Operated | None:
         """What a copy of a write's message hears: it may be the only answer that arrives.
 
         None while a one-phase write is on its way: then the first message will be answered.
         """
         tx, op = request.tx, request.op
-        stored = op in hosted.machine.ops_of(tx)
+        stored = op in local.machine.ops_of(tx)
         if request.one_phase and not stored:
-            pending = hosted.pending.get(request.key)
+            pending = local.pending.get(request.key)
             if pending is None or pending.tx != tx:
                 return None
         return Operated(self.node.clock.now(), op_ts, None, (), replicated=stored)
@@ -220,32 +236,37 @@ class Executor:
     async def _report(
         self,
         coordinator: str,
-        hosted: Hosted,
+        local: LocalReplica,
         command: WriteIntent,
         submission: Submission[Reason | None],
     ) -> None:
         """Tell the coordinator once the write is in the log for good, or never will be."""
-        reason = await self.hosting.result_of(submission)
-        pending = hosted.pending.get(command.key)
+        reason = await self.replicas.result_of(submission)
+        pending = local.pending.get(command.key)
         if pending is not None and pending.tx == command.tx and pending.op == command.op:
-            del hosted.pending[command.key]
+            del local.pending[command.key]
         node = self.node
         node.send(coordinator, Replicated(node.clock.now(), command.tx, command.op, reason))
 
     def _tell_again(self, sender: str, request: AreReplicated) -> None:
         """Of these writes, those that are in the log: the news may have been lost."""
         node = self.node
-        hosted = self.hosting.at(request.place)
-        if hosted is None:
+        local = self.replicas.at(request.place)
+        if local is None:
             return
-        waiting = [intent.op for intent in hosted.pending.values() if intent.tx == request.tx]
-        stored = hosted.machine.ops_of(request.tx)
+        waiting = [intent.op for intent in local.pending.values() if intent.tx == request.tx]
+        stored = local.machine.ops_of(request.tx)
         for op in request.ops:
             if op not in waiting and op in stored:
                 node.send(sender, Replicated(node.clock.now(), request.tx, op, None))
 
     async def write_and_commit(
-        self, coordinator: str, request: Operate, hosted: Hosted, op_ts: Timestamp, table: Table
+        self,
+        coordinator: str,
+        request: Operate,
+        local: LocalReplica,
+        op_ts: Timestamp,
+        table: Table,
     ) -> Operated:
         """The one-phase path: the leader's stamp is commit_ts.
 
@@ -254,7 +275,7 @@ class Executor:
         """
         assert request.one_phase, f"{request.tx.label} commits in two phases"
         self._record(request, op_ts, table)
-        write = OnePhaseWrite(self, coordinator, request, hosted, op_ts, table)
+        write = OnePhaseWrite(self, coordinator, request, local, op_ts, table)
         return await write.commit() or await self.strategy.leader_is_late(write)
 
     def _record(self, request: Operate, op_ts: Timestamp, table: Table) -> None:
@@ -285,7 +306,7 @@ class OnePhaseWrite:
         executor: Executor,
         coordinator: str,
         request: Operate,
-        hosted: Hosted,
+        local: LocalReplica,
         op_ts: Timestamp,
         table: Table,
     ) -> None:
@@ -295,7 +316,7 @@ class OnePhaseWrite:
         self._executor = executor
         self._coordinator = coordinator
         self._request = request
-        self._hosted = hosted
+        self._hosted = local
         self._table = table
         self._command = FullWrite(
             request.tx,
@@ -305,15 +326,15 @@ class OnePhaseWrite:
             table.version,
             request.row,
             request.lease_start,
-            0 if hosted.group.is_alone else executor.sync.catalog.at(op_ts).version,
+            0 if local.group.is_alone else executor.sync.catalog.at(op_ts).version,
             ((request.table_id, request.initial, request.initial),),
-            MAX_TIMESTAMP if hosted.lease is None else hosted.lease.expiration_ts,
+            MAX_TIMESTAMP if local.lease is None else local.lease.expiration_ts,
         )
 
     async def commit(self) -> Operated | None:
         """Stamp it and run it through the log; None where the leader lacks the metadata."""
         node = self.node
-        result = await self._executor.hosting.run(self._hosted, self._command)
+        result = await self._executor.replicas.run(self._hosted, self._command)
         if isinstance(result, BusyType):
             return None
         if isinstance(result, Reason):

@@ -33,7 +33,7 @@ from ddlsim.protocol.commands import CleanUp, FinishTx, Outcome
 from ddlsim.protocol.ids import Place, TxId
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.messages import Cleaned, Cleanup, Finish, Finished, NotPrimary
-from ddlsim.protocol.partition.hosting import Hosted, Hosting, Submission
+from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
 from ddlsim.protocol.replica_messages import Fate, RecoverTx, TxStateRequest
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.locks import LockTable
@@ -66,14 +66,14 @@ class Participant:
         node: Node,
         strategy: Strategy,
         locks: LockTable,
-        hosting: Hosting,
+        replicas: ReplicaManager,
         leases: Leases,
         nodes: tuple[str, ...],
     ) -> None:
         self.node = node
         self.strategy = strategy
         self.locks = locks
-        self.hosting = hosting
+        self.replicas = replicas
         self.leases = leases
         self._nodes = nodes
         self._active: dict[TxId, Active] = {}
@@ -120,32 +120,32 @@ class Participant:
         """
         node = self.node
         node.clock.update(request.sent_ts)
-        hosted = self.hosting.at(request.place)
-        if hosted is None or not self._is_primary(request.place):
+        local = self.replicas.at(request.place)
+        if local is None or not self._is_primary(request.place):
             return NotPrimary(node.clock.now())
-        known = hosted.machine.outcomes.get(request.tx)
+        known = local.machine.outcomes.get(request.tx)
         if known is not None:
             return self._told(known)
         if request.validate:
-            return await self._validate_and_finish(request, hosted)
+            return await self._validate_and_finish(request, local)
         command = FinishTx(request.tx, request.commit_ts, request.participants, request.tables)
-        return await self._store(hosted, command)
+        return await self._store(local, command)
 
-    async def _validate_and_finish(self, request: Finish, hosted: Hosted) -> Finished:
+    async def _validate_and_finish(self, request: Finish, local: LocalReplica) -> Finished:
         """Judge the schema here, where the outcome is stored (Apache Ignite 3)."""
         validate = self.strategy.validate_at_finish
         assert validate is not None, "nobody asked for it"
-        reason, tables = await validate(self.hosting.sync, request)
+        reason, tables = await validate(self.replicas.sync, request)
         commit_ts = request.commit_ts if reason is None else None
         command = FinishTx(request.tx, commit_ts, request.participants, tables, reason=reason)
-        finished = await self._store(hosted, command)
+        finished = await self._store(local, command)
         return Finished(finished.sent_ts, finished.commit_ts, finished.reason, tables)
 
-    async def _store(self, hosted: Hosted, command: FinishTx) -> Finished:
+    async def _store(self, local: LocalReplica, command: FinishTx) -> Finished:
         """Run the command through the commit partition's group; tell what is stored there then."""
-        outcome = await self.hosting.run(hosted, command)
-        assert hosted.place not in outcome.participants, f"{command.tx.label} ends here with it"
-        self._spread(hosted, command.tx, outcome)
+        outcome = await self.replicas.run(local, command)
+        assert local.place not in outcome.participants, f"{command.tx.label} ends here with it"
+        self._spread(local, command.tx, outcome)
         return self._told(outcome)
 
     def _told(self, outcome: Outcome) -> Finished:
@@ -154,7 +154,7 @@ class Participant:
     def _is_primary(self, place: Place) -> bool:
         return self.leases.held(place)
 
-    def _spread(self, hosted: Hosted, tx: TxId, outcome: Outcome) -> None:
+    def _spread(self, local: LocalReplica, tx: TxId, outcome: Outcome) -> None:
         """Let every participant know; what is on this node at once."""
         me, commit_ts = self.node.name, outcome.commit_ts
         here: tuple[Place, ...] = ()
@@ -169,13 +169,13 @@ class Participant:
             return
         cleaning = self._begin_cleaning(tx, commit_ts, here)
         if cleaning or elsewhere:
-            self.node.spawn(self._spread_later(hosted, tx, commit_ts, elsewhere, cleaning))
+            self.node.spawn(self._spread_later(local, tx, commit_ts, elsewhere, cleaning))
         elif here:
-            self._forget(hosted, tx)
+            self._forget(local, tx)
 
     async def _spread_later(
         self,
-        hosted: Hosted,
+        local: LocalReplica,
         tx: TxId,
         commit_ts: Timestamp | None,
         elsewhere: list[Place],
@@ -184,29 +184,29 @@ class Participant:
         await self._end_cleaning(tx, cleaning)
         if elsewhere:
             await self.clean_up_at(elsewhere, tx, commit_ts)
-        self._forget(hosted, tx)
+        self._forget(local, tx)
 
-    def _forget(self, hosted: Hosted, tx: TxId) -> None:
+    def _forget(self, local: LocalReplica, tx: TxId) -> None:
         """Everybody has heard of the end: no later primary need tell it again."""
-        if hosted.is_alone:  # nor would anybody else ever be primary
-            hosted.machine.uncleaned.pop(tx, None)
+        if local.is_alone:  # nor would anybody else ever be primary
+            local.machine.uncleaned.pop(tx, None)
             return
-        submitted = self.hosting.submit(hosted, CleanedCommand(tx))
+        submitted = self.replicas.submit(local, CleanedCommand(tx))
         if isinstance(submitted, Submission):
-            self.node.spawn(self.hosting.result_of(submitted))
+            self.node.spawn(self.replicas.result_of(submitted))
 
     def resume(self, place: Place) -> None:
         """A new primary goes on telling participants what became of their transactions."""
-        hosted = self.hosting.at(place)
-        if hosted is None:
+        local = self.replicas.at(place)
+        if local is None:
             return
-        for tx in list(hosted.machine.uncleaned):
+        for tx in list(local.machine.uncleaned):
             self.node.probe("cleanup-resumed")
-            self._spread(hosted, tx, hosted.machine.outcomes[tx])
+            self._spread(local, tx, local.machine.outcomes[tx])
 
     def _holder(self, place: Place) -> str:
         lease = self.leases.of(place)
-        return self.hosting.placement.replicas_of(place)[0] if lease is None else lease.holder
+        return self.replicas.placement.replicas_of(place)[0] if lease is None else lease.holder
 
     # --- cleaning up ------------------------------------------------------------------------------
 
@@ -256,12 +256,12 @@ class Participant:
         """Submit the clean-ups, and release the locks if all are applied; what is still to come."""
         cleaning: list[Future[None]] = []
         for place in places:
-            hosted = self.hosting.at(place)
-            if hosted is None or tx in hosted.machine.ended:
+            local = self.replicas.at(place)
+            if local is None or tx in local.machine.ended:
                 continue
-            submitted = self.hosting.submit(hosted, CleanUp(tx, commit_ts))
+            submitted = self.replicas.submit(local, CleanUp(tx, commit_ts))
             if isinstance(submitted, Submission):
-                cleaning.append(begun(self.node, self.hosting.result_of(submitted)))
+                cleaning.append(begun(self.node, self.replicas.result_of(submitted)))
         if not cleaning:
             self.release(tx)
         return cleaning
@@ -298,14 +298,14 @@ class Participant:
         for tx, active in list(self._active.items()):
             if now - active.seen_us >= limit_us:
                 self.suspect(tx)
-        for place, hosted in self.hosting.members.items():
-            if hosted.machine.intents and self._is_primary(place):
-                self._adopt_intents(hosted)
+        for place, local in self.replicas.members.items():
+            if local.machine.intents and self._is_primary(place):
+                self._adopt_intents(local)
 
-    def _adopt_intents(self, hosted: Hosted) -> None:
+    def _adopt_intents(self, local: LocalReplica) -> None:
         """Intents that an earlier primary left are somebody's affair: this node's."""
-        assert self._is_primary(hosted.place), f"{hosted.place} has another primary"
-        for intent in hosted.machine.intents.values():
+        assert self._is_primary(local.place), f"{local.place} has another primary"
+        for intent in local.machine.intents.values():
             if intent.tx not in self._active:
                 self.saw(intent.tx, intent.commit_place)
 
@@ -317,8 +317,8 @@ class Participant:
             return
         places = tuple(
             place
-            for place, hosted in self.hosting.members.items()
-            if tx in hosted.machine.open_transactions or self.locks.holds_at(tx, place)
+            for place, local in self.replicas.members.items()
+            if tx in local.machine.open_transactions or self.locks.holds_at(tx, place)
         )
         await self.clean_here(tx, outcome.commit_ts, places)
 
@@ -365,15 +365,15 @@ class Participant:
         """Store an abort unless an outcome is stored; tell what is."""
         node, tx = self.node, request.tx
         node.clock.update(request.sent_ts)
-        hosted = self.hosting.at(request.place)
-        if hosted is None or not self._is_primary(request.place):
+        local = self.replicas.at(request.place)
+        if local is None or not self._is_primary(request.place):
             return NotPrimary(node.clock.now())
-        known = hosted.machine.outcomes.get(tx)
+        known = local.machine.outcomes.get(tx)
         if known is not None:
             return self._told(known)
-        if tx in hosted.machine.ended:  # committed in one phase, or cleaned up as aborted
-            return Finished(node.clock.now(), hosted.machine.ended[tx])
+        if tx in local.machine.ended:  # committed in one phase, or cleaned up as aborted
+            return Finished(node.clock.now(), local.machine.ended[tx])
         node.probe("coordinator-recovery")
         commit_ts = self.strategy.recovery_outcome(node.clock.now())
         command = FinishTx(tx, commit_ts, (request.place,), by_recovery=True)
-        return await self._store(hosted, command)
+        return await self._store(local, command)

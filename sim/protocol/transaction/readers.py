@@ -17,8 +17,8 @@ from ddlsim.model.schema import Table
 from ddlsim.protocol.commands import SafeTimeSync
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSync
-from ddlsim.protocol.partition.hosting import Hosted, Hosting
 from ddlsim.protocol.partition.partition import Intent
+from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.execution import NOTHING, Found
@@ -33,13 +33,13 @@ class Readers:
         node: Node,
         strategy: Strategy,
         sync: SchemaSync,
-        hosting: Hosting,
+        replicas: ReplicaManager,
         replica: Replica,
     ) -> None:
         self.node = node
         self.strategy = strategy
         self.sync = sync
-        self.hosting = hosting
+        self.replicas = replicas
         self._replica = replica
         node.on(Read, self.read)
 
@@ -47,8 +47,8 @@ class Readers:
         """Wait until everything up to read_ts is known, then read it."""
         node, read_ts = self.node, request.read_ts
         node.clock.update(request.sent_ts)
-        hosted = self.hosting.at((request.table_id, request.partition))
-        if hosted is None:
+        local = self.replicas.at((request.table_id, request.partition))
+        if local is None:
             return Operated(node.clock.now(), read_ts, Reason.PRIMARY_MISSING)
         label = request.tx.label
         table_id = request.table_id
@@ -58,50 +58,50 @@ class Readers:
             return Operated(node.clock.now(), read_ts, Reason.METADATA_LATE)
         if not isinstance(found, Table) or found.version != request.version:
             return Operated(node.clock.now(), read_ts, Reason.SCHEMA_CHANGED)
-        await self._complete(hosted, request)
+        await self._complete(local, request)
         node.probe("read-only-read")
         keys: list[Key] = [request.key]
         if request.action == "scan":
-            keys = list(hosted.machine.rows)
-            keys += [key for key in hosted.machine.intents if key not in hosted.machine.rows]
+            keys = list(local.machine.rows)
+            keys += [key for key in local.machine.intents if key not in local.machine.rows]
         seen: list[tuple[Key, Found]] = []
         for key in keys:
-            found_here = await self._seen(hosted, request, key)
+            found_here = await self._seen(local, request, key)
             if found_here is not NOTHING or request.action == "get":
                 seen.append((key, found_here))
         return self._replica.executor.shown(request, request.tx, read_ts, found, seen)
 
-    async def _complete(self, hosted: Hosted, request: Read) -> None:
+    async def _complete(self, local: LocalReplica, request: Read) -> None:
         """Know everything of the partition up to read_ts.
 
         At a primary nothing happens any more up to there, once its clock is beyond; but a one-phase
         write that is stamped and still on its way may yet be committed at its stamp.
         """
-        node, group, read_ts = self.node, hosted.group, request.read_ts
-        if hosted.machine.safe_ts >= read_ts:
+        node, group, read_ts = self.node, local.group, request.read_ts
+        if local.machine.safe_ts >= read_ts:
             return
-        primary = self._replica.is_primary(hosted.place)
+        primary = self._replica.is_primary(local.place)
         if not primary and not group.is_alone:
             node.probe("read-only-wait")
-            await self.hosting.safe_time_reaches(hosted, read_ts)
-            assert hosted.machine.safe_ts >= read_ts, f"{hosted.place} has not come to {read_ts}"
+            await self.replicas.safe_time_reaches(local, read_ts)
+            assert local.machine.safe_ts >= read_ts, f"{local.place} has not come to {read_ts}"
             return
         node.clock.update(read_ts)
-        if primary and group.is_leader and group.last_stamp <= hosted.machine.safe_ts:
+        if primary and group.is_leader and group.last_stamp <= local.machine.safe_ts:
             return  # nothing is on its way
-        await self.hosting.run(hosted, SafeTimeSync())
+        await self.replicas.run(local, SafeTimeSync())
 
-    async def _seen(self, hosted: Hosted, request: Read, key: Key) -> Found:
+    async def _seen(self, local: LocalReplica, request: Read, key: Key) -> Found:
         """The version of a row at read_ts; an intent may be one that is committed already."""
-        intent: Intent | None = hosted.machine.intents.get(key)
+        intent: Intent | None = local.machine.intents.get(key)
         if intent is not None:
             self.node.probe("intent-resolved")
             participant = self._replica.participant
             outcome = await participant.resolved(intent.tx, intent.commit_place, request.read_ts)
             if outcome is not None and outcome.commit_ts is not None:
-                newest = hosted.machine.as_of(key, request.read_ts)
+                newest = local.machine.as_of(key, request.read_ts)
                 committed = outcome.commit_ts <= request.read_ts
                 if committed and (newest is None or newest.commit_ts < outcome.commit_ts):
                     return intent.tx.label, intent.version, intent.row
-        found = hosted.machine.as_of(key, request.read_ts)
+        found = local.machine.as_of(key, request.read_ts)
         return NOTHING if found is None else (found.writer, found.version, found.row)

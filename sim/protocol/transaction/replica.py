@@ -17,13 +17,14 @@ primary serves an operation only while that very lease is its own.
     arrive -> lease -> schema at op_ts -> locks .. -> schema at a new op_ts -> others' intents .. ->
     ended? lease? -> execute          (.. may wait; after intents: the checks again, from the locks)
 
-* `Hosted.lease`: `Hosting.see_lease`. It is looked at on arrival and again at the end: locks that
-  were waited for may have been lost with the lease meanwhile.
+* `LocalReplica.lease`: `ReplicaManager.see_lease`. It is compared on arrival and again at the end:
+  locks that were waited for may have been lost with the lease meanwhile.
 * `locks`: `LockWaits` takes them, `Participant.release` and the end of a lease drop them. Without
   the second check a change could activate during the wait, and the operation run after a DDL.
-* `Hosted.pending`: `Executor`, intents that are not replicated yet. A transaction reads its own.
-* an intent whose lock is gone is an earlier primary's: its transaction has to be asked for before
-  anything is written over it or read beside it.
+* `LocalReplica.pending`: `Executor`, intents that are not replicated yet. A transaction reads its
+  own.
+* an intent without a lock was left by an earlier primary: before anything is written over it or
+  read beside it, the outcome of its transaction is looked up.
 * op_ts is taken at the check, not at arrival: what was judged and what is recorded are one.
 """
 
@@ -37,8 +38,8 @@ from ddlsim.protocol.ids import Place, TxId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSync
-from ddlsim.protocol.partition.hosting import Hosted, Hosting
 from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager
 from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseGrant
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
@@ -65,7 +66,7 @@ class Replica:
         strategy: Strategy,
         sync: SchemaSync,
         locks: LockTable,
-        hosting: Hosting,
+        replicas: ReplicaManager,
         leases: Leases,
         nodes: tuple[str, ...],
     ) -> None:
@@ -73,10 +74,10 @@ class Replica:
         self.strategy = strategy
         self.sync = sync
         self.locks = locks
-        self.hosting = hosting
+        self.replicas = replicas
         self.leases = leases
-        self.executor = Executor(node, strategy, sync, hosting)
-        self.participant = self.ends(node, strategy, locks, hosting, leases, nodes)
+        self.executor = Executor(node, strategy, sync, replicas)
+        self.participant = self.ends(node, strategy, locks, replicas, leases, nodes)
         self.waits = LockWaits(node, locks, self._has_ended, self.participant.suspect)
         leases.watch(self._lease_changed)
         node.on(Operate, self.operate)
@@ -85,22 +86,22 @@ class Replica:
     @property
     def partitions(self) -> dict[Place, Partition]:
         """The replicas that this node holds."""
-        return {place: hosted.machine for place, hosted in self.hosting.members.items()}
+        return {place: local.machine for place, local in self.replicas.members.items()}
 
     @property
     def has_open_work(self) -> bool:
         """Whether some transaction still has locks here, or intents where this node is primary."""
         return self.locks.any_held or any(
-            hosted.machine.open_transactions or hosted.pending
-            for place, hosted in self.hosting.members.items()
+            local.machine.open_transactions or local.pending
+            for place, local in self.replicas.members.items()
             if self._leads(place)
         )
 
     def left_open(self) -> Iterator[tuple[str, str]]:
         """Every transaction that still has something here, and what."""
-        for place, hosted in self.hosting.members.items():
+        for place, local in self.replicas.members.items():
             if self._leads(place):
-                for tx in hosted.machine.open_transactions:
+                for tx in local.machine.open_transactions:
                     yield tx.label, "intents"
         for tx in self.locks.involved():
             yield tx.label, "locks"
@@ -115,8 +116,8 @@ class Replica:
 
     def group_of(self, place: Place) -> Group | None:
         """This node's member of a partition's group."""
-        hosted = self.hosting.at(place)
-        return None if hosted is None else hosted.group
+        local = self.replicas.at(place)
+        return None if local is None else local.group
 
     # --- leases -----------------------------------------------------------------------------------
 
@@ -124,23 +125,23 @@ class Replica:
         """Make ready to be primary."""
         node = self.node
         node.clock.update(request.sent_ts)
-        accepted = await self.hosting.become_primary(request.place, request.start_ts)
+        accepted = await self.replicas.become_primary(request.place, request.start_ts)
         return LeaseAccepted(node.clock.now(), accepted)
 
     def _lease_changed(self, before: Lease | None, lease: Lease) -> None:
         """A lease that is over takes its locks with it; a new one takes over what was left."""
         assert before is None or before.place == lease.place, f"{before} is not of {lease.place}"
         me, place = self.node.name, lease.place
-        hosted = self.hosting.members.get(place)
-        if hosted is not None:
-            self.hosting.see_lease(hosted, lease)
+        local = self.replicas.members.get(place)
+        if local is not None:
+            self.replicas.see_lease(local, lease)
         if before is not None and before.start_ts != lease.start_ts:
             if before.holder != lease.holder and lease.holder == me:
                 self.node.probe("failover")
             if before.holder == me:
                 self.locks.release_place(*place)
-                if hosted is not None:
-                    hosted.pending.clear()
+                if local is not None:
+                    local.pending.clear()
             if lease.holder == me:
                 self.participant.resume(place)
         self.participant.look_for_orphans()
@@ -148,8 +149,8 @@ class Replica:
     # --- one operation ----------------------------------------------------------------------------
 
     def _has_ended(self, request: Operate) -> bool:
-        hosted = self.hosting.members[request.table_id, request.partition]
-        return request.tx in hosted.machine.ended
+        local = self.replicas.members[request.table_id, request.partition]
+        return request.tx in local.machine.ended
 
     async def operate(self, sender: str, request: Operate) -> Operated | None:
         """Check, lock, check again, execute; a copy of a one-phase write is not answered."""
@@ -157,18 +158,18 @@ class Replica:
         place = (request.table_id, request.partition)
         clock.update(request.sent_ts)
         op_ts = clock.now()
-        hosted = self.hosting.members.get(place) or self.hosting.at(place)
-        lease = None if hosted is None else hosted.lease
+        local = self.replicas.members.get(place) or self.replicas.at(place)
+        lease = None if local is None else local.lease
         if (
-            hosted is None
+            local is None
             or lease is None
             or lease.start_ts != request.lease_start
             or lease.expiration_ts <= op_ts
         ):
             self.node.probe("primary-expired")
             return Operated(clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
-        if request.one_phase and hosted.machine.ended.get(tx) is not None:
-            return Operated(clock.now(), op_ts, None, (), commit_ts=hosted.machine.ended[tx])
+        if request.one_phase and local.machine.ended.get(tx) is not None:
+            return Operated(clock.now(), op_ts, None, (), commit_ts=local.machine.ended[tx])
         current = request.initial
         if when.on_arrival:
             current, reason = await self._checked(request, op_ts, "arrival")
@@ -177,13 +178,13 @@ class Replica:
         waiting = self.node.pause_at("after-arrival-check", tx.label)
         if waiting is not None:
             await waiting
-        if tx in hosted.machine.ended:
+        if tx in local.machine.ended:
             return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
         self.participant.saw(tx, request.commit_place)
         reason = await self.waits.locked(request)
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
-        answered = await self._with_locks(sender, request, hosted, current, op_ts)
+        answered = await self._with_locks(sender, request, local, current, op_ts)
         if request.one_phase and answered is not None:
             self._one_phase_ended(request, answered)
         return answered
@@ -196,7 +197,7 @@ class Replica:
             self.participant.forget_op(request.tx, request.op)
 
     async def _with_locks(
-        self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
+        self, sender: str, request: Operate, local: LocalReplica, current: int, op_ts: Timestamp
     ) -> Operated | None:
         """Check again, see to intents of others that are in the way, then execute.
 
@@ -206,18 +207,18 @@ class Replica:
         while True:
             reason: Reason | None = None
             if when.rows_first and request.action in {"get", "scan"}:
-                reason = self.executor.newer_row(request, hosted)
-            checks = when.after_locks and (not when.only_with_rows or meets_a_row(request, hosted))
+                reason = self.executor.newer_row(request, local)
+            checks = when.after_locks and (not when.only_with_rows or meets_a_row(request, local))
             if reason is None and checks:
                 op_ts = clock.now()
                 current, reason = await self._checked(request, op_ts, "after-locks")
-            reason = reason or self._over(request, hosted, op_ts)
+            reason = reason or self._over(request, local, op_ts)
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
-            intent = self._foreign(request, hosted)
+            intent = self._foreign(request, local)
             if intent is None:
-                return await self._execute(sender, request, hosted, current, op_ts)
-            resolved = await self._resolved(request, hosted, *intent)
+                return await self._execute(sender, request, local, current, op_ts)
+            resolved = await self._resolved(request, local, *intent)
             op_ts = clock.now()
             if not resolved:
                 return Operated(clock.now(), op_ts, Reason.LOCK_CONFLICT)
@@ -263,26 +264,26 @@ class Replica:
 
     # --- execution --------------------------------------------------------------------------------
 
-    def _over(self, request: Operate, hosted: Hosted, op_ts: Timestamp) -> Reason | None:
+    def _over(self, request: Operate, local: LocalReplica, op_ts: Timestamp) -> Reason | None:
         """Why the operation may not run any more: its transaction or its lease is over."""
-        if request.tx in hosted.machine.ended:
+        if request.tx in local.machine.ended:
             return Reason.TX_FINISHED
-        lease = hosted.lease
+        lease = local.lease
         if lease is None or lease.start_ts != request.lease_start or lease.expiration_ts <= op_ts:
             self.node.probe("primary-expired")
             return Reason.PRIMARY_EXPIRED
         return None
 
     async def _execute(
-        self, sender: str, request: Operate, hosted: Hosted, current: int, op_ts: Timestamp
+        self, sender: str, request: Operate, local: LocalReplica, current: int, op_ts: Timestamp
     ) -> Operated | None:
         """Run the operation under the version that the design says.
 
         None for a copy of a one-phase write that is on its way: the first message is answered.
         """
         node, strategy, tx = self.node, self.strategy, request.tx
-        assert hosted.lease is not None, f"{node.name} is not primary of {hosted.place}"
-        assert tx not in hosted.machine.ended, f"{tx.label} has ended at {hosted.place}"
+        assert local.lease is not None, f"{node.name} is not primary of {local.place}"
+        assert tx not in local.machine.ended, f"{tx.label} has ended at {local.place}"
         initial = strategy.primary_initial(request.initial, current)
         run_version = strategy.run_version(initial, current)
         table = self.sync.catalog.definition(request.table_id, run_version)
@@ -291,21 +292,21 @@ class Replica:
             return Operated(node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
         assert isinstance(table, Table), f"{request.table_id} is no table but {table}"
         if request.action in {"get", "scan"}:
-            return self.executor.read(request, hosted, op_ts, table)
+            return self.executor.read(request, local, op_ts, table)
         is_new = self.participant.is_new(tx, request.op, request.lease_start)
         if request.action in CONDITIONAL:
             if is_new:
-                return carried_out(self.executor, sender, request, hosted, op_ts, table)
-            return told_again(self.executor, request, hosted, op_ts)
+                return carried_out(self.executor, sender, request, local, op_ts, table)
+            return told_again(self.executor, request, local, op_ts)
         if not is_new:
-            return self.executor.told_again(request, hosted, op_ts)
+            return self.executor.told_again(request, local, op_ts)
         if request.one_phase:
-            return await self.executor.write_and_commit(sender, request, hosted, op_ts, table)
-        return self.executor.write(sender, request, hosted, op_ts, table)
+            return await self.executor.write_and_commit(sender, request, local, op_ts, table)
+        return self.executor.write(sender, request, local, op_ts, table)
 
-    def _foreign(self, request: Operate, hosted: Hosted) -> tuple[TxId, Place] | None:
+    def _foreign(self, request: Operate, local: LocalReplica) -> tuple[TxId, Place] | None:
         """An intent in the way although its lock is not: its transaction has to be looked for."""
-        intents, tx = hosted.machine.intents, request.tx
+        intents, tx = local.machine.intents, request.tx
         if not intents:
             return None
         if request.action != "scan":
@@ -319,7 +320,7 @@ class Replica:
         return None
 
     async def _resolved(
-        self, request: Operate, hosted: Hosted, other: TxId, commit_place: Place
+        self, request: Operate, local: LocalReplica, other: TxId, commit_place: Place
     ) -> bool:
         """Learn how the other transaction ended and see to its intents here; False: it has not."""
         assert other != request.tx, f"{other.label} would wait for itself"
@@ -329,19 +330,19 @@ class Replica:
         if outcome is None:
             self.waits.refused(request, began)
             return False
-        await self.participant.clean_here(other, outcome.commit_ts, (hosted.place,))
+        await self.participant.clean_here(other, outcome.commit_ts, (local.place,))
         return True
 
 
-def meets_a_row(request: Operate, hosted: Hosted) -> bool:
+def meets_a_row(request: Operate, local: LocalReplica) -> bool:
     """Whether an operation that has its locks finds a row, or leaves one.
 
     A delete leaves none: where there is nothing to delete, it meets no row.
     """
-    machine, tx = hosted.machine, request.tx
+    machine, tx = local.machine, request.tx
     if request.action in {"put", "insert"}:
         return True
-    for known in (hosted.pending, machine.intents):
+    for known in (local.pending, machine.intents):
         for key, intent in known.items():
             mine = intent.tx == tx and intent.row is not None
             if mine and (request.action == "scan" or key == request.key):

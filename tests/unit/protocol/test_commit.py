@@ -39,7 +39,7 @@ class Replicated3(Session):
         self.wire.fate = self._fate
         for member in self.members.values():
             for place in (FIRST, SECOND):
-                member.hosting.at(place)
+                member.replicas.at(place)
         self.begin("t1")
 
     def _fate(self, sent: Sent) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ def test_a_write_is_answered_before_it_is_replicated_and_told_of_afterwards() ->
     assert trio.heard() == []
     trio.later(5)
     assert trio.heard() == [("w", None)]
-    assert trio.hosted("n1").pending == {}
+    assert trio.local("n1").pending == {}
 
 
 def test_a_transaction_reads_its_writes_before_they_are_replicated() -> None:
@@ -39,14 +39,14 @@ def test_a_write_that_its_group_refuses_is_told_of_with_the_reason() -> None:
     """Another primary was made ready meanwhile."""
     trio = Trio()
     trio.next_lease("n2")
-    trio.lease("n1", Timestamp(trio.hosted("n1").machine.lease_start - 1))
-    old_token = trio.hosted("n1").lease
+    trio.lease("n1", Timestamp(trio.local("n1").machine.lease_start - 1))
+    old_token = trio.local("n1").lease
     assert old_token is not None
     trio.send(OLD, "put", 1, (1, 5), op="w", lease_start=old_token.start_ts)
     trio.later(10)
     assert trio.heard() == [("w", Reason.PRIMARY_EXPIRED)]
     assert trio.rows("n1") == {}
-    assert trio.hosted("n1").machine.intents == {}
+    assert trio.local("n1").machine.intents == {}
 
 
 def test_who_asks_again_hears_of_what_is_stored_and_only_of_that() -> None:
@@ -84,7 +84,7 @@ def test_a_copy_undoes_no_later_write() -> None:
     for op, value in (("w1", 5), ("w2", 6), ("w1", 5)):
         trio.send(OLD, "put", 1, (1, value), op=op)
         trio.later(10)
-    assert trio.hosted("n1").machine.intents[1].row == (1, 6)
+    assert trio.local("n1").machine.intents[1].row == (1, 6)
 
 
 def test_what_was_written_under_an_earlier_lease_is_written_again_under_the_next() -> None:
@@ -92,15 +92,15 @@ def test_what_was_written_under_an_earlier_lease_is_written_again_under_the_next
     trio = Trio()
     trio.send(OLD, "put", 1, (1, 5), op="w")
     trio.later(10)
-    before = trio.hosted("n1").machine.intents[1].op_ts
+    before = trio.local("n1").machine.intents[1].op_ts
     token = trio.next_lease("n1")
     trio.send(OLD, "put", 1, (1, 5), op="w", lease_start=token)
     trio.later(10)
-    since = trio.hosted("n1").machine.intents[1].op_ts
+    since = trio.local("n1").machine.intents[1].op_ts
     assert before < token < since
     trio.send(OLD, "put", 1, (1, 5), op="w", lease_start=token)
     trio.later(10)
-    assert trio.hosted("n1").machine.intents[1].op_ts == since
+    assert trio.local("n1").machine.intents[1].op_ts == since
 
 
 # --- one-phase writes -----------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def test_a_one_phase_write_is_answered_once_it_is_committed() -> None:
     trio.later(1)
     assert not answer.done
     trio.later(5)
-    assert answer.value.commit_ts == trio.hosted("n1").machine.ended[OLD]
+    assert answer.value.commit_ts == trio.local("n1").machine.ended[OLD]
     assert trio.rows("n1") == {1: [(1, 5)]}
     assert not trio["n1"].replica.locks.any_held
 
@@ -125,7 +125,7 @@ def test_a_copy_of_a_one_phase_write_is_told_what_the_first_came_to() -> None:
     trio.later(10)
     again = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
     trio.later(10)
-    assert again.value.commit_ts == trio.hosted("n1").machine.ended[OLD]
+    assert again.value.commit_ts == trio.local("n1").machine.ended[OLD]
     assert trio.rows("n1") == {1: [(1, 5)]}
 
 
@@ -155,7 +155,7 @@ def test_where_the_leader_does_not_know_the_schema_a_one_phase_write_is_an_inten
     assert (told.reason, told.commit_ts, told.replicated) == (None, None, False)
     trio.later(10)
     assert trio.heard() == [("w", None)]
-    assert trio.hosted("n1").machine.intents[1].tx == OLD
+    assert trio.local("n1").machine.intents[1].tx == OLD
     assert trio["n1"].replica.locks.any_held
 
 

@@ -21,7 +21,7 @@ class Two(Trio):
     def __init__(self, **changes: Any) -> None:
         super().__init__(partitions=2, **changes)
         for name in NAMES:
-            self.hosted(name, OTHER)
+            self.local(name, OTHER)
         self.lease("n2", FIRST_LEASE, place=OTHER)
         self.lost: set[type] = set()
         base = self.wire.fate
@@ -45,7 +45,7 @@ class Two(Trio):
         """What a node knows to be committed, in both partitions."""
         found: list[Any] = []
         for place in (PLACE, OTHER):
-            machine = self.hosted(name, place).machine
+            machine = self.local(name, place).machine
             found += [(v.row, v.commit_ts) for versions in machine.rows.values() for v in versions]
         return found
 
@@ -107,7 +107,7 @@ def test_only_the_primary_takes_a_finish() -> None:
     two = Two()
     two.wrote()
     assert type(two.finish(to="n2")) is NotPrimary
-    assert OLD not in two.hosted("n2").machine.outcomes
+    assert OLD not in two.local("n2").machine.outcomes
 
 
 def test_an_outcome_survives_the_node_that_stored_it() -> None:
@@ -132,12 +132,12 @@ def test_participants_are_told_until_they_have_confirmed() -> None:
     two.finish()
     two.later(200)
     assert not two.at_rest()
-    assert [OLD in two.hosted(name).machine.uncleaned for name in NAMES] == [True] * 3
+    assert [OLD in two.local(name).machine.uncleaned for name in NAMES] == [True] * 3
     assert two["n1"].node.probes["cleanup-resent"]
     two.lost = set()
     two.later(1_000)
     assert two.at_rest()
-    assert [OLD in two.hosted(name).machine.uncleaned for name in NAMES] == [False] * 3
+    assert [OLD in two.local(name).machine.uncleaned for name in NAMES] == [False] * 3
 
 
 def test_a_lost_confirmation_only_makes_it_come_again() -> None:
@@ -150,7 +150,7 @@ def test_a_lost_confirmation_only_makes_it_come_again() -> None:
     two.lost = set()
     two.later(1_000)
     assert two.committed("n2") == BOTH
-    assert two.hosted("n1").machine.uncleaned == {}
+    assert two.local("n1").machine.uncleaned == {}
 
 
 def test_a_new_primary_goes_on_with_what_the_last_one_left() -> None:
@@ -221,7 +221,7 @@ def test_a_transaction_of_one_partition_needs_no_cleanup() -> None:
     trio.ask(Finish(Timestamp(0), OLD, COMMIT_TS, PLACE, (PLACE,), ()))
     trio.later(20)
     assert trio.rows("n3") == {1: [(1, 5)]}
-    assert trio.hosted("n1").machine.uncleaned == {}
+    assert trio.local("n1").machine.uncleaned == {}
     assert not trio["n1"].replica.has_open_work
     assert trio.wire.payloads(Cleanup) == []
 

@@ -209,7 +209,7 @@ class Asked(Trio):
 
 
 def now(trio: Trio) -> Timestamp:
-    return trio.hosted("n2").machine.safe_ts
+    return trio.local("n2").machine.safe_ts
 
 
 @pytest.mark.parametrize("state", ["pending", "aborted"])
@@ -229,7 +229,7 @@ def test_an_intent_that_was_committed_by_then_is_seen_before_its_cleanup_comes(
     trio = Asked("unknown")
     commit_ts = timestamp(round(trio.loop.now_us / 1000) - 5)
     trio.ran("n1", SafeTimeSync())
-    trio.hosted("n1").machine.outcomes[OLD] = Outcome(commit_ts, (PLACE,))
+    trio.local("n1").machine.outcomes[OLD] = Outcome(commit_ts, (PLACE,))
     read_ts = Timestamp(commit_ts - later_ms)
     assert trio.seen(read_ts) == (row(1, value),)
 
@@ -250,5 +250,5 @@ def test_a_transaction_that_nobody_knows_is_ended_by_its_reader() -> None:
     """It aborts, and the row from before is read."""
     trio = Asked("unknown")
     assert trio.seen(now(trio)) == (row(1, 4),)
-    assert trio.hosted("n1").machine.ended[OLD] is None
+    assert trio.local("n1").machine.ended[OLD] is None
     assert trio["n1"].node.probes["coordinator-recovery"] == 1

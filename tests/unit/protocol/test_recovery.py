@@ -70,7 +70,7 @@ def test_recovery_aborts_what_has_no_outcome() -> None:
     left = Left()
     assert left.recover().commit_ts is None
     for name in NAMES:
-        assert (left.rows(name), left.hosted(name).machine.intents) == ({}, {})
+        assert (left.rows(name), left.local(name).machine.intents) == ({}, {})
     assert not left.row_is_locked
     told = {(event.tx, event.outcome) for event in left.of(TxRecovered)}
     assert told == {("lost", "aborted")}
@@ -120,7 +120,7 @@ def test_only_the_primary_recovers() -> None:
     """Others send whoever asks on."""
     left = Left()
     assert type(left.recover("n2")) is NotPrimary
-    assert left.hosted("n2").machine.intents
+    assert left.local("n2").machine.intents
 
 
 # --- who asks -------------------------------------------------------------------------------------
@@ -238,11 +238,11 @@ def test_a_new_primary_ends_what_it_finds() -> None:
     left.later(1_000)
     left.next_lease("n2")
     left.later(250)
-    token = left.hosted("n2").machine.lease_start
+    token = left.local("n2").machine.lease_start
     left.lease("n2", token)
     left.later(1_000)
-    assert left.hosted("n2").machine.intents == {}
-    assert LOST in left.hosted("n2").machine.ended
+    assert left.local("n2").machine.intents == {}
+    assert LOST in left.local("n2").machine.ended
 
 
 def test_an_intent_without_a_lock_is_resolved_by_whoever_meets_it() -> None:
@@ -255,7 +255,7 @@ def test_an_intent_without_a_lock_is_resolved_by_whoever_meets_it() -> None:
             met = left.send(YOUNGER, action, key, to="n2", lease_start=token)
             left.later(100)
             assert met.value.reason is reason
-            assert (LOST in left.hosted("n2").machine.ended) is (reason is None)
+            assert (LOST in left.local("n2").machine.ended) is (reason is None)
 
 
 def test_nobody_is_suspected_of_what_is_not_here() -> None:

@@ -41,7 +41,7 @@ ELSEWHERE: Applied[object] = Applied(NOT_LEADER)
 """What comes of a command where another node leads, or none."""
 
 
-class Hosted:
+class LocalReplica:
     """A replica on this node: its group's member, its machine, and what only a primary has.
 
     `lease` is this node's own, by which it is primary, while it may be; `pending` are the primary's
@@ -74,12 +74,12 @@ class Hosted:
 class Submission(NamedTuple, Generic[R]):
     """A command whose result is not known yet, and what came of it at this node."""
 
-    hosted: Hosted
+    local: LocalReplica
     command: Command[R]
     attempt: Applied[object] | Pending
 
 
-class Hosting:
+class ReplicaManager:
     """The replicas of one node."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Hosting:
         self.sync = sync
         self.leases = leases
         self.placement = placement
-        self.members: dict[Place, Hosted] = {}
+        self.members: dict[Place, LocalReplica] = {}
         self._partition_class = partition_class
         self._member_class = member_class
         self._birth_ts = birth_ts
@@ -112,7 +112,7 @@ class Hosting:
 
     # --- groups -----------------------------------------------------------------------------------
 
-    def at(self, place: Place) -> Hosted | None:
+    def at(self, place: Place) -> LocalReplica | None:
         """This node's replica of a partition; None where it holds none."""
         found = self.members.get(place)
         return found or self._born(place)
@@ -122,7 +122,7 @@ class Hosting:
         for place in places:
             self.at(place)
 
-    def _born(self, place: Place) -> Hosted | None:
+    def _born(self, place: Place) -> LocalReplica | None:
         node = self.node
         if not self.placement.knows(place[0]):
             return None
@@ -143,7 +143,7 @@ class Hosting:
             member_class=self._member_class,
             idle_ms=lambda: node.settings.partition_idle_ms,
         )
-        found = self.members[place] = Hosted(place, group, machine)
+        found = self.members[place] = LocalReplica(place, group, machine)
         if not alone:
             machine.on_safe_time = lambda ts: self._safe_time_moved(found, ts)
             group.on_elected = lambda term: self._elected(found, term)
@@ -154,70 +154,70 @@ class Hosting:
             self._arm_idle(found, group.term)
         return found
 
-    def see_lease(self, hosted: Hosted, lease: Lease | None) -> None:
+    def see_lease(self, local: LocalReplica, lease: Lease | None) -> None:
         """Keep a lease by which this node is primary; the locks of an earlier life are gone."""
-        assert lease is None or lease.place == hosted.place, f"{lease} is not of {hosted.place}"
+        assert lease is None or lease.place == local.place, f"{lease} is not of {local.place}"
         mine = lease is not None and lease.holder == self.node.name
         if mine and lease is not None and self.leases.is_of_this_life(lease.start_ts):
-            hosted.lease = lease
+            local.lease = lease
         else:
-            hosted.lease = None
+            local.lease = None
 
     def _knows_version(self, catalog_version: int) -> bool:
         return self.sync.catalog.version >= catalog_version
 
     def _on_raft(self, sender: str, envelope: PartitionRaft) -> None:
-        hosted = self.at(envelope.place)
-        if hosted is not None:
-            hosted.group.receive(sender, envelope.message)
+        local = self.at(envelope.place)
+        if local is not None:
+            local.group.receive(sender, envelope.message)
 
-    def _elected(self, hosted: Hosted, term: int) -> None:
+    def _elected(self, local: LocalReplica, term: int) -> None:
         """A leader's first command lets it commit what earlier terms left behind (Raft 5.4.2)."""
-        assert hosted.group.is_leader, f"{self.node.name} does not lead {hosted.place}"
-        self._propose(hosted, SafeTimeSync())
-        self._arm_idle(hosted, term)
+        assert local.group.is_leader, f"{self.node.name} does not lead {local.place}"
+        self._propose(local, SafeTimeSync())
+        self._arm_idle(local, term)
 
-    def _arm_idle(self, hosted: Hosted, term: int) -> None:
+    def _arm_idle(self, local: LocalReplica, term: int) -> None:
         """An idle command is due one period after the last one that was stamped."""
-        assert not hosted.is_alone, f"nobody waits for an idle command of {hosted.place}"
-        due_us = hosted.stamped_us + self.node.settings.partition_idle_ms * US_PER_MS
+        assert not local.is_alone, f"nobody waits for an idle command of {local.place}"
+        due_us = local.stamped_us + self.node.settings.partition_idle_ms * US_PER_MS
         delay_us = Micros(max(due_us - self.node.watch.now_us, 0))
-        self.node.call_later(delay_us, self._idle, hosted, term, hosted.stamped_us)
+        self.node.call_later(delay_us, self._idle, local, term, local.stamped_us)
 
-    def _idle(self, hosted: Hosted, term: int, stamped_us: int) -> None:
+    def _idle(self, local: LocalReplica, term: int, stamped_us: int) -> None:
         """Nothing was stamped for a period: stamp something; else look when it will be one."""
-        group = hosted.group
+        group = local.group
         if not group.is_leader or group.term != term:
             return
-        if hosted.stamped_us == stamped_us:
+        if local.stamped_us == stamped_us:
             self.node.probe("partition-tick")
-            self._propose(hosted, SafeTimeSync())
-        self._arm_idle(hosted, term)
+            self._propose(local, SafeTimeSync())
+        self._arm_idle(local, term)
 
     # --- commands ---------------------------------------------------------------------------------
 
-    async def run(self, hosted: Hosted, command: Command[R]) -> R:
+    async def run(self, local: LocalReplica, command: Command[R]) -> R:
         """Run a command through the group; its result, however long that takes."""
-        submitted = self.submit(hosted, command)
+        submitted = self.submit(local, command)
         if isinstance(submitted, Applied):
             return submitted.result
         return await self.result_of(submitted)
 
-    def submit(self, hosted: Hosted, command: Command[R]) -> Applied[R] | Submission[R]:
+    def submit(self, local: LocalReplica, command: Command[R]) -> Applied[R] | Submission[R]:
         """Begin to run a command: its result, or what `result_of` has to be awaited for."""
-        assert self.members[hosted.place] is hosted, f"{hosted.place} is another replica"
-        attempt = self._propose(hosted, command) if hosted.group.is_leader else ELSEWHERE
+        assert self.members[local.place] is local, f"{local.place} is another replica"
+        attempt = self._propose(local, command) if local.group.is_leader else ELSEWHERE
         if isinstance(attempt, Applied) and attempt is not ELSEWHERE:
             return attempt  # type: ignore[return-value]  # what the partition gives for it
-        return Submission(hosted, command, attempt)
+        return Submission(local, command, attempt)
 
     async def result_of(self, submission: Submission[R]) -> R:
         """Wait for the result; where there is none, ask whoever leads now, until there is one.
 
         The first request goes out at once; what was refused rests before it is sent again.
         """
-        node, (hosted, command, attempt) = self.node, submission
-        group, asked = hosted.group, 0
+        node, (local, command, attempt) = self.node, submission
+        group, asked = local.group, 0
         doubtful = refused = False
         self._submissions += 1
         number = self._submissions
@@ -233,46 +233,46 @@ class Hosting:
                 await node.sleep(node.settings.retry_us)
             refused = True
             if group.is_leader:
-                attempt = self._propose(hosted, command)
+                attempt = self._propose(local, command)
                 continue
             to = group.leader or group.voters[asked % len(group.voters)]
             asked += 1
             attempt = ELSEWHERE
             if to == node.name:  # not yet, or no longer
                 continue
-            request = PartitionSubmit(node.clock.now(), hosted.place, command, number)
+            request = PartitionSubmit(node.clock.now(), local.place, command, number)
             reply = await node.request(to, request, patience(node.settings, asked))
             if isinstance(reply, NoReplyType):  # that has taken long enough
                 doubtful, refused = True, False
                 continue
-            attempt = await self._told(hosted, reply)
+            attempt = await self._told(local, reply)
 
-    async def _told(self, hosted: Hosted, reply: PartitionSubmitted) -> Applied[object]:
+    async def _told(self, local: LocalReplica, reply: PartitionSubmitted) -> Applied[object]:
         """What the leader's reply comes to, once this replica has applied it too."""
         self.node.clock.update(reply.sent_ts)
         if reply.done:
-            await self.safe_time_reaches(hosted, reply.stamp)
+            await self.safe_time_reaches(local, reply.stamp)
             return Applied(reply.result)
         self.node.probe("partition-submit-repeated")
         return Applied(BUSY) if reply.result is BUSY else ELSEWHERE
 
-    def _propose(self, hosted: Hosted, command: Command[object]) -> Applied[object] | Pending:
+    def _propose(self, local: LocalReplica, command: Command[object]) -> Applied[object] | Pending:
         """Stamp and append at the leader; a one-phase write may be refused, or find it `BUSY`."""
-        group = hosted.group
+        group = local.group
         stamp = self._stamp(self.node.clock, group.last_stamp)
         if type(command) is FullWrite:
-            validated = self._validated(hosted, command, stamp)
+            validated = self._validated(local, command, stamp)
             if not isinstance(validated, FullWrite):
                 return Applied(validated)
             command = validated
-        hosted.stamped_us = self.node.watch.now_us
+        local.stamped_us = self.node.watch.now_us
         return group.proposed(StampedCommand(stamp, command))
 
     def _validated(
-        self, hosted: Hosted, command: FullWrite, stamp: Timestamp
+        self, local: LocalReplica, command: FullWrite, stamp: Timestamp
     ) -> FullWrite | Reason | BusyType:
         """The one-phase path: I must be forward-compatible at the stamp, before it is appended."""
-        if command.tx in hosted.machine.ended:
+        if command.tx in local.machine.ended:
             return command
         sync, strategy = self.sync, self.strategy
         verdict = strategy.validate_one_phase(sync, command, stamp)
@@ -302,19 +302,19 @@ class Hosting:
         """Another replica's command, at the leader; a copy waits for what came first."""
         node = self.node
         node.clock.update(request.sent_ts)
-        hosted = self.at(request.place)
-        if hosted is None or not hosted.group.is_leader:
-            leader = None if hosted is None else hosted.group.leader
+        local = self.at(request.place)
+        if local is None or not local.group.is_leader:
+            leader = None if local is None else local.group.leader
             return PartitionSubmitted(node.clock.now(), done=False, leader=leader)
         command = request.command
         needed = command.catalog_version if isinstance(command, WriteIntent | FullWrite) else 0
         if not self._knows_version(needed):
             node.probe("catalog-version-awaited")
             return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
-        before = hosted.group.last_stamp
+        before = local.group.last_stamp
         copy = self._in_flight.get((sender, request.number))
-        attempt = copy or self._propose(hosted, request.command)
-        stamp = hosted.group.last_stamp
+        attempt = copy or self._propose(local, request.command)
+        stamp = local.group.last_stamp
         if isinstance(attempt, Pending):
             self._in_flight[sender, request.number] = attempt
             result = await attempt.future
@@ -331,29 +331,29 @@ class Hosting:
 
     async def become_primary(self, place: Place, start_ts: Timestamp) -> bool:
         """Know everything that was committed before, and fence what earlier primaries may send."""
-        hosted = self.at(place)
-        if hosted is None or not self.leases.is_of_this_life(start_ts):
+        local = self.at(place)
+        if local is None or not self.leases.is_of_this_life(start_ts):
             return False
-        await self.run(hosted, PrimaryChange(start_ts, self.node.name))
-        while hosted.machine.lease_start < start_ts:
-            await self.safe_time_reaches(hosted, Timestamp(hosted.machine.safe_ts + 1))
+        await self.run(local, PrimaryChange(start_ts, self.node.name))
+        while local.machine.lease_start < start_ts:
+            await self.safe_time_reaches(local, Timestamp(local.machine.safe_ts + 1))
         return True
 
     # --- partition safe time ----------------------------------------------------------------------
 
-    def _safe_time_moved(self, hosted: Hosted, ts: Timestamp) -> None:
-        assert hosted.machine.safe_ts >= ts, f"{hosted.place} has not come to {ts}"
-        hosted.machine.record_safe_time(ts)
-        waiting = hosted.waiting
+    def _safe_time_moved(self, local: LocalReplica, ts: Timestamp) -> None:
+        assert local.machine.safe_ts >= ts, f"{local.place} has not come to {ts}"
+        local.machine.record_safe_time(ts)
+        waiting = local.waiting
         while waiting and waiting[0][0] <= ts:
             heappop(waiting)[2].set(None)
 
-    async def safe_time_reaches(self, hosted: Hosted, ts: Timestamp) -> None:
+    async def safe_time_reaches(self, local: LocalReplica, ts: Timestamp) -> None:
         """Wait until this replica knows everything of its partition up to `ts`."""
-        if hosted.machine.safe_ts >= ts:
+        if local.machine.safe_ts >= ts:
             return
         reached: Future[None] = self.node.future()
         self._order += 1
-        heappush(hosted.waiting, (ts, self._order, reached))
+        heappush(local.waiting, (ts, self._order, reached))
         await reached
-        assert hosted.machine.safe_ts >= ts, f"{hosted.place} has not come to {ts}"
+        assert local.machine.safe_ts >= ts, f"{local.place} has not come to {ts}"

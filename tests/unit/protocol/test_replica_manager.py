@@ -41,14 +41,14 @@ def at_once(**more: Any) -> FullWrite:
 def test_who_holds_no_replica_has_no_group() -> None:
     """Neither of a table that it does not know."""
     trio = Trio(replicas=1)
-    assert trio["n2"].hosting.at(PLACE) is None
-    assert trio["n1"].hosting.at((9, 0)) is None
+    assert trio["n2"].replicas.at(PLACE) is None
+    assert trio["n1"].replicas.at((9, 0)) is None
 
 
 def test_a_groups_first_leader_is_the_first_replica() -> None:
     """Everywhere alike."""
     trio = Trio()
-    assert [trio.hosted(name).group.is_leader for name in NAMES] == [True, False, False]
+    assert [trio.local(name).group.is_leader for name in NAMES] == [True, False, False]
 
 
 def test_a_new_tables_group_is_born_when_it_is_needed() -> None:
@@ -56,11 +56,11 @@ def test_a_new_tables_group_is_born_when_it_is_needed() -> None:
     trio = Trio()
     change(trio.catalog, T.replace(" t ", " u "), timestamp(0))
     trio.placed[2, 0] = "n1"
-    assert (2, 0) not in trio["n2"].hosting.members
-    hosting = trio["n1"].hosting
-    trio["n1"].node.spawn(hosting.run(trio.hosted("n1", (2, 0)), SafeTimeSync()))
+    assert (2, 0) not in trio["n2"].replicas.members
+    replicas = trio["n1"].replicas
+    trio["n1"].node.spawn(replicas.run(trio.local("n1", (2, 0)), SafeTimeSync()))
     trio.later(10)
-    assert trio.hosted("n2", (2, 0)).machine.applied_index == 1
+    assert trio.local("n2", (2, 0)).machine.applied_index == 1
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -71,9 +71,9 @@ def test_every_replica_carries_out_what_is_submitted_anywhere() -> None:
     trio = Trio()
     for number, name in enumerate(NAMES):
         assert trio.ran(name, intent(OLD, key=number)) is None
-        assert number in trio.hosted(name).machine.intents
+        assert number in trio.local(name).machine.intents
     trio.later(20)
-    assert [len(trio.hosted(name).machine.intents) for name in NAMES] == [3, 3, 3]
+    assert [len(trio.local(name).machine.intents) for name in NAMES] == [3, 3, 3]
 
 
 def test_a_result_is_told_after_the_submitter_has_carried_the_command_out_itself() -> None:
@@ -83,8 +83,8 @@ def test_a_result_is_told_after_the_submitter_has_carried_the_command_out_itself
     done: list[int] = []
 
     async def run() -> None:
-        await trio["n1"].hosting.run(trio.hosted("n1"), intent(OLD))
-        done.append(len(trio.hosted("n1").machine.intents))
+        await trio["n1"].replicas.run(trio.local("n1"), intent(OLD))
+        done.append(len(trio.local("n1").machine.intents))
 
     trio["n1"].node.disk_delay_us = 40_000
     trio["n1"].node.spawn(run())
@@ -100,20 +100,20 @@ def test_stamps_rise_from_one_leader_to_the_next() -> None:
     trio = Trio()
     trio["n1"].node.ahead_ms = 9
     trio.ran("n1", SafeTimeSync())
-    first = trio.hosted("n1").group.last_stamp
+    first = trio.local("n1").group.last_stamp
     trio.led_by("n2")
     trio.ran("n2", SafeTimeSync())
-    assert trio.hosted("n2").group.last_stamp > first
+    assert trio.local("n2").group.last_stamp > first
 
 
 def test_a_copy_of_a_submission_is_proposed_once() -> None:
     """Both are answered alike, with the stamp up to which the asker has to know everything."""
     trio = Trio()
-    before = trio.hosted("n1").machine.applied_index
+    before = trio.local("n1").machine.applied_index
     request = PartitionSubmit(Timestamp(0), PLACE, intent(OLD), 7)
     answers = [trio.ask(request) for _ in range(2)]
     trio.later(10)
-    assert trio.hosted("n1").machine.applied_index == before + 1
+    assert trio.local("n1").machine.applied_index == before + 1
     assert [answer.value.done for answer in answers] == [True, True]
     assert len({answer.value.stamp for answer in answers}) == 1
     assert answers[0].value.stamp > Timestamp(0)
@@ -131,7 +131,7 @@ def test_a_submission_finds_the_leader_after_a_change() -> None:
     trio = Trio()
     trio.led_by("n3")
     assert trio.ran("n2", intent(OLD)) is None
-    assert trio.hosted("n2").machine.intents
+    assert trio.local("n2").machine.intents
 
 
 def test_a_submission_outlasts_a_leader_that_is_gone() -> None:
@@ -139,10 +139,10 @@ def test_a_submission_outlasts_a_leader_that_is_gone() -> None:
     trio = Trio(election_timeout_ms=100)
     trio.cut = {"n1"}
     assert trio.ran("n2", intent(OLD), within_ms=2_000) is None
-    assert [len(trio.hosted(name).machine.intents) for name in NAMES] == [0, 1, 1]
+    assert [len(trio.local(name).machine.intents) for name in NAMES] == [0, 1, 1]
     trio.cut = set()
     trio.later(1_000)
-    assert len(trio.hosted("n1").machine.intents) == 1
+    assert len(trio.local("n1").machine.intents) == 1
 
 
 def test_what_a_deposed_leader_had_proposed_is_proposed_again() -> None:
@@ -151,7 +151,7 @@ def test_what_a_deposed_leader_had_proposed_is_proposed_again() -> None:
     results: list[Any] = []
 
     async def run() -> None:
-        results.append(await trio["n1"].hosting.run(trio.hosted("n1"), intent(OLD)))
+        results.append(await trio["n1"].replicas.run(trio.local("n1"), intent(OLD)))
 
     trio.cut = {"n1"}
     trio["n1"].node.spawn(run())
@@ -160,7 +160,7 @@ def test_what_a_deposed_leader_had_proposed_is_proposed_again() -> None:
     trio.cut = set()
     trio.later(2_000)
     assert results == [None]
-    assert [list(trio.hosted(name).machine.intents) for name in NAMES] == [[1], [1], [1]]
+    assert [list(trio.local(name).machine.intents) for name in NAMES] == [[1], [1], [1]]
 
 
 def test_who_does_not_know_the_version_of_a_row_lets_it_wait() -> None:
@@ -189,10 +189,10 @@ def test_a_one_phase_write_is_judged_at_its_stamp() -> None:
 def test_a_leader_that_does_not_know_the_schema_at_its_stamp_is_busy() -> None:
     """Near or far; nothing is proposed."""
     trio = Trio(strategy=replace(IEP, validate_one_phase=lambda *_: None))
-    before = trio.hosted("n1").machine.applied_index
+    before = trio.local("n1").machine.applied_index
     for name in ("n1", "n2"):
         assert trio.ran(name, at_once()) is BUSY
-    assert trio.hosted("n1").machine.applied_index == before
+    assert trio.local("n1").machine.applied_index == before
 
 
 def test_a_write_that_may_be_in_the_log_already_never_falls_back() -> None:
@@ -204,7 +204,7 @@ def test_a_write_that_may_be_in_the_log_already_never_falls_back() -> None:
     results: list[Any] = []
 
     async def run() -> None:
-        results.append(await trio["n1"].hosting.run(trio.hosted("n1"), at_once()))
+        results.append(await trio["n1"].replicas.run(trio.local("n1"), at_once()))
 
     trio.cut = {"n1"}
     trio["n1"].node.spawn(run())  # appended at n1, and nowhere else
@@ -216,7 +216,7 @@ def test_a_write_that_may_be_in_the_log_already_never_falls_back() -> None:
     known["busy"] = False
     trio.later(500)
     [commit_ts] = results
-    assert trio.hosted("n1").machine.ended[OLD] == commit_ts
+    assert trio.local("n1").machine.ended[OLD] == commit_ts
 
 
 def test_nor_does_it_where_the_same_leader_is_elected_anew() -> None:
@@ -230,15 +230,15 @@ def test_nor_does_it_where_the_same_leader_is_elected_anew() -> None:
     results: list[Any] = []
 
     async def run() -> None:
-        results.append(await trio["n1"].hosting.run(trio.hosted("n1"), at_once()))
+        results.append(await trio["n1"].replicas.run(trio.local("n1"), at_once()))
 
     trio.raft_stops = True
     trio["n1"].node.spawn(run())
     trio.later(1)
     known["busy"], trio.raft_stops = True, False
-    trio.hosted("n1").group.re_elect()
+    trio.local("n1").group.re_elect()
     trio.later(60)
-    assert results == [trio.hosted("n1").machine.ended[OLD]]
+    assert results == [trio.local("n1").machine.ended[OLD]]
 
 
 def test_a_transaction_that_has_ended_is_not_judged_again() -> None:
@@ -274,7 +274,7 @@ def test_what_an_earlier_primary_still_sends_is_refused() -> None:
     assert trio.ran("n1", CleanUp(LAST, timestamp(5))) is None
     for name in NAMES:
         assert trio.rows(name) == {3: [(3, 5)]}
-        assert trio.hosted(name).machine.intents == {}
+        assert trio.local(name).machine.intents == {}
 
 
 def test_an_earlier_grant_that_comes_late_takes_nothing_back() -> None:
@@ -282,7 +282,7 @@ def test_an_earlier_grant_that_comes_late_takes_nothing_back() -> None:
     trio = Trio()
     for token in (timestamp(50), timestamp(20)):
         trio.ran("n1", PrimaryChange(token, "n2"))
-    assert trio.hosted("n1").machine.lease_start == timestamp(50)
+    assert trio.local("n1").machine.lease_start == timestamp(50)
 
 
 def test_a_grant_is_accepted_where_the_node_can_be_primary() -> None:
@@ -300,12 +300,12 @@ def test_a_grant_is_accepted_where_the_node_can_be_primary() -> None:
 def test_a_node_serves_by_its_own_lease_only() -> None:
     """Of this life."""
     trio = Trio()
-    assert trio.hosted("n1").lease is not None
+    assert trio.local("n1").lease is not None
     trio.lease("n2", timestamp(50))
-    assert [trio.hosted(name).lease is not None for name in NAMES] == [False, True, False]
+    assert [trio.local(name).lease is not None for name in NAMES] == [False, True, False]
     trio["n2"].leases._born_ts = timestamp(60)
     trio["n2"].leases.begin(Lease(PLACE, "n2", timestamp(50), NEVER))
-    assert trio.hosted("n2").lease is None
+    assert trio.local("n2").lease is None
 
 
 # --- partition safe time --------------------------------------------------------------------------
@@ -316,10 +316,10 @@ def test_an_idle_leader_stamps_a_command_now_and_then() -> None:
     trio = Trio(partition_idle_ms=100)
     trio.later(350)
     assert [trio[name].node.probes["partition-tick"] for name in NAMES] == [3, 0, 0]
-    assert trio.hosted("n3").machine.safe_ts >= timestamp(300)
+    assert trio.local("n3").machine.safe_ts >= timestamp(300)
     lone = Trio(replicas=1, partition_idle_ms=100)
     lone.later(350)
-    assert lone.hosted("n1").machine.safe_ts == MIN_TIMESTAMP
+    assert lone.local("n1").machine.safe_ts == MIN_TIMESTAMP
 
 
 def test_a_busy_leader_stamps_nothing_idle() -> None:
@@ -349,7 +349,7 @@ def test_a_primary_that_does_not_lead_submits_at_once() -> None:
     trio = Trio(resend_ms=400)
     trio.led_by("n2")
     trio.ran("n1", intent(OLD), within_ms=4)
-    assert trio.hosted("n1").machine.intents
+    assert trio.local("n1").machine.intents
 
 
 def test_a_new_leader_ticks_and_the_old_one_no_more() -> None:
