@@ -15,7 +15,7 @@ from ddlsim.history.events import AnyEvent, RowFinal
 from ddlsim.history.world_events import LeaseBegan, NeverCompleted, PartitionSafeTime
 from ddlsim.units import Timestamp, show
 
-Place = tuple[int, int]
+PartitionId = tuple[int, int]
 """A partition: (table id, number)."""
 
 
@@ -34,23 +34,23 @@ class AtRest:
         for _, moved in case.of(PartitionSafeTime):
             self.safe.setdefault(moved.group, {})[moved.node] = moved.ts
         self.dead = case.dead
-        self.told: dict[Place, dict[str, dict[Item, RowFinal]]] = {}
+        self.told: dict[PartitionId, dict[str, dict[Item, RowFinal]]] = {}
         for _, event in case.of(RowFinal):
             place = self.told.setdefault((event.object_id, event.partition), {})
             place.setdefault(event.node, {})[event.object_id, event.key] = event
 
-    def primary(self, place: Place) -> str | None:
+    def primary(self, place: PartitionId) -> str | None:
         """Whose word counts; None where nobody is left who could tell."""
         holder = self.holder.get(_group(place))
         if holder is None:
             return next(iter(self.told.get(place, ())), None if self.dead else "")
         return None if holder in self.dead else holder
 
-    def rows(self, place: Place) -> dict[Item, RowFinal]:
+    def rows(self, place: PartitionId) -> dict[Item, RowFinal]:
         """What the primary of a place held."""
         return self.told.get(place, {}).get(self.primary(place) or "", {})
 
-    def caught_up(self, place: Place) -> list[str]:
+    def caught_up(self, place: PartitionId) -> list[str]:
         """The other living replicas whose safe time is not behind that of the primary."""
         safe = self.safe.get(_group(place), {})
         holder = self.primary(place)
@@ -63,7 +63,7 @@ class AtRest:
         ]
 
 
-def _group(place: Place) -> str:
+def _group(place: PartitionId) -> str:
     return f"{place[0]}/{place[1]}"
 
 

@@ -20,7 +20,7 @@ from ddlsim.model.schema import Table
 from ddlsim.model.settings import Settings
 from ddlsim.nemesis.roles import META, VacantRoleError
 from ddlsim.plan.records import NodePlan, Plan
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.metastorage.stages import Delays
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.schema.catalog import Catalog
@@ -122,7 +122,7 @@ class Cluster:
         """The primary of a partition, or the last one; `VacantRoleError` if there is none yet."""
         return self._holder((self.table_id(table_name), partition))
 
-    def _holder(self, place: Place) -> str:
+    def _holder(self, place: PartitionId) -> str:
         lease = self.servers[self.leader].metastorage.leases.of(place)
         if lease is None:
             raise VacantRoleError(f"{place} never had a primary")
@@ -132,7 +132,7 @@ class Cluster:
         """By how much a node delays applying the meta storage, by stage."""
         return self._delays[node]
 
-    def place_of(self, partition: str) -> Place:
+    def place_of(self, partition: str) -> PartitionId:
         """`t/0` as (table id, number)."""
         table, _, number = partition.partition("/")
         return self.table_id(table), int(number or 0)
@@ -212,9 +212,9 @@ class Cluster:
             idle_ticks=plan.idle_ticks,
         )
 
-    def _placed(self) -> dict[Place, str]:
+    def _placed(self) -> dict[PartitionId, str]:
         """Primaries that the scenario names, by (table id, partition)."""
-        placed: dict[Place, str] = {}
+        placed: dict[PartitionId, str] = {}
         for entry in self.plan.leaders:
             if entry.group != META and not entry.at_us:
                 placed[self.place_of(entry.group)] = entry.node

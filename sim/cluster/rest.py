@@ -4,7 +4,7 @@ from ddlsim.cluster.cluster import Cluster
 from ddlsim.history.event import Cells
 from ddlsim.history.events import RowFinal
 from ddlsim.model.schema import Table
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.schema.rows import decode
 from ddlsim.protocol.server import Server
 
@@ -20,7 +20,7 @@ def at_rest(cluster: Cluster) -> bool:
     servers = alive(cluster)
     if any(server.replica.has_open_work for server in servers.values()):
         return False
-    applied: dict[Place, int] = {}
+    applied: dict[PartitionId, int] = {}
     for server in servers.values():
         for place, partition in server.replica.partitions.items():
             if applied.setdefault(place, partition.applied_index) != partition.applied_index:

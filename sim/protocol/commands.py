@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from ddlsim.model.ops import Key
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
-from ddlsim.protocol.ids import Place, Tuple, TxId
+from ddlsim.protocol.ids import PartitionId, Tuple, TxId
 from ddlsim.protocol.replication.state_machine import BusyType
 from ddlsim.units import MAX_TIMESTAMP, Timestamp
 
@@ -33,7 +33,7 @@ class WriteIntent(Command[Reason | None], frozen=True):
     version: int
     row: Tuple | None
     lease_start: Timestamp
-    commit_place: Place
+    commit_place: PartitionId
     catalog_version: int
 
 
@@ -65,7 +65,7 @@ class Outcome(Record, frozen=True):
     """
 
     commit_ts: Timestamp | None
-    participants: tuple[Place, ...]
+    participants: tuple[PartitionId, ...]
     reason: Reason | None = None
 
 
@@ -78,7 +78,7 @@ class FinishTx(Command[Outcome], frozen=True):
 
     tx: TxId
     commit_ts: Timestamp | None
-    participants: tuple[Place, ...]
+    participants: tuple[PartitionId, ...]
     tables: tuple[tuple[int, int, int], ...] = ()
     by_recovery: bool = False
     reason: Reason | None = None

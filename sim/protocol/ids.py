@@ -8,7 +8,7 @@ Tuple = tuple[Value, ...]
 """A row as bytes on the wire: values in the column order of the version it was encoded with."""
 
 
-Place = tuple[int, int]
+PartitionId = tuple[int, int]
 """A partition: (table id, number)."""
 
 

@@ -25,14 +25,14 @@ from collections.abc import Callable
 from ddlsim.history.world_events import LeaseBegan
 from ddlsim.model.ports import Node
 from ddlsim.model.records import Record
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.units import MIN_TIMESTAMP, Timestamp, plus_ms
 
 
 class Lease(Record, frozen=True):
     """A node is primary of a place from `start_ts`, its token, until before `expiration_ts`."""
 
-    place: Place
+    place: PartitionId
     holder: str
     start_ts: Timestamp
     expiration_ts: Timestamp
@@ -46,18 +46,18 @@ class Leases:
     def __init__(self, node: Node, *, restarted: bool) -> None:
         self.node = node
         self._born_ts = node.clock.now() if restarted else MIN_TIMESTAMP
-        self._leases: dict[Place, Lease] = {}
+        self._leases: dict[PartitionId, Lease] = {}
         self._watchers: list[Callable[[Lease | None, Lease], None]] = []
 
-    def of(self, place: Place) -> Lease | None:
+    def of(self, place: PartitionId) -> Lease | None:
         """The latest lease of a place, valid or not."""
         return self._leases.get(place)
 
-    def all(self) -> dict[Place, Lease]:
+    def all(self) -> dict[PartitionId, Lease]:
         """The latest lease of every place."""
         return self._leases
 
-    def valid_at(self, place: Place, ts: Timestamp) -> Lease | None:
+    def valid_at(self, place: PartitionId, ts: Timestamp) -> Lease | None:
         """The lease of a place if it surely lasts at `ts`, on whichever clock."""
         lease = self._leases.get(place)
         if lease is None:
@@ -65,7 +65,7 @@ class Leases:
         until = plus_ms(ts, self.node.settings.max_clock_skew_ms)
         return lease if lease.expiration_ts > until else None
 
-    def holds(self, place: Place, start_ts: Timestamp) -> bool:
+    def holds(self, place: PartitionId, start_ts: Timestamp) -> bool:
         """Whether this node is primary by the lease that began at `start_ts`, by its own clock."""
         lease = self._leases.get(place)
         return (
@@ -76,7 +76,7 @@ class Leases:
             and self.node.clock.current() < lease.expiration_ts
         )
 
-    def held(self, place: Place) -> bool:
+    def held(self, place: PartitionId) -> bool:
         """Whether this node is primary by the latest lease of a place, by its own clock."""
         lease = self._leases.get(place)
         return (

@@ -12,7 +12,7 @@ from ddlsim.model.ports import Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.model.schema import Table
-from ddlsim.protocol.ids import Place, Tuple, TxId
+from ddlsim.protocol.ids import PartitionId, Tuple, TxId
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 # --- client to coordinator ------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class Operate(Request["Operated"], frozen=True):
     row: Tuple | None
     views: tuple[tuple[int, int], ...] = ()
     lease_start: Timestamp = MIN_TIMESTAMP
-    commit_place: Place = (0, 0)
+    commit_place: PartitionId = (0, 0)
     one_phase: bool = False
     sets: tuple[int, ...] = ()
     strict: bool = False
@@ -158,8 +158,8 @@ class Finish(Request["Finished | NotPrimary"], frozen=True):
     sent_ts: Timestamp
     tx: TxId
     commit_ts: Timestamp | None
-    place: Place
-    participants: tuple[Place, ...]
+    place: PartitionId
+    participants: tuple[PartitionId, ...]
     tables: tuple[tuple[int, int, int], ...]
     validate: bool = False
 
@@ -185,7 +185,7 @@ class Cleanup(Request["Cleaned"], frozen=True):
     sent_ts: Timestamp
     tx: TxId
     commit_ts: Timestamp | None
-    places: tuple[Place, ...]
+    places: tuple[PartitionId, ...]
 
 
 class Cleaned(Record, frozen=True):

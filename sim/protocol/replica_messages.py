@@ -7,7 +7,7 @@ from ddlsim.model.ports import Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.protocol.commands import Command
-from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.messages import Finished, NotPrimary, Operated
 from ddlsim.protocol.raft import RaftMessage
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
@@ -28,7 +28,7 @@ class AreReplicated(Record, frozen=True):
     sent_ts: Timestamp
     tx: TxId
     ops: tuple[str, ...]
-    place: Place
+    place: PartitionId
 
 
 class Read(Request[Operated], frozen=True):
@@ -80,13 +80,13 @@ class RecoverTx(Request[Finished | NotPrimary], frozen=True):
 
     sent_ts: Timestamp
     tx: TxId
-    place: Place
+    place: PartitionId
 
 
 class PartitionRaft(Record, frozen=True):
     """A message of the Raft group of a partition."""
 
-    place: Place
+    place: PartitionId
     message: RaftMessage
 
 
@@ -94,7 +94,7 @@ class PartitionSubmit(Request["PartitionSubmitted"], frozen=True):
     """Ask the leader of a partition's group to run a command; `number` is the sender's for it."""
 
     sent_ts: Timestamp
-    place: Place
+    place: PartitionId
     command: Command[object]
     number: int = 0
 
@@ -113,7 +113,7 @@ class LeaseGrant(Request["LeaseAccepted"], frozen=True):
     """Make ready to be primary of a partition under a lease that begins at `start_ts`."""
 
     sent_ts: Timestamp
-    place: Place
+    place: PartitionId
     start_ts: Timestamp
 
 

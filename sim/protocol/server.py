@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.model.ports import Node
 from ddlsim.protocol.barriers import Barriers
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import NodeJoined
 from ddlsim.protocol.metastorage.alias_ends import AliasEnds
@@ -74,7 +74,7 @@ class ClusterConfig:
     leader: str
     partitions: int
     replicas: int
-    placed: Mapping[Place, str]
+    placed: Mapping[PartitionId, str]
     initial_schema: tuple[tuple[ObjectChange, ...], ...]
     boot_ts: Timestamp
     start_ts: Timestamp
@@ -182,7 +182,7 @@ class Server:
             self.replicas.revive(self._places_on_disk())
             self.node.spawn(self._join())
 
-    def _places_on_disk(self) -> list[Place]:
+    def _places_on_disk(self) -> list[PartitionId]:
         """The partitions whose logs the disk holds."""
         names = [key.removeprefix(disk_name("")) for key in self.node.disk]
         pairs = [name.split("/") for name in names if "/" in name]
@@ -194,6 +194,6 @@ class Server:
         name = self.node.name
         await self.metastorage.submit(NodeJoined(f"{name} joined {joined_ts}", name, joined_ts))
 
-    def group_of(self, place: Place) -> Group | None:
+    def group_of(self, place: PartitionId) -> Group | None:
         """This node's member of a partition's group, if it has one."""
         return self.replica.group_of(place)

@@ -11,7 +11,7 @@ from ddlsim.model.ports import Future
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.model.schema import Table
-from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.leases import Lease
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
@@ -77,20 +77,20 @@ class Transaction:
         self.reason: Reason | None = None
         self.by_name: dict[str, Enlistment] = {}
         self.by_id: dict[int, Enlistment] = {}
-        self.participants: dict[Place, Lease] = {}
+        self.participants: dict[PartitionId, Lease] = {}
         self.shown: dict[int, None] = {}
-        self.commit_place: Place | None = None
+        self.commit_place: PartitionId | None = None
         self.commit_ts: Timestamp | None = None
         self.bound_ts: Timestamp | None = None
         self.outstanding = 0
-        self.unreplicated: dict[str, Place] = {}
+        self.unreplicated: dict[str, PartitionId] = {}
         self.early: dict[str, Reason | None] = {}
         self.last_op_ts = MIN_TIMESTAMP
         self.wrote = False
         self.queried = False
         self.idle: Future[None] | None = None
 
-    def touched(self, place: Place, lease: Lease) -> None:
+    def touched(self, place: PartitionId, lease: Lease) -> None:
         """A partition now takes part, under this lease; the first one is the commit partition."""
         if self.commit_place is None:
             self.commit_place = place
@@ -111,7 +111,7 @@ class Transaction:
         if not self.outstanding:
             self._wake()
 
-    def answered_early(self, op: str, place: Place) -> None:
+    def answered_early(self, op: str, place: PartitionId) -> None:
         """A write was answered before it is replicated; the news may have come already."""
         assert op not in self.unreplicated, f"{op} was answered twice"
         if op in self.early:

@@ -16,7 +16,7 @@ from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import NO_REPLY, Handler
 from ddlsim.model.schema import Table
 from ddlsim.model.settings import DEFAULTS, Settings, complete
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import CatalogUpdate
 from ddlsim.protocol.meta_commands import AppliedUpdate
@@ -339,7 +339,7 @@ class Stage:
         names: tuple[str, ...] = ("n1", "n2"),
         partitions: int = 2,
         replicas: int = 1,
-        placed: dict[Place, str] | None = None,
+        placed: dict[PartitionId, str] | None = None,
         parts: Parts | None = None,
         **changes: Any,
     ) -> None:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 
 from ddlsim.model.ops import Key
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.schema.catalog import Catalog
 
 
@@ -31,7 +31,7 @@ class Placement:
     def __init__(
         self,
         nodes: tuple[str, ...],
-        placed: Mapping[Place, str],
+        placed: Mapping[PartitionId, str],
         catalog: Catalog,
         *,
         partitions: int,
@@ -46,10 +46,10 @@ class Placement:
         self._partitions = partitions
         self._replicas = replicas
         self._tables: dict[int, tuple[int, int]] = {}
-        self._places: dict[Place, tuple[str, ...]] = {}
+        self._places: dict[PartitionId, tuple[str, ...]] = {}
         self._seen = 0
 
-    def replicas_of(self, place: Place) -> tuple[str, ...]:
+    def replicas_of(self, place: PartitionId) -> tuple[str, ...]:
         """The nodes that hold a replica of a partition, the first primary first."""
         known = self._places.get(place)
         if known is not None:
@@ -70,7 +70,7 @@ class Placement:
         """How many partitions a table has; the number never changes [110.zone]."""
         return self._numbers(table_id)[0]
 
-    def places(self) -> dict[Place, tuple[str, ...]]:
+    def places(self) -> dict[PartitionId, tuple[str, ...]]:
         """Every partition of every table that there ever was, with its replicas.
 
         A table that was dropped keeps its primaries: transactions may have their outcomes there.

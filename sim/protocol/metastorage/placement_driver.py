@@ -16,7 +16,7 @@ Who is alive is seen from the meta storage's own traffic: every node is a member
 from collections.abc import Callable
 
 from ddlsim.model.ports import Node, NoReplyType, Timer
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.meta_commands import AppliedUpdate, LeaseUpdate
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
@@ -24,7 +24,7 @@ from ddlsim.protocol.replica_messages import LeaseGrant
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import US_PER_MS, Micros, Timestamp, plus_ms
 
-Replicas = Callable[[], dict[Place, tuple[str, ...]]]
+Replicas = Callable[[], dict[PartitionId, tuple[str, ...]]]
 """Every partition that there is, and the nodes that hold a replica of it."""
 
 
@@ -35,7 +35,7 @@ class PlacementDriver:
         self, node: Node, strategy: Strategy, metastorage: MetaStorage, replicas: Replicas
     ) -> None:
         self.node = node
-        self.not_renewed: dict[Place, Timestamp] = {}
+        self.not_renewed: dict[PartitionId, Timestamp] = {}
         self._strategy = strategy
         self._metastorage = metastorage
         self._leases = metastorage.leases
@@ -43,10 +43,10 @@ class PlacementDriver:
         self._replicas = replicas
         self._term: int | None = None
         self._timer: Timer | None = None
-        self._asking: dict[Place, None] = {}
-        self._granted: dict[Place, Lease] = {}
-        self._written: dict[Place, Lease] = {}
-        self._tries: dict[Place, int] = {}
+        self._asking: dict[PartitionId, None] = {}
+        self._granted: dict[PartitionId, Lease] = {}
+        self._written: dict[PartitionId, Lease] = {}
+        self._tries: dict[PartitionId, int] = {}
         self._sent_index = 0
 
     def start(self, term: int) -> None:
@@ -132,7 +132,7 @@ class PlacementDriver:
 
     # --- another holder ---------------------------------------------------------------------------
 
-    def _find_holder(self, place: Place, replicas: tuple[str, ...]) -> None:
+    def _find_holder(self, place: PartitionId, replicas: tuple[str, ...]) -> None:
         """Ask one of the replicas that are alive, the last holder last; then another one."""
         if place in self._asking or place in self._granted:
             return
@@ -147,7 +147,7 @@ class PlacementDriver:
         self._asking[place] = None
         self.node.spawn(self._grant(place, alive[tries % len(alive)]))
 
-    async def _grant(self, place: Place, candidate: str) -> None:
+    async def _grant(self, place: PartitionId, candidate: str) -> None:
         """Let a candidate make itself ready; it becomes primary with the next lease update."""
         assert place in self._asking, f"{candidate} is asked about {place} unasked"
         node, settings = self.node, self.node.settings

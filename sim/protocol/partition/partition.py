@@ -43,7 +43,7 @@ from ddlsim.protocol.commands import (
     StampedCommand,
     WriteIntent,
 )
-from ddlsim.protocol.ids import Place, Tuple, TxId
+from ddlsim.protocol.ids import PartitionId, Tuple, TxId
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
@@ -65,7 +65,7 @@ class Intent(Record, frozen=True):
     op_ts: Timestamp
     version: int
     row: Tuple | None
-    commit_place: Place
+    commit_place: PartitionId
 
 
 class PartitionState(Record, frozen=True):
@@ -113,7 +113,7 @@ class Partition:
         self,
         node: Node,
         strategy: Strategy,
-        place: Place,
+        place: PartitionId,
         lease_start: Timestamp,
         knows: Callable[[int], bool],
     ) -> None:

@@ -23,7 +23,7 @@ from ddlsim.protocol.commands import (
     StampedCommand,
     WriteIntent,
 )
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
@@ -60,7 +60,7 @@ class LocalReplica:
         "waiting",
     )
 
-    def __init__(self, place: Place, group: Group, machine: Partition) -> None:
+    def __init__(self, place: PartitionId, group: Group, machine: Partition) -> None:
         self.place = place
         self.group = group
         self.machine = machine
@@ -99,7 +99,7 @@ class ReplicaManager:
         self.sync = sync
         self.leases = leases
         self.placement = placement
-        self.members: dict[Place, LocalReplica] = {}
+        self.members: dict[PartitionId, LocalReplica] = {}
         self._partition_class = partition_class
         self._member_class = member_class
         self._birth_ts = birth_ts
@@ -112,17 +112,17 @@ class ReplicaManager:
 
     # --- groups -----------------------------------------------------------------------------------
 
-    def at(self, place: Place) -> LocalReplica | None:
+    def at(self, place: PartitionId) -> LocalReplica | None:
         """This node's replica of a partition; None where it holds none."""
         found = self.members.get(place)
         return found or self._born(place)
 
-    def revive(self, places: list[Place]) -> None:
+    def revive(self, places: list[PartitionId]) -> None:
         """Begin again with what the disk of a restarted node holds."""
         for place in places:
             self.at(place)
 
-    def _born(self, place: Place) -> LocalReplica | None:
+    def _born(self, place: PartitionId) -> LocalReplica | None:
         node = self.node
         if not self.placement.knows(place[0]):
             return None
@@ -329,7 +329,7 @@ class ReplicaManager:
 
     # --- primaries --------------------------------------------------------------------------------
 
-    async def become_primary(self, place: Place, start_ts: Timestamp) -> bool:
+    async def become_primary(self, place: PartitionId, start_ts: Timestamp) -> bool:
         """Know everything that was committed before, and fence what earlier primaries may send."""
         local = self.at(place)
         if local is None or not self.leases.is_of_this_life(start_ts):

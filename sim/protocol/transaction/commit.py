@@ -13,7 +13,7 @@ for dead, they may have stored an abort; then that is what counts.
 from ddlsim.history.events import TxAborted, TxCommitted
 from ddlsim.model.ports import Future, Timer
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.messages import Finish, Finished, NotPrimary
 from ddlsim.protocol.replica_messages import (
@@ -152,7 +152,7 @@ class TransactionEnds:
         self.committed(tx)
         return None
 
-    def _holder(self, place: Place) -> str:
+    def _holder(self, place: PartitionId) -> str:
         lease = self._leases.of(place)
         assert lease is not None, f"{place} takes part and never had a primary"
         return lease.holder

@@ -30,7 +30,7 @@ At the commit partition                           At each participant
 from ddlsim.model.ports import Future, Node, NoReplyType
 from ddlsim.protocol.commands import Cleaned as CleanedCommand
 from ddlsim.protocol.commands import CleanUp, FinishTx, Outcome
-from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.messages import Cleaned, Cleanup, Finish, Finished, NotPrimary
 from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
@@ -52,7 +52,7 @@ class Active:
 
     __slots__ = ("commit_place", "ops", "seen_us")
 
-    def __init__(self, commit_place: Place, seen_us: int) -> None:
+    def __init__(self, commit_place: PartitionId, seen_us: int) -> None:
         self.commit_place = commit_place
         self.seen_us = seen_us
         self.ops: dict[str, Timestamp] = {}
@@ -84,7 +84,7 @@ class Participant:
 
     # --- who has been here ------------------------------------------------------------------------
 
-    def saw(self, tx: TxId, commit_place: Place) -> None:
+    def saw(self, tx: TxId, commit_place: PartitionId) -> None:
         """A transaction does something here."""
         active = self._active.get(tx)
         if active is None:
@@ -151,14 +151,14 @@ class Participant:
     def _told(self, outcome: Outcome) -> Finished:
         return Finished(self.node.clock.now(), outcome.commit_ts, outcome.reason)
 
-    def _is_primary(self, place: Place) -> bool:
+    def _is_primary(self, place: PartitionId) -> bool:
         return self.leases.held(place)
 
     def _spread(self, local: LocalReplica, tx: TxId, outcome: Outcome) -> None:
         """Let every participant know; what is on this node at once."""
         me, commit_ts = self.node.name, outcome.commit_ts
-        here: tuple[Place, ...] = ()
-        elsewhere: list[Place] = []
+        here: tuple[PartitionId, ...] = ()
+        elsewhere: list[PartitionId] = []
         for place in outcome.participants:
             if self._holder(place) == me:
                 here = (*here, place)
@@ -178,7 +178,7 @@ class Participant:
         local: LocalReplica,
         tx: TxId,
         commit_ts: Timestamp | None,
-        elsewhere: list[Place],
+        elsewhere: list[PartitionId],
         cleaning: list[Future[None]],
     ) -> None:
         await self._end_cleaning(tx, cleaning)
@@ -195,7 +195,7 @@ class Participant:
         if isinstance(submitted, Submission):
             self.node.spawn(self.replicas.result_of(submitted))
 
-    def resume(self, place: Place) -> None:
+    def resume(self, place: PartitionId) -> None:
         """A new primary goes on telling participants what became of their transactions."""
         local = self.replicas.at(place)
         if local is None:
@@ -204,13 +204,15 @@ class Participant:
             self.node.probe("cleanup-resumed")
             self._spread(local, tx, local.machine.outcomes[tx])
 
-    def _holder(self, place: Place) -> str:
+    def _holder(self, place: PartitionId) -> str:
         lease = self.leases.of(place)
         return self.replicas.placement.replicas_of(place)[0] if lease is None else lease.holder
 
     # --- cleaning up ------------------------------------------------------------------------------
 
-    async def clean_up_at(self, places: list[Place], tx: TxId, commit_ts: Timestamp | None) -> None:
+    async def clean_up_at(
+        self, places: list[PartitionId], tx: TxId, commit_ts: Timestamp | None
+    ) -> None:
         """Tell the primaries of these partitions the outcome until each has confirmed it."""
         assert places, f"{tx.label} took part nowhere"
         node, left, tries = self.node, list(places), 0
@@ -229,11 +231,11 @@ class Participant:
                     await node.sleep(node.settings.resend_us)
             tries += 1
 
-    def _by_holder(self, places: list[Place]) -> list[tuple[str, list[Place]]]:
+    def _by_holder(self, places: list[PartitionId]) -> list[tuple[str, list[PartitionId]]]:
         """Whom to ask about which of these partitions."""
         if len(places) == 1:
             return [(self._holder(places[0]), places)]
-        holders: dict[str, list[Place]] = {}
+        holders: dict[str, list[PartitionId]] = {}
         for place in places:
             holders.setdefault(self._holder(place), []).append(place)
         return list(holders.items())
@@ -245,13 +247,13 @@ class Participant:
         return Cleaned(self.node.clock.now())
 
     async def clean_here(
-        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
+        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[PartitionId, ...]
     ) -> None:
         """See to the intents of a transaction that has ended, then release its locks."""
         await self._end_cleaning(tx, self._begin_cleaning(tx, commit_ts, places))
 
     def _begin_cleaning(
-        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[Place, ...]
+        self, tx: TxId, commit_ts: Timestamp | None, places: tuple[PartitionId, ...]
     ) -> list[Future[None]]:
         """Submit the clean-ups, and release the locks if all are applied; what is still to come."""
         cleaning: list[Future[None]] = []
@@ -309,7 +311,7 @@ class Participant:
             if intent.tx not in self._active:
                 self.saw(intent.tx, intent.commit_place)
 
-    async def _look_for(self, tx: TxId, commit_place: Place) -> None:
+    async def _look_for(self, tx: TxId, commit_place: PartitionId) -> None:
         outcome = await self.resolved(tx, commit_place)
         assert tx in self._suspected, f"{tx.label} is looked for twice"
         del self._suspected[tx]
@@ -323,7 +325,7 @@ class Participant:
         await self.clean_here(tx, outcome.commit_ts, places)
 
     async def resolved(
-        self, tx: TxId, commit_place: Place, read_ts: Timestamp | None = None
+        self, tx: TxId, commit_place: PartitionId, read_ts: Timestamp | None = None
     ) -> Outcome | None:
         """How a transaction ended; None while its coordinator says that it has not.
 
@@ -348,7 +350,7 @@ class Participant:
             await node.sleep(node.settings.retry_us)
         return None
 
-    async def _recovered(self, tx: TxId, commit_place: Place) -> Outcome:
+    async def _recovered(self, tx: TxId, commit_place: PartitionId) -> Outcome:
         """Have the commit partition say how the transaction ended, or end it."""
         node, tries = self.node, 0
         while True:

@@ -34,7 +34,7 @@ from typing import ClassVar
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import SchemaObject, Table
-from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSync
@@ -84,7 +84,7 @@ class Replica:
         node.on(LeaseGrant, self._on_grant)
 
     @property
-    def partitions(self) -> dict[Place, Partition]:
+    def partitions(self) -> dict[PartitionId, Partition]:
         """The replicas that this node holds."""
         return {place: local.machine for place, local in self.replicas.members.items()}
 
@@ -106,15 +106,15 @@ class Replica:
         for tx in self.locks.involved():
             yield tx.label, "locks"
 
-    def is_primary(self, place: Place) -> bool:
+    def is_primary(self, place: PartitionId) -> bool:
         """Whether this node is primary of a partition, by its own clock."""
         return self.leases.held(place)
 
-    def _leads(self, place: Place) -> bool:
+    def _leads(self, place: PartitionId) -> bool:
         lease = self.leases.of(place)
         return lease is not None and lease.holder == self.node.name
 
-    def group_of(self, place: Place) -> Group | None:
+    def group_of(self, place: PartitionId) -> Group | None:
         """This node's member of a partition's group."""
         local = self.replicas.at(place)
         return None if local is None else local.group
@@ -304,7 +304,7 @@ class Replica:
             return await self.executor.write_and_commit(sender, request, local, op_ts, table)
         return self.executor.write(sender, request, local, op_ts, table)
 
-    def _foreign(self, request: Operate, local: LocalReplica) -> tuple[TxId, Place] | None:
+    def _foreign(self, request: Operate, local: LocalReplica) -> tuple[TxId, PartitionId] | None:
         """An intent in the way although its lock is not: its transaction has to be looked for."""
         intents, tx = local.machine.intents, request.tx
         if not intents:
@@ -320,7 +320,7 @@ class Replica:
         return None
 
     async def _resolved(
-        self, request: Operate, local: LocalReplica, other: TxId, commit_place: Place
+        self, request: Operate, local: LocalReplica, other: TxId, commit_place: PartitionId
     ) -> bool:
         """Learn how the other transaction ended and see to its intents here; False: it has not."""
         assert other != request.tx, f"{other.label} would wait for itself"

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 
 from ddlsim.model.ports import NO_REPLY, Node, NoReplyType
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import ClientOperation, Operate, Operated
 from ddlsim.protocol.metastorage.placement import Placement
@@ -59,7 +59,7 @@ class Router:
         tx: Transaction,
         request: ClientOperation,
         enlistment: Enlistment,
-        place: Place,
+        place: PartitionId,
         *,
         one_phase: bool,
     ) -> Answered:
@@ -82,7 +82,7 @@ class Router:
         tx: Transaction,
         request: ClientOperation,
         enlistment: Enlistment,
-        place: Place,
+        place: PartitionId,
         lease: Lease,
         *,
         one_phase: bool,

@@ -3,7 +3,7 @@
 import pytest
 
 from ddlsim.model.ops import Key
-from ddlsim.protocol.ids import Place
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.metastorage.placement import Placement, partition_of
 from ddlsim.protocol.schema.catalog import Catalog
 from tests.support.protocol import LONG_AGO_MS, T, catalog_of
@@ -34,7 +34,7 @@ def test_a_number_and_its_text_are_different_keys() -> None:
     assert partition_of(1, 25) != partition_of(True, 25)
 
 
-def placed(by_hand: dict[Place, str], replicas: int = 1) -> Placement:
+def placed(by_hand: dict[PartitionId, str], replicas: int = 1) -> Placement:
     """Three nodes, and a catalog that knows no table."""
     return Placement(NODES, by_hand, Catalog(), partitions=4, replicas=replicas)
 

@@ -6,7 +6,7 @@ import pytest
 
 from ddlsim.history.events import LockWaited, TxCommitted, WriteExecuted
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.ids import Place, TxId
+from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.messages import Cleanup, Finish, Finished, Operate
 from ddlsim.units import Timestamp, timestamp
 from tests.support.primary import LAST, OLD, PLACE, YOUNG, Primary
@@ -83,7 +83,7 @@ def test_without_retries_the_younger_dies_at_once() -> None:
 # --- the end of a transaction --------------------------------------------------------------------
 
 
-def finish(who: TxId, commit_ts: Timestamp, *participants: Place) -> Finish:
+def finish(who: TxId, commit_ts: Timestamp, *participants: PartitionId) -> Finish:
     return Finish(Timestamp(0), who, commit_ts, PLACE, participants or (PLACE,), ((1, 1, 1),))
 
 
