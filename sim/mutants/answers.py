@@ -10,7 +10,7 @@ from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.protocol.schema.ddl_answers import Decision
 from ddlsim.protocol.strategy import SchemaChangePart
-from ddlsim.protocol.waiting import patience
+from ddlsim.protocol.waiting import resend_delay
 
 
 @mutates("install", "acknowledges_lost_race", "98.flow.1", "machinery")
@@ -49,7 +49,7 @@ class ForgettingMetaStorage(MetaStorage):
         if type(command) is not CatalogUpdate or leader is None:
             return await super().submit(command)
         request = Submit(node.clock.now(), command)
-        reply = await node.request(leader, request, patience(node.settings, 0))
+        reply = await node.request(leader, request, resend_delay(node.settings, 0))
         if not isinstance(reply, Submitted):
             node.probe("submit-resent")
             version = self.application.catalog.version

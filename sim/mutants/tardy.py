@@ -34,7 +34,7 @@ class TardyParticipant(Participant):
 class TardyReplica(Replica):
     """The locks of a transaction that has ended are kept for a while."""
 
-    ends: ClassVar[type[Participant]] = TardyParticipant
+    participant_class: ClassVar[type[Participant]] = TardyParticipant
 
 
 @mutates("readers", "reads_late", "98.own", "precision")

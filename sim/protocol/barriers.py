@@ -17,7 +17,7 @@ from typing import Protocol
 
 from ddlsim.model.ports import Future, Node, Request
 from ddlsim.model.records import Record
-from ddlsim.protocol.waiting import begun, patience
+from ddlsim.protocol.waiting import resend_delay, spawned
 from ddlsim.units import Micros, Timestamp
 
 
@@ -111,7 +111,7 @@ class Barriers:
     async def _all(self, ask: Callable[[], Request[Agreed]], limit_us: Micros | None) -> bool:
         node = self.node
         until_us = None if limit_us is None else node.watch.now_us + limit_us
-        asked = [begun(node, self._agreed(name, ask, until_us)) for name in self._members]
+        asked = [spawned(node, self._agreed(name, ask, until_us)) for name in self._members]
         return all([await each for each in asked])
 
     async def _agreed(
@@ -120,7 +120,7 @@ class Barriers:
         """Ask one node again and again."""
         node, tries = self.node, 0
         while True:
-            wait_us = patience(node.settings, tries)
+            wait_us = resend_delay(node.settings, tries)
             if until_us is not None:
                 wait_us = Micros(min(wait_us, max(until_us - node.watch.now_us, 1)))
             reply = await node.request(name, ask(), wait_us)

@@ -1,10 +1,10 @@
 """What goes through the log of a partition's group.
 
 Each command is stamped by the group's leader: its `safe_ts` is larger than every earlier one in the
-log, so that a replica that has applied it knows everything of the partition up to there.
+log, so that a replica that has applied it is complete up to there.
 `lease_start` fences: what was sent under a lease that is over is refused where it is applied.
-`catalog_version` is what a member must know before it stores a command, since it could not decode
-the row otherwise.
+A member stores a command only once its catalog has `catalog_version`, since it could not decode the
+row otherwise.
 """
 
 from typing import Generic, TypeVar
@@ -20,7 +20,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Command(Record, Generic[R_co], frozen=True):
-    """A command; `R_co` is what it comes to where it is applied."""
+    """A command; `R_co` is the type of its result where it is applied."""
 
 
 class WriteIntent(Command[Reason | None], frozen=True):
@@ -41,8 +41,8 @@ class FullWrite(Command[Timestamp | Reason | BusyType], frozen=True):
     """Write and commit in one step, at the leader's stamp: the one-phase path.
 
     `tables` go into the history: (object id, version I, version at the stamp). `expires_ts` is the
-    end of the lease under which the primary holds the locks, as far as it knew: what is stamped
-    later is not carried out, whenever and by whichever leader it is appended.
+    end, as last seen by the primary, of the lease under which it holds the locks: with a later
+    stamp the write is not carried out, whichever leader appends it.
     """
 
     tx: TxId
@@ -60,8 +60,8 @@ class FullWrite(Command[Timestamp | Reason | BusyType], frozen=True):
 class Outcome(Record, frozen=True):
     """How a transaction ended whose commit partition this is; `commit_ts` None: aborted.
 
-    `participants` are the other partitions that have to hear of it; `reason` is why the commit
-    partition itself aborted it, if it did.
+    `participants` are the other partitions that need it; `reason` is set if the commit partition
+    itself aborted it.
     """
 
     commit_ts: Timestamp | None
@@ -72,7 +72,7 @@ class Outcome(Record, frozen=True):
 class FinishTx(Command[Outcome], frozen=True):
     """Store a transaction's outcome at its commit partition, unless one is stored already.
 
-    `commit_ts` None is an abort; `by_recovery`: of a transaction whose coordinator seemed gone;
+    `commit_ts` None is an abort; `by_recovery`: of a transaction whose coordinator did not answer;
     `reason`: one that the commit partition has found.
     """
 
@@ -98,14 +98,14 @@ class Cleaned(Command[None], frozen=True):
 
 
 class PrimaryChange(Command[None], frozen=True):
-    """A node is to be primary from `lease_start` on: earlier tokens are worth nothing after it."""
+    """A node is to be primary from `lease_start` on: writes with earlier tokens are refused."""
 
     lease_start: Timestamp
     holder: str
 
 
 class SafeTimeSync(Command[None], frozen=True):
-    """Nothing but its stamp."""
+    """An idle command: it only carries its stamp."""
 
 
 class StampedCommand(Record, frozen=True):

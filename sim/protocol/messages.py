@@ -1,7 +1,7 @@
 """Every request and reply of the protocol but Raft's own.
 
-`sent_ts` is the sender's hybrid timestamp: whoever receives the message merges it, so that what
-happens after a message is also later on the reference timeline. Clients send none unless their
+`sent_ts` is the sender's hybrid timestamp: the receiver's clock merges it, so that what happens
+after a message is also later on the reference timeline. Clients send none unless their
 session carries a causal token. Raft's appends carry none either.
 """
 
@@ -31,12 +31,12 @@ class ClientOperation(Request["Answer | Mismatch | Refusal"], frozen=True):
     """Read or write rows of a table: `action` is the operation's tag.
 
     `client_version` is clientSV [110.flow.1], of the table with the id `table_id`: a name may mean
-    another table by now. Both are 0 where the client knows no schema of the table yet.
+    another table by now. Both are 0 where the client has cached no schema of the table.
     `begins` begins transaction `tx` with its first operation; `implicit` is a transaction of its
-    own. `metadata` asks for the columns too, as `SELECT *` does; `columns`
-    are those that a SELECT names. `label` tells the operation's
-    messages apart from others of their kind, on every hop. An update `sets` the columns at these
-    places of `row`; a `strict` insert fails where there is a row.
+    own. `metadata` requests the columns too, as `SELECT *` does; `columns` are those that a SELECT
+    names. `label` tells the operation's messages apart from others of their kind, on every hop. An
+    update `sets` the columns at these positions of `row`; a `strict` insert fails where there is a
+    row.
     """
 
     op: str
@@ -83,7 +83,7 @@ class ClientDdl(Request["Answer | Refusal"], frozen=True):
 
 
 class Answer(Record, frozen=True):
-    """It was done; `rows` are (key, cells) for reads; `token_ts` is the session's causal token.
+    """Success; `rows` are (key, cells) for reads; `token_ts` is the session's causal token.
 
     `done` is false where an insert found a row, a replace or an update none.
     """
@@ -103,7 +103,7 @@ class Mismatch(Record, frozen=True):
 
 
 class Refusal(Record, frozen=True):
-    """It was not done, and if it belonged to a transaction, that is over [110.flow.7]."""
+    """Failure: nothing was done, and the operation's transaction is over [110.flow.7]."""
 
     token_ts: Timestamp
     reason: Reason
@@ -136,7 +136,7 @@ class Operate(Request["Operated"], frozen=True):
 class Operated(Record, frozen=True):
     """The primary's answer; with a `reason` the transaction must abort [110.flow.7].
 
-    `replicated` is false while a write is not in its group's log for good: `Replicated` follows.
+    `replicated` is false while a write is not committed in its group's log: `Replicated` follows.
     `commit_ts` is that of a one-phase write.
     """
 
@@ -174,13 +174,13 @@ class Finished(Record, frozen=True):
 
 
 class NotPrimary(Record, frozen=True):
-    """The node asked is not primary of the partition, or is so no longer."""
+    """The receiver of the request is not, or no longer, primary of the partition."""
 
     sent_ts: Timestamp
 
 
 class Cleanup(Request["Cleaned"], frozen=True):
-    """The transaction has ended: see to its intents at these partitions, release its locks."""
+    """A transaction's outcome: commit or drop its intents in `places`, release its locks."""
 
     sent_ts: Timestamp
     tx: TxId
@@ -215,16 +215,16 @@ class CatalogUpdate(Record, frozen=True):
 
 
 class SafeTimeCommand(Record, frozen=True):
-    """An idle safe-time command: nothing but its message_ts [98.safe.3].
+    """An idle safe-time command: it only carries its message_ts [98.safe.3].
 
-    `term` is its leader's; applied in another one it counts for nothing [98.x.6].
+    `term` is its leader's; applied in another term it is ignored [98.x.6].
     """
 
     term: int
 
 
 class NodeJoined(Record, frozen=True):
-    """A restarted node is back: leases that it held in an earlier life are worth nothing."""
+    """A restarted node is back: leases of its earlier incarnations are not prolonged."""
 
     command_id: str
     node: str
@@ -232,11 +232,11 @@ class NodeJoined(Record, frozen=True):
 
     @property
     def op(self) -> None:
-        """No client's operation."""
+        """None: it belongs to no client's operation."""
 
 
 class Submit(Request["Submitted | NotLeader"], frozen=True):
-    """Ask the meta storage leader to run a command."""
+    """Submit a command to the meta storage leader."""
 
     sent_ts: Timestamp
     update: CatalogUpdate | NodeJoined
@@ -251,7 +251,7 @@ class Submitted(Record, frozen=True):
 
 
 class NotLeader(Record, frozen=True):
-    """The node asked does not lead the meta storage, or does so no longer; who may, if known."""
+    """The receiver of the request does not lead the meta storage; `leader` may, None: unknown."""
 
     sent_ts: Timestamp
     leader: str | None

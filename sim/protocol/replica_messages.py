@@ -1,4 +1,4 @@
-"""What nodes say to each other of partitions: replication, leases, the ends of transactions."""
+"""Messages between nodes about partitions: replication, leases, the ends of transactions."""
 
 from enum import Enum
 
@@ -23,7 +23,7 @@ class Replicated(Record, frozen=True):
 
 
 class AreReplicated(Record, frozen=True):
-    """Tell again what has become of these writes: `Replicated` may be lost."""
+    """Request `Replicated` of these writes again: it may be lost."""
 
     sent_ts: Timestamp
     tx: TxId
@@ -46,7 +46,7 @@ class Read(Request[Operated], frozen=True):
 
 
 class TxStateRequest(Request["TxState"], frozen=True):
-    """What has become of a transaction? Asked of its coordinator; `read_ts` is merged there."""
+    """Request a transaction's state from its coordinator, whose clock merges `read_ts`."""
 
     sent_ts: Timestamp
     tx: TxId
@@ -54,12 +54,12 @@ class TxStateRequest(Request["TxState"], frozen=True):
 
 
 class Fate(Enum):
-    """What a coordinator says of a transaction.
+    """The state of a transaction at its coordinator.
 
-    It is *pending*, and if it commits at all, commits later than the timestamp that was asked for;
-    or *deciding*, its commit_ts fixed and no later than that, its outcome not known yet; or
-    *aborted*, or has left nothing; or *unknown* here. What has committed is unknown to its
-    coordinator: the commit partition tells.
+    *pending*: if it commits at all, its commit_ts is above the request's `read_ts`;
+    *deciding*: its commit_ts is fixed and no later than that, its outcome not stored yet;
+    *aborted*: or it has written nothing;
+    *unknown*: not open here, so that its commit partition has to be asked: it may have committed.
     """
 
     PENDING = "pending"
@@ -69,14 +69,14 @@ class Fate(Enum):
 
 
 class TxState(Record, frozen=True):
-    """What has become of a transaction, as its coordinator knows it."""
+    """A coordinator's answer to `TxStateRequest`."""
 
     sent_ts: Timestamp
     state: Fate
 
 
 class RecoverTx(Request[Finished | NotPrimary], frozen=True):
-    """The transaction's coordinator seems gone: abort it unless its outcome is stored."""
+    """Abort a transaction whose coordinator does not answer, unless its outcome is stored."""
 
     sent_ts: Timestamp
     tx: TxId
@@ -91,7 +91,7 @@ class PartitionRaft(Record, frozen=True):
 
 
 class PartitionSubmit(Request["PartitionSubmitted"], frozen=True):
-    """Ask the leader of a partition's group to run a command; `number` is the sender's for it."""
+    """Submit a command to the leader of a partition's group under the sender's `number`."""
 
     sent_ts: Timestamp
     place: PartitionId
@@ -100,7 +100,7 @@ class PartitionSubmit(Request["PartitionSubmitted"], frozen=True):
 
 
 class PartitionSubmitted(Record, frozen=True):
-    """What the command came to, at which stamp; `done` false: not here, or not yet, ask again."""
+    """The command's result and stamp; `done` false: not leader, or not ready: submit it again."""
 
     sent_ts: Timestamp
     done: bool
@@ -110,7 +110,7 @@ class PartitionSubmitted(Record, frozen=True):
 
 
 class LeaseGrant(Request["LeaseAccepted"], frozen=True):
-    """Make ready to be primary of a partition under a lease that begins at `start_ts`."""
+    """Become ready to be primary of a partition under a lease that begins at `start_ts`."""
 
     sent_ts: Timestamp
     place: PartitionId
@@ -118,7 +118,7 @@ class LeaseGrant(Request["LeaseAccepted"], frozen=True):
 
 
 class LeaseAccepted(Record, frozen=True):
-    """Whether the replica knows everything that was committed before, and is ready."""
+    """Whether the replica has applied everything committed before, and is ready."""
 
     sent_ts: Timestamp
     accepted: bool

@@ -31,8 +31,8 @@ from ddlsim.protocol.raft import Member
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.replication.state_machine import disk_name
 from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema_change.row_counter import RowCounter
 from ddlsim.protocol.schema_change.schema_change import SchemaChange
-from ddlsim.protocol.schema_change.table_looks import TableLooks
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.coordinator import Coordinator
 from ddlsim.protocol.transaction.locks import LockTable
@@ -139,7 +139,7 @@ class Server:
         users = self.coordinator.marks
         barriers = Barriers(node, config.nodes, self.metastorage.catalog_reaches, users)
         self.sync.barriers = self.schema_change.barriers = barriers
-        self.schema_change.looks = TableLooks(self.coordinator, config.nodes.index(node.name))
+        self.schema_change.row_counter = RowCounter(self.coordinator, config.nodes.index(node.name))
 
     def _serve_partitions(self, strategy: Strategy, parts: Parts) -> None:
         """Replicas of partitions, and the transactions of this node's clients."""

@@ -118,7 +118,7 @@ class SchemaSyncPart(Protocol):
         """Write a look-up into the history."""
 
 
-class EndsPart(Protocol):
+class CompletionPart(Protocol):
     """How a coordinator ends its transactions."""
 
     async def writes_are_replicated(self, tx: Transaction) -> None:
@@ -154,7 +154,7 @@ class CoordinatorPart(Protocol):
         """The schemas as this node knows them."""
 
     @property
-    def ends(self) -> EndsPart:
+    def completion(self) -> CompletionPart:
         """The ends of its transactions."""
 
     @property
@@ -169,7 +169,7 @@ class LogPart(Protocol):
         """Wait until this node's catalog has applied a version."""
 
 
-class TableLooksPart(Protocol):
+class RowCounterPart(Protocol):
     """Reads of whole tables."""
 
     async def rows_at(self, table_id: int, read_ts: Timestamp, label: str) -> int | Reason:
@@ -193,7 +193,7 @@ class SchemaChangePart(Protocol):
         """The log of schema updates."""
 
     @property
-    def looks(self) -> TableLooksPart | None:
+    def row_counter(self) -> RowCounterPart | None:
         """Reads of whole tables."""
 
     async def knows_enough(self) -> None:

@@ -1,4 +1,4 @@
-"""What a transaction is: its id, the tables it has enlisted, who takes part, and its state.
+"""The record of a transaction: its id, enlisted tables, participants and state.
 
 IEP-110 keeps, for each table of each transaction, the timestamp at which the table was enlisted and
 the schema version that held then: tableEnlistSV, the *initial schema* I that every operation and
@@ -32,7 +32,7 @@ class Enlistment(Record, frozen=True):
 
 
 class State(Enum):
-    """Where a transaction is in its life."""
+    """The state of a transaction at its coordinator."""
 
     ACTIVE = "active"
     COMMITTING = "committing"
@@ -98,21 +98,21 @@ class Transaction:
         self.participants[place] = lease
 
     def does(self, action: str, *, metadata: bool) -> None:
-        """What it is made of: key-value operations, which may write, or queries."""
+        """Note the kind of an operation: a write, or a query."""
         if action in {"put", "delete", "insert", "replace", "update"}:
             self.wrote = True
         elif action == "scan" or metadata:
             self.queried = True
 
     def operation_ended(self) -> None:
-        """One outstanding operation less."""
+        """Count an outstanding operation as ended."""
         assert self.outstanding > 0, f"{self.id.label}: more operations ended than began"
         self.outstanding -= 1
         if not self.outstanding:
             self._wake()
 
     def answered_early(self, op: str, place: PartitionId) -> None:
-        """A write was answered before it is replicated; the news may have come already."""
+        """Note a write that was answered before it is replicated; `Replicated` may precede this."""
         assert op not in self.unreplicated, f"{op} was answered twice"
         if op in self.early:
             self._note(self.early.pop(op))
@@ -120,7 +120,7 @@ class Transaction:
             self.unreplicated[op] = place
 
     def replicated(self, op: str, reason: Reason | None) -> None:
-        """What became of a write that was answered before."""
+        """Note that a write is replicated, or for a reason never will be."""
         if op in self.unreplicated:
             del self.unreplicated[op]
             self._note(reason)

@@ -10,7 +10,7 @@ from ddlsim.units import Micros
 R = TypeVar("R")
 
 
-def begun(node: Node, work: Coroutine[None, None, R]) -> Future[R]:
+def spawned(node: Node, work: Coroutine[None, None, R]) -> Future[R]:
     """Spawn `work`; a future for its result."""
     result: Future[R] = node.future()
     node.spawn(_into(result, work))
@@ -21,7 +21,7 @@ async def _into(result: Future[R], work: Coroutine[None, None, R]) -> None:
     result.set(await work)
 
 
-def patience(settings: Settings, tries: int) -> Micros:
+def resend_delay(settings: Settings, tries: int) -> Micros:
     """How long to wait for an answer after `tries` requests without one, in microseconds.
 
     Doubled each time, up to an operation's time limit: an answer may take a round of replication

@@ -6,7 +6,7 @@ import pytest
 
 from ddlsim.protocol.design import mandatory_columns
 from ddlsim.protocol.schema.ddl import Refused
-from ddlsim.protocol.schema_change.table_looks import TableLooks
+from ddlsim.protocol.schema_change.row_counter import RowCounter
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 from ddlsim.units import plus_ms
@@ -219,10 +219,10 @@ def test_two_steps_without_a_look_are_convicted(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_look_at_the_past_is_convicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    look = TableLooks.rows_at
+    look = RowCounter.rows_at
 
     async def at_the_message(self: Any, table_id: int, read_ts: Any, label: str) -> Any:
         return await look(self, table_id, plus_ms(read_ts, -60), label)
 
-    monkeypatch.setattr(TableLooks, "rows_at", at_the_message)
+    monkeypatch.setattr(RowCounter, "rows_at", at_the_message)
     assert found({}) == {"I7"}

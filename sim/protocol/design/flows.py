@@ -172,7 +172,7 @@ async def await_outstanding_operations(coordinator: CoordinatorPart, tx: Transac
         tx.idle = coordinator.node.future()
         await tx.idle
     if tx.unreplicated:
-        await coordinator.ends.writes_are_replicated(tx)
+        await coordinator.completion.writes_are_replicated(tx)
 
 
 async def write_in_two_phases(write: OnePhasePart) -> Operated:
@@ -200,7 +200,7 @@ async def mark_at_activation(coordinator: CoordinatorPart, applied: AppliedUpdat
 async def stamp_at_once(coordinator: CoordinatorPart, tx: Transaction) -> None:
     """Fix commit_ts without waiting for operations that are still under way."""
     if tx.unreplicated:
-        await coordinator.ends.writes_are_replicated(tx)
+        await coordinator.completion.writes_are_replicated(tx)
 
 
 async def leave_unmarked(_coordinator: CoordinatorPart, _applied: AppliedUpdate) -> None:

@@ -168,11 +168,11 @@ async def _why_not_empty(
     change: SchemaChangePart, op: str, added: ObjectChange, read_ts: Timestamp
 ) -> Refused | None:
     """None if the table has no rows at a timestamp; else that it has some, or cannot be read."""
-    assert change.looks is not None, f"{change.node.name} cannot look at tables"
+    assert change.row_counter is not None, f"{change.node.name} cannot look at tables"
     node, number = change.node, 0
     until_us = node.watch.now_us + node.settings.operation_timeout_us
     while True:
-        found = await change.looks.rows_at(added.object_id, read_ts, f"{op}.look{number}")
+        found = await change.row_counter.rows_at(added.object_id, read_ts, f"{op}.look{number}")
         if not isinstance(found, Reason):
             break
         if node.watch.now_us >= until_us:

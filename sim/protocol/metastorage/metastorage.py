@@ -32,7 +32,7 @@ from ddlsim.protocol.raft import RAFT_MESSAGES, Member
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.protocol.waiting import patience
+from ddlsim.protocol.waiting import resend_delay
 from ddlsim.units import Micros, Timestamp
 
 GROUP = "meta"
@@ -122,7 +122,7 @@ class MetaStorage:
             hint = None
             began = node.watch.now_us
             request = Submit(node.clock.now(), command)
-            wait_us = patience(node.settings, asked - 1)
+            wait_us = resend_delay(node.settings, asked - 1)
             reply = await node.request(to, request, wait_us)
             if isinstance(reply, Submitted):
                 node.clock.update(reply.sent_ts)

@@ -2,7 +2,7 @@
 
 A row is kept as it was encoded, in the column order of one schema version, with that version's
 number. A *write intent* is a row that is not committed yet. A deleted row stays as a version with
-no values, so that a read of its absence can tell whose deletion it saw.
+no values, so that a read of its absence records the transaction that deleted it.
 
 Every replica applies the same commands in the same order and so comes to the same state. A command
 that comes twice changes nothing: a transaction that has ended stays so, whatever still arrives.
@@ -15,7 +15,7 @@ All fields are changed by `apply`, `restore` and `install` alone, from the group
 
 * `rows`: by key, sorted by commit_ts; reads at a timestamp take the last one before it.
 * `intents`, `_written` (their keys by transaction), `_ops` (the writes that were applied).
-* `ended`: without it a write that arrives late would leave an intent that nothing ever removes.
+* `ended`: without it a write that arrives late would leave an intent that is never removed.
 * `outcomes`, `uncleaned`: of transactions whose commit partition this is; the first outcome stays.
 * `lease_start`: commands that were sent under an earlier lease change nothing. Without it a deposed
   primary could write after a new one has read.
@@ -138,10 +138,10 @@ class Partition:
         self._written: dict[TxId, dict[Key, None]] = {}
         self._ops: dict[TxId, dict[str, None]] = {}
 
-    # --- what its group asks ----------------------------------------------------------------------
+    # --- the state machine of its group -----------------------------------------------------------
 
     def apply(self, index: int, term: int, command: object) -> object:
-        """Carry out a command; what its proposer is told."""
+        """Carry out a command; the result for its proposer."""
         assert type(command) is StampedCommand, command
         self.applied_index, self.applied_term = index, term
         stamp = command.safe_ts
@@ -153,7 +153,7 @@ class Partition:
         return result
 
     def _carried_out(self, stamp: Timestamp, command: Command[object]) -> object:
-        """What a command comes to; one that is nothing but its stamp comes to nothing."""
+        """The result of a command; None for one that only carries its stamp."""
         if type(command) is WriteIntent:
             return self._write(command)
         if type(command) is FinishTx:
@@ -173,12 +173,12 @@ class Partition:
         self.apply(index, term, command)
 
     def restoring(self) -> None:
-        """Nobody hears of safe time until everything is back."""
+        """Report no safe time until the whole log is applied again."""
         assert self._watcher is None, f"{self.name} is being restored already"
         self._watcher, self.on_safe_time = self.on_safe_time, None
 
     def restored(self) -> None:
-        """Everything is back; safe time is where it was."""
+        """Report safe time again: it is where it was before the crash."""
         assert self.on_safe_time is None, f"{self.name} is not being restored"
         self.on_safe_time, self._watcher = self._watcher, None
         if self.on_safe_time is not None and self.applied_index:
@@ -241,7 +241,7 @@ class Partition:
     # --- commands ---------------------------------------------------------------------------------
 
     def _write(self, command: WriteIntent) -> Reason | None:
-        """Leave an intent, unless the transaction is over, or the lease that it came under."""
+        """Leave an intent, unless the transaction or the command's lease is over."""
         tx, key = command.tx, command.key
         if tx in self.ended:
             return Reason.TX_FINISHED
@@ -264,7 +264,7 @@ class Partition:
         return None
 
     def _write_and_commit(self, stamp: Timestamp, command: FullWrite) -> Timestamp | Reason:
-        """The one-phase path: the stamp is commit_ts; a copy is told the first one's."""
+        """The one-phase path: the stamp is commit_ts; a copy gets the first one's."""
         tx = command.tx
         if tx in self.ended:
             ended = self.ended[tx]
@@ -276,7 +276,7 @@ class Partition:
         if expired and command.lease_start == self.lease_start:
             self._node.probe("lease-over-at-commit")
             return Reason.PRIMARY_EXPIRED
-        self.end(tx, None)  # an attempt of which nobody heard may have left an intent
+        self.end(tx, None)  # an unanswered attempt may have left an intent
         assert tx not in self._written, f"{tx.label} has ended and left intents"
         self.ended[tx] = stamp
         self.catalog_version = max(self.catalog_version, command.catalog_version)
@@ -285,9 +285,9 @@ class Partition:
         return stamp
 
     def _finish(self, command: FinishTx) -> Outcome:
-        """The commit point: the first outcome stays, and everyone is told that one.
+        """The commit point: the first outcome stays, and is the result of every later command.
 
-        What the transaction has left in this partition is seen to with it.
+        The transaction's intents in this partition are committed or dropped with it.
         """
         tx = command.tx
         known = self.outcomes.get(tx)
@@ -296,7 +296,7 @@ class Partition:
         others = command.participants
         if self.place in others:
             others = tuple(place for place in others if place != self.place)
-        assert self.place not in others, f"{self.name} would tell itself"
+        assert self.place not in others, f"{self.name} is a participant of its own outcome"
         outcome = Outcome(command.commit_ts, others, command.reason)
         self.outcomes[tx] = outcome
         if others:
@@ -318,7 +318,7 @@ class Partition:
             node.record(TxCommitted(node.watch.now_us, node.name, tx.label, commit_ts, tables))
 
     def _clean_up(self, _stamp: Timestamp, command: CleanUp) -> None:
-        """Another partition holds the outcome."""
+        """End the transaction with the outcome that another partition has stored."""
         self.end(command.tx, command.commit_ts)
 
     def end(self, tx: TxId, commit_ts: Timestamp | None) -> None:
@@ -339,7 +339,7 @@ class Partition:
     # --- committed rows: versions by key, in the order of their commit timestamps -----------------
 
     def _put(self, key: Key, version: RowVersion) -> None:
-        """File a committed version; resolved out of turn, it may not be the newest."""
+        """Insert a committed version in the order of commit_ts: it may not be the newest."""
         versions = self.rows.get(key)
         if versions is None:
             self.rows[key] = [version]
@@ -370,11 +370,11 @@ class Partition:
 
     @property
     def open_transactions(self) -> tuple[TxId, ...]:
-        """Whose intents are still here."""
+        """The transactions with intents in this partition."""
         return tuple(self._written)
 
     def record_safe_time(self, ts: Timestamp) -> None:
-        """Write down that this replica knows everything up to `ts`."""
+        """Record that this replica has applied everything up to `ts`."""
         node = self._node
         if node.recording:
             node.record(PartitionSafeTime(node.watch.now_us, node.name, self.name, ts))

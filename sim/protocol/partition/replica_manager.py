@@ -33,7 +33,7 @@ from ddlsim.protocol.replica_messages import PartitionRaft, PartitionSubmit, Par
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied, BusyType, Pending
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.protocol.waiting import patience
+from ddlsim.protocol.waiting import resend_delay
 from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
 
 R = TypeVar("R")
@@ -241,7 +241,7 @@ class ReplicaManager:
             if to == node.name:  # not yet, or no longer
                 continue
             request = PartitionSubmit(node.clock.now(), local.place, command, number)
-            reply = await node.request(to, request, patience(node.settings, asked))
+            reply = await node.request(to, request, resend_delay(node.settings, asked))
             if isinstance(reply, NoReplyType):  # that has taken long enough
                 doubtful, refused = True, False
                 continue

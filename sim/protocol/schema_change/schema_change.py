@@ -32,7 +32,7 @@ from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
 from ddlsim.protocol.schema.ddl_answers import Decision
-from ddlsim.protocol.schema_change.table_looks import TableLooks
+from ddlsim.protocol.schema_change.row_counter import RowCounter
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
@@ -49,7 +49,7 @@ class SchemaChange:
         self.catalog: Catalog = sync.catalog
         self.metastorage = metastorage
         self.barriers: Barriers | None = None
-        self.looks: TableLooks | None = None
+        self.row_counter: RowCounter | None = None
         self._busy = False
         self._statement: Statement | None = None
         self._asked_ts: Timestamp = MIN_TIMESTAMP

@@ -1,12 +1,12 @@
 """The client's side: cached schemas, encoding, refresh on mismatch.
 
-A client encodes its rows with the schema version that it has cached, and says which one that is
+A client encodes its rows with the schema version that it has cached, and sends that version along
 [110.flow.1]. If the coordinator answers that the transaction runs under another version, the client
-takes that version, encodes anew and sends again; the transaction lives on [110.flow.2]. Clients
+caches that version, encodes again and resends; the transaction stays open [110.flow.2]. Clients
 carry no causal token from answer to request unless their session asks for one.
 
 A put that names only its key has its other columns filled with values unique to (operation,
-column), so that whoever reads them later can tell which write they come from.
+column), so that a later read shows which write they come from.
 """
 
 import zlib
@@ -26,13 +26,13 @@ from ddlsim.units import Micros, Timestamp
 
 R = TypeVar("R")
 REFRESHES = 5
-"""How often one operation may be encoded anew before the client gives up."""
+"""How often one operation may be encoded before the client gives up."""
 LARGEST: Final = {"TINYINT": 0x7F, "SMALLINT": 0x7FFF, "INTEGER": 0x7FFFFFFF, "BIGINT": 0xFFFFFFFF}
 """The largest number that a generated write puts into a column; of BIGINT, 32 bits are enough."""
 
 
 class Connection(Protocol):
-    """What a client needs of the world."""
+    """What a client needs of its machine."""
 
     recording: bool
 
@@ -79,9 +79,9 @@ class Client:
         implicit: bool = False,
         read_only: bool = False,
     ) -> Answer | Refusal | NoReplyType:
-        """Run one operation, encoding anew for as long as the coordinator asks for it.
+        """Run one operation, encoded again after each `Mismatch`, up to `REFRESHES` times.
 
-        All tries together have one time limit, which is the operation's.
+        All attempts together have the operation's time limit.
         """
         known_ts = Timestamp(0)
         until_us = self._connection.elapsed_us() + self._timeout_us
@@ -93,7 +93,7 @@ class Client:
                 if refresh:
                     refusal = Refusal(Timestamp(0), Reason.BAD_ROW, row.message)
                     return await self._given_up(node, op, tx, refusal, until_us)
-                table, row = None, None  # it may fit the schema of today: ask for that first
+                table, row = None, None  # it may fit the present schema: request that first
             request = ClientOperation(
                 op,
                 tx,
@@ -127,7 +127,7 @@ class Client:
     async def _given_up(
         self, node: str, op: str, tx: str, refusal: Refusal, until_us: int
     ) -> Refusal:
-        """End the transaction at its coordinator too, where its locks are: here it is over."""
+        """Roll the transaction back at its coordinator, so that its locks are released."""
         token = self.token_ts if self._session else None
         left_us = Micros(max(until_us - self._connection.elapsed_us(), 1))
         reply = await self._connection.request(node, ClientRollback(f"{op}.rb", tx, token), left_us)
@@ -140,7 +140,7 @@ class Client:
         if table is None:
             return None
         if type(do) is Update:
-            return updated(do, table)  # no whole row: what is kept is for the primary to say
+            return updated(do, table)  # no whole row: the primary fills in the other columns
         if type(do) not in (Put, Insert, Replace):
             return None
         row = encoded(op, do, table)  # type: ignore[arg-type]  # one of the three
@@ -165,14 +165,14 @@ class Client:
 
 
 def set_places(do: DataOperation, table: Table | None) -> tuple[int, ...]:
-    """At which places of its row an update sets a value; for others none."""
+    """The positions in its row at which an update sets a value; none for other operations."""
     if type(do) is not Update or table is None:
         return ()
     return tuple(place for place, column in enumerate(table.columns) if column.name in do.values)
 
 
 def updated(do: Update, table: Table) -> Tuple | BadRow:
-    """What an update sets, at the places of its columns; the rest is of no meaning."""
+    """The values that an update sets, at the positions of their columns; the rest is ignored."""
     columns = {column.name: column for column in table.columns}
     for name, value in do.values.items():
         column = columns.get(name)
@@ -186,7 +186,7 @@ def updated(do: Update, table: Table) -> Tuple | BadRow:
 
 
 def encoded(op: str, do: Put | Insert | Replace, table: Table) -> Tuple | BadRow:
-    """The row of a put: its key, and what it names or else what tells its writer."""
+    """The row of a put: its key, and the values it names, or else values unique to `op`."""
     key, given = table.key, key_values(do.key)
     if do.values is None and len(given) == len(key) and None not in given:
         row: list[Value] = []
@@ -210,7 +210,7 @@ def key_values(key: Key) -> tuple[Value, ...]:
 
 
 def unique_value(op: str, column: Column) -> Value:
-    """A value that tells which operation wrote which column."""
+    """A value derived from the operation and the column, so that a read shows its writer."""
     seed = zlib.crc32(f"{op}/{column.id}".encode())
     name = column.type.name
     if name == "VARCHAR":

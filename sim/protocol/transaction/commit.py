@@ -5,9 +5,9 @@ larger than every op_ts [110.x.2] and nothing that was committed can be lost. Ev
 which the transaction took locks must last beyond it: only then were the locks held until then. The
 schema is judged at commit_ts [110.valid.1].
 
-The decision stands once the commit partition has stored it. Until it answers, the same decision
-with the same commit_ts is sent again, to whoever is primary by then. If others took the coordinator
-for dead, they may have stored an abort; then that is what counts.
+The decision is final once the commit partition has stored it. Until then the coordinator resends
+the same decision with the same commit_ts, each time to the present primary. If other nodes took the
+coordinator for dead, the commit partition may hold an abort; then the transaction is aborted.
 """
 
 from ddlsim.history.events import TxAborted, TxCommitted
@@ -26,12 +26,12 @@ from ddlsim.protocol.replica_messages import (
 from ddlsim.protocol.strategy import CoordinatorPart, Tables
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction_record import ABORTED, ACTIVE, COMMITTED, COMMITTING, Transaction
-from ddlsim.protocol.waiting import patience
+from ddlsim.protocol.waiting import resend_delay
 from ddlsim.units import US_PER_MS, Micros, Timestamp
 
 
-class TransactionEnds:
-    """The ends of one coordinator's transactions."""
+class TransactionCompletion:
+    """Commits and aborts the transactions of one coordinator."""
 
     def __init__(
         self, coordinator: CoordinatorPart, participant: Participant, leases: Leases
@@ -49,13 +49,13 @@ class TransactionEnds:
     # --- committing -------------------------------------------------------------------------------
 
     async def commit(self, tx: Transaction) -> Reason | None:
-        """End it; None once it may be answered, or the reason why it is aborted."""
-        reason = await self._ended(tx)
+        """Commit; None once the client may be answered, or the reason of the abort."""
+        reason = await self._decided(tx)
         if reason is None:
             await self.strategy.before_answer(self._coordinator, tx)
         return reason
 
-    async def _ended(self, tx: Transaction) -> Reason | None:
+    async def _decided(self, tx: Transaction) -> Reason | None:
         """Fix commit_ts, validate, store the outcome."""
         node, strategy = self.node, self.strategy
         if tx.state is not ACTIVE:  # rolled back since its operation
@@ -84,14 +84,14 @@ class TransactionEnds:
         waiting = node.pause_at("after-commit-check", tx.id.label)
         if waiting is not None:
             await waiting
-        tx.state = COMMITTED  # from here on nobody else may join it
+        tx.state = COMMITTED  # from here on no operation may join it
         return await self._finish(tx, commit_ts, tables)
 
     async def _leases_last(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
-        """Whether every lease that the transaction runs under lasts beyond commit_ts.
+        """None if every lease of the transaction lasts beyond commit_ts, else the reason.
 
-        One that ends before may have been prolonged, and this node not know it yet. What prolongs
-        a lease is stamped before its end; so once safe time has reached commit_ts, it is known.
+        A lease that ends before may have been prolonged by an update that has not arrived. Such an
+        update is stamped before the lease's end; so it has arrived once safe time is at commit_ts.
         """
         if self._lost_lease(tx, commit_ts) is None:
             return None
@@ -120,7 +120,7 @@ class TransactionEnds:
                 return
 
     async def _finish(self, tx: Transaction, commit_ts: Timestamp, tables: Tables) -> Reason | None:
-        """Tell the commit partition until it answers; believe what it says."""
+        """Send the outcome to the commit partition until it answers; what it has stored counts."""
         node, place = self.node, tx.commit_place
         if place is None:
             self._record_commit(tx, commit_ts, tables)
@@ -135,7 +135,7 @@ class TransactionEnds:
             request = Finish(
                 node.clock.now(), tx.id, commit_ts, place, participants, tables, validate
             )
-            wait_us = patience(node.settings, tries)
+            wait_us = resend_delay(node.settings, tries)
             reply = await node.request(self._holder(place), request, wait_us)
             if isinstance(reply, Finished):
                 break
@@ -158,13 +158,13 @@ class TransactionEnds:
         return lease.holder
 
     def committed(self, tx: Transaction) -> None:
-        """The outcome is stored."""
+        """Mark `tx` committed and drop it from the open transactions."""
         assert tx.state in (ACTIVE, COMMITTING, COMMITTED), f"{tx.id.label} is {tx.state.value}"
         tx.state = COMMITTED
         self._coordinator.transactions.pop(tx.id.label, None)
 
     async def _unlock(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
-        """It has left nothing: no outcome is stored, its locks are released."""
+        """Commit what wrote nothing: no outcome is stored, the locks are released."""
         reason = await self._leases_last(tx, commit_ts)
         if reason is not None:
             return self.abort(tx, reason)
@@ -192,15 +192,15 @@ class TransactionEnds:
     # --- aborting ---------------------------------------------------------------------------------
 
     def abort(self, tx: Transaction, reason: Reason) -> Reason:
-        """End the transaction without a trace in the data; gives the reason back.
+        """Abort the transaction, clean up its intents and locks; returns the reason.
 
-        Nothing is stored of it: who looks for its end and finds none may store an abort.
+        No outcome is stored: a node that finds none may store an abort.
         """
         node, coordinator = self.node, self._coordinator
         assert tx.state in (ACTIVE, COMMITTING), tx.state
         tx.state = ABORTED
         tx.reason = reason
-        assert coordinator.transactions[tx.id.label] is tx, f"{tx.id.label} is another one"
+        assert coordinator.transactions[tx.id.label] is tx, f"{tx.id.label} stands for another"
         del coordinator.transactions[tx.id.label]
         coordinator.aborted[tx.id.label] = reason
         if node.recording:
@@ -210,10 +210,10 @@ class TransactionEnds:
             node.spawn(self._participant.clean_up_at(list(tx.participants), tx.id, None))
         return reason
 
-    # --- how long one may take --------------------------------------------------------------------
+    # --- the time limit ---------------------------------------------------------------------------
 
     def watch_time(self, tx: Transaction) -> None:
-        """A transaction has begun: it may take `tx_timeout_ms`. One timer, for the oldest open."""
+        """Abort a transaction that takes `tx_timeout_ms`. One timer, for the oldest open one."""
         assert tx.state is ACTIVE, f"{tx.id.label} is {tx.state.value}"
         if self._timer is None:
             due_us = tx.began_us + self.node.settings.tx_timeout_ms * US_PER_MS
@@ -221,7 +221,7 @@ class TransactionEnds:
             self._timer = self.node.call_later(delay_us, self._time_is_up)
 
     def _time_is_up(self) -> None:
-        """Abort what has been open for too long; look again when the next one may have been."""
+        """Abort the transactions whose time is over; arm the timer for the next one."""
         self._timer = None
         now, limit_us = self.node.watch.now_us, self.node.settings.tx_timeout_ms * US_PER_MS
         for tx in list(self._coordinator.transactions.values()):
@@ -233,20 +233,20 @@ class TransactionEnds:
             self.node.probe("transaction-timed-out")
             self.abort(tx, Reason.TX_TIMED_OUT)
 
-    # --- what others ask and tell -----------------------------------------------------------------
+    # --- messages of other nodes ------------------------------------------------------------------
 
     def _find(self, label: str) -> Transaction | None:
         return self._coordinator.transactions.get(label)
 
-    def _on_replicated(self, _sender: str, news: Replicated) -> None:
+    def _on_replicated(self, _sender: str, report: Replicated) -> None:
         """A write that was answered before is replicated, or never will be."""
-        self.node.clock.update(news.sent_ts)
-        tx = self._find(news.tx.label)
+        self.node.clock.update(report.sent_ts)
+        tx = self._find(report.tx.label)
         if tx is not None:
-            tx.replicated(news.op, news.reason)
+            tx.replicated(report.op, report.reason)
 
     async def writes_are_replicated(self, tx: Transaction) -> None:
-        """Wait until every write is in its group's log for good; ask again where news is lost."""
+        """Wait until every write is committed in its group's log; asks again every `resend_ms`."""
         node = self.node
         while tx.unreplicated and tx.reason is None:
             idle: Future[None] = node.future()
@@ -257,7 +257,7 @@ class TransactionEnds:
             timer.cancel()
 
     def _ask_again(self, tx: Transaction, idle: Future[None]) -> None:
-        """The news may be lost: ask the primaries; those that are none any longer say nothing."""
+        """Ask the primaries of writes not reported yet; one whose lease is over will not report."""
         for place in dict.fromkeys(tx.unreplicated.values()):
             ops = tuple(op for op, at in tx.unreplicated.items() if at == place)
             request = AreReplicated(self.node.clock.now(), tx.id, ops, place)
@@ -270,7 +270,7 @@ class TransactionEnds:
             idle.set(None)  # look again
 
     def _on_state_request(self, _sender: str, request: TxStateRequest) -> TxState:
-        """What has become of a transaction; a pending one commits later than `read_ts`."""
+        """The state of a transaction; a pending one will commit later than `read_ts`."""
         clock = self.node.clock
         clock.update(request.sent_ts)
         tx, label = self._find(request.tx.label), request.tx.label

@@ -56,8 +56,8 @@ def schema_at_the_stamp(
 ) -> Verdict | None:
     """Judge a one-phase write at its commit_ts, before it is appended (IGNITE-27460).
 
-    The partition's leader must know the schema at its stamp now, since it cannot wait between the
-    stamp and the log; None if it does not.
+    Returns None where the metadata is not complete for the stamp yet: the leader cannot wait
+    between the stamp and the log.
     """
     complete_ts, lookup_ts = sync.needed_for(stamp)
     if sync.safe_time < complete_ts:

@@ -21,7 +21,7 @@ from ddlsim.units import Timestamp
 CONDITIONAL: Final = ("insert", "replace", "update")
 
 
-def carried_out(
+def execute(
     executor: Executor,
     coordinator: str,
     request: Operate,
@@ -47,10 +47,10 @@ def carried_out(
     return executor.write(coordinator, request, local, op_ts, table)
 
 
-def told_again(
+def repeated_answer(
     executor: Executor, request: Operate, local: LocalReplica, op_ts: Timestamp
 ) -> Operated:
-    """What a copy of its message hears: it has written if its intent is there, or on its way."""
+    """The answer to a copy of the message: written if the intent is stored or on its way."""
     stored = request.op in local.machine.ops_of(request.tx)
     pending = local.pending.get(request.key)
     on_its_way = pending is not None and pending.op == request.op

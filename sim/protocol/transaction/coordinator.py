@@ -1,10 +1,11 @@
 """The transaction coordinator: enlist, route, validate, commit or abort.
 
-The node that a client talks to coordinates its transactions. For the first operation on a table it
-takes base_ts, resolves the table's version there (tableEnlistSV, the initial schema I) and keeps it
-for the transaction [110.flow.2, 110.flow.4]. A client whose row is encoded with another version
-gets tableEnlistSV back, encodes anew and tries again; the transaction lives on. The operation then
-goes with I to the primary, which judges it at its own timestamp [110.flow.3, 110.flow.5].
+The node that receives a client's requests coordinates its transactions. At the first operation on a
+table it takes base_ts, resolves the table's version there (tableEnlistSV, the initial schema I) and
+keeps it for the transaction [110.flow.2, 110.flow.4]. A client whose row is encoded with another
+version gets tableEnlistSV back, encodes the row again and retries; the transaction stays open. The
+operation then goes with I to the primary, which judges it at its own timestamp [110.flow.3,
+110.flow.5].
 
 At commit the coordinator takes commit_ts, resolves every enlisted table there, and commits only if
 I is forward-compatible with it [110.flow.6, 110.valid.1]. What commits strictly before Tu belongs
@@ -25,11 +26,11 @@ Fields of a `Transaction`, what writes them, and what goes wrong without:
   run without the locks of those before it.
 * `outstanding`: `_operate`; `unreplicated`: `answered_early` and `Replicated`. The commit waits for
   both, else an operation gets an op_ts above commit_ts, or a committed write is lost [110.x.2].
-* `commit_ts`: `TransactionEnds`, once; of a one-phase write its primary. Whatever is asked about it
-  later (`TxStateRequest`) must hear the same.
+* `commit_ts`: `TransactionCompletion`, once; of a one-phase write its primary. Every later
+  `TxStateRequest` must be answered by it.
 * `bound_ts`: `Marks`; commit_ts must be below it, since the schema changes there [110.valid.3].
-* `state`: here and `TransactionEnds`; `reason`: the first failure. COMMITTED is set before the
-  outcome is sent, so that no operation joins a transaction that has been judged.
+* `state`: here and `TransactionCompletion`; `reason`: the first failure. COMMITTED is set before
+  the outcome is sent, so that no operation joins a transaction that has been judged.
 """
 
 from collections.abc import Sequence
@@ -60,7 +61,7 @@ from ddlsim.protocol.metastorage.placement import Placement, partition_of
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.schema.rows import has_columns
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.protocol.transaction.commit import TransactionEnds
+from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.marking import Marks
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.routing import Answered, Router
@@ -75,8 +76,8 @@ from ddlsim.protocol.transaction_record import (
 from ddlsim.units import US_PER_MS, Micros, Timestamp
 
 Reply = Answer | Mismatch | Refusal
-UNASKED: Final = (Reason.ROLLBACK_ONLY, Reason.TX_TIMED_OUT)
-"""Why a coordinator ends a transaction whose client has asked for nothing."""
+BY_ITSELF: Final = (Reason.ROLLBACK_ONLY, Reason.TX_TIMED_OUT)
+"""Reasons for which a coordinator aborts a transaction by itself, without a client's request."""
 
 
 class Coordinator:
@@ -98,7 +99,7 @@ class Coordinator:
         self.transactions: dict[str, Transaction] = {}
         self.aborted: dict[str, Reason] = {}
         self.router = Router(node, leases, placement)
-        self.ends = TransactionEnds(self, participant, leases)
+        self.completion = TransactionCompletion(self, participant, leases)
         self.marks = Marks(self)
         self._ordinal = ordinal
         self._placement = placement
@@ -108,7 +109,7 @@ class Coordinator:
         node.on(ClientCommit, self.commit)
         node.on(ClientRollback, self.roll_back)
 
-    # --- what clients ask -------------------------------------------------------------------------
+    # --- requests of clients ----------------------------------------------------------------------
 
     def begin(self, _sender: str, request: ClientBegin) -> Answer:
         """Begin an explicit transaction."""
@@ -148,19 +149,19 @@ class Coordinator:
         if type(tx) is Reason:
             return self.refusal(tx)
         assert type(tx) is Transaction, tx
-        reason = await self.ends.commit(tx)
+        reason = await self.completion.commit(tx)
         return Answer(self.node.clock.now()) if reason is None else self.refusal(reason)
 
     def roll_back(self, _sender: str, request: ClientRollback) -> Answer | Refusal:
-        """Roll the client's transaction back; one that was ended unasked is rolled back already."""
+        """Roll the client's transaction back; one of `BY_ITSELF` is rolled back already."""
         self._merge(request.session_ts)
         refreshing = self._refreshing.pop(request.tx, None)
         label = request.tx if refreshing is None else refreshing[0].id.label
         tx = self._active(label)
         if type(tx) is Reason:
-            return Answer(self.node.clock.now()) if tx in UNASKED else self.refusal(tx)
+            return Answer(self.node.clock.now()) if tx in BY_ITSELF else self.refusal(tx)
         assert type(tx) is Transaction, tx
-        self.ends.abort(tx, Reason.ROLLED_BACK)
+        self.completion.abort(tx, Reason.ROLLED_BACK)
         return Answer(self.node.clock.now())
 
     def _active(self, label: str) -> Transaction | Reason:
@@ -175,7 +176,7 @@ class Coordinator:
             self.node.clock.update(session_ts)
 
     def refusal(self, reason: Reason) -> Refusal:
-        """It was not done, and why."""
+        """A refusal for a reason, with this node's timestamp."""
         return Refusal(self.node.clock.now(), reason)
 
     def _begin(
@@ -197,16 +198,16 @@ class Coordinator:
         now = node.watch.now_us
         tx = Transaction(TxId(begin_ts, self._ordinal, label), now, read_ts)
         self.transactions[label] = tx
-        self.ends.watch_time(tx)
+        self.completion.watch_time(tx)
         if node.recording:
             node.record(TxBegan(now, label, node.name, begin_ts, implicit, read_ts))
         return tx
 
     async def _operate_implicitly(self, request: ClientOperation) -> Reply:
-        """Begin, operate, commit; what is retriable is retried here and not by the client.
+        """Begin, operate, commit; retriable failures are retried here and not by the client.
 
-        A client that has to encode anew finds its transaction where it was [110.flow.2]. To it this
-        is one operation: no attempt begins later than `tx_timeout_ms` after the first one.
+        A client that has to encode again finds its transaction as it was [110.flow.2]. No attempt
+        begins later than `tx_timeout_ms` after the first one.
         """
         watch = self.node.watch
         until_us = Micros(watch.now_us + self.node.settings.tx_timeout_ms * US_PER_MS)
@@ -227,7 +228,7 @@ class Coordinator:
             if type(reply) is Answer:
                 reason = None
                 if tx.state is ACTIVE:  # else it was committed in one phase
-                    reason = await self.ends.commit(tx)
+                    reason = await self.completion.commit(tx)
                 if reason is None:
                     return Answer(
                         self.node.clock.now(), reply.rows, reply.columns, label, reply.done
@@ -253,22 +254,13 @@ class Coordinator:
         reply = self._judge_request(tx, request, enlistment)
         if reply is None:
             assert type(enlistment) is Enlistment, enlistment
-            if request.implicit or tx.read_ts is not None or request.action == "scan":
-                reply = await self._carried_out(tx, request, enlistment)
-            else:
-                partition = partition_of(
-                    request.key, self._placement.partitions_of(enlistment.table.id)
-                )
-                answer = await self.router.ask_primary(tx, request, enlistment, partition)
-                if type(answer) is Operated and not answer.replicated:
-                    tx.answered_early(request.op, (enlistment.table.id, partition))
-                reply = self._answered(tx, request, enlistment, answer)
+            reply = await self._executed(tx, request, enlistment)
         tx.operation_ended()
         if type(reply) is Answer and tx.state is ABORTED:  # meanwhile, by a mark or its time limit
             return self.refusal(tx.reason or Reason.TX_FINISHED)
         if type(reply) is Refusal:
             if tx.state is ACTIVE:
-                self.ends.abort(tx, reply.reason)
+                self.completion.abort(tx, reply.reason)
             elif tx.state is COMMITTING and tx.reason is None:
                 tx.reason = reply.reason  # the commit waits for this operation, and finds it
         return reply
@@ -291,10 +283,10 @@ class Coordinator:
             return self.refusal(Reason.COLUMN_NOT_FOUND)
         return None
 
-    async def _carried_out(
+    async def _executed(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
     ) -> Reply:
-        """What is not simply one key at its primary: scans, implicit and read-only operations."""
+        """Send the operation to the primary of its key, of every partition, or to replicas."""
         partitions = self._placement.partitions_of(enlistment.table.id)
         if tx.read_ts is not None:
             if request.action not in {"get", "scan"}:
@@ -313,7 +305,7 @@ class Coordinator:
     def _answered(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, answer: Answered
     ) -> Answer | Refusal:
-        """What the primary of a key says, as the client is told it."""
+        """The primary's answer as the client's; a failure to reach it as a refusal."""
         if not isinstance(answer, Operated):
             return self.refusal(answer if isinstance(answer, Reason) else Reason.NODE_UNREACHABLE)
         clock = self.node.clock
@@ -329,7 +321,7 @@ class Coordinator:
     async def _scan(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int
     ) -> Reply:
-        """Send the operation to the primaries of all partitions at once, gather the answers."""
+        """Send the operation to the primaries of all partitions at once; one answer of theirs."""
         asked = [
             self.router.ask_primary(tx, request, enlistment, partition)
             for partition in range(partitions)
@@ -343,16 +335,16 @@ class Coordinator:
         enlistment: Enlistment,
         answers: Sequence[Answered],
     ) -> Answer | Refusal:
-        """One answer of many."""
+        """One answer with the rows of all partitions, or the first refusal."""
         without = msgspec.structs.replace(request, metadata=False)
         rows: list[tuple[Key, Cells]] = []
         reason: Reason | None = None
         for answer in answers:
-            told = self._answered(tx, without, enlistment, answer)
-            if isinstance(told, Refusal):
-                reason = reason or told.reason
+            reply = self._answered(tx, without, enlistment, answer)
+            if isinstance(reply, Refusal):
+                reason = reason or reply.reason
             else:
-                rows += told.rows
+                rows += reply.rows
         if reason is not None:
             return self.refusal(reason)
         table = enlistment.table
@@ -375,14 +367,14 @@ class Coordinator:
     async def _write_at_once(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partition: int
     ) -> Reply:
-        """Write and commit in one step; asked again until it is known whether it happened.
+        """Write and commit in one step; resent until the outcome is known.
 
         A copy of the request finds the transaction ended, on whichever node is primary by then; so
-        the same one is sent until somebody answers. A primary that is none any longer has done
-        nothing, and what it still sends is refused, so that the transaction may be tried anew.
+        the same one is sent until there is an answer. A primary whose lease is over has written
+        nothing, and its group refuses what it still sends: the transaction may be retried.
         """
         node = self.node
-        assert not tx.participants, f"{tx.id.label} has been elsewhere"
+        assert not tx.participants, f"{tx.id.label} has participants"
         sent = False
         tx.state = COMMITTING  # whether it commits is decided elsewhere from now on
         while True:
@@ -398,7 +390,7 @@ class Coordinator:
             await node.sleep(node.settings.resend_us)
         if type(answer) is Operated and answer.commit_ts is not None:
             tx.commit_ts = answer.commit_ts
-            self.ends.committed(tx)
+            self.completion.committed(tx)
             await self.strategy.before_answer(self, tx)
             return self._answered(tx, request, enlistment, answer)
         tx.state = ACTIVE  # it was refused, or has become an intent
@@ -409,7 +401,7 @@ class Coordinator:
     async def _read_only(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int
     ) -> Reply:
-        """Read from whichever replicas answer."""
+        """Read from any replica of each partition."""
         assert tx.read_ts is not None, f"{tx.id.label} is not read-only"
         wanted = range(partitions)
         if request.action == "get":

@@ -1,4 +1,4 @@
-"""What an operation does once it may: read and decode rows, or leave write intents.
+"""Executes an operation that passed its checks: reads and decodes rows, or leaves write intents.
 
 Rows are decoded with the version that they were written under and upgraded to the version that the
 operation runs under [110.flow.5] [110.fwd.2]. A row written under a newer schema than I aborts the
@@ -39,7 +39,7 @@ class Executor:
         self.strategy = strategy
         self.sync = sync
         self.replicas = replicas
-        node.on(AreReplicated, self._tell_again)
+        node.on(AreReplicated, self._report_again)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ class Executor:
         return self.shown(request, tx, op_ts, table, self._seen(request, local))
 
     def newer_row(self, request: Operate, local: LocalReplica) -> Reason | None:
-        """Why a read must not go on because of the rows that it finds [110.back], if so."""
+        """The reason to abort a read because of a row of a newer schema [110.back], or None."""
         for _, (_, version, row) in self._seen(request, local):
             reason = self._judged_row(request.table_id, request.initial, version, row)
             if reason is not None:
@@ -67,7 +67,7 @@ class Executor:
         return None
 
     def _seen(self, request: Operate, local: LocalReplica) -> list[tuple[Key, Found]]:
-        """What a read finds: the transaction's own intents, and what is committed."""
+        """What a read sees: the transaction's own intents, and the newest committed versions."""
         tx, machine, pending = request.tx, local.machine, local.pending
         scan = request.action == "scan"
         keys = [request.key]
@@ -95,7 +95,7 @@ class Executor:
     def _judged_row(
         self, table_id: int, initial: int, version: int, row: Tuple | None
     ) -> Reason | None:
-        """What the design says to a row of this version, under schema I."""
+        """The design's judgement of a row of this version under schema I."""
         if row is None and not self.strategy.check_operation_when.deleted_rows:
             return None
         reason = self.strategy.check_tuple(version, initial)
@@ -111,7 +111,7 @@ class Executor:
         table: Table,
         seen: list[tuple[Key, Found]],
     ) -> Operated:
-        """Decode what was seen, upgrade it, and write down the read."""
+        """Decode the rows that were seen, upgrade them, and record the read."""
         node = self.node
         initial = request.initial if isinstance(request, Operate) else table.version
         reads: list[RowRead] = []
@@ -152,7 +152,7 @@ class Executor:
         return Operated(node.clock.now(), op_ts, None, tuple(found))
 
     def _excused(self, table_id: int, initial: int, version: int, row: Tuple | None) -> bool:
-        """Whether the design reads this row of a newer schema all the same."""
+        """Whether the design reads this row although its schema is newer than I."""
         excuses = self.strategy.excuses_tuple
         if excuses is None or not self._knows(table_id, version):
             return False
@@ -196,7 +196,7 @@ class Executor:
         op_ts: Timestamp,
         table: Table,
     ) -> Operated:
-        """Run the intent through the group; the coordinator is told when it is replicated."""
+        """Submit the intent to the group; `Replicated` follows where that takes time."""
         node, tx, key = self.node, request.tx, request.key
         command = WriteIntent(
             tx,
@@ -218,10 +218,10 @@ class Executor:
             return Operated(node.clock.now(), op_ts, None, (), replicated=False)
         return Operated(node.clock.now(), op_ts, submitted.result)
 
-    def told_again(
+    def repeated_answer(
         self, request: Operate, local: LocalReplica, op_ts: Timestamp
     ) -> Operated | None:
-        """What a copy of a write's message hears: it may be the only answer that arrives.
+        """The answer to a copy of a write's message: the first answer may have been lost.
 
         None while a one-phase write is on its way: then the first message will be answered.
         """
@@ -240,7 +240,7 @@ class Executor:
         command: WriteIntent,
         submission: Submission[Reason | None],
     ) -> None:
-        """Tell the coordinator once the write is in the log for good, or never will be."""
+        """Send `Replicated` once the write is committed in the log, or never will be."""
         reason = await self.replicas.result_of(submission)
         pending = local.pending.get(command.key)
         if pending is not None and pending.tx == command.tx and pending.op == command.op:
@@ -248,8 +248,8 @@ class Executor:
         node = self.node
         node.send(coordinator, Replicated(node.clock.now(), command.tx, command.op, reason))
 
-    def _tell_again(self, sender: str, request: AreReplicated) -> None:
-        """Of these writes, those that are in the log: the news may have been lost."""
+    def _report_again(self, sender: str, request: AreReplicated) -> None:
+        """Send `Replicated` again for those of these writes that are applied."""
         node = self.node
         local = self.replicas.at(request.place)
         if local is None:
@@ -270,8 +270,8 @@ class Executor:
     ) -> Operated:
         """The one-phase path: the leader's stamp is commit_ts.
 
-        A leader that does not know the schema at its stamp yet cannot wait, since stamps rise; what
-        becomes of the write then is for the design to say.
+        A leader whose metadata is not complete for its stamp cannot wait, since stamps rise; the
+        rule `leader_is_late` then decides.
         """
         assert request.one_phase, f"{request.tx.label} commits in two phases"
         self._record(request, op_ts, table)

@@ -1,7 +1,7 @@
-"""How an operation comes by its locks: waits where it may, rests and asks again where it may not.
+"""Acquires an operation's locks: waits if wait-die allows it, else retries after a pause.
 
-A lock that is refused (wait-die) is tried again a few times before the operation gives up. Who is
-in the way for long may have lost its coordinator; somebody has to ask.
+A refused lock is retried `lock_retries` times before the operation fails. A transaction that has
+blocked others for `orphan_check_ms` may have lost its coordinator, which is then probed.
 """
 
 from collections.abc import Callable
@@ -27,19 +27,19 @@ def locks_of(request: Operate) -> tuple[tuple[Resource, int], ...]:
 
 
 class LockWaits:
-    """The locks of one node's primaries, and who waits for them."""
+    """Acquires the locks of one node's primaries."""
 
     def __init__(
         self,
         node: Node,
         locks: LockTable,
         has_ended: Callable[[Operate], bool],
-        suspect: Callable[[TxId], None],
+        probe_coordinator: Callable[[TxId], None],
     ) -> None:
         self.node = node
         self.locks = locks
         self._has_ended = has_ended
-        self._suspect = suspect
+        self._probe_coordinator = probe_coordinator
 
     async def locked(self, request: Operate) -> Reason | None:
         """Acquire the operation's locks in order: None once it has all of them, else why not."""
@@ -58,12 +58,12 @@ class LockWaits:
     async def _wait_for(
         self, request: Operate, resource: Resource, mode: int, *, answer: bool | Future[bool]
     ) -> Reason | None:
-        """Wait for a lock that was not free; where it was refused, rest and ask again."""
+        """Wait for a lock that was not free, or retry one that was refused."""
         tx, node = request.tx, self.node
         retries = node.settings.lock_retries
         began = node.watch.now_us
         timers: list[Timer] = []
-        self._be_patient(timers, tx, resource, mode)
+        self._arm_probe(timers, tx, resource, mode)
         while True:
             if not isinstance(answer, bool):
                 node.probe("lock-wait")
@@ -86,24 +86,24 @@ class LockWaits:
         if granted:
             return None
         node.probe("wait-die-abort")
-        for other in self.locks.in_the_way(tx, resource, mode):
-            self._suspect(other)
+        for other in self.locks.blockers(tx, resource, mode):
+            self._probe_coordinator(other)
         return Reason.LOCK_CONFLICT
 
-    def _be_patient(self, timers: list[Timer], tx: TxId, resource: Resource, mode: int) -> None:
-        patience = Micros(self.node.settings.orphan_check_ms * US_PER_MS)
+    def _arm_probe(self, timers: list[Timer], tx: TxId, resource: Resource, mode: int) -> None:
+        delay_us = Micros(self.node.settings.orphan_check_ms * US_PER_MS)
         timers[:] = [
-            self.node.call_later(patience, self._lose_patience, timers, tx, resource, mode)
+            self.node.call_later(delay_us, self._probe_blockers, timers, tx, resource, mode)
         ]
 
-    def _lose_patience(self, timers: list[Timer], tx: TxId, resource: Resource, mode: int) -> None:
-        """Somebody has been in the way for long; and may be so for longer."""
-        for other in self.locks.in_the_way(tx, resource, mode):
-            self._suspect(other)
-        self._be_patient(timers, tx, resource, mode)
+    def _probe_blockers(self, timers: list[Timer], tx: TxId, resource: Resource, mode: int) -> None:
+        """Probe the coordinators of the blocking transactions, and arm the next probe."""
+        for other in self.locks.blockers(tx, resource, mode):
+            self._probe_coordinator(other)
+        self._arm_probe(timers, tx, resource, mode)
 
     def refused(self, request: Operate, began: Micros) -> None:
-        """Write down that an intent without its lock is in the way, and nobody knows its end."""
+        """Record that an intent without a lock blocks the operation and its outcome is unknown."""
         resource: Resource = (request.table_id, request.partition, request.key)
         self._record(request, resource, began, granted=False)
 

@@ -4,10 +4,10 @@ A row is locked shared (S) for reading and exclusive (X) for writing. So that a 
 come or go, it locks the whole partition shared, and writers lock the partition with the intention
 to write (IX), which is compatible with other writers but not with a scan.
 
-*Wait-die*: who wants a lock that a conflicting transaction holds, or waits for ahead of it, waits
-only if it is older than all of those; otherwise it is refused at once. Everyone then waits only for
-younger ones, so there is never a cycle of waits. Locks are granted in the order of arrival and kept
-until the transaction ends.
+*Wait-die*: a transaction that requests a lock which conflicting transactions hold, or wait for
+ahead of it, waits only if it is older than all of those; otherwise it is refused at once. So a
+transaction only ever waits for younger ones, and there is never a cycle of waits. Locks are granted
+in the order of arrival and kept until the transaction ends.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Resource = tuple[int, int, Key | None]
 """(table id, partition, key), or None for the key: the whole partition."""
 
 Request = tuple[TxId, int, Future[bool]]
-"""Who waits, for which mode, and what tells it."""
+"""A waiting transaction, the mode it requests, and the future that is set to granted or not."""
 
 
 class LockTable:
@@ -36,12 +36,12 @@ class LockTable:
     def __init__(self, future: Callable[[], Future[bool]]) -> None:
         self._future = future
         self._holders: dict[Resource, dict[TxId, int]] = {}  # their modes, or-ed together
-        self._queues: dict[Resource, list[Request]] = {}  # only where somebody waits
+        self._queues: dict[Resource, list[Request]] = {}  # of resources that are waited for
         self._held: dict[TxId, list[Resource]] = {}
         self._waiting: dict[TxId, list[Resource]] = {}
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
-        """True: granted. False: refused (die). Else a future that tells, once it is known."""
+        """True: granted. False: refused (die). Else a future of one of the two."""
         assert mode in CONFLICTS, f"{mode} is no single mode"
         holders = self._holders.get(resource)
         if holders is None:
@@ -82,7 +82,7 @@ class LockTable:
                 del self._holders[resource]
         assert tx not in self._waiting, f"{tx.label} has ended and waits"
 
-    def any_of(self, tx: TxId) -> bool:
+    def holds_any(self, tx: TxId) -> bool:
         """Whether a transaction holds any lock here."""
         return tx in self._held
 
@@ -91,7 +91,7 @@ class LockTable:
         return any(resource[:2] == place for resource in self._held.get(tx, ()))
 
     def release_place(self, table_id: int, partition: int) -> None:
-        """The node is primary of the partition no longer: its locks there are worth nothing."""
+        """Drop every lock of a partition: the lease is over. Waiting requests are refused."""
         gone = [place for place in self._holders if place[0] == table_id and place[1] == partition]
         for resource in gone:
             for tx, _, granted in self._queues.pop(resource, ()):
@@ -107,8 +107,8 @@ class LockTable:
         if not places[tx]:
             del places[tx]
 
-    def in_the_way(self, tx: TxId, resource: Resource, mode: int) -> list[TxId]:
-        """Whom a transaction would wait for."""
+    def blockers(self, tx: TxId, resource: Resource, mode: int) -> list[TxId]:
+        """The transactions for which `tx` would wait."""
         return self._blockers(tx, resource, mode, self._holders.get(resource, {}))
 
     def _refuse_all(self, tx: TxId) -> None:
@@ -160,14 +160,14 @@ class LockTable:
             self._held[tx] = [resource]
 
     def _advance(self, resource: Resource) -> None:
-        """Grant from the head of the queue for as long as nobody conflicts."""
+        """Grant from the head of the queue up to the first request that conflicts with a holder."""
         queue, holders = self._queues[resource], self._holders[resource]
         while queue:
             tx, mode, granted = queue[0]
             if any(held & CONFLICTS[mode] and other != tx for other, held in holders.items()):
                 return
             del queue[0]
-            assert not granted.done, f"{tx.label} was told already about {resource}"
+            assert not granted.done, f"{tx.label} was answered before for {resource}"
             waiting = self._waiting[tx]
             waiting.remove(resource)
             if not waiting:

@@ -2,7 +2,7 @@
 
 A mark never undoes a commit_ts that is fixed already; outcomes do not depend on it. A transaction
 may enlist the old version until that ends, long after the change is known: so transactions are
-looked at when a change becomes known, when they enlist a version whose end is known, and at Tu.
+checked when a change is applied here, when they enlist a version whose end is known, and at Tu.
 """
 
 from ddlsim.model.reasons import Reason
@@ -13,7 +13,7 @@ from ddlsim.units import Timestamp
 
 
 class Marks:
-    """A coordinator's marks on its open transactions, and what is known that may need one."""
+    """A coordinator's marks on its open transactions, and the updates that may call for one."""
 
     def __init__(self, coordinator: CoordinatorPart) -> None:
         self.node = coordinator.node
@@ -22,13 +22,13 @@ class Marks:
         self._updates: dict[int, list[AppliedUpdate]] = {}
 
     def watch(self, applied: AppliedUpdate) -> None:
-        """A schema update became known on this node."""
+        """Handle a schema update that this node's catalog has applied."""
         for change in applied.update.objects:
             self._updates.setdefault(change.object_id, []).append(applied)
         self.node.spawn(self.strategy.on_activated(self._coordinator, applied))
 
     def enlisted(self, tx: Transaction, enlistment: Enlistment) -> None:
-        """A transaction has enlisted a version, whose end may be known on this node already."""
+        """Handle the enlistment of a version whose end this node may have applied already."""
         if tx.read_ts is not None:
             return
         for applied in self._updates.get(enlistment.object_id, ()):
@@ -62,7 +62,7 @@ class Marks:
         for tx in marked:
             if tx.state is ACTIVE:
                 self.node.probe("marked-rollback")
-                self._coordinator.ends.abort(tx, Reason.ROLLBACK_ONLY)
+                self._coordinator.completion.abort(tx, Reason.ROLLBACK_ONLY)
 
     def uses(self, object_ids: tuple[int, ...]) -> bool:
         """Whether an open transaction has enlisted one of these objects."""
@@ -75,4 +75,4 @@ class Marks:
         """Roll back the open transactions that have enlisted one of these objects."""
         for tx in list(self._coordinator.transactions.values()):
             if tx.state is ACTIVE and any(one in tx.by_id for one in object_ids):
-                self._coordinator.ends.abort(tx, Reason.ROLLBACK_ONLY)
+                self._coordinator.completion.abort(tx, Reason.ROLLBACK_ONLY)

@@ -1,13 +1,12 @@
-"""How transactions end at the nodes that took part, and what becomes of those that nobody ends.
+"""Ends transactions at the nodes that took part, and recovers those without a coordinator.
 
 The commit partition's replicated state is the commit point: the first outcome that is stored there
-stays, whoever asks for another one is told that one. From there the participants are told, until
-each has confirmed; a new primary goes on with what the last one left.
+stays, and every later request is answered with it. Its primary sends the outcome to the
+participants until each has confirmed; a new primary goes on where the last one stopped.
 
-A transaction whose coordinator is gone ends too. Whoever finds its locks or intents in the way for
-long asks its coordinator; if that does not answer, or knows nothing of it, the commit partition
-stores an abort unless an outcome is stored. Recovery only ever aborts: a coordinator that still
-wanted to commit is told so.
+A node where a transaction's locks or intents block others for long probes its coordinator. If that
+does not answer, or has no such transaction, the commit partition stores an abort unless an outcome
+is stored. Recovery only ever aborts: a coordinator that still wanted to commit gets that answer.
 
 At the commit partition                           At each participant
 
@@ -19,12 +18,13 @@ At the commit partition                           At each participant
 
 * `outcomes`, `uncleaned`, `ended` are the partition's, changed by its log alone. Two outcomes, and
   one participant commits what another one drops.
-* `_active` is this class's: `saw` and `is_new` at each operation, `release` at the end. Without the
-  operations in it a copy of a write would undo a later one.
-* `_suspected`: a transaction is asked for by one task at a time.
+* `_active` is this class's: `record_activity` and `is_new` at each operation, `release` at the end.
+  Without the operations in it a copy of a write would undo a later one.
+* `_probed`: one task at a time looks for the outcome of a transaction.
 * Locks are released once the clean-up is applied and not before: a reader would else find neither
   the intent's lock nor the committed row.
-* `resume`: without it, what the last primary had not told stays locked until somebody asks.
+* `resume`: without it, participants that the last primary had not reached keep their locks until
+  a probe.
 """
 
 from ddlsim.model.ports import Future, Node, NoReplyType
@@ -37,11 +37,11 @@ from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManag
 from ddlsim.protocol.replica_messages import Fate, RecoverTx, TxStateRequest
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.locks import LockTable
-from ddlsim.protocol.waiting import begun, patience
+from ddlsim.protocol.waiting import resend_delay, spawned
 from ddlsim.units import US_PER_MS, Micros, Timestamp
 
-PATIENCE = 40
-"""How often a transaction is asked for that is about to end, before the asker gives up."""
+PROBES = 40
+"""How often a coordinator is probed whose transaction is about to end, before giving up."""
 
 
 class Active:
@@ -59,7 +59,7 @@ class Active:
 
 
 class Participant:
-    """The ends of transactions at one node."""
+    """Commits, aborts and recovers transactions at one node that takes part in them."""
 
     def __init__(
         self,
@@ -77,15 +77,15 @@ class Participant:
         self.leases = leases
         self._nodes = nodes
         self._active: dict[TxId, Active] = {}
-        self._suspected: dict[TxId, None] = {}
+        self._probed: dict[TxId, None] = {}
         node.on(Finish, self.finish)
         node.on(Cleanup, self.clean_up)
         node.on(RecoverTx, self.recover)
 
-    # --- who has been here ------------------------------------------------------------------------
+    # --- active transactions ----------------------------------------------------------------------
 
-    def saw(self, tx: TxId, commit_place: PartitionId) -> None:
-        """A transaction does something here."""
+    def record_activity(self, tx: TxId, commit_place: PartitionId) -> None:
+        """Record activity of `tx` on this node; resets its idle time."""
         active = self._active.get(tx)
         if active is None:
             self._active[tx] = Active(commit_place, self.node.watch.now_us)
@@ -106,7 +106,7 @@ class Participant:
         return True
 
     def forget_op(self, tx: TxId, op: str) -> None:
-        """A write was given up before it was done: another copy of it is new."""
+        """Forget a write that was given up before it was executed: a copy of it is new."""
         active = self._active.get(tx)
         if active is not None:
             active.ops.pop(op, None)
@@ -121,11 +121,11 @@ class Participant:
         node = self.node
         node.clock.update(request.sent_ts)
         local = self.replicas.at(request.place)
-        if local is None or not self._is_primary(request.place):
+        if local is None or not self.leases.held(request.place):
             return NotPrimary(node.clock.now())
         known = local.machine.outcomes.get(request.tx)
         if known is not None:
-            return self._told(known)
+            return self._finished(known)
         if request.validate:
             return await self._validate_and_finish(request, local)
         command = FinishTx(request.tx, request.commit_ts, request.participants, request.tables)
@@ -134,7 +134,7 @@ class Participant:
     async def _validate_and_finish(self, request: Finish, local: LocalReplica) -> Finished:
         """Judge the schema here, where the outcome is stored (Apache Ignite 3)."""
         validate = self.strategy.validate_at_finish
-        assert validate is not None, "nobody asked for it"
+        assert validate is not None, "the design does not validate at finish"
         reason, tables = await validate(self.replicas.sync, request)
         commit_ts = request.commit_ts if reason is None else None
         command = FinishTx(request.tx, commit_ts, request.participants, tables, reason=reason)
@@ -142,20 +142,17 @@ class Participant:
         return Finished(finished.sent_ts, finished.commit_ts, finished.reason, tables)
 
     async def _store(self, local: LocalReplica, command: FinishTx) -> Finished:
-        """Run the command through the commit partition's group; tell what is stored there then."""
+        """Run the command through the commit partition's group; the outcome that is then stored."""
         outcome = await self.replicas.run(local, command)
-        assert local.place not in outcome.participants, f"{command.tx.label} ends here with it"
-        self._spread(local, command.tx, outcome)
-        return self._told(outcome)
+        assert local.place not in outcome.participants, f"{command.tx.label}: {local.place} is told"
+        self._send_outcome(local, command.tx, outcome)
+        return self._finished(outcome)
 
-    def _told(self, outcome: Outcome) -> Finished:
+    def _finished(self, outcome: Outcome) -> Finished:
         return Finished(self.node.clock.now(), outcome.commit_ts, outcome.reason)
 
-    def _is_primary(self, place: PartitionId) -> bool:
-        return self.leases.held(place)
-
-    def _spread(self, local: LocalReplica, tx: TxId, outcome: Outcome) -> None:
-        """Let every participant know; what is on this node at once."""
+    def _send_outcome(self, local: LocalReplica, tx: TxId, outcome: Outcome) -> None:
+        """Clean up at every participant: on this node now, on others by messages."""
         me, commit_ts = self.node.name, outcome.commit_ts
         here: tuple[PartitionId, ...] = ()
         elsewhere: list[PartitionId] = []
@@ -169,11 +166,11 @@ class Participant:
             return
         cleaning = self._begin_cleaning(tx, commit_ts, here)
         if cleaning or elsewhere:
-            self.node.spawn(self._spread_later(local, tx, commit_ts, elsewhere, cleaning))
+            self.node.spawn(self._send_outcome_on(local, tx, commit_ts, elsewhere, cleaning))
         elif here:
-            self._forget(local, tx)
+            self._mark_cleaned(local, tx)
 
-    async def _spread_later(
+    async def _send_outcome_on(
         self,
         local: LocalReplica,
         tx: TxId,
@@ -184,11 +181,11 @@ class Participant:
         await self._end_cleaning(tx, cleaning)
         if elsewhere:
             await self.clean_up_at(elsewhere, tx, commit_ts)
-        self._forget(local, tx)
+        self._mark_cleaned(local, tx)
 
-    def _forget(self, local: LocalReplica, tx: TxId) -> None:
-        """Everybody has heard of the end: no later primary need tell it again."""
-        if local.is_alone:  # nor would anybody else ever be primary
+    def _mark_cleaned(self, local: LocalReplica, tx: TxId) -> None:
+        """Every participant has confirmed the outcome: no later primary sends it again."""
+        if local.is_alone:  # no other node can become primary
             local.machine.uncleaned.pop(tx, None)
             return
         submitted = self.replicas.submit(local, CleanedCommand(tx))
@@ -196,13 +193,13 @@ class Participant:
             self.node.spawn(self.replicas.result_of(submitted))
 
     def resume(self, place: PartitionId) -> None:
-        """A new primary goes on telling participants what became of their transactions."""
+        """As a new primary, go on sending outcomes that participants have not confirmed."""
         local = self.replicas.at(place)
         if local is None:
             return
         for tx in list(local.machine.uncleaned):
             self.node.probe("cleanup-resumed")
-            self._spread(local, tx, local.machine.outcomes[tx])
+            self._send_outcome(local, tx, local.machine.outcomes[tx])
 
     def _holder(self, place: PartitionId) -> str:
         lease = self.leases.of(place)
@@ -213,14 +210,14 @@ class Participant:
     async def clean_up_at(
         self, places: list[PartitionId], tx: TxId, commit_ts: Timestamp | None
     ) -> None:
-        """Tell the primaries of these partitions the outcome until each has confirmed it."""
+        """Send the outcome to the primaries of these partitions until each has confirmed it."""
         assert places, f"{tx.label} took part nowhere"
         node, left, tries = self.node, list(places), 0
         while left:
             for name, there in self._by_holder(left):
                 request = Cleanup(node.clock.now(), tx, commit_ts, tuple(there))
                 began = node.watch.now_us
-                wait_us = patience(node.settings, tries)
+                wait_us = resend_delay(node.settings, tries)
                 reply = await node.request(name, request, wait_us)
                 if isinstance(reply, Cleaned):
                     node.clock.update(reply.sent_ts)
@@ -232,7 +229,7 @@ class Participant:
             tries += 1
 
     def _by_holder(self, places: list[PartitionId]) -> list[tuple[str, list[PartitionId]]]:
-        """Whom to ask about which of these partitions."""
+        """These partitions by the node that is primary of them."""
         if len(places) == 1:
             return [(self._holder(places[0]), places)]
         holders: dict[str, list[PartitionId]] = {}
@@ -241,7 +238,7 @@ class Participant:
         return list(holders.items())
 
     async def clean_up(self, _sender: str, request: Cleanup) -> Cleaned:
-        """Another node's word that a transaction has ended."""
+        """Handle the outcome of a transaction, sent by its commit partition or coordinator."""
         self.node.clock.update(request.sent_ts)
         await self.clean_here(request.tx, request.commit_ts, request.places)
         return Cleaned(self.node.clock.now())
@@ -249,13 +246,13 @@ class Participant:
     async def clean_here(
         self, tx: TxId, commit_ts: Timestamp | None, places: tuple[PartitionId, ...]
     ) -> None:
-        """See to the intents of a transaction that has ended, then release its locks."""
+        """Commit or drop the intents of a transaction that has ended, then release its locks."""
         await self._end_cleaning(tx, self._begin_cleaning(tx, commit_ts, places))
 
     def _begin_cleaning(
         self, tx: TxId, commit_ts: Timestamp | None, places: tuple[PartitionId, ...]
     ) -> list[Future[None]]:
-        """Submit the clean-ups, and release the locks if all are applied; what is still to come."""
+        """Submit the clean-ups; the pending ones. Releases the locks if there are none."""
         cleaning: list[Future[None]] = []
         for place in places:
             local = self.replicas.at(place)
@@ -263,58 +260,58 @@ class Participant:
                 continue
             submitted = self.replicas.submit(local, CleanUp(tx, commit_ts))
             if isinstance(submitted, Submission):
-                cleaning.append(begun(self.node, self.replicas.result_of(submitted)))
+                cleaning.append(spawned(self.node, self.replicas.result_of(submitted)))
         if not cleaning:
             self.release(tx)
         return cleaning
 
     async def _end_cleaning(self, tx: TxId, cleaning: list[Future[None]]) -> None:
-        """Wait for the clean-ups that are still to come, then release the locks."""
+        """Wait for the pending clean-ups, then release the locks."""
         for each in cleaning:
             await each
         if cleaning:
             self.release(tx)
 
     def release(self, tx: TxId) -> None:
-        """The transaction is over here: its locks are free."""
+        """Release every lock of the transaction: it is over on this node."""
         self._active.pop(tx, None)
         self.locks.release_all(tx)
-        assert not self.locks.any_of(tx), f"{tx.label} is over and holds locks"
+        assert not self.locks.holds_any(tx), f"{tx.label} is over and holds locks"
 
     # --- transactions without a coordinator -------------------------------------------------------
 
-    def suspect(self, tx: TxId) -> None:
-        """Somebody is in the way; if for long, ask what has become of it."""
+    def probe_coordinator(self, tx: TxId) -> None:
+        """Look for the outcome of a blocking transaction, if it was idle for `orphan_check_ms`."""
         active = self._active.get(tx)
-        if active is None or tx in self._suspected:
+        if active is None or tx in self._probed:
             return
         idle_us = self.node.watch.now_us - active.seen_us
         if idle_us >= self.node.settings.orphan_check_ms * US_PER_MS:
-            self._suspected[tx] = None
-            self.node.spawn(self._look_for(tx, active.commit_place))
+            self._probed[tx] = None
+            self.node.spawn(self._resolve(tx, active.commit_place))
 
-    def look_for_orphans(self) -> None:
-        """Ask for whatever has been idle here for long, in the way or not."""
+    def probe_idle(self) -> None:
+        """Look for the outcomes of transactions that were idle for `orphan_sweep_ms`."""
         limit_us = self.node.settings.orphan_sweep_ms * US_PER_MS
         now = self.node.watch.now_us
         for tx, active in list(self._active.items()):
             if now - active.seen_us >= limit_us:
-                self.suspect(tx)
+                self.probe_coordinator(tx)
         for place, local in self.replicas.members.items():
-            if local.machine.intents and self._is_primary(place):
+            if local.machine.intents and self.leases.held(place):
                 self._adopt_intents(local)
 
     def _adopt_intents(self, local: LocalReplica) -> None:
-        """Intents that an earlier primary left are somebody's affair: this node's."""
-        assert self._is_primary(local.place), f"{local.place} has another primary"
+        """Take over the intents that an earlier primary left, so that their ends are found."""
+        assert self.leases.held(local.place), f"{local.place} has another primary"
         for intent in local.machine.intents.values():
             if intent.tx not in self._active:
-                self.saw(intent.tx, intent.commit_place)
+                self.record_activity(intent.tx, intent.commit_place)
 
-    async def _look_for(self, tx: TxId, commit_place: PartitionId) -> None:
+    async def _resolve(self, tx: TxId, commit_place: PartitionId) -> None:
         outcome = await self.resolved(tx, commit_place)
-        assert tx in self._suspected, f"{tx.label} is looked for twice"
-        del self._suspected[tx]
+        assert tx in self._probed, f"two tasks look for the outcome of {tx.label}"
+        del self._probed[tx]
         if outcome is None:
             return
         places = tuple(
@@ -327,7 +324,7 @@ class Participant:
     async def resolved(
         self, tx: TxId, commit_place: PartitionId, read_ts: Timestamp | None = None
     ) -> Outcome | None:
-        """How a transaction ended; None while its coordinator says that it has not.
+        """The outcome of a transaction; None while its coordinator still has it open.
 
         With `read_ts`, None means that it will not have committed by then.
         """
@@ -336,7 +333,9 @@ class Participant:
         coordinator = self._nodes[tx.ordinal]
         silence_us = node.settings.orphan_answer_ms * US_PER_MS
         tries = 0
-        while read_ts is not None or tries < PATIENCE:  # a reader must know, however long it takes
+        while (
+            read_ts is not None or tries < PROBES
+        ):  # a reader needs the outcome, however long it takes
             tries += 1
             request = TxStateRequest(node.clock.now(), tx, read_ts)
             state = await node.request(coordinator, request, Micros(silence_us))
@@ -351,12 +350,12 @@ class Participant:
         return None
 
     async def _recovered(self, tx: TxId, commit_place: PartitionId) -> Outcome:
-        """Have the commit partition say how the transaction ended, or end it."""
+        """The outcome at the commit partition, which stores an abort if it has none."""
         node, tries = self.node, 0
         while True:
             request = RecoverTx(node.clock.now(), tx, commit_place)
             holder = self._holder(commit_place)
-            reply = await node.request(holder, request, patience(node.settings, tries))
+            reply = await node.request(holder, request, resend_delay(node.settings, tries))
             tries += 1
             if isinstance(reply, Finished):
                 node.clock.update(reply.sent_ts)
@@ -364,15 +363,15 @@ class Participant:
             await node.sleep(node.settings.retry_us)
 
     async def recover(self, _sender: str, request: RecoverTx) -> Finished | NotPrimary:
-        """Store an abort unless an outcome is stored; tell what is."""
+        """Store an abort unless an outcome is stored; the stored one."""
         node, tx = self.node, request.tx
         node.clock.update(request.sent_ts)
         local = self.replicas.at(request.place)
-        if local is None or not self._is_primary(request.place):
+        if local is None or not self.leases.held(request.place):
             return NotPrimary(node.clock.now())
         known = local.machine.outcomes.get(tx)
         if known is not None:
-            return self._told(known)
+            return self._finished(known)
         if tx in local.machine.ended:  # committed in one phase, or cleaned up as aborted
             return Finished(node.clock.now(), local.machine.ended[tx])
         node.probe("coordinator-recovery")

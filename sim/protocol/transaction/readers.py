@@ -1,13 +1,13 @@
 """Read-only transactions at a replica: the state at read_ts, without locks.
 
-Any replica may answer, once it knows everything of its partition up to read_ts: when its partition
-safe time has reached it. The primary need not wait for that: it moves its own clock beyond read_ts,
-so that whatever it still lets happen is later, and waits for what is on its way. The schema, too,
-is that at read_ts.
+Any replica may answer once its partition safe time has reached read_ts: then it has applied every
+command of its partition up to there. The primary does not wait for that: it moves its own clock
+beyond read_ts, so that every later command is stamped later, and waits for those on their way. The
+schema, too, is that at read_ts.
 
-An intent may belong to a transaction that committed before read_ts and whose cleanup has not come
-yet; its coordinator knows, or else its commit partition. One that is still open is made to commit
-later than read_ts by being asked.
+An intent may belong to a transaction that committed before read_ts and whose cleanup has not
+arrived; its outcome is requested from its coordinator, or else from its commit partition. The
+request carries read_ts, so that a transaction that is still open commits later than that.
 """
 
 from ddlsim.model.ops import Key
@@ -44,7 +44,7 @@ class Readers:
         node.on(Read, self.read)
 
     async def read(self, _sender: str, request: Read) -> Operated | None:
-        """Wait until everything up to read_ts is known, then read it."""
+        """Wait until the replica is complete up to read_ts, then read as of read_ts."""
         node, read_ts = self.node, request.read_ts
         node.clock.update(request.sent_ts)
         local = self.replicas.at((request.table_id, request.partition))
@@ -72,10 +72,10 @@ class Readers:
         return self._replica.executor.shown(request, request.tx, read_ts, found, seen)
 
     async def _complete(self, local: LocalReplica, request: Read) -> None:
-        """Know everything of the partition up to read_ts.
+        """Wait until this replica has applied everything of its partition up to read_ts.
 
-        At a primary nothing happens any more up to there, once its clock is beyond; but a one-phase
-        write that is stamped and still on its way may yet be committed at its stamp.
+        A primary stamps nothing below read_ts once its clock is beyond it; but a one-phase write
+        that is stamped and not applied may still commit at its stamp.
         """
         node, group, read_ts = self.node, local.group, request.read_ts
         if local.machine.safe_ts >= read_ts:

@@ -43,7 +43,7 @@ from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManag
 from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseGrant
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.protocol.transaction.conditional import CONDITIONAL, carried_out, told_again
+from ddlsim.protocol.transaction.conditional import CONDITIONAL, execute, repeated_answer
 from ddlsim.protocol.transaction.execution import Executor
 from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.locks import LockTable
@@ -57,7 +57,7 @@ Checked = tuple[int, Reason | None]
 class Replica:
     """What one node does for the partitions that it holds."""
 
-    ends: ClassVar[type[Participant]] = Participant
+    participant_class: ClassVar[type[Participant]] = Participant
     """What sees to the ends of transactions there."""
 
     def __init__(
@@ -77,8 +77,8 @@ class Replica:
         self.replicas = replicas
         self.leases = leases
         self.executor = Executor(node, strategy, sync, replicas)
-        self.participant = self.ends(node, strategy, locks, replicas, leases, nodes)
-        self.waits = LockWaits(node, locks, self._has_ended, self.participant.suspect)
+        self.participant = self.participant_class(node, strategy, locks, replicas, leases, nodes)
+        self.waits = LockWaits(node, locks, self._has_ended, self.participant.probe_coordinator)
         leases.watch(self._lease_changed)
         node.on(Operate, self.operate)
         node.on(LeaseGrant, self._on_grant)
@@ -90,7 +90,7 @@ class Replica:
 
     @property
     def has_open_work(self) -> bool:
-        """Whether some transaction still has locks here, or intents where this node is primary."""
+        """Whether a transaction still has locks here, or intents where this node is primary."""
         return self.locks.any_held or any(
             local.machine.open_transactions or local.pending
             for place, local in self.replicas.members.items()
@@ -98,7 +98,7 @@ class Replica:
         )
 
     def left_open(self) -> Iterator[tuple[str, str]]:
-        """Every transaction that still has something here, and what."""
+        """(transaction, `intents` or `locks`) of every transaction that left some here."""
         for place, local in self.replicas.members.items():
             if self._leads(place):
                 for tx in local.machine.open_transactions:
@@ -122,14 +122,14 @@ class Replica:
     # --- leases -----------------------------------------------------------------------------------
 
     async def _on_grant(self, _sender: str, request: LeaseGrant) -> LeaseAccepted:
-        """Make ready to be primary."""
+        """Become ready to be primary: catch up and fence earlier primaries."""
         node = self.node
         node.clock.update(request.sent_ts)
         accepted = await self.replicas.become_primary(request.place, request.start_ts)
         return LeaseAccepted(node.clock.now(), accepted)
 
     def _lease_changed(self, before: Lease | None, lease: Lease) -> None:
-        """A lease that is over takes its locks with it; a new one takes over what was left."""
+        """Drop the locks of a lease that is over; under a new one resume what was left."""
         assert before is None or before.place == lease.place, f"{before} is not of {lease.place}"
         me, place = self.node.name, lease.place
         local = self.replicas.members.get(place)
@@ -144,7 +144,7 @@ class Replica:
                     local.pending.clear()
             if lease.holder == me:
                 self.participant.resume(place)
-        self.participant.look_for_orphans()
+        self.participant.probe_idle()
 
     # --- one operation ----------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ class Replica:
             await waiting
         if tx in local.machine.ended:
             return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
-        self.participant.saw(tx, request.commit_place)
+        self.participant.record_activity(tx, request.commit_place)
         reason = await self.waits.locked(request)
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
@@ -199,7 +199,7 @@ class Replica:
     async def _with_locks(
         self, sender: str, request: Operate, local: LocalReplica, current: int, op_ts: Timestamp
     ) -> Operated | None:
-        """Check again, see to intents of others that are in the way, then execute.
+        """Check again, resolve intents of other transactions, then execute.
 
         `current` is the table's version at `op_ts`; both are newer after each check.
         """
@@ -248,7 +248,7 @@ class Replica:
         found: SchemaObject | None,
         purpose: str,
     ) -> Checked:
-        """The version found, and what the design says to it."""
+        """The version found, and the design's reason against it, if any."""
         assert found is None or found.id == object_id, f"{found} is not object {object_id}"
         current = 0 if found is None else found.version
         if current == initial:
@@ -265,7 +265,7 @@ class Replica:
     # --- execution --------------------------------------------------------------------------------
 
     def _over(self, request: Operate, local: LocalReplica, op_ts: Timestamp) -> Reason | None:
-        """Why the operation may not run any more: its transaction or its lease is over."""
+        """The reason if the operation's transaction or lease is over."""
         if request.tx in local.machine.ended:
             return Reason.TX_FINISHED
         lease = local.lease
@@ -277,7 +277,7 @@ class Replica:
     async def _execute(
         self, sender: str, request: Operate, local: LocalReplica, current: int, op_ts: Timestamp
     ) -> Operated | None:
-        """Run the operation under the version that the design says.
+        """Run the operation under the version that the design's `run_version` gives.
 
         None for a copy of a one-phase write that is on its way: the first message is answered.
         """
@@ -288,7 +288,7 @@ class Replica:
         run_version = strategy.run_version(initial, current)
         table = self.sync.catalog.definition(request.table_id, run_version)
         if table is None:
-            # only a node that did not wait for its metadata can be asked for what it does not know
+            # only under a design that does not wait for complete metadata
             return Operated(node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
         assert isinstance(table, Table), f"{request.table_id} is no table but {table}"
         if request.action in {"get", "scan"}:
@@ -296,16 +296,16 @@ class Replica:
         is_new = self.participant.is_new(tx, request.op, request.lease_start)
         if request.action in CONDITIONAL:
             if is_new:
-                return carried_out(self.executor, sender, request, local, op_ts, table)
-            return told_again(self.executor, request, local, op_ts)
+                return execute(self.executor, sender, request, local, op_ts, table)
+            return repeated_answer(self.executor, request, local, op_ts)
         if not is_new:
-            return self.executor.told_again(request, local, op_ts)
+            return self.executor.repeated_answer(request, local, op_ts)
         if request.one_phase:
             return await self.executor.write_and_commit(sender, request, local, op_ts, table)
         return self.executor.write(sender, request, local, op_ts, table)
 
     def _foreign(self, request: Operate, local: LocalReplica) -> tuple[TxId, PartitionId] | None:
-        """An intent in the way although its lock is not: its transaction has to be looked for."""
+        """(transaction, commit partition) of an intent without a lock that blocks the operation."""
         intents, tx = local.machine.intents, request.tx
         if not intents:
             return None
@@ -315,14 +315,14 @@ class Replica:
                 return None
             return intent.tx, intent.commit_place
         for intent in intents.values():
-            if intent.tx != tx and not self.locks.any_of(intent.tx):
+            if intent.tx != tx and not self.locks.holds_any(intent.tx):
                 return intent.tx, intent.commit_place
         return None
 
     async def _resolved(
         self, request: Operate, local: LocalReplica, other: TxId, commit_place: PartitionId
     ) -> bool:
-        """Learn how the other transaction ended and see to its intents here; False: it has not."""
+        """Clean up the other transaction's intents here if it has ended; False: it has not."""
         assert other != request.tx, f"{other.label} would wait for itself"
         began = self.node.watch.now_us
         self.node.probe("intent-resolved")

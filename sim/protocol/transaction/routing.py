@@ -1,4 +1,4 @@
-"""Whom a coordinator asks: the primary of a partition under a lease, or any of its replicas.
+"""Routes operations: to the primary of a partition under a lease, or to any of its replicas.
 
 The first operation of a transaction on a partition fixes the primary *and* the start of its lease;
 every later one goes to the same node with the same token, so that an operation never runs under
@@ -15,15 +15,15 @@ from ddlsim.protocol.messages import ClientOperation, Operate, Operated
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
-from ddlsim.protocol.waiting import begun
+from ddlsim.protocol.waiting import spawned
 from ddlsim.units import US_PER_MS, Micros
 
 Answered = Operated | NoReplyType | Reason
-"""A primary's answer, none in time, or why no primary could be asked."""
+"""A primary's answer, none in time, or why there was no primary to send to."""
 
 
 class Router:
-    """One coordinator's way to the partitions."""
+    """Sends the operations of one coordinator."""
 
     def __init__(self, node: Node, leases: Leases, placement: Placement) -> None:
         self.node = node
@@ -40,21 +40,21 @@ class Router:
         one_phase: bool = False,
         again: bool = False,
     ) -> Awaitable[Answered]:
-        """Its answer, `NO_REPLY`, or the reason why nobody could be asked.
+        """The primary's answer, `NO_REPLY`, or the reason why there is no primary.
 
-        `again`: the same operation once more, at whoever is primary now.
+        `again`: resend the operation, to the node that is primary now.
         """
         place = (enlistment.table.id, partition)
         lease = None if again else tx.participants.get(place)
         if lease is None:
             lease = self.leases.valid_at(place, self.node.clock.current())
             if lease is None:
-                later = self._once_there_is_one(tx, request, enlistment, place, one_phase=one_phase)
-                return begun(self.node, later)
+                later = self._ask_later(tx, request, enlistment, place, one_phase=one_phase)
+                return spawned(self.node, later)
             tx.touched(place, lease)
         return self._ask(tx, request, enlistment, place, lease, one_phase=one_phase)
 
-    async def _once_there_is_one(
+    async def _ask_later(
         self,
         tx: Transaction,
         request: ClientOperation,
@@ -63,7 +63,7 @@ class Router:
         *,
         one_phase: bool,
     ) -> Answered:
-        """Wait for a primary, but not for ever."""
+        """Wait for a primary, up to the time limit of an operation, then send."""
         node = self.node
         node.probe("primary-awaited")
         until_us = node.watch.now_us + node.settings.operation_timeout_us
@@ -112,7 +112,7 @@ class Router:
     async def ask_replica(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partition: int
     ) -> Operated | NoReplyType:
-        """The answer of some replica: of another one at every try."""
+        """The answer of any replica: each attempt asks another one."""
         node, table = self.node, enlistment.table
         assert tx.read_ts is not None, f"{tx.id.label} is not read-only"
         replicas = self._placement.replicas_of((table.id, partition))

@@ -59,7 +59,7 @@ class Left(Trio):
 
     @property
     def row_is_locked(self) -> bool:
-        return self["n1"].replica.locks.any_of(LOST)
+        return self["n1"].replica.locks.holds_any(LOST)
 
 
 # --- the commit partition's word ------------------------------------------------------------------
@@ -262,10 +262,10 @@ def test_nobody_is_suspected_of_what_is_not_here() -> None:
     """Nor twice at a time."""
     left = Left()
     participant = left["n1"].replica.participant
-    participant.suspect(YOUNGER)
+    participant.probe_coordinator(YOUNGER)
     left.later(200)
     for _ in range(3):
-        participant.suspect(LOST)
+        participant.probe_coordinator(LOST)
     left.later(20)
     assert len(left.asked_for) == 1
     assert left.ran("n1", intent(YOUNGER, key=7)) is None

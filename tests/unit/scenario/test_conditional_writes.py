@@ -131,12 +131,12 @@ def test_copies_of_its_message_do_not_write_twice(monkeypatch: pytest.MonkeyPatc
     """And whichever answer comes first tells what became of the first of them."""
     again: list[bool] = []
 
-    def told_again(*words: Any) -> Any:
-        answer = conditional.told_again(*words)
+    def repeated_answer(*words: Any) -> Any:
+        answer = conditional.repeated_answer(*words)
         again.append(answer.done)
         return answer
 
-    monkeypatch.setattr(replica, "told_again", told_again)
+    monkeypatch.setattr(replica, "repeated_answer", repeated_answer)
     network = "[network]\nlatency_ms = 1\nduplication = 1.0\n"
     history = alright(
         {**INSERT, "tx": "T", "expect": {"answer": True}},

@@ -17,7 +17,7 @@ from ddlsim.protocol.transaction_record import Transaction
 from ddlsim.units import Timestamp
 
 
-class TableLooks:
+class RowCounter:
     """One node's looks at whole tables."""
 
     def __init__(self, coordinator: Coordinator, ordinal: int) -> None:
@@ -46,7 +46,7 @@ class TableLooks:
         if type(reply) is Refusal:
             return reply.reason
         assert type(reply) is Answer, f"{label} read {table.name} at {read_ts} as of then"
-        reason = await coordinator.ends.commit(tx)
+        reason = await coordinator.completion.commit(tx)
         return len(reply.rows) if reason is None else reason
 
     def _begun(self, label: str, read_ts: Timestamp) -> Transaction:
