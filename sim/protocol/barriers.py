@@ -1,15 +1,15 @@
-"""What a DDL can agree on with every node before it: a barrier, or that all of them know.
+"""Agreement of all nodes before a DDL: a barrier, or a gate.
 
 IEP-98 needs none of it; it names both only to reject them. "To maintain the real-time atomicity, we
 would need to coordinate between all nodes of the cluster on each schema update", and "a schema
 update could be held in an inactive state for an indeterminate period of time".
 
 A *barrier*: every node closes, that is, resolves no schema and aborts the transactions that have
-enlisted what is to change; when all have said so, the update goes through the log; when all have
-it, they open. A *gate* is the first half without closing: the update is sent through the log only
-once every node has said that it has heard of it.
+enlisted what is to change; once all have closed, the update goes through the log; a node opens once
+it has applied the update. A *gate* is the first half without closing: the update is sent through
+the log only once every node has acknowledged its announcement.
 
-A node that does not answer is asked again, for ever or until a limit.
+A node that does not answer is asked again, without end or until a limit.
 """
 
 from collections.abc import Awaitable, Callable
@@ -44,7 +44,7 @@ class Switch(Request["Agreed"], frozen=True):
 
 
 class Agreed(Record, frozen=True):
-    """The node has done what it was asked."""
+    """The node has carried out the request."""
 
     sent_ts: Timestamp
 
@@ -57,19 +57,19 @@ class Users(Protocol):
 
 
 class Barriers:
-    """One node's part in what all nodes agree on."""
+    """One node's side of barriers and gates: requests to all nodes, and answers to theirs."""
 
     def __init__(
         self,
         node: Node,
         members: tuple[str, ...],
-        knows: Callable[[int], Awaitable[None]],
+        catalog_reaches: Callable[[int], Awaitable[None]],
         users: Users,
     ) -> None:
         assert node.name in members, f"{node.name} is no member"
         self.node = node
         self._members = members
-        self._knows = knows
+        self._catalog_reaches = catalog_reaches
         self._users = users
         self._closed: dict[str, None] = {}
         self._waiting: list[Future[None]] = []
@@ -143,7 +143,7 @@ class Barriers:
 
     async def _on_switch(self, _sender: str, request: Switch) -> Agreed:
         self.node.clock.update(request.sent_ts)
-        await self._knows(request.version)
+        await self._catalog_reaches(request.version)
         self._closed.pop(request.op, None)
         if not self._closed:
             waiting, self._waiting = self._waiting, []

@@ -1,4 +1,4 @@
-"""What transactions and partitions are called, and a row on the wire."""
+"""Ids of transactions and partitions, and a row on the wire."""
 
 from ddlsim.model.records import Record
 from ddlsim.model.schema import Value

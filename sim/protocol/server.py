@@ -4,8 +4,8 @@
 that grants too much, a catalog with the wrong boundary) where no field of the strategy says it.
 
 A restarted node is put together in the same way, over a disk that is not empty: its groups restore
-what they had applied, and it tells the meta storage that it is back, so that leases that it held in
-its earlier life are not prolonged.
+what they had applied, and it submits `NodeJoined` to the meta storage, so that leases of its
+earlier incarnations are not prolonged.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ class Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterConfig:
-    """What every node of the cluster is told alike.
+    """The configuration that all nodes of the cluster share.
 
     `cluster_delay_ms` is the largest DD of any node; `placed` are primaries set by hand, by (table
     id, partition); `partitions` and `replicas` are the default zone's; `boot_ts` activates the
@@ -189,7 +189,7 @@ class Server:
         return [(int(table), int(number)) for table, number in pairs]
 
     async def _join(self) -> None:
-        """Tell the meta storage that leases from an earlier life are worth nothing."""
+        """Submit `NodeJoined`, so that leases of earlier incarnations are not prolonged."""
         joined_ts = self.node.clock.now()
         name = self.node.name
         await self.metastorage.submit(NodeJoined(f"{name} joined {joined_ts}", name, joined_ts))

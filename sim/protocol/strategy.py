@@ -35,7 +35,7 @@ from ddlsim.units import Micros, Timestamp
 
 T = TypeVar("T")
 Wait = Coroutine[None, None, T]
-"""What a coroutine function gives: awaited, a `T`."""
+"""The result of a coroutine function: awaited, a `T`."""
 Steps = tuple[ObjectChange, ...]
 """The changes of one object between two of its versions, in order."""
 Tables = tuple[tuple[int, int, int], ...]
@@ -77,7 +77,7 @@ class Publication:
 
 
 class SchemaSyncPart(Protocol):
-    """Which schema holds at a timestamp, as one node knows it."""
+    """One node's schema safe time and look-ups in its catalog."""
 
     node: Node
     strategy: "Strategy"
@@ -119,13 +119,13 @@ class SchemaSyncPart(Protocol):
 
 
 class CompletionPart(Protocol):
-    """How a coordinator ends its transactions."""
+    """Commits and aborts the transactions of one coordinator."""
 
     async def writes_are_replicated(self, tx: Transaction) -> None:
         """Wait until every write of the transaction is in its group's log for good."""
 
     def abort(self, tx: Transaction, reason: Reason) -> Reason:
-        """End the transaction without a trace in the data; gives the reason back."""
+        """Abort the transaction, clean up its intents and locks; returns the reason."""
 
 
 class MarksPart(Protocol):
@@ -151,7 +151,7 @@ class CoordinatorPart(Protocol):
 
     @property
     def sync(self) -> SchemaSyncPart:
-        """The schemas as this node knows them."""
+        """The schemas that this node has applied."""
 
     @property
     def completion(self) -> CompletionPart:
@@ -170,10 +170,10 @@ class LogPart(Protocol):
 
 
 class RowCounterPart(Protocol):
-    """Reads of whole tables."""
+    """Counts the rows of tables."""
 
     async def rows_at(self, table_id: int, read_ts: Timestamp, label: str) -> int | Reason:
-        """The number of rows at a timestamp, or why it cannot be told."""
+        """The number of rows at a timestamp, or why the read failed."""
 
 
 class SchemaChangePart(Protocol):
@@ -186,7 +186,7 @@ class SchemaChangePart(Protocol):
 
     @property
     def sync(self) -> SchemaSyncPart:
-        """The schemas as this node knows them."""
+        """The schemas that this node has applied."""
 
     @property
     def metastorage(self) -> LogPart:
@@ -194,10 +194,10 @@ class SchemaChangePart(Protocol):
 
     @property
     def row_counter(self) -> RowCounterPart | None:
-        """Reads of whole tables."""
+        """Counts the rows of tables."""
 
     async def knows_enough(self) -> None:
-        """Wait until the present statement may be answered from what this node knows [98.x.8]."""
+        """Wait until the present statement may be answered from this node's catalog [98.x.8]."""
 
     async def submit(
         self, command_id: str, expected_version: int, built: Built
@@ -210,24 +210,24 @@ class SchemaChangePart(Protocol):
         """Let the next statement begin, and wait until this one may be acknowledged."""
 
     def installed(self) -> Decision:
-        """The statement is in effect."""
+        """The decision on a statement that is in effect."""
 
     def known(self, built: NoOp | Refused) -> Decision:
-        """Nothing to do, or nothing that may be done."""
+        """The decision on a statement with nothing to do, or a refused one."""
 
     def conflict(self) -> Decision:
-        """Others changed the catalog at every attempt."""
+        """The decision on a statement that lost the compare-and-set at every attempt."""
 
 
 class OnePhasePart(Protocol):
-    """A one-phase write at its primary, whose leader does not know the schema at its stamp."""
+    """A one-phase write at its primary, whose metadata is not complete for the stamp."""
 
     node: Node
     op_ts: Timestamp
     began_us: Micros
 
     async def commit(self) -> Operated | None:
-        """Stamp it anew and run it through the log; None where the leader is still late."""
+        """Stamp it again and run it through the log; None where the metadata is still late."""
 
     def leave_intent(self) -> Operated:
         """Make it a write intent; the coordinator then commits in two phases."""
@@ -237,7 +237,7 @@ class OnePhasePart(Protocol):
 
 
 class JudgesCommit(Protocol):
-    """Whether a transaction is validated at commit: by whether it wrote, or asked by a query."""
+    """Whether a transaction is validated at commit: by whether it wrote, or ran a query."""
 
     def __call__(self, *, wrote: bool, queried: bool) -> bool: ...
 
@@ -247,26 +247,26 @@ BeforeStatement = Callable[[SchemaChangePart, Timestamp], Wait[None]]
 Install = Callable[[SchemaChangePart, str, Statement], Wait[Decision]]
 """Install and acknowledge the statement of an operation."""
 ResolveSchema = Callable[[SchemaSyncPart, Timestamp], Wait[Snapshot]]
-"""The schema at a timestamp, once the node knows it; may raise `MetadataLateError`."""
+"""The schema at a timestamp, once the metadata is complete; may raise `MetadataLateError`."""
 Enlist = Callable[[CoordinatorPart, Transaction, str, str], Wait[Enlistment | Reason]]
 """What the name of a table means to an operation of a transaction: (…, name, operation)."""
 OnActivated = Callable[[CoordinatorPart, AppliedUpdate], Wait[None]]
-"""An update is known: see to the open transactions that it concerns."""
+"""Handle the open transactions that an applied update concerns."""
 BeforeCommitTs = Callable[[CoordinatorPart, Transaction], Wait[None]]
 """Wait until commit_ts may be fixed."""
 CommitSchema = Callable[[CoordinatorPart, Transaction, Timestamp], Wait[Verdict]]
 """Judge a transaction's initial schemas at its commit_ts, at the coordinator."""
 ValidateOnePhase = Callable[[SchemaSyncPart, FullWrite, Timestamp], Verdict | None]
-"""The same for a one-phase write at its stamp; None where the node does not know the schema.
+"""The same for a one-phase write at its stamp; None where the metadata is not complete.
 
 It must not wait: nothing may come between the stamp and the log.
 """
 LeaderIsLate = Callable[[OnePhasePart], Wait[Operated]]
-"""What becomes of a one-phase write that could not be judged."""
+"""The answer to a one-phase write that could not be judged at its stamp."""
 ValidateAtFinish = Callable[[SchemaSyncPart, Finish], Wait[Verdict]]
 """Judge a transaction at the primary of its commit partition."""
 BeforeAnswer = Callable[[CoordinatorPart, Transaction], Wait[None]]
-"""Wait until the client may be told that its transaction has committed."""
+"""Wait until the client may be answered that its transaction has committed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,6 +340,6 @@ class Strategy:
     def with_rules(self, rules: Mapping[str, object]) -> "Strategy":
         """The design with other rules in some fields, by the names of the fields.
 
-        What is known when the code is written says `replace`, which is checked by type.
+        Where the names are known when the code is written, use `replace`, which is type-checked.
         """
         return replace(self, **rules)  # type: ignore[arg-type]  # known by name only

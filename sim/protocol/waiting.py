@@ -1,4 +1,4 @@
-"""Two ways to wait: for work that runs beside the present task, and longer at each repetition."""
+"""Helpers for waits: a task's result as a future, and the delay before a request is resent."""
 
 from collections.abc import Coroutine
 from typing import TypeVar
@@ -25,7 +25,7 @@ def resend_delay(settings: Settings, tries: int) -> Micros:
     """How long to wait for an answer after `tries` requests without one, in microseconds.
 
     Doubled each time, up to an operation's time limit: an answer may take a round of replication
-    over slow links, and whoever asks again too early puts the same command into the log again.
+    over slow links, and a request that is resent too early puts its command into the log again.
     """
     assert tries >= 0, f"{tries} tries"
     if not tries:

@@ -1,7 +1,7 @@
-"""Ways to install a schema change that ask every node first: behind a barrier, or through a gate.
+"""Installs a schema change after the agreement of every node: behind a barrier, or through a gate.
 
-IEP-98 rejects both, and for what they cost: one node that does not answer holds up everybody's DML,
-or the DDL for good.
+IEP-98 rejects both for their cost: one node that does not answer blocks all DML, or the DDL,
+without end.
 """
 
 from ddlsim.model.ddl import Statement
@@ -14,7 +14,7 @@ from ddlsim.units import US_PER_MS, Micros, Timestamp
 
 
 async def behind_a_barrier(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
-    """The schema at Top, once no barrier is up; whoever waits keeps the timestamp that it has.
+    """The schema at Top, once no barrier is up; the wait does not change Top.
 
     A node that has opened has merged a clock that is beyond the activation, so what it stamps from
     then on is on the new schema.
@@ -28,7 +28,7 @@ async def behind_a_barrier(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
 async def install_behind_a_barrier(
     change: SchemaChangePart, op: str, statement: Statement
 ) -> Decision:
-    """Stop everybody, install, let everybody go on; wait for every node, however long."""
+    """Close all nodes, install, open all nodes; wait for every node without a limit."""
     return await _install(change, op, statement, limit_us=None)
 
 
@@ -61,7 +61,7 @@ async def _install(
 async def install_once_known_everywhere(
     change: SchemaChangePart, op: str, statement: Statement
 ) -> Decision:
-    """Hold the update until every node has said that it has heard of it, then install it."""
+    """Hold the update until every node has acknowledged its announcement, then install it."""
     barriers = change.barriers
     assert barriers is not None, f"{change.node.name} has no barriers"
     await change.knows_enough()

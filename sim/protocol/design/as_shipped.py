@@ -87,9 +87,9 @@ def judge_writes_and_queries(*, wrote: bool, queried: bool) -> bool:
 
 
 async def ask_leader_again(write: OnePhasePart) -> Operated:
-    """A leader without metadata is busy (EBUSY): ask again until it knows, or time is up.
+    """A leader without metadata is busy (EBUSY): retry until it is complete, or time is up.
 
-    Up to the last try that still begins within the operation's time limit; the coordinator is told.
+    The last attempt begins within the operation's time limit; then `METADATA_LATE` is returned.
     """
     node = write.node
     resend_us = node.settings.resend_us
@@ -106,12 +106,12 @@ async def ask_leader_again(write: OnePhasePart) -> Operated:
 async def judged_at_finish(
     _coordinator: CoordinatorPart, tx: Transaction, _commit_ts: Timestamp
 ) -> Verdict:
-    """Leave the judgement to the primary of the commit partition (Apache Ignite 3)."""
+    """No judgement at the coordinator: the commit partition's primary judges (Ignite 3)."""
     return None, tuple((e.object_id, e.version, e.version) for e in tx.by_id.values())
 
 
 async def schema_at_finish(sync: SchemaSyncPart, request: Finish) -> Verdict:
-    """Judge I against C at commit_ts by what the commit partition's primary knows [110.valid.1]."""
+    """Judge I against C at commit_ts, at the primary of the commit partition [110.valid.1]."""
     commit_ts = request.commit_ts
     assert commit_ts is not None, f"{request.tx.label} does not want to commit"
     enlisted = [(object_id, initial) for object_id, initial, _ in request.tables]

@@ -14,8 +14,8 @@ async def schema_at_commit_ts_exact_if_shown(
 ) -> Verdict:
     """As the default, and no change at all of a table whose columns the transaction was shown.
 
-    Closes finding F-1: nobody can tell from a transaction's tuples that it ran on the old schema of
-    a forward-compatible change, but it can tell itself if it looked [110.valid.1].
+    Closes finding F-1: the tuples of a transaction do not show that it ran on the old schema of a
+    forward-compatible change, but columns that it was shown do [110.valid.1].
     """
     verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
     if verdict is None and any(
@@ -102,8 +102,8 @@ def exact_at_the_stamp(
 async def answer_once_active_everywhere(coordinator: CoordinatorPart, tx: Transaction) -> None:
     """Answer a commit once every version that it used is effective by every clock: Tu + CSmax.
 
-    Closes finding F-5: who hears of it and then asks a node whose clock is behind would else find
-    the version before it there.
+    Closes finding F-5: a client that has seen the commit and then uses a node whose clock is behind
+    would else find the version before it there.
     """
     catalog, node = coordinator.sync.catalog, coordinator.node
     used = [
@@ -120,10 +120,10 @@ async def answer_once_active_everywhere(coordinator: CoordinatorPart, tx: Transa
 async def answer_once_past_everywhere(coordinator: CoordinatorPart, tx: Transaction) -> None:
     """Answer a commit once its commit_ts is past by every clock: Now >= commit_ts + CSmax.
 
-    Closes finding F-6: whoever begins after the answer is stamped later, so a session that has seen
-    it reads what had happened before. Closes F-5 too, since no version that it used is effective
-    later than commit_ts. A read-only transaction waits in the same way for its read_ts: its session
-    may have brought it from a clock ahead.
+    Closes finding F-6: a transaction that begins after the answer is stamped later, so a session
+    that has seen the answer reads what happened before it. Closes F-5 too, since no version that it
+    used is effective later than commit_ts. A read-only transaction waits in the same way for its
+    read_ts: its session may have brought it from a clock ahead.
     """
     node = coordinator.node
     stamp = tx.commit_ts if tx.read_ts is None else tx.read_ts

@@ -11,7 +11,7 @@ def tick_of_its_term(tick_term: int, log_term: int) -> bool:
 
 
 def any_tick(_tick_term: int, _log_term: int) -> bool:
-    """A safe-time command counts whoever made it, and whenever."""
+    """A safe-time command counts in every term."""
     return True
 
 
@@ -40,7 +40,7 @@ def as_far_as_the_log(message_ts: Timestamp) -> Timestamp:
 
 
 def from_the_beginning(_message_ts: Timestamp) -> Timestamp:
-    """A restarted node knows nothing of safe time, as when the cluster was new."""
+    """A restarted node begins with the safe time of a new cluster."""
     return Timestamp(0)
 
 
@@ -75,12 +75,12 @@ def promote_another(behind_us: int, laggard_us: int) -> bool:
 
 
 def same_token(command_start: Timestamp, lease_start: Timestamp) -> bool:
-    """What was sent under a lease that is over leaves nothing in the data (IGNITE-21572)."""
+    """A write that was sent under a lease that is over is refused (IGNITE-21572)."""
     return command_start == lease_start
 
 
 def any_token(_command_start: Timestamp, _lease_start: Timestamp) -> bool:
-    """Whatever was sent is applied."""
+    """Every write is applied, whatever lease it was sent under."""
     return True
 
 
@@ -90,7 +90,7 @@ def beyond_the_log(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
 
 
 def own_time(clock: HybridClock, _last_stamp: Timestamp) -> Timestamp:
-    """A partition's leader stamps by its own clock, whatever its predecessors did."""
+    """A partition's leader stamps by its own clock, whatever stamps its log holds."""
     return clock.now()
 
 
@@ -100,37 +100,37 @@ def while_the_lease_lasts(commit_ts: Timestamp, expiration_ts: Timestamp) -> Rea
 
 
 def whatever_the_lease(_commit_ts: Timestamp, _expiration_ts: Timestamp) -> Reason | None:
-    """Commit without asking whether the locks still stand."""
+    """Commit whether or not the locks still hold."""
     return None
 
 
 def up_to_ten_times(attempts: int) -> bool:
-    """An implicit transaction is tried again inside, up to ten times in all [110.flow.8]."""
+    """An implicit transaction is retried by its coordinator, up to ten attempts [110.flow.8]."""
     return attempts < 10
 
 
 def once_only(_attempts: int) -> bool:
-    """An implicit transaction that fails has failed."""
+    """An implicit transaction is not retried."""
     return False
 
 
 def same_decision(decided_ts: Timestamp, _now: Timestamp) -> Timestamp:
-    """A finish that is sent again says the same commit_ts."""
+    """A finish that is resent carries the same commit_ts."""
     return decided_ts
 
 
 def new_decision(_decided_ts: Timestamp, now: Timestamp) -> Timestamp:
-    """A finish that is sent again says a commit_ts of now."""
+    """A finish that is resent carries a commit_ts of now."""
     return now
 
 
 def recovery_aborts(_now: Timestamp) -> Timestamp | None:
-    """Who finds a transaction without its coordinator only ever aborts it."""
+    """Recovery of a transaction without its coordinator only ever aborts it."""
     return None
 
 
 def recovery_commits(now: Timestamp) -> Timestamp | None:
-    """Who finds a transaction without its coordinator takes it for committed."""
+    """Recovery of a transaction without its coordinator commits it."""
     return now
 
 
@@ -147,7 +147,7 @@ def never_in_one_phase(_action: str, _implicit: bool) -> bool:  # noqa: FBT001 -
 def safely_in_the_past(
     session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
 ) -> Timestamp:
-    """A read-only transaction reads what replicas surely know, and no older than its session."""
+    """A read-only transaction reads as of a past that replicas have, and not before its session."""
     past = plus_ms(now, -(lag_ms + max_clock_skew_ms))
     return past if session_ts is None else max(past, session_ts)
 
@@ -155,5 +155,5 @@ def safely_in_the_past(
 def in_the_past(
     _session_ts: Timestamp | None, now: Timestamp, lag_ms: int, max_clock_skew_ms: int
 ) -> Timestamp:
-    """A read-only transaction reads in the past, whatever its session has seen (IGNITE-20668)."""
+    """A read-only transaction reads in the past, even before its session (IGNITE-20668)."""
     return plus_ms(now, -(lag_ms + max_clock_skew_ms))

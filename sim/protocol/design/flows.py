@@ -27,7 +27,7 @@ from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.units import Timestamp
 
 Building = Callable[[Snapshot], Built | NoOp | Refused]
-"""What a statement comes to on the newest schema that a node knows."""
+"""Builds a statement against the newest schema that a node has applied."""
 
 
 async def wait_then_look_up(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
@@ -39,12 +39,12 @@ async def wait_then_look_up(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
 
 
 async def metadata_is_complete(change: SchemaChangePart, asked_ts: Timestamp) -> None:
-    """What is answered from the catalog rests on metadata that is complete for now [98.x.8].
+    """Wait until the metadata is complete for now, before an answer from the catalog [98.x.8].
 
     An update that was acknowledged before the statement came has Tu <= now on this clock
-    [98.flow.4], so Tm <= Tu - DD <= now - DD: once safe time is there, the update is known here.
-    The *newest* known version is what counts then, effective or not: whatever this node does not
-    know activates later than now [98.own].
+    [98.flow.4], so Tm <= Tu - DD <= now - DD: once safe time is there, it is applied here. The
+    *newest* applied version is then the basis, effective or not: every update that this node has
+    not applied activates later than now [98.own].
     """
     sync = change.sync
     complete_ts, _ = sync.needed_for(asked_ts)
@@ -54,11 +54,11 @@ async def metadata_is_complete(change: SchemaChangePart, asked_ts: Timestamp) ->
 
 
 async def whatever_is_known(_change: SchemaChangePart, _asked_ts: Timestamp) -> None:
-    """A statement rests on what its node happens to know."""
+    """Do not wait: a statement is answered from the versions that its node has applied."""
 
 
 async def what_is_known(sync: SchemaSyncPart, _op_ts: Timestamp) -> Snapshot:
-    """The newest schema that this node has heard of, whatever Top is: no timestamps at all."""
+    """The newest schema that this node has applied, whatever Top is."""
     return sync.catalog.latest()
 
 
@@ -74,7 +74,7 @@ async def replicate_wait_acknowledge(
 
 
 class Logged(NamedTuple):
-    """What was built, and the catalog version that it has become or that it rests on."""
+    """The result of a statement, and the catalog version that it became or was built on."""
 
     built: Built | NoOp | Refused
     version: int
@@ -84,13 +84,13 @@ class Logged(NamedTuple):
 async def logged(
     change: SchemaChangePart, op: str, building: Building, step: str = ""
 ) -> Logged | None:
-    """Send what is built through the log; None if others won at every attempt.
+    """Build an update and send it through the log; None if it lost at every attempt.
 
-    The update is built against the newest version that this node knows, effective or not, and takes
-    effect only if that is the newest in the log; the loser of a race waits until it knows the
-    winner and builds again. So what is installed needs no complete metadata; what the catalog
-    answers, a refusal or that there is nothing to do, does, and is judged again upon it [98.x.8].
-    `step` tells the updates of one statement apart.
+    The update is built against the newest version that this node has applied, effective or not, and
+    takes effect only if that is the newest in the log; after a lost race the node waits until it
+    has applied the winner and builds again. So an update needs no complete metadata; a refusal or a
+    no-op does, and is built again upon it [98.x.8]. `step` tells the updates of one statement
+    apart.
     """
     for attempt in range(change.node.settings.ddl_attempts):
         snapshot = change.catalog.latest()
@@ -112,10 +112,10 @@ async def logged(
 
 
 async def acknowledged(change: SchemaChangePart, op: str, done: Logged | None) -> Decision:
-    """Wait until what was built is effective everywhere, then tell the client [98.flow.4].
+    """Wait until the result is effective everywhere, then acknowledge [98.flow.4].
 
     A no-op and a refusal rest on versions that may not be effective everywhere yet, so they wait in
-    the same way: else the client could be told "it exists already" and then not find it.
+    the same way: else the client could be answered "it exists already" and then not find it.
     """
     if done is None:
         return change.conflict()
@@ -132,7 +132,7 @@ async def acknowledged(change: SchemaChangePart, op: str, done: Logged | None) -
 
 
 def allowed(strategy: Strategy, built: Built | NoOp | Refused) -> Built | NoOp | Refused:
-    """What a statement came to, unless the design refuses one of its changes."""
+    """The result of a statement, or a refusal if the design refuses one of its changes."""
     for change in built.objects if isinstance(built, Built) else ():
         for simple in change.changes:
             why = strategy.refuses_change(simple)
@@ -147,8 +147,8 @@ async def enlist_once(
     """Fix tableEnlistSV at the table's first use, once per table and transaction [110.flow.2-4].
 
     The transaction keeps a map from names to what they meant at first, so that a name means the
-    same table for its whole life [110.simple]; a table that it knows under another name keeps the
-    version that it was enlisted with.
+    same table until its end [110.simple]; a table that it has enlisted under another name keeps
+    the version that it was enlisted with.
     """
     known = tx.by_name.get(name)
     if known is not None:
@@ -176,12 +176,12 @@ async def await_outstanding_operations(coordinator: CoordinatorPart, tx: Transac
 
 
 async def write_in_two_phases(write: OnePhasePart) -> Operated:
-    """Where the leader does not know the schema at its stamp, the write becomes an intent."""
+    """Where the metadata is not complete for the stamp, the write becomes an intent."""
     return write.leave_intent()
 
 
 async def answer_at_once(_coordinator: CoordinatorPart, _tx: Transaction) -> None:
-    """A transaction that has committed is answered."""
+    """Answer a commit without a further wait."""
 
 
 async def mark_at_activation(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
@@ -190,7 +190,7 @@ async def mark_at_activation(coordinator: CoordinatorPart, applied: AppliedUpdat
     A mark is the bound commit_ts < Tu. It is set when the update is known, or where the transaction
     enlists the old version after that; it is tested where commit_ts is fixed, and never undoes a
     commit_ts already fixed. Only when this node's clock has passed Tu, so that every later
-    commit_ts would be out of bounds, is whatever is doomed by then rolled back at once.
+    commit_ts would be out of bounds, are the transactions that are doomed by then rolled back.
     """
     coordinator.marks.mark_incompatible(applied)
     await coordinator.node.clock_passes(applied.activation_ts)
@@ -204,4 +204,4 @@ async def stamp_at_once(coordinator: CoordinatorPart, tx: Transaction) -> None:
 
 
 async def leave_unmarked(_coordinator: CoordinatorPart, _applied: AppliedUpdate) -> None:
-    """Let transactions find out by themselves: the marks are an optimisation [110.valid.3]."""
+    """Set no marks: they are an optimisation, the commit check decides anyway [110.valid.3]."""

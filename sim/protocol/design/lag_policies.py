@@ -1,10 +1,9 @@
-"""What a node that lags does to the operations it takes part in: the remedies of [98.risk.2].
+"""Time limits for operations on a node whose metadata lags: remedies of [98.risk.2].
 
-The text leaves it at the risk: a lagging node freezes the transactions in which it takes part. By
-default they wait; here they end after half of the operation timeout, so that the coordinator hears
-of it before it gives the primary up, with a reason for which the client tries again, maybe
-elsewhere. (The third policy, promotion of another primary, is the placement driver's:
-`keeps_lease`.)
+The text only names the risk: a lagging node freezes the transactions in which it takes part. By
+default they wait; here they fail after half of the operation timeout, so that the coordinator gets
+an answer before it gives the primary up, with a retriable reason. (The third policy, promotion of
+another primary, is the placement driver's: `keeps_lease`.)
 """
 
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError
@@ -25,9 +24,9 @@ async def wait_in_time_then_look_up(sync: SchemaSyncPart, op_ts: Timestamp) -> S
 
 
 async def wait_a_while_then_look_up(sync: SchemaSyncPart, op_ts: Timestamp) -> Snapshot:
-    """As the default, but after a tenth of the operation timeout go on with what is known.
+    """As the default, but after a tenth of the operation timeout go on with incomplete metadata.
 
-    The remedy that is none: what a node does not know may be in force.
+    It is no remedy: a version that the node has not applied may be in force.
     """
     complete_ts, lookup_ts = sync.needed_for(op_ts)
     wait_us = Micros(sync.node.settings.metadata_hope_ms * US_PER_MS)

@@ -1,13 +1,14 @@
 """NOT NULL columns without default on an empty table, which IEP-110 postpones [110.later.2].
 
-Such a column has no meaning for rows that exist, so somebody has to look whether there are any.
-Whoever looks first and installs then has seen the past: rows may be written under the old schema
-until the new one activates. In two steps the look is decisive:
+Such a column is undefined for rows that exist, so the table has to be read first. A read before the
+installation proves nothing: rows may be written under the old schema until the new one activates.
+In two steps the read is decisive:
 
-    1. the column is installed as *pending*, active from Tu1: who writes under that version has to
+    1. the column is installed as *pending*, active from Tu1: a write under that version has to
        give it a value, and no transaction of an older version may commit from Tu1 on, since the
        change is forward-incompatible
-    2. the table is read as of Tu1, all partitions: what is not there by then never comes
+    2. the table is read as of Tu1, all partitions: a row that is not there by then is never added
+       without a value
     3. an empty table has the column *confirmed*, active from Tu2; else it is dropped, as another
        version, and the statement refused
 
@@ -50,7 +51,7 @@ GONE: Final = Refused(Reason.DDL_CONFLICT, "a column was dropped before it was c
 async def install_if_seen_empty(
     change: SchemaChangePart, op: str, statement: Statement
 ) -> Decision:
-    """Look whether the table is empty now, then install as any update: rows may come in between."""
+    """Install if the table is empty now: rows may be added between the read and Tu."""
     if not adds_mandatory_columns(statement):
         return await replicate_wait_acknowledge(change, op, statement)
     await change.knows_enough()
@@ -67,7 +68,7 @@ async def install_if_seen_empty(
 async def install_pending_first(
     change: SchemaChangePart, op: str, statement: Statement
 ) -> Decision:
-    """Install the columns as pending, look at the table as it was then, confirm or cancel."""
+    """Install the columns as pending, read the table as of then, confirm or cancel."""
     if not adds_mandatory_columns(statement):
         return await replicate_wait_acknowledge(change, op, statement)
     node, strategy = change.node, change.strategy
@@ -100,7 +101,7 @@ def adds_mandatory_columns(statement: Statement) -> bool:
     return len(added) == len(statement.actions) and any(map(is_mandatory, added))
 
 
-# --- what the steps come to -----------------------------------------------------------------------
+# --- the steps ------------------------------------------------------------------------------------
 
 
 def _with_columns(statement: Statement, snapshot: Snapshot) -> Built | NoOp | Refused:
@@ -161,14 +162,14 @@ def _columns_of(pended: ObjectChange, *, only_pending: bool = False) -> dict[int
     return {one.column.id: None for one in pended.changes if isinstance(one, kinds)}
 
 
-# --- the look -------------------------------------------------------------------------------------
+# --- the read -------------------------------------------------------------------------------------
 
 
 async def _why_not_empty(
     change: SchemaChangePart, op: str, added: ObjectChange, read_ts: Timestamp
 ) -> Refused | None:
     """None if the table has no rows at a timestamp; else that it has some, or cannot be read."""
-    assert change.row_counter is not None, f"{change.node.name} cannot look at tables"
+    assert change.row_counter is not None, f"{change.node.name} cannot read tables"
     node, number = change.node, 0
     until_us = node.watch.now_us + node.settings.operation_timeout_us
     while True:
@@ -176,7 +177,9 @@ async def _why_not_empty(
         if not isinstance(found, Reason):
             break
         if node.watch.now_us >= until_us:
-            message = f"nobody can tell whether table {added.name!r} is empty: {found.sentence}"
+            message = (
+                f"table {added.name!r} could not be read to see if it is empty: {found.sentence}"
+            )
             return Refused(found, message)
         await node.sleep(node.settings.resend_us)
         number += 1

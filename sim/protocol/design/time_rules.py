@@ -7,27 +7,27 @@ from ddlsim.model.physical import PhysicalTimestamps
 from ddlsim.units import MIN_TIMESTAMP, Timestamp, plus_ms, round_up
 
 UNBOUNDED_MS = 10**10
-"""More milliseconds than any run has."""
+"""In milliseconds: more than any run takes."""
 
 
 def hybrid_clock(
     physical_ms: Callable[[], int], last: Timestamp, write_limit: Callable[[int], None]
 ) -> HybridClock:
-    """Timestamps are hybrid (IEP-98, Using safe time), and go on over a death [98.x.7]."""
+    """Timestamps are hybrid (IEP-98, Using safe time), and rise across a restart [98.x.7]."""
     return HybridClock(physical_ms, last, write_limit)
 
 
 def clock_of_this_life(
     physical_ms: Callable[[], int], _last: Timestamp, _write_limit: Callable[[int], None]
 ) -> HybridClock:
-    """Timestamps are hybrid; a node that starts again begins at what its physical clock shows."""
+    """Timestamps are hybrid; a restarted node begins at its physical clock."""
     return HybridClock(physical_ms)
 
 
 def physical_clock(
     physical_ms: Callable[[], int], _last: Timestamp, _write_limit: Callable[[int], None]
 ) -> HybridClock:
-    """A node's timestamps are what its physical clock shows, wherever that goes."""
+    """A node's timestamps are those of its physical clock, also when that steps back."""
     return PhysicalTimestamps(physical_ms)
 
 
@@ -61,7 +61,7 @@ def operation_plus_skew(
 
 
 def never_waits(_op_ts: Timestamp, _delay_duration_ms: int, _max_clock_skew_ms: int) -> Timestamp:
-    """Do not wait: use what the node happens to know."""
+    """Do not wait: use the versions that the node has applied."""
     return MIN_TIMESTAMP
 
 
@@ -85,8 +85,8 @@ def looked_up_at_operation(op_ts: Timestamp, _delay_duration_ms: int) -> Timesta
 def activation_plus_skew_rounded(activation_ts: Timestamp, max_clock_skew_ms: int) -> Timestamp:
     """Acknowledge when Now >= Tu + CSmax, up to the next whole physical tick [98.flow.4].
 
-    Physical clocks are within CSmax of each other in whole ticks; a logical part is worth nothing
-    on another node, so it counts as one tick more.
+    Physical clocks are within CSmax of each other in whole ticks; a logical part means nothing on
+    another node, so it counts as one tick more.
     """
     return round_up(plus_ms(activation_ts, max_clock_skew_ms))
 
@@ -102,7 +102,7 @@ def at_once(_activation_ts: Timestamp, _max_clock_skew_ms: int) -> Timestamp:
 
 
 def largest_delay(own_ms: int, cluster_ms: int) -> int:
-    """A message carries the largest DD of any reader, so that none's is larger [98.x.4]."""
+    """A message carries the largest DD of the cluster: no reader's is larger [98.x.4]."""
     return max(own_ms, cluster_ms)
 
 

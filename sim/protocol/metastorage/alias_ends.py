@@ -10,8 +10,9 @@ second would be a version whose activation lies far ahead, and a statement that 
 built upon it: either it has to wait until A is over, or its own activation, which is earlier, would
 take the alias along (IGNITE-20498).
 
-Every node that has applied the rename keeps watch, and whoever leads then acts: the catalog says
-what is still to be done, so nothing is lost with a leader, a coordinator or a client.
+Every node that has applied the rename waits for the end, and the node that leads then submits the
+update: whether it is still due follows from the catalog, so a crash of a leader, a coordinator or a
+client loses nothing.
 """
 
 from ddlsim.model.ports import Node
@@ -26,7 +27,7 @@ from ddlsim.units import Timestamp, plus_ms
 
 
 class AliasEnds:
-    """One node's watch over the aliases that its catalog knows."""
+    """Ends, on the node that leads the meta storage, the aliases of this node's catalog."""
 
     def __init__(
         self, node: Node, strategy: Strategy, catalog: Catalog, metastorage: MetaStorage
@@ -37,7 +38,7 @@ class AliasEnds:
         self.metastorage = metastorage
 
     def watch(self, applied: AppliedUpdate) -> None:
-        """An update became known here: if it brings an alias, see to its end."""
+        """Handle an update that this node has applied: the aliases it creates will be ended."""
         for change in applied.update.objects:
             if isinstance(change.definition, Alias):
                 self.node.spawn(self._end(change.definition, applied.activation_ts))

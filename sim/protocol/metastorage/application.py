@@ -8,7 +8,7 @@
 3. *listener*: whatever else listens to the meta storage. It must not hold up the schema.
 
 Each stage can be slow on a node; the first two are then part of the propagation delay PD. Were safe
-time published before the second stage, a node would answer for timestamps that it knows nothing of.
+time published before the second stage, a node would look up schemas that it has not applied.
 """
 
 from collections.abc import Callable
@@ -81,12 +81,12 @@ class Application:
         self.delays = delays
 
     def restoring(self) -> None:
-        """Safe time stays hidden until everything is back: it must not be seen to go back."""
+        """Publish no safe time until the whole log is applied again: it must not go back."""
         assert not self.sync.is_restoring, f"{self.node.name} is being restored already"
         self.sync.is_restoring = True
 
     def restored(self) -> None:
-        """All of that is back: safe time is where it was [98.x.7]."""
+        """Publish safe time again: it is where it was before the crash [98.x.7]."""
         assert self.sync.is_restoring, f"{self.node.name} is not being restored"
         self.sync.is_restoring = False
         self.sync.publish(self.restored_safe_time(self._message_ts))
@@ -119,11 +119,11 @@ class Application:
         return True
 
     def may_install(self, _state: object) -> bool:
-        """Every node can take over everything."""
+        """Every node can install every snapshot."""
         return True
 
     def snapshot(self) -> MetaState:
-        """Everything that the state machine knows; safe time is the last command's Tm [98.x.7]."""
+        """The state machine's whole state; safe time is the last command's Tm [98.x.7]."""
         return MetaState(
             self.applied_index,
             self.applied_term,
@@ -260,7 +260,7 @@ class Application:
     # --- the listeners ----------------------------------------------------------------------------
 
     def _notify_catalog(self, item: Applied) -> None:
-        """The catalog learns of the update, then the schema safe time moves [98.x.3]."""
+        """Apply the update to the catalog, then move the schema safe time [98.x.3]."""
         message_ts, applied = item
         if applied is not None:
             self._apply_to_catalog(applied)
@@ -269,7 +269,7 @@ class Application:
         self._others.take(message_ts)
 
     def _notify_others(self, message_ts: Timestamp) -> None:
-        """All listeners are through with the command."""
+        """Publish safe time once all listeners have handled the command."""
         if self.delays.listener:
             self.node.probe("slow-listener")
         self.sync.publish(message_ts)

@@ -2,15 +2,17 @@
 
 There is a member, voter or learner, on every node, so that updates arrive everywhere in order,
 once and without gaps [98.def.3]. Every command carries the timestamp Tm that the leader stamped on
-it, strictly increasing in log order, also from one leader to the next: whoever is elected merges
-the last stamp of its log into its clock before it stamps anything [98.x.1]. What a node does with a
+it, strictly increasing in log order, also from one leader to the next: a new leader merges the last
+stamp of its log into its clock before it stamps a command [98.x.1]. What a node does with a
 committed command is `application`.
 
-When nothing happens for H, the leader commits an idle safe-time command, through the same log
-[98.safe.3]: without it a node could not tell "nothing happened" from "I do not know".
+After H without a command the leader commits an idle safe-time command, through the same log
+[98.safe.3]: without it a node could not distinguish "no update" from "an update is on its way".
 """
 
 from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from ddlsim.model.ports import Node, NoReplyType
 from ddlsim.model.records import Record
@@ -40,7 +42,7 @@ GROUP = "meta"
 
 
 class MetaStorageConfig(Record, frozen=True):
-    """Who is in the group, and what is the same for the whole cluster."""
+    """The members of the group, and settings that are the same for the whole cluster."""
 
     voters: tuple[str, ...]
     learners: tuple[str, ...]
@@ -103,7 +105,7 @@ class MetaStorage:
                 self.on_elected(self.group.term)
 
     def on_activation(self, watcher: Callable[[AppliedUpdate], None]) -> None:
-        """Tell `watcher` of every update that this node's catalog has applied."""
+        """Call `watcher` with every update that this node's catalog has applied."""
         self.application.watchers.append(watcher)
 
     # --- submitting -------------------------------------------------------------------------------
@@ -111,7 +113,7 @@ class MetaStorage:
     async def submit(self, command: CatalogUpdate | NodeJoined) -> Submitted:
         """Run a command through the log; resent until answered, applied at most once.
 
-        Whoever is asked and does not lead tells who does, if it knows.
+        A node that does not lead answers with the leader that it follows, if any.
         """
         node, voters = self.node, self._config.voters
         asked = 0
@@ -149,8 +151,8 @@ class MetaStorage:
     def _elected(self, term: int) -> None:
         """Begin to lead: no stamp below those in the log, and a first command of this term.
 
-        Only a command of its own term lets a leader commit what earlier terms left behind (Raft
-        5.4.2), so the first one is an idle safe-time command, whatever the ticks do.
+        Only a command of its own term lets a leader commit entries of earlier terms (Raft 5.4.2),
+        so it appends an idle safe-time command at once.
         """
         assert self.group.is_leader, f"{self.node.name} does not lead the meta storage"
         self._strategy.take_over_clock(self.node.clock, self.group.last_stamp)
@@ -210,11 +212,9 @@ class MetaStorage:
         delay_ms = self._strategy.message_delay(own_ms, self._config.cluster_delay_ms)
         if delay_ms == own_ms:
             return command
-        return CatalogUpdate(
-            command.command_id, command.expected_version, delay_ms, command.objects
-        )
+        return replace(command, delay_duration_ms=delay_ms)
 
     def _propose(self, stamped: Stamped) -> int:
-        """Append a stamped command and send it to everyone; its index in the log."""
+        """Append a stamped command and send it to every member; its index in the log."""
         self.ticker.arm()
         return self.group.propose(stamped)

@@ -1,16 +1,16 @@
-"""The placement driver: who is made primary of a partition, and when.
+"""The placement driver: which node becomes primary of a partition, and when.
 
 It runs on the node that leads the meta storage. At every look it prolongs the leases that have less
 than half of their time left, if their holders are alive, and where a lease is outdated it looks for
 another holder. *Outdated* means that it expired by more than CSmax on the driver's clock: by then
 it has expired on every clock, so two primaries are never primary at the same time.
 
-A candidate first makes itself ready (`LeaseGrant`): it carries a command through the partition's
-own log, so that it knows everything that was committed before, and so that whatever an earlier
-primary still sends is refused. Only then does the lease go into the meta storage, as a
+A candidate first becomes ready (`LeaseGrant`): it runs a command through the partition's own log,
+so that it has applied everything committed before, and the group refuses what an earlier primary
+still sends. Only then does the lease go into the meta storage, as a
 compare-and-set, since two nodes may both believe that they lead.
 
-Who is alive is seen from the meta storage's own traffic: every node is a member of its group.
+A node counts as alive by the meta storage's own traffic: every node is a member of its group.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import US_PER_MS, Micros, Timestamp, plus_ms
 
 Replicas = Callable[[], dict[PartitionId, tuple[str, ...]]]
-"""Every partition that there is, and the nodes that hold a replica of it."""
+"""Every partition, and the nodes that hold a replica of it."""
 
 
 class PlacementDriver:

@@ -1,19 +1,19 @@
-"""Which schema holds at a timestamp: how a node knows that it knows.
+"""Which schema holds at a timestamp: how a node decides that its metadata is complete.
 
 A node must not handle anything at a reference timestamp Top before it has every schema update that
-is effective at Top. It cannot ask everyone, so it uses *safe time*: the message_ts of the last meta
-storage command whose effects are visible here. Messages arrive in the order of their timestamps,
-so once safe time has reached T, nothing with Tm <= T can still arrive [98.safe.1].
+is effective at Top. Instead of asking every node it uses *safe time*: the message_ts of the last
+meta storage command whose effects are visible here. Messages arrive in the order of their
+timestamps, so once safe time has reached T, nothing with Tm <= T can still arrive [98.safe.1].
 
-Waiting for safeTime >= Top would cost the propagation delay on every operation. Hence the trick of
-the delay duration DD: an update activates DD *after* its message (Tu = Tm + DD, [98.past.2]), so a
+Waiting for safeTime >= Top would cost the propagation delay on every operation. Hence the delay
+duration DD: an update activates DD *after* its message (Tu = Tm + DD, [98.past.2]), so a
 reader need only wait for safeTime >= Top - DD [98.past.3]; most of the time that is already so. The
 subtraction affects only the wait: the version that is then looked up is the one effective at Top.
 How large DD should be is a matter of waits, not of safety: propagation, H and skew together
 [98.past.1].
 
 Why no clock assumption is needed: an update that this node has not seen has Tm > safeTime, so
-Tu = Tm + DD > safeTime + DD >= Top. It is not effective at Top, whatever anybody's clock says. The
+Tu = Tm + DD > safeTime + DD >= Top. It is not effective at Top, whatever any clock shows. The
 argument needs DD(reader) <= DD(message) [98.x.4] and strictly increasing stamps [98.x.1, 98.x.2].
 
 Were the wait dropped, a lagging node would run an old version while others run the new one, and
@@ -32,11 +32,11 @@ from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp
 
 NO_BOUND: Final = 10**10
-"""More milliseconds than any run has."""
+"""In milliseconds: more than any run takes."""
 
 
 class MetadataLateError(Exception):
-    """Raised where metadata did not become complete within the time that a design allows."""
+    """Raised where metadata did not become complete within the time limit of a design."""
 
 
 class SchemaSync:
@@ -80,30 +80,32 @@ class SchemaSync:
         waiters = self._waiters
         while waiters and waiters[0][0] <= ts:
             reached = heappop(waiters)[2]
-            if not reached.done:  # else nobody waits for it any longer
+            if not reached.done:  # else its wait has timed out
                 reached.set(True)
-        assert not waiters or waiters[0][0] > ts, f"{node.name}: somebody still waits for {ts}"
+        assert not waiters or waiters[0][0] > ts, f"{node.name}: a wait for {ts} is left over"
 
     async def safe_time_reaches(self, ts: Timestamp) -> None:
         """Wait until the schema safe time is at least `ts`."""
         if self.safe_time >= ts:
             return
+        await self._reached(ts)
+        assert self.safe_time >= ts, f"{self.node.name} has not come to {ts}"
+
+    def _reached(self, ts: Timestamp) -> Future[bool]:
+        """Set to true once the schema safe time is at least `ts`."""
+        assert self.safe_time < ts, f"{self.node.name} is at {ts} already"
         self.node.probe("completeness-wait")
         reached: Future[bool] = self.node.future()
         self._order += 1
         heappush(self._waiters, (ts, self._order, reached))
-        await reached
-        assert self.safe_time >= ts, f"{self.node.name} has not come to {ts}"
+        return reached
 
     async def safe_time_reaches_in_time(self, ts: Timestamp, wait_us: Micros) -> None:
-        """The same, but for no longer than so; `MetadataLateError` if that was not enough."""
+        """The same for `wait_us` at most; then raises `MetadataLateError`."""
         if self.safe_time >= ts:
             return
         node = self.node
-        node.probe("completeness-wait")
-        reached: Future[bool] = node.future()
-        self._order += 1
-        heappush(self._waiters, (ts, self._order, reached))
+        reached = self._reached(ts)
         timer = node.call_later(wait_us, _give_up, reached)
         in_time = await reached
         timer.cancel()
@@ -164,7 +166,7 @@ class SchemaSync:
         version: int,
         began_us: Micros,
     ) -> None:
-        """Write a look-up into the history; it began at `began_us` and ends now."""
+        """Record a look-up that began at `began_us` and ends now."""
         node = self.node
         if node.recording:
             now = node.watch.now_us

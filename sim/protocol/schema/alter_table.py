@@ -1,4 +1,4 @@
-"""ALTER TABLE: its actions, applied in order; and how a table comes to be.
+"""ALTER TABLE, action by action in order; and CREATE TABLE.
 
 A statement with several actions is the sequence of its simple changes, each made on the table that
 the one before it left behind [110.compat.compound]: `DROP COLUMN c, ADD COLUMN c INT` first drops
@@ -16,7 +16,7 @@ other words, stays as it was written too: nothing is manipulated.
 
 A key column identifies rows that exist: it cannot be dropped, retyped or made nullable. A column
 that an index covers cannot be dropped before the index. Constraints are kept as text, so nothing
-here knows which columns a CHECK reads; dropping such a column is allowed.
+here tells which columns a CHECK reads; dropping such a column is allowed.
 """
 
 from typing import Final
@@ -112,7 +112,7 @@ def _new_column(spec: ColumnSpec, column_id: int, *, is_key: bool) -> Column | R
 
 
 def _computed(name: str) -> Refused:
-    """What an old tuple would show in such a column is not known."""
+    """The refusal of a computed default: the value in old tuples would be undefined."""
     return refuse(f"column {name!r}: a computed default is for columns of the primary key only")
 
 

@@ -1,6 +1,6 @@
-"""What a statement comes to where columns are compared by name, before and after (Ignite 3).
+"""The changes of a statement where columns are compared by name, before and after (Ignite 3).
 
-IEP-110 judges a compound statement as its simple changes in order, and knows columns by their ids.
+IEP-110 judges a compound statement as its simple changes in order, and identifies columns by ids.
 The shipped code sets the table before the statement beside the table after it and compares columns
 of equal names: what is changed and changed back is no change, and a column that is dropped and
 added again is the column that was there, though no row shows its old values any more.
@@ -66,7 +66,7 @@ def _touched(step: ObjectChange) -> tuple[Names, Names]:
 
 
 def _columns(step: ObjectChange) -> dict[int, Column]:
-    """For each column the first that the step says of it, or else what it is in the end."""
+    """Each column as the step first mentions it, or else as it is after the step."""
     found: dict[int, Column] = {}
     for change in step.changes:
         if isinstance(change, ColumnAdded | ColumnDropped):

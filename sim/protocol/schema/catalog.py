@@ -41,7 +41,7 @@ FIRST_OBJECT_ID: Final = 1
 
 
 class Snapshot:
-    """All objects as of one catalog version; it never changes once it is made."""
+    """All objects as of one catalog version; immutable."""
 
     __slots__ = (
         "_by_id",
@@ -194,8 +194,8 @@ class Catalog:
     ) -> None:
         """Take one update; from now on the node sees it [98.def.2].
 
-        They come in order and once, which a judge looks at (I12); whatever comes otherwise finds
-        its place.
+        They come in order and once, which a checker verifies (I12); an update that comes otherwise
+        is inserted at its version.
         """
         self._updates[catalog_version] = (message_ts, activation_ts, objects)
         if catalog_version > self.version:
@@ -252,13 +252,14 @@ class Catalog:
         return MIN_TIMESTAMP
 
     def definition(self, object_id: int, version: int) -> SchemaObject | None:
-        """An object at one of its versions; None where it was dropped, or is not known here."""
+        """An object at one of its versions; None where it was dropped, or is not applied here."""
         return self._definitions.get((object_id, version))
 
     def steps(self, object_id: int, after_version: int, ts: Timestamp) -> tuple[ObjectChange, ...]:
         """An object's changes past `after_version` that are in force at `ts` [110.compat.steps].
 
-        Who knows it by a name from before a rename is concerned by the end of that name as well.
+        A transaction that has used its name from before a rename is concerned by the end of that
+        name as well.
         """
         snapshot = self.at(ts)
         found = snapshot.by_id(object_id)
@@ -282,5 +283,5 @@ class Catalog:
 
 
 def _catalog_version(entry: tuple[int, ObjectChange]) -> int:
-    """What the changes of an object are sorted by."""
+    """The sort key of an object's changes."""
     return entry[0]

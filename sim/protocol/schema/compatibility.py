@@ -13,7 +13,7 @@ steps [110.compat.steps], each step a sequence of simple changes [110.compat.com
 simple change is judged by every rule that matches it, in order [110.mixed]. One "no" decides:
 DROP DEFAULT and SET DEFAULT back to what it was are two incompatible steps, even though I and C are
 equal. Changes of other top-level objects are compatible [110.compat.scope]; since the steps asked
-about are always those of one object, nothing here has to know that.
+about are always those of one object, no rule has to check that.
 
 Backward there is no rule to read: every change is incompatible [110.back].
 
@@ -23,8 +23,8 @@ is the shipped code: a statement is the difference of the table before it and af
 column of equal names (`by_name`), so that a renamed column is a dropped and an added one; date-time
 types and anything but VARCHAR itself cannot become wider or text.
 
-A rule is a function that gives a verdict on the changes it knows and None on all others. A change
-that no rule judges is a programming error, never "compatible".
+A rule is a function that gives a verdict on the changes it is about and None on all others. A
+change that no rule judges is a programming error, never "compatible".
 """
 
 from collections.abc import Callable, Iterable
@@ -61,7 +61,7 @@ from ddlsim.protocol.schema.type_examples import longest_value, outside
 
 
 class RuleVerdict(NamedTuple):
-    """What one rule says of one simple change; `column` names the column it is about."""
+    """The verdict of one rule on one simple change; `column` names the column it is about."""
 
     clause: str
     compatible: bool
@@ -248,7 +248,7 @@ def _constraint_or_index(change: SimpleChange, _: str) -> RuleVerdict | None:
 
 
 class RuleSet(NamedTuple):
-    """The rules of one baseline, and how it takes a step apart before they are asked."""
+    """The rules of one baseline, and how it splits a step into simple changes."""
 
     rules: tuple[Rule, ...]
     changes_of: Callable[[ObjectChange], tuple[SimpleChange, ...]]
@@ -290,14 +290,14 @@ RULES: Final = {"iep": IEP, "ignite3": IGNITE3}
 def judge(
     change: SimpleChange, kind: str = "table", rules: RuleSet = IEP
 ) -> tuple[RuleVerdict, ...]:
-    """What every matching rule says of a simple change, in the rules' order."""
+    """The verdicts of every matching rule on a simple change, in the rules' order."""
     verdicts = tuple(verdict for rule in rules.rules if (verdict := rule(change, kind)))
     assert verdicts, f"no rule judges {change}"
     return verdicts
 
 
 def judge_step(change: ObjectChange, rules: RuleSet = IEP) -> tuple[RuleVerdict, ...]:
-    """What the rules say of every simple change of a step, in order [110.compat.compound]."""
+    """The verdicts on every simple change of a step, in order [110.compat.compound]."""
     assert change.changes, f"no rule judges a step without changes: {change.name}"
     changes = rules.changes_of(change)
     if not changes:

@@ -2,19 +2,19 @@
 
 A statement speaks in names, as its author saw them; what is installed speaks in ids, because names
 move while transactions run. `build` is the only way from one to the other. It looks at the latest
-catalog that the node knows, active or not, and answers with one of three values:
+catalog that the node has applied, active or not, and returns one of three values:
 
     Built     the next version of each object that the statement touches, with the simple changes
               that lead there, in the statement's order [110.compat.compound]
     NoOp      nothing to do, by IF EXISTS or IF NOT EXISTS or because nothing would change
-    Refused   not allowed on this schema; the author is told why
+    Refused   not allowed on this schema, with the reason
 
 Ids are never used again: not those of dropped objects, and not those of dropped columns, so that a
 column that is dropped and added again is another column [110.compat.id]. Tables, views, zones,
 indexes and constraints take their ids from one counter; columns from their table's.
 
-What SQL allows is one matter, what transactions in flight survive another. Refused is only what has
-no meaning for the rows that exist: a NOT NULL column without default [110.column.add], key columns
+What SQL allows is one matter, what transactions in flight survive another. Refused is only what is
+undefined for the rows that exist: a NOT NULL column without default [110.column.add], key columns
 dropped, retyped or made nullable, a type that the old values cannot be converted to, a column that
 an index needs, another partition count [110.zone], and dropping what a view reads or a zone still
 holds. Narrowing a column or setting it NOT NULL is allowed here; compatibility.py judges it.
@@ -79,7 +79,7 @@ DEFAULT_REPLICAS: Final = 1
 
 
 class Built(NamedTuple):
-    """What the statement makes of the catalog."""
+    """The object changes of a statement."""
 
     objects: tuple[ObjectChange, ...]
 
@@ -104,7 +104,7 @@ def build(
 def _built(
     statement: object, snapshot: Snapshot, next_object_id: int
 ) -> ObjectChange | Built | NoOp | Refused:
-    """What a statement comes to, by its class."""
+    """The result of a statement, by its class."""
     raise AssertionError(f"no statement: {statement} on {snapshot}, {next_object_id}")
 
 

@@ -1,7 +1,7 @@
-"""What building a statement can answer, and the few steps that all statements share.
+"""The results of building a statement, and the steps that all statements share.
 
-Outcomes are values, never exceptions: a refused statement is as ordinary an outcome as a carried
-out one, and its author has to wait for the same acknowledgement [98.flow.4].
+Results are values, never exceptions: a refusal is as ordinary as a change, and its client waits for
+the same acknowledgement [98.flow.4].
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ class Refused(NamedTuple):
 
 
 class Decision(Record, frozen=True):
-    """What became of a statement; `reason` None means it is in effect, or was already."""
+    """The outcome of a statement; `reason` None means it is in effect, or was already."""
 
     reason: Reason | None
     message: str = ""
@@ -44,17 +44,17 @@ def evolve(part: Part, **fields: object) -> Part:
 
 
 def refuse(message: str) -> Refused:
-    """The statement has no meaning for the schema or the rows that exist."""
+    """A refusal: the statement is undefined for the schema or the rows that exist."""
     return Refused(Reason.DDL_REFUSED, message)
 
 
 def exists(what: str, name: str) -> Refused:
-    """The name is taken."""
+    """A refusal: the name is taken."""
     return Refused(Reason.OBJECT_EXISTS, f"{what} {name!r} exists already")
 
 
 def taken(found: Table | View, snapshot: Snapshot) -> Refused:
-    """The name is that of something, or was before a rename and is reserved [110.later.3]."""
+    """A refusal: the name is taken, or reserved since a rename [110.later.3]."""
     if not isinstance(found, Alias):
         return exists(kind_of(found), found.name)
     now = snapshot.by_id(found.tables[0])
@@ -75,7 +75,7 @@ def no_such_column(table: str, column: str) -> Refused:
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """The first name that stands there twice."""
+    """The first name that is repeated."""
     seen: dict[str, None] = {}
     for name in names:
         if name in seen:

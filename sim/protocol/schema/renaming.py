@@ -1,13 +1,13 @@
-"""What becomes of the old name of a table or view that is renamed.
+"""The old name of a table or view that is renamed: gone at once, or kept as an alias.
 
 IEP-110 calls a rename incompatible and postpones the alternative: a rename in two stages, with an
 alias [110.later.3]. In the first stage the object gets its new name, and the old one stays as an
-*alias*, an object of the catalog that stands for it as a view does; whoever knows the old name may
-still commit. In the second, `alias_ms` later (`alias_ends`), the alias is gone.
+*alias*, an object of the catalog that stands for it as a view does; transactions that use the old
+name may still commit. In the second, `alias_ms` later (`alias_ends`), the alias is removed.
 
-Whoever uses the old name meanwhile enlists the alias beside the object, and so its end concerns
-them and nobody who says the new name [110.compat.scope]. Who had enlisted the object before the
-rename counts as a user of the old name, on whatever road (`Catalog.steps`).
+A transaction that uses the old name meanwhile enlists the alias beside the object, so that the end
+of the alias concerns it, and no transaction that uses the new name [110.compat.scope]. One that had
+enlisted the object before the rename counts as a user of the old name (`Catalog.steps`).
 
 Meanwhile the old name is *reserved*: else it would mean two things at one timestamp. In statements
 it means what it means in operations.
@@ -29,7 +29,7 @@ def incompatible(statement: Statement, snapshot: Snapshot, _alias_ms: int) -> An
 
 
 def alias(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Answer:
-    """The old name stays for `alias_ms` at least, and nobody else may have it [110.later.3]."""
+    """The old name stays for `alias_ms` at least, and is reserved meanwhile [110.later.3]."""
     return _with_aliases(build(statement, snapshot, snapshot.next_object_id), snapshot, alias_ms)
 
 
@@ -39,13 +39,13 @@ def alias_unreserved(statement: Statement, snapshot: Snapshot, alias_ms: int) ->
     gone = tuple(map(dropped, aliases))
     free = snapshot.after(snapshot.version, snapshot.message_ts, snapshot.activation_ts, gone)
     built = build(statement, free, snapshot.next_object_id)
-    if isinstance(built, Refused):  # perhaps because it speaks of something by its old name
+    if isinstance(built, Refused):  # perhaps because it uses an old name
         built = build(statement, snapshot, snapshot.next_object_id)
     return _with_aliases(built, snapshot, alias_ms)
 
 
 def _with_aliases(built: Answer, snapshot: Snapshot, alias_ms: int) -> Answer:
-    """What is renamed leaves an alias; what is dropped takes its aliases along."""
+    """Add an alias for each object that is renamed; drop the aliases of a dropped one."""
     if not isinstance(built, Built):
         return built
     objects: list[ObjectChange] = []

@@ -1,9 +1,9 @@
-"""Rows: how a client encodes them, a node decodes them, and an old one is read under a new schema.
+"""Rows: encoded by a client, decoded by a node, and upgraded to a later schema.
 
 On the wire and in storage a row is a bare tuple of values in the order of its schema's columns. It
 names neither columns nor types, so it only has a meaning together with the schema version that it
 was encoded with. Whoever decodes it with another version gets wrong columns and no error: that is
-the accident that schema versions in requests are there to prevent [110.flow.1].
+what schema versions in requests prevent [110.flow.1].
 
 Decoded, a row is `Cells`: (column id, value) pairs. By ids, because names move [110.compat.id].
 

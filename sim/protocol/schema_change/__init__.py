@@ -1,1 +1,1 @@
-"""A client's DDL on its node: built, appended, acknowledged; where tables are looked up."""
+"""A client's DDL on its node: built, appended, acknowledged; counting a table's rows."""

@@ -1,7 +1,6 @@
-"""How many rows a table has at a timestamp, as the node that asks sees it.
+"""Counts the rows of a table at a timestamp, by a read-only transaction of the node's coordinator.
 
-It is asked as a client would ask: by a read-only transaction of the node's own coordinator, which
-scans every partition at whichever replica answers once that knows everything up to then.
+It scans every partition, at any replica that is complete up to the timestamp.
 """
 
 import zlib
@@ -18,16 +17,16 @@ from ddlsim.units import Timestamp
 
 
 class RowCounter:
-    """One node's looks at whole tables."""
+    """Counts the rows of tables for one node."""
 
     def __init__(self, coordinator: Coordinator, ordinal: int) -> None:
         self._coordinator = coordinator
         self._ordinal = ordinal
 
     async def rows_at(self, table_id: int, read_ts: Timestamp, label: str) -> int | Reason:
-        """The number of rows, none where there is no table, or why it cannot be told.
+        """The number of rows, 0 where there is no table, or why the read failed.
 
-        `label` names the transaction; each look has another one.
+        `label` names the transaction; each call needs its own.
         """
         coordinator, sync = self._coordinator, self._coordinator.sync
         try:

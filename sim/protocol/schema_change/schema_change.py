@@ -3,20 +3,21 @@
 The client's statement is built into an update against the newest known catalog version, goes
 through the meta storage log as a compare-and-set, activates at Tu = Tm + DD by itself on every
 node, and is acknowledged only when Now >= Tu + CSmax [98.flow.4]: physical clocks differ by at most
-CSmax, so by then Tu has become non-future everywhere and whoever the client talks to next sees the
-update without carrying any token [98.own].
+CSmax, so by then Tu has become non-future everywhere, and the node that the client turns to next
+uses the update without any token [98.own].
 
-What is refused, or changes nothing, is answered from what the node knows. By the letter, at once; a
-node that lags would then tell a client that what it has just created is not there. So the node
-first waits until it knows every update that may have been acknowledged [98.x.8].
+A statement that is refused, or changes nothing, is answered from the node's own catalog. By the
+letter, at once; a node that lags would then answer that what the client has just created is not
+there. So the node first waits until it has applied every update that may have been acknowledged
+[98.x.8].
 
 A statement waits for no transaction, and no transaction for a statement [110.req.0]: what crosses
 an activation and cannot go on aborts.
 
 Statements that arrive at one node are installed one after another: they would only lose the
 compare-and-set to each other. Were the acknowledgement sent earlier, a client could issue ALTER
-TABLE, be told that it is done, and not find its column. That remains true for a client that dies
-before the acknowledgement and asks elsewhere [98.risk.1].
+TABLE, get its acknowledgement, and not find its column. That remains true for a client that dies
+before the acknowledgement and reconnects to another node [98.risk.1].
 """
 
 from collections import deque
@@ -74,7 +75,7 @@ class SchemaChange:
         return Refusal(clock.now(), decision.reason, decision.message)
 
     async def knows_enough(self) -> None:
-        """Wait until the present statement may be answered from what this node knows [98.x.8]."""
+        """Wait until the present statement may be answered from this node's catalog [98.x.8]."""
         await self.strategy.before_statement(self, self._asked_ts)
 
     async def submit(
@@ -103,17 +104,17 @@ class SchemaChange:
         await node.clock_passes(due)
 
     def installed(self) -> Decision:
-        """The statement is in effect."""
+        """The decision on a statement that is in effect."""
         return Decision(None)
 
     def known(self, built: NoOp | Refused) -> Decision:
-        """Nothing to do, or nothing that may be done."""
+        """The decision on a statement with nothing to do, or a refused one."""
         if isinstance(built, NoOp):
             return Decision(None)
         return Decision(built.reason, built.message)
 
     def conflict(self) -> Decision:
-        """Others changed the catalog at every attempt."""
+        """The decision on a statement that lost the compare-and-set at every attempt."""
         self._next()
         return Decision(Reason.DDL_CONFLICT, "the catalog changed at every attempt; try again")
 

@@ -10,7 +10,7 @@ from ddlsim.protocol.commands import FullWrite, Outcome
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Finish, Finished, NotPrimary
 from ddlsim.protocol.replica_messages import Fate, RecoverTx, TxState, TxStateRequest
-from ddlsim.protocol.transaction.participant import PATIENCE
+from ddlsim.protocol.transaction.participant import PROBES
 from ddlsim.units import Timestamp, timestamp
 from tests.support.primary import PLACE
 from tests.support.protocol import FIRST_LEASE, result_of
@@ -157,7 +157,7 @@ def test_who_asks_for_a_transaction_about_to_end_gives_up_in_the_end() -> None:
     """It may be another one's to find out; nothing was done to the transaction."""
     left = Left("deciding")
     assert left.resolved() is None
-    assert len(left.asked_for) == PATIENCE
+    assert len(left.asked_for) == PROBES
     assert left.row_is_locked
 
 
