@@ -11,7 +11,7 @@ from ddlsim.history.world_events import NeverCompleted, NothingMatched, StepMiss
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import Answer, CatalogUpdate, ClientCommit, Refusal, Submit
-from ddlsim.protocol.transaction.commit import TransactionEnds
+from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.units import Timestamp
 from tests.support.small_scenario import step
 from tests.support.worlds import ran
@@ -387,7 +387,7 @@ def test_expect_aborts_needs_an_ended_transaction(monkeypatch: pytest.MonkeyPatc
     """A refusal that leaves its transaction open is not an abort, whatever its reason."""
     expect = {**REFUSED, "tx": "T2", "expect": {"aborts": "LOCK_CONFLICT"}}
     assert missed(steps(TAKEN, expect)) == []
-    monkeypatch.setattr(TransactionEnds, "abort", lambda *_: None)
+    monkeypatch.setattr(TransactionCompletion, "abort", lambda *_: None)
     assert [got for *_, got in missed(steps(TAKEN, expect))] == ["its transaction is not over"]
     fails = {**expect, "expect": {"fails": "LOCK_CONFLICT"}}
     assert missed(steps(TAKEN, fails)) == []
