@@ -13,9 +13,9 @@ another design's.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from inspect import getdoc
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
@@ -24,7 +24,7 @@ from ddlsim.registry import Registry
 R = TypeVar("R", bound=Callable[..., object])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Mutant:
     """One removed or broken rule.
 
@@ -41,7 +41,7 @@ class Mutant:
     breaks: str
     caught_by: str
     replaced: str
-    rule: Any
+    rule: object
     also: tuple[str, ...] = ()
     reopens: str = ""
     survives: str = ""
@@ -54,7 +54,7 @@ class Mutant:
     @property
     def fields(self) -> dict[str, object]:
         """The field of the strategy that it replaces, with the rule; empty for a class."""
-        return {} if self.replaced in PARTS else {self.replaced: self.rule}
+        return {} if isinstance(self.rule, type) else {self.replaced: self.rule}
 
     def applied_to(self, strategy: Strategy) -> Strategy:
         """The strategy with the rule broken."""
@@ -62,10 +62,10 @@ class Mutant:
 
     def parts_of(self, parts: Parts) -> Parts:
         """The machinery with the class replaced."""
-        return replace(parts, **{self.replaced: self.rule}) if self.replaced in PARTS else parts
+        rule = self.rule
+        return replace(parts, **{self.replaced: rule}) if isinstance(rule, type) else parts
 
 
-PARTS: Final = frozenset(field.name for field in fields(Parts))
 MUTANTS: Final[Registry[Mutant]] = Registry("mutant", "ddlsim.mutants")
 """Every mutant, by name."""
 
@@ -87,18 +87,10 @@ def mutant(
     """
     assert len(replaced) == 1, f"{name} replaces {len(replaced)} things, not one"
     ((place, rule),) = replaced.items()
-    found = Mutant(
-        name=name,
-        summary=summary,
-        breaks=breaks,
-        caught_by=caught_by,
-        replaced=place,
-        rule=rule,
-        also=also,
-        reopens=reopens,
-        survives=survives,
+    return MUTANTS.add(
+        name,
+        Mutant(name, summary, breaks, caught_by, place, rule, also, reopens, survives),
     )
-    return MUTANTS.add(name, found)
 
 
 def mutates(
@@ -115,16 +107,8 @@ def mutates(
     def register(rule: R) -> R:
         first = (getdoc(rule) or "").partition("\n")[0]
         assert first, f"{name} has no docstring"
-        place: dict[str, Any] = {replaced: rule}
-        mutant(
-            name,
-            breaks,
-            caught_by,
-            summary=first[0].lower() + first[1:].removesuffix("."),
-            also=also,
-            reopens=reopens,
-            **place,
-        )
+        summary = first[0].lower() + first[1:].removesuffix(".")
+        MUTANTS.add(name, Mutant(name, summary, breaks, caught_by, replaced, rule, also, reopens))
         return rule
 
     return register

@@ -1,10 +1,10 @@
 """Designs that keep others waiting, or refuse statements, when there is nothing to wait for."""
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from ddlsim.model.ddl import AlterTable, CreateTable, Statement
 from ddlsim.model.reasons import Reason
-from ddlsim.mutants.base import mutant, mutates
+from ddlsim.mutants.base import mutates
 from ddlsim.protocol.design.flows import replicate_wait_acknowledge
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.partition.replica_manager import LocalReplica
@@ -39,7 +39,7 @@ class TardyReplica(Replica):
 
 @mutates("readers", "reads_late", "98.own", "precision")
 class TardyReaders(Readers):
-    """A read-only read waits for a while once its replica knows everything."""
+    """A read-only read waits for a while although its replica is complete."""
 
     async def _complete(self, local: LocalReplica, request: Read) -> None:
         await super()._complete(local, request)
@@ -54,33 +54,27 @@ async def answer_late(change: SchemaChangePart, op: str, statement: Statement) -
     return decision
 
 
+@mutates("rename", "finds_no_table", "110.req.0", "precision")
 def find_nothing(
     statement: Statement, snapshot: Snapshot, _alias_ms: int
 ) -> Built | NoOp | Refused:
-    """Say of every table that is to be altered that it is not there."""
+    """Every ALTER TABLE is refused as if its table did not exist."""
     if isinstance(statement, AlterTable):
         return Refused(Reason.OBJECT_NOT_FOUND, f"there is no table {statement.name!r}")
     return build(statement, snapshot, snapshot.next_object_id)
 
 
+@mutates("rename", "finds_names_taken", "110.req.0", "precision")
 def find_everything(
     statement: Statement, snapshot: Snapshot, _alias_ms: int
 ) -> Built | NoOp | Refused:
-    """Say of every name that is to be given that it is taken."""
+    """Every CREATE TABLE is refused as if its name were taken."""
     if isinstance(statement, CreateTable):
         return Refused(Reason.OBJECT_EXISTS, f"table {statement.name!r} exists already")
     return build(statement, snapshot, snapshot.next_object_id)
 
 
+@mutates("install", "loses_every_race", "110.req.0", "precision")
 async def give_up_at_once(change: SchemaChangePart, _op: str, _statement: Statement) -> Decision:
-    """Call it a conflict before anything was tried."""
+    """Every statement is refused as if it had lost the compare-and-set at every attempt."""
     return change.conflict()
-
-
-REFUSED_STATEMENTS: Final[dict[str, tuple[str, Any, str]]] = {
-    "finds_no_table": ("rename", find_nothing, "of every table that it is not there"),
-    "finds_names_taken": ("rename", find_everything, "of every new name that it is taken"),
-    "loses_every_race": ("install", give_up_at_once, "of every statement that others won"),
-}
-for name, (field, rule, answer) in REFUSED_STATEMENTS.items():
-    mutant(name, "110.req.0", "precision", summary=f"a node says {answer}", **{field: rule})
