@@ -21,7 +21,7 @@ from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.registry import Registry
 
-R = TypeVar("R", bound=Callable[..., object])
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ Code and tests name a clause by its tag in a docstring or a comment (`[98.flow.1
 98.x.2]` name several), scenarios by `clauses`, mutants by `breaks` and `also`.
 """
 
-import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.house.tree import committed, parsed, python_files
+from ddlsim.mutants.base import MUTANTS
+from tests.house.tree import committed, python_files
 
 BEGIN, END = "<!-- map:begin -->", "<!-- map:end -->"
 ID = r"(?:98|110)\.[a-z][a-z0-9._]*[a-z0-9](?:-[0-9]+)?"
@@ -45,6 +45,8 @@ class Clause:
 
 
 Cited = Iterator[tuple[str, str, str]]  # clause, column, place
+Broken = Mapping[str, tuple[str, ...]]
+"""The clauses that each mutant breaks."""
 
 
 def ids(text: str) -> list[str]:
@@ -61,7 +63,7 @@ def spread(name: str) -> list[str]:
     return [f"{stem}.{number}" for number in range(int(start), int(last) + 1)]
 
 
-def clauses(root: Path) -> dict[str, Clause]:
+def clauses(root: Path, broken: Broken | None = None) -> dict[str, Clause]:
     """The clauses of PROTOCOL.md in its order, with everything that names them."""
     text = without_map((root / "PROTOCOL.md").read_text("utf-8"))
     found: dict[str, Clause] = {}
@@ -70,14 +72,14 @@ def clauses(root: Path) -> dict[str, Clause]:
         words = re.split(r"\n(?:- |\n|#)", text[match.end() :], maxsplit=1)[0]
         for name in ids(tags):
             found[name] = Clause(kind == "must:", kind == "left out:", words)
-    for name, column, place in citations(root):
+    for name, column, place in citations(root, broken):
         places = getattr(found.get(name), column, [])
         if place not in places:
             places.append(place)
     return found
 
 
-def citations(root: Path) -> Cited:
+def citations(root: Path, broken: Broken | None = None) -> Cited:
     """Every mention of a clause in code, tests, scenarios and mutants."""
     for path in python_files(root, "sim"):
         if not path.is_relative_to(root / "sim" / "mutants"):
@@ -92,53 +94,21 @@ def citations(root: Path) -> Cited:
             place = path.relative_to(root / "scenarios").with_suffix("").as_posix()
             cited = tomllib.loads(path.read_text("utf-8")).get("clauses", [])
             yield from ((name, "scenarios", place) for each in cited for name in spread(each))
-    for path in python_files(root, "sim/mutants"):
-        yield from mutants(path)
+    for mutant, names in (registered() if broken is None else broken).items():
+        yield from ((name, "mutants", mutant) for name in names)
 
 
-def mutants(path: Path) -> Cited:
-    """What each mutant of a file breaks: a call with `breaks=`, or a class with a `breaks`."""
-    for node in ast.walk(parsed(path)):
-        match node:
-            case ast.Call(keywords=keywords, args=args):
-                given = {k.arg: k.value for k in keywords if k.arg}
-                if args:
-                    given.setdefault("name", args[0])
-            case ast.ClassDef(body=body):
-                given = dict(assignments(body))
-            case _:
-                continue
-        if "breaks" in given:
-            name = next(iter(texts(given["name"])), "") if "name" in given else ""
-            judge = next(iter(texts(given["caught_by"])), "") if "caught_by" in given else ""
-            told = f"{name or path.stem} ({judge})" if judge else name or path.stem
-            also = texts(given["also"]) if "also" in given else []
-            for broken in [*texts(given["breaks"]), *also]:
-                for each in ids(f"[{broken.strip('[]')}]"):
-                    yield each, "mutants", told
+def registered() -> Broken:
+    """The mutants of the product."""
+    return {f"{name} ({one.caught_by})": (one.breaks, *one.also) for name, one in MUTANTS.items()}
 
 
-def assignments(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    for statement in body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                yield name, value
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                yield name, value
-
-
-def texts(node: ast.expr) -> list[str]:
-    """The strings of an expression, in order."""
-    parts = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
-    return [part for part in parts if isinstance(part, str)]
-
-
-def faults(root: Path) -> Iterator[str]:
+def faults(root: Path, broken: Broken | None = None) -> Iterator[str]:
     """Everything that keeps the map from being whole and true."""
-    known = clauses(root)
+    known = clauses(root, broken)
     if not known:
         yield "PROTOCOL.md lists no clause"
-    for name, column, place in sorted(set(citations(root))):
+    for name, column, place in sorted(set(citations(root, broken))):
         if name not in known:
             yield f"[{name}] is no clause of PROTOCOL.md, but {column} name it: {place}"
     yield from _unsupported(known)
@@ -146,7 +116,7 @@ def faults(root: Path) -> Iterator[str]:
     yield from _unbroken(text, known)
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         yield f"PROTOCOL.md needs one {BEGIN} and one {END}"
-    elif text != with_map(root):
+    elif text != with_map(root, broken):
         yield "the table in PROTOCOL.md is stale: python tests/house/test_protocol_map.py --write"
 
 
@@ -183,10 +153,10 @@ def without_map(text: str) -> str:
     return re.sub(f"{BEGIN}.*{END}", "", text, flags=re.DOTALL)
 
 
-def with_map(root: Path) -> str:
+def with_map(root: Path, broken: Broken | None = None) -> str:
     """PROTOCOL.md with its table as it ought to be."""
     before, _, rest = (root / "PROTOCOL.md").read_text("utf-8").partition(BEGIN)
-    return f"{before}{BEGIN}\n{table(clauses(root))}{END}{rest.partition(END)[2]}"
+    return f"{before}{BEGIN}\n{table(clauses(root, broken))}{END}{rest.partition(END)[2]}"
 
 
 def table(known: dict[str, Clause]) -> str:
@@ -198,10 +168,10 @@ def table(known: dict[str, Clause]) -> str:
     return "\n".join([*lines, ""])
 
 
-def write(root: Path) -> bool:
+def write(root: Path, broken: Broken | None = None) -> bool:
     """Renew the table; tells whether anything changed."""
     path = root / "PROTOCOL.md"
-    old, new = path.read_text("utf-8"), with_map(root)
+    old, new = path.read_text("utf-8"), with_map(root, broken)
     if BEGIN not in old or END not in old:
         raise SystemExit(f"PROTOCOL.md has no {BEGIN} and {END} to write between")
     if new != old:

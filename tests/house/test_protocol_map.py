@@ -39,15 +39,15 @@ TREE = {
     "sim/protocol/a.py": '"""Waits [98.past.3]."""\n# first [98.flow.1], last [98.flow.2]\n',
     "tests/clauses/test_a.py": '"""[98.past.3, 98.flow.1-2]"""\n',
     "scenarios/iep98/lag.toml": 'clauses = ["98.past.3"]\n',
-    "sim/mutants/a.py": 'M = mutant(name="no_wait", breaks="98.past.3", caught_by="I1")\n',
 }
+BROKEN = {"no_wait (I1)": ("98.past.3",)}
 
 
-def faults(root: Path, **changes: str) -> list[str]:
+def faults(root: Path, broken: protocol_map.Broken = BROKEN, **changes: str) -> list[str]:
     """The faults of the small tree above, some files changed, its table renewed beforehand."""
     plant(root, TREE | {name.replace("__", "/"): text for name, text in changes.items()})
-    protocol_map.write(root)
-    return list(protocol_map.faults(root))
+    protocol_map.write(root, broken)
+    return list(protocol_map.faults(root, broken))
 
 
 def test_a_small_tree_is_mapped(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_small_tree_is_mapped(tmp_path: Path) -> None:
         "| `110.view` (left out) | - | - | - | - |\n"
         "<!-- map:end -->\nThe end.\n"
     ) in text
-    assert not protocol_map.write(tmp_path)
+    assert not protocol_map.write(tmp_path, BROKEN)
 
 
 def test_an_unknown_tag_is_found(tmp_path: Path) -> None:
@@ -81,8 +81,7 @@ def test_a_clause_without_test_is_found(tmp_path: Path) -> None:
 
 
 def test_a_must_without_mutant_is_found(tmp_path: Path) -> None:
-    mutant = 'M = mutant(name="no_step", breaks="98.flow.1")\n'
-    [fault] = faults(tmp_path, **{"sim__mutants__a.py": mutant})
+    [fault] = faults(tmp_path, {"no_step (I1)": ("98.flow.1",)})
     assert fault == "[98.past.3] is a must, but no mutant breaks it"
 
 
@@ -122,32 +121,19 @@ def test_which_clauses_no_mutant_breaks_is_said(
 def test_a_stale_table_is_found(tmp_path: Path) -> None:
     assert faults(tmp_path) == []
     plant(tmp_path, {"scenarios/iep98/new.toml": 'clauses = ["98.flow.1"]\n'})
-    [fault] = protocol_map.faults(tmp_path)
+    [fault] = protocol_map.faults(tmp_path, BROKEN)
     assert "stale" in fault
 
 
 def test_missing_markers_are_found(tmp_path: Path) -> None:
     plant(tmp_path, TREE | {"PROTOCOL.md": PROTOCOL.replace("<!-- map:end -->", "")})
-    [fault] = protocol_map.faults(tmp_path)
+    [fault] = protocol_map.faults(tmp_path, BROKEN)
     assert "needs one" in fault
 
 
 def test_an_empty_list_is_found(tmp_path: Path) -> None:
     plant(tmp_path, {"PROTOCOL.md": "<!-- map:begin --><!-- map:end -->\n"})
-    assert "PROTOCOL.md lists no clause" in list(protocol_map.faults(tmp_path))
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        'X = mutant("no_wait", breaks=("98.past.3", "IGNITE-1"))\n',
-        'X = Mutant(name="no_wait", breaks=["[98.past.3]"])\n',
-        'class A:\n    name: ClassVar[str] = "no_wait"\n    breaks = "98.past.3"\n',
-    ],
-)
-def test_a_mutant_may_be_written_in_several_ways(source: str, tmp_path: Path) -> None:
-    plant(tmp_path, {"a.py": source})
-    assert list(protocol_map.mutants(tmp_path / "a.py")) == [("98.past.3", "mutants", "no_wait")]
+    assert "PROTOCOL.md lists no clause" in list(protocol_map.faults(tmp_path, BROKEN))
 
 
 def test_the_readings_are_numbered_in_order() -> None:
