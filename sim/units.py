@@ -60,7 +60,7 @@ def ms(milliseconds: float) -> Micros:
     return Micros(round(milliseconds * US_PER_MS))
 
 
-def show(ts: Timestamp) -> str:
+def show(ts: int) -> str:
     """A timestamp for people: `1250` or `1250+3` (milliseconds, logical)."""
     counter = ts & LOGICAL_MASK
     return f"{ts >> LOGICAL_BITS}+{counter}" if counter else str(ts >> LOGICAL_BITS)

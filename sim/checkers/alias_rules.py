@@ -33,9 +33,9 @@ def _judged(alias: Alias, rename: UpdateLogged, end: UpdateLogged) -> Iterator[A
     if end.activation_ts < due_ts:
         yield Anomaly(
             "alias-ended-early",
-            f"the rename that is active since {show(Timestamp(rename.activation_ts))} keeps the "
+            f"the rename that is active since {show(rename.activation_ts)} keeps the "
             f"name {alias.name!r} for {alias.window_ms} ms, and it ended at "
-            f"{show(Timestamp(end.activation_ts))}",
+            f"{show(end.activation_ts)}",
             (rename, end),
             clauses=("110.later.3",),
         )

@@ -14,7 +14,7 @@ from ddlsim.checkers.explain import WIDTH, describe
 from ddlsim.checkers.judge import Violation
 from ddlsim.history.events import AnyEvent, UpdateApplied, UpdateLogged
 from ddlsim.model.records import Record
-from ddlsim.units import US_PER_MS, Timestamp, show
+from ddlsim.units import US_PER_MS, show
 
 MOST_SQL = 120
 """So much of a statement is quoted."""
@@ -136,8 +136,8 @@ def _statement(case: Case, one: Answered) -> Party:
         begins_ms=None if invoked is None else invoked.at_us / US_PER_MS,
         ends_ms=_at_ms(case, operation.answered_at),
         stamps={
-            "asked": show(Timestamp(one.decided.asked_ts)),
-            "rests on Tu": show(Timestamp(one.decided.activation_ts)),
+            "asked": show(one.decided.asked_ts),
+            "rests on Tu": show(one.decided.activation_ts),
         },
     )
 
@@ -154,8 +154,8 @@ def _ddl(case: Case, name: str, update: UpdateLogged) -> Party:
         begins_ms=None if invoked is None else invoked.at_us / US_PER_MS,
         ends_ms=_at_ms(case, None if operation is None else operation.answered_at),
         stamps={
-            "Tm": show(Timestamp(update.message_ts)),
-            "Tu": show(Timestamp(update.activation_ts)),
+            "Tm": show(update.message_ts),
+            "Tu": show(update.activation_ts),
         },
     )
 
@@ -164,11 +164,11 @@ def _transaction(case: Case, tx: Transaction) -> Party:
     began = case.began.get(tx.name)
     stamps: dict[str, str] = {}
     if began is not None:
-        stamps["begin_ts"] = show(Timestamp(began[1].begin_ts))
+        stamps["begin_ts"] = show(began[1].begin_ts)
     if tx.read_ts is not None:
-        stamps["read_ts"] = show(Timestamp(tx.read_ts))
+        stamps["read_ts"] = show(tx.read_ts)
     elif tx.committed is not None:
-        stamps["commit_ts"] = show(Timestamp(tx.committed.commit_ts))
+        stamps["commit_ts"] = show(tx.committed.commit_ts)
     return Party(
         name=tx.name,
         is_ddl=False,

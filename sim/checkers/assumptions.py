@@ -156,7 +156,7 @@ def skew_beyond_elections(case: Case) -> str | None:
 
 def _skew_beyond(case: Case, setting: str, name: str) -> str | None:
     bound_ms = least_setting(case, setting)
-    skew = Clocks(case).largest_skew()
+    skew = case.once(Clocks).largest_skew()
     if bound_ms is None or skew.us <= bound_ms * US_PER_MS:
         return None
     apart = f"{skew.us / US_PER_MS:g} ms"
@@ -173,8 +173,7 @@ def _skew_beyond(case: Case, setting: str, name: str) -> str | None:
 
 def least_setting(case: Case, setting: str) -> int | None:
     """The smallest value of a setting anywhere in the cluster, as the run began; None: not told."""
-    found = [of[setting] for of in case.header.settings.values() if setting in of]
-    return min(found, default=None)
+    return min(case.settings(setting), default=None)
 
 
 def skew_between_leases(case: Case) -> str | None:
@@ -188,7 +187,7 @@ def skew_between_leases(case: Case) -> str | None:
 
 def delay_beyond_bound(case: Case) -> str | None:
     """How an update reached a node too late for its activation; None if none did."""
-    clocks = Clocks(case)
+    clocks = case.once(Clocks)
     known: dict[tuple[str, int], None] = {}
     for _, applied in case.of(UpdateApplied):
         update = case.schemas.catalog(applied.catalog_version)

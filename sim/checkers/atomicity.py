@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.schemas import SchemaVersion
-from ddlsim.history.events import SchemaResolved, UpdateApplied, UpdateLogged
-from ddlsim.units import Timestamp, show
+from ddlsim.history.events import SchemaResolved, UpdateApplied
+from ddlsim.units import show
 
 
 class Atomicity:
@@ -49,7 +49,7 @@ def _wrong_answer(case: Case, resolved: SchemaResolved) -> Iterator[Anomaly]:
     yield Anomaly(
         "wrong-version",
         _wrong(resolved, due),
-        (*_logged(case, due), resolved),
+        (*log.logged(due), resolved),
         clauses=("98.ap", "98.def.1"),
     )
 
@@ -59,16 +59,11 @@ def _wrong(resolved: SchemaResolved, due: SchemaVersion | None) -> str:
     got = f"version {resolved.version} of object {resolved.object_id}"
     got = got if resolved.object_id and resolved.version else "nothing"
     truth = "nothing" if due is None else f"version {due.version} of object {due.object_id}"
-    since = "" if due is None else f", active since {show(Timestamp(due.activation_ts))}"
+    since = "" if due is None else f", active since {show(due.activation_ts)}"
     return (
         f"node {resolved.node}, resolving {what} for {resolved.tx} ({resolved.purpose}) at "
-        f"{show(Timestamp(resolved.ts))}, got {got}; by the complete log it was {truth}{since}"
+        f"{show(resolved.ts)}, got {got}; by the complete log it was {truth}{since}"
     )
-
-
-def _logged(case: Case, due: SchemaVersion | None) -> tuple[UpdateLogged, ...]:
-    found = None if due is None else case.schemas.catalog(due.catalog_version)
-    return () if found is None else (found,)
 
 
 def _late_updates(case: Case) -> Iterator[Anomaly]:
@@ -93,8 +88,8 @@ def _late_updates(case: Case) -> Iterator[Anomaly]:
             yield Anomaly(
                 "late-update",
                 f"node {applied.node} applied catalog version {applied.catalog_version}, active "
-                f"since {show(Timestamp(applied.activation_ts))}, at {applied.at_us / 1000:g} ms, "
-                f"after it had resolved a schema for {late.tx} at {show(Timestamp(late.ts))}",
+                f"since {show(applied.activation_ts)}, at {applied.at_us / 1000:g} ms, "
+                f"after it had resolved a schema for {late.tx} at {show(late.ts)}",
                 (late, applied),
                 clauses=("98.ap",),
             )

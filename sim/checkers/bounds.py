@@ -42,21 +42,20 @@ class Bounds:
     """The bounds of one run, in microseconds."""
 
     def __init__(self, case: Case) -> None:
-        self._settings = case.header.settings
+        self._case = case
         self._changes = [change for _, change in case.of(SettingChanged)]
-        self.skew_us = Clocks(case).spread_us() + self._largest("max_clock_skew_ms")
+        self.skew_us = case.once(Clocks).spread_us() + self._largest("max_clock_skew_ms")
         self.interval_us = self._largest("safe_time_interval_ms")
         self.resend_us = self._largest("resend_ms")
         settling_us = self.skew_us + self.interval_us + SETTLING_RESENDS * self.resend_us
         self.sickness = Sickness(case, settling_us)
         self.least_us = self.skew_us + self.interval_us + 4 * self.resend_us
         """The completeness bound if nothing took any time to reach anybody."""
-        self._case = case
         self._updates = [update.at_us for _, update in case.of(UpdateLogged)]
 
     def _largest(self, name: str) -> int:
         """The largest value that any node had at any time."""
-        values = [of.get(name, 0) for of in self._settings.values()]
+        values = self._case.settings(name)
         values += [change.value for change in self._changes if change.key == name]
         return max(values, default=0) * US_PER_MS
 

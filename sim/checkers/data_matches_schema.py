@@ -5,11 +5,20 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.rows import is_legal
-from ddlsim.checkers.case.writes import Item, Version, Write, Writes, differing, the_row, writes_of
+from ddlsim.checkers.case.writes import (
+    Item,
+    Version,
+    Write,
+    Writes,
+    differing,
+    the_row,
+    version_of,
+    writes_of,
+)
 from ddlsim.checkers.final_state import final_state
 from ddlsim.checkers.mandatory import rows_without_values
 from ddlsim.history.events import AnyEvent, Failed, Ok, ReadExecuted, RowRead, WriteExecuted
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 
 class DataMatchesSchema:
@@ -188,12 +197,11 @@ def _is_older(writes: Writes, item: Item, writer: str | None, due: Version) -> b
 
 def _lost(case: Case, read: ReadExecuted, writer: str | None, due: Version) -> Anomaly:
     event = due.write.event
-    found = "nothing" if writer is None else f"the version of {writer}"
     return Anomaly(
         "write-missed",
         f"{read.tx} read {the_row(case, read.object_id, event.key, read.version)} at "
-        f"{show(Timestamp(read.op_ts))} and found {found}, though {due.write.tx} had written it "
-        f"and committed at {show(Timestamp(due.commit_ts))}",
+        f"{show(read.op_ts)} and found {version_of(writer)}, though {due.write.tx} had written it "
+        f"and committed at {show(due.commit_ts)}",
         (event, case.history.events[due.committed_at], read),
     )
 
@@ -221,7 +229,7 @@ def _told(case: Case, tx: Transaction) -> Iterator[Anomaly]:
             yield Anomaly(
                 "phantom-commit",
                 f"the client of {tx.name} was told that it failed, but it is committed at "
-                f"{show(Timestamp(tx.committed.commit_ts))}",
+                f"{show(tx.committed.commit_ts)}",
                 (invoked, tx.committed),
             )
 

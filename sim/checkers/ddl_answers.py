@@ -14,7 +14,7 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.doings import Operation
 from ddlsim.checkers.idle_statements import changes_nothing
-from ddlsim.history.events import AnyEvent, DdlDecided, Failed, Ok, UpdateLogged
+from ddlsim.history.events import DdlDecided, Failed, Ok, UpdateLogged
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
 from ddlsim.model.schema import SchemaObject
 
@@ -46,7 +46,7 @@ def _failed(case: Case, operation: Operation, updates: list[UpdateLogged]) -> It
         f"the client of {_told(case, operation)} was told at {operation.ended.at_us / 1000:g} ms "
         f"that it failed ({operation.ended.reason}), but its update is in the log at index "
         f"{updates[-1].index}, as catalog version {updates[-1].catalog_version}",
-        (*_asked(operation), updates[-1], operation.ended),
+        (*operation.asked, updates[-1], operation.ended),
         clauses=CLAUSES,
     )
 
@@ -62,7 +62,7 @@ def _ok(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterat
             "acknowledged-not-logged",
             f"{_told(case, operation)} was acknowledged at {operation.ended.at_us / 1000:g} ms, "
             f"but {what}",
-            (*_asked(operation), *(() if decided is None else (decided,)), operation.ended),
+            (*operation.asked, *(() if decided is None else (decided,)), operation.ended),
             clauses=CLAUSES,
         )
         return
@@ -74,7 +74,7 @@ def _ok(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterat
             "untrue-noop",
             f"{_told(case, operation)} was acknowledged as having nothing to do on catalog version "
             f"{decided.catalog_version}, but {why}",
-            (*_asked(operation), decided, operation.ended),
+            (*operation.asked, decided, operation.ended),
             clauses=CLAUSES,
         )
 
@@ -104,7 +104,3 @@ def objects_at(case: Case, catalog_version: int) -> list[SchemaObject]:
 def _told(case: Case, operation: Operation) -> str:
     sql = case.statement(operation.name)
     return f"{operation.name} ({sql})" if sql else operation.name
-
-
-def _asked(operation: Operation) -> tuple[AnyEvent, ...]:
-    return () if operation.invoked is None else (operation.invoked,)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.rows import differences
-from ddlsim.checkers.case.writes import Item, Write, Writes
+from ddlsim.checkers.case.writes import Item, Write, Writes, version_of
 from ddlsim.history.events import AnyEvent, ReadExecuted, RowRead
 
 
@@ -37,11 +37,12 @@ def dirty_reads(case: Case, writes: Writes) -> Iterator[Anomaly]:
 def _own(tx: Transaction, own: list[Write], read: ReadExecuted, row: RowRead) -> Iterator[Anomaly]:
     if row.writer == tx.name and own:
         return
-    found = "nothing" if row.writer is None else f"the version of {row.writer}"
     said = "had written it before" if own else "had not written it"
     witness: tuple[AnyEvent, ...] = (own[-1].event, read) if own else (read,)
     yield Anomaly(
-        "internal", f"{tx.name} read {row.key!r} and found {found}, but it {said}", witness
+        "internal",
+        f"{tx.name} read {row.key!r} and found {version_of(row.writer)}, but it {said}",
+        witness,
     )
 
 

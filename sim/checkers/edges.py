@@ -21,7 +21,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.model.ddl import SimpleChange
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 WW: Final = "ww"
 WR: Final = "wr"
@@ -211,7 +211,7 @@ class Words:
                 more = _passed_over(ruling) if hold is None else hold.why
                 return (
                     f"{self._used(source, use)}, and {target} replaced it by version "
-                    f"{step.version} at {show(Timestamp(step.activation_ts))} ({more})"
+                    f"{step.version} at {show(step.activation_ts)} ({more})"
                 )
             case InstalledThenReplaced(before, after):
                 return (
@@ -251,7 +251,7 @@ class Words:
             what = f"wrote {event.key!r}"
         elif not event.predicate:
             what = f"read {', '.join(repr(row.key) for row in event.rows)}"
-        return f"{tx} {what} under {table} at {show(Timestamp(event.op_ts))} on {event.node}"
+        return f"{tx} {what} under {table} at {show(event.op_ts)} on {event.node}"
 
     def _written(self, write: Write) -> str:
         event = write.event
@@ -296,7 +296,7 @@ def _passed_over(ruling: Ruling | None) -> str:
 
 
 def _on(read: ReadExecuted) -> str:
-    return f" at {show(Timestamp(read.op_ts))} on {read.node}"
+    return f" at {show(read.op_ts)} on {read.node}"
 
 
 def _values(event: WriteExecuted) -> str:

@@ -17,7 +17,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.history import Header, History
-from ddlsim.units import US_PER_MS, Timestamp, show
+from ddlsim.units import US_PER_MS, show
 
 WIDTH = 80
 STATUS_WORDS = {
@@ -71,8 +71,8 @@ def cycle(case: Case, steps: tuple[Step, ...], witness: tuple[AnyEvent, ...] = (
     for event in witness:
         if isinstance(event, UpdateLogged):
             statement = case.statement(event.op) or _changed(event)
-            active = f"Tm = {show(Timestamp(event.message_ts))}"
-            active += f", Tu = {show(Timestamp(event.activation_ts))}"
+            active = f"Tm = {show(event.message_ts)}"
+            active += f", Tu = {show(event.activation_ts)}"
             yield from _wrapped(f"D{event.catalog_version}: {statement} ({active})", "  ")
     for at, step in enumerate(steps, 1):
         end = ": a cycle" if at == len(steps) else ";"
@@ -94,12 +94,12 @@ def describe(event: AnyEvent, case: Case) -> str:
     if isinstance(event, UpdateLogged):
         return (
             f"update {event.catalog_version} logged by {event.node}: {_changed(event)}, "
-            f"Tm = {show(Timestamp(event.message_ts))}, Tu = {show(Timestamp(event.activation_ts))}"
+            f"Tm = {show(event.message_ts)}, Tu = {show(event.activation_ts)}"
         )
     if isinstance(event, SchemaResolved):
         return (
             f"{event.node} resolved {case.schemas.name(event.object_id)} for {event.tx} "
-            f"({event.purpose}) at {show(Timestamp(event.ts))}: version {event.version}"
+            f"({event.purpose}) at {show(event.ts)}: version {event.version}"
         )
     shown = []
     for name in event.__struct_fields__:
@@ -112,7 +112,7 @@ def describe(event: AnyEvent, case: Case) -> str:
 def _field(event: AnyEvent, name: str, value: Any, case: Case) -> str:
     """A field as people read it."""
     if name.endswith("_ts") or name in {"ts", "stamp"}:
-        return f"{name} {show(Timestamp(value))}"
+        return f"{name} {show(value)}"
     if name.endswith("_us"):
         return f"{name.removesuffix('_us')} {value / US_PER_MS:g} ms"
     if name == "group":

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.rows import is_legal, upgraded
-from ddlsim.checkers.case.writes import Item, Version, Writes, differing, the_row
+from ddlsim.checkers.case.writes import Item, Version, Writes, differing, the_row, version_of
 from ddlsim.history.events import AnyEvent, RowFinal
 from ddlsim.history.world_events import LeaseBegan, NeverCompleted, PartitionSafeTime
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 PartitionId = tuple[int, int]
 """A partition: (table id, number)."""
@@ -137,17 +137,17 @@ def _version(event: RowFinal | None) -> object:
 def _left(event: RowFinal | None) -> str:
     if event is None:
         return "nobody had left it"
-    return f"{event.writer} had left it at {show(Timestamp(event.commit_ts))}"
+    return f"{event.writer} had left it at {show(event.commit_ts)}"
 
 
 def _not_kept(case: Case, due: Version, found: RowFinal | None, what: str) -> Iterator[Anomaly]:
     if found is None and due.write.event.row is None:
         return
-    held = "nothing" if found is None else f"the version of {found.writer}"
+    held = version_of(None if found is None else found.writer)
     seen: tuple[AnyEvent, ...] = () if found is None else (found,)
     yield Anomaly(
         "lost-write",
-        f"{due.write.tx} wrote {what} and committed last, at {show(Timestamp(due.commit_ts))}, but "
+        f"{due.write.tx} wrote {what} and committed last, at {show(due.commit_ts)}, but "
         f"in the end storage held {held}",
         (due.write.event, case.history.events[due.committed_at], *seen),
     )

@@ -6,8 +6,8 @@ from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.spec.spec import Ruling, judged_step
-from ddlsim.history.events import AnyEvent, UpdateLogged
-from ddlsim.units import Timestamp, show
+from ddlsim.history.events import AnyEvent
+from ddlsim.units import show
 
 
 class ForwardCompatible:
@@ -59,9 +59,9 @@ def _judged(case: Case, tx: Transaction, object_id: int, initial: int) -> Iterat
     if initial > upto:
         yield Anomaly(
             "not-yet-active",
-            f"{tx.name} ran under {table} and committed at {show(Timestamp(commit_ts))}, before "
+            f"{tx.name} ran under {table} and committed at {show(commit_ts)}, before "
             f"that version was active: the schema then was version {upto}",
-            (*_logged(case, case.schemas.version(object_id, initial)), tx.committed),
+            (*case.schemas.logged(case.schemas.version(object_id, initial)), tx.committed),
             clauses=("110.valid.1",),
         )
         return
@@ -71,11 +71,11 @@ def _judged(case: Case, tx: Transaction, object_id: int, initial: int) -> Iterat
     step, ruling = found
     yield Anomaly(
         "incompatible-commit",
-        f"{tx.name} ran under {table} and committed at {show(Timestamp(commit_ts))}, when version "
+        f"{tx.name} ran under {table} and committed at {show(commit_ts)}, when version "
         f"{upto} was active; the step to version {step.version}, active since "
-        f"{show(Timestamp(step.activation_ts))}, is not forward-compatible: {ruling.reason} "
+        f"{show(step.activation_ts)}, is not forward-compatible: {ruling.reason} "
         f"[{ruling.clause}]",
-        (*_uses(tx, object_id), *_logged(case, step), tx.committed),
+        (*_uses(tx, object_id), *case.schemas.logged(step), tx.committed),
         clauses=("110.valid.1", ruling.clause),
     )
 
@@ -85,11 +85,6 @@ def _uses(tx: Transaction, object_id: int) -> tuple[AnyEvent, ...]:
     writes: list[AnyEvent] = [event for _, event in tx.writes if event.object_id == object_id]
     reads: list[AnyEvent] = [event for _, event in tx.reads if event.object_id == object_id]
     return tuple((writes or reads)[:1])
-
-
-def _logged(case: Case, step: SchemaVersion | None) -> tuple[UpdateLogged, ...]:
-    found = None if step is None else case.schemas.catalog(step.catalog_version)
-    return () if found is None else (found,)
 
 
 CHECKERS.add("forward_compatible", ForwardCompatible())

@@ -341,7 +341,8 @@ def last_deletion(versions: list[Version], position: int, read_ts: int | None) -
 
 def graph_of(case: Case) -> Graph:
     """The graph of a case, built once."""
-    found = case.shared.get("graph")
-    if not isinstance(found, Graph):
-        found = case.shared["graph"] = Graph(case, writes_of(case))
-    return found
+    return case.once(_graph)
+
+
+def _graph(case: Case) -> Graph:
+    return Graph(case, writes_of(case))

@@ -12,7 +12,7 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.history.events import WriteExecuted
 from ddlsim.history.world_events import LeaseBegan
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 
 class Lease(NamedTuple):
@@ -84,7 +84,7 @@ def _single(case: Case) -> Iterator[Anomaly]:
 def _told(lease: LeaseBegan) -> str:
     return (
         f"node {lease.holder} had the lease of {lease.group} from "
-        f"{show(Timestamp(lease.start_ts))} to {show(Timestamp(lease.expiration_ts))}"
+        f"{show(lease.start_ts)} to {show(lease.expiration_ts)}"
     )
 
 
@@ -114,7 +114,7 @@ def _committed_within(tx: Transaction, known: dict[str, list[Lease]]) -> Iterato
             told[group] = None
             yield Anomaly(
                 "committed-beyond-lease",
-                f"{tx.name} committed at {show(Timestamp(tx.committed.commit_ts))}; it had written "
+                f"{tx.name} committed at {show(tx.committed.commit_ts)}; it had written "
                 f"{write.key!r} on node {write.node}, and {_told(lease.longest)}",
                 (lease.longest, write, tx.committed),
             )

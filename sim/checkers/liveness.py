@@ -39,9 +39,8 @@ class Liveness:
         yield from _frozen(case)
         yield from _left_open(case)
         case.measures = replace(case.measures, after_heal_ms=_after_heal_ms(case))
-        settings = case.header.settings.get("", {})
-        if settings.get("calm") and case.sick:
-            waits = Waits(case, Bounds(case))
+        if case.of_cluster.get("calm") and case.sick:
+            waits = Waits(case, case.once(Bounds))
             yield from waits.check()
             case.measures = replace(case.measures, blocked_behind=waits.blocked_behind())
 
@@ -72,8 +71,7 @@ def _frozen(case: Case) -> Iterator[Anomaly]:
     if not last:
         return
     leader = max(last.values(), key=lambda event: event.safe_ts)
-    intervals = [of.get("safe_time_interval_ms", 0) for of in case.header.settings.values()]
-    grace_us = (1000 + 10 * max(intervals, default=0)) * US_PER_MS
+    grace_us = (1000 + 10 * max(case.settings("safe_time_interval_ms"), default=0)) * US_PER_MS
     end_us = case.history.end_us
     healed_us = max((event.at_us for event in case.sick), default=0)
     dead = case.dead
@@ -84,9 +82,9 @@ def _frozen(case: Case) -> Iterator[Anomaly]:
             continue
         yield Anomaly(
             "safe-time-froze",
-            f"the safe time of node {node} has stood at {show(Timestamp(event.safe_ts))} since "
+            f"the safe time of node {node} has stood at {show(event.safe_ts)} since "
             f"{event.at_us / 1000:g} ms; node {leader.node} had reached "
-            f"{show(Timestamp(leader.safe_ts))} when the run ended at {end_us / 1000:g} ms",
+            f"{show(leader.safe_ts)} when the run ended at {end_us / 1000:g} ms",
             (event, leader),
             clauses=("98.x.6",),
         )
@@ -130,7 +128,7 @@ def _after_heal_ms(case: Case) -> float | None:
     """
     healed_us = max((event.at_us for event in case.sick), default=None)
     if healed_us is None:
-        healed_us = case.header.settings.get("", {}).get("load_ms", 0) * US_PER_MS
+        healed_us = case.of_cluster.get("load_ms", 0) * US_PER_MS
     longest: int | None = None
     for operation in case.operations.values():
         asked, ended = operation.invoked, operation.ended

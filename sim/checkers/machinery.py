@@ -31,7 +31,7 @@ from ddlsim.history.world_events import (
     NodeCrashed,
     PartitionSafeTime,
 )
-from ddlsim.units import MIN_TIMESTAMP, Timestamp, show
+from ddlsim.units import MIN_TIMESTAMP, show
 
 
 class Machinery:
@@ -124,7 +124,7 @@ def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
 
 
 def _told(command: CommandLogged) -> str:
-    return f"a command of term {command.term} stamped {show(Timestamp(command.stamp))}"
+    return f"a command of term {command.term} stamped {show(command.stamp)}"
 
 
 def _lost(case: Case) -> Iterator[Anomaly]:
@@ -133,7 +133,7 @@ def _lost(case: Case) -> Iterator[Anomaly]:
         yield Anomaly(
             "committed-entry-lost",
             f"node {lost.node} had committed index {lost.index} of group {lost.group} (term "
-            f"{lost.term}, stamped {show(Timestamp(lost.stamp))}), and dropped it",
+            f"{lost.term}, stamped {show(lost.stamp)}), and dropped it",
             (lost,),
             clauses=("98.def.3",),
         )
@@ -141,12 +141,9 @@ def _lost(case: Case) -> Iterator[Anomaly]:
 
 def _applied(case: Case) -> Iterator[Anomaly]:
     """A catalog takes each update once in a life of its node [98.def.3]."""
-    deaths: dict[str, list[int]] = {}
-    for at, death in case.of(NodeCrashed):
-        deaths.setdefault(death.node, []).append(at)
     first: dict[tuple[str, int, int], UpdateApplied] = {}
     for at, applied in case.of(UpdateApplied):
-        life = bisect_left(deaths.get(applied.node, ()), at)
+        life = bisect_left(case.deaths.get(applied.node, ()), at)
         before = first.setdefault((applied.node, life, applied.catalog_version), applied)
         if before is not applied:
             yield Anomaly(
@@ -179,7 +176,7 @@ def _unordered(
     return Anomaly(
         "stamps-unordered",
         f"in the log of group {group} index {before.index} is stamped "
-        f"{show(Timestamp(earlier))}, and index {after.index} {show(Timestamp(later))}",
+        f"{show(earlier)}, and index {after.index} {show(later)}",
         (before, after),
         clauses=("98.x.1",),
     )
@@ -206,13 +203,10 @@ def _safe_times(case: Case) -> Iterator[Anomaly]:
             yield _back(event.node, "safe time", before, event, before.safe_ts, event.safe_ts)
         last[event.node] = event
     moved: dict[tuple[str, str], tuple[int, PartitionSafeTime]] = {}
-    deaths: dict[str, list[int]] = {}
-    for at, death in case.of(NodeCrashed):
-        deaths.setdefault(death.node, []).append(at)
     for at, here in case.of(PartitionSafeTime):
         since, earlier = moved.get((here.node, here.group), (at, here))
         moved[here.node, here.group] = (at, here)
-        lives_on = not any(since < one < at for one in deaths.get(here.node, ()))
+        lives_on = not any(since < one < at for one in case.deaths.get(here.node, ()))
         if here.ts < earlier.ts and lives_on:
             what = f"safe time of partition {here.group}"
             yield _back(here.node, what, earlier, here, earlier.ts, here.ts)
@@ -238,8 +232,8 @@ def _back(
     kind = "clock-went-back" if what == "clock" else "safe-time-went-back"
     return Anomaly(
         kind,
-        f"the {what} of node {node} was {show(Timestamp(earlier))} at {before.at_us / 1000:g} ms "
-        f"and {show(Timestamp(later))} at {after.at_us / 1000:g} ms",
+        f"the {what} of node {node} was {show(earlier)} at {before.at_us / 1000:g} ms "
+        f"and {show(later)} at {after.at_us / 1000:g} ms",
         (before, after),
         clauses=("98.x.7",),
     )
@@ -265,8 +259,7 @@ def _lives(case: Case) -> Iterator[Anomaly]:
     that operations may be told in another order. A reader of the past runs at no timestamp of the
     node's clock.
     """
-    deaths = case.of(NodeCrashed)
-    if not deaths:
+    if not case.deaths:
         return
     issued: list[tuple[int, str, int, AnyEvent]] = [
         (at, began.node, began.begin_ts, began) for at, began in case.of(TxBegan)
@@ -277,9 +270,7 @@ def _lives(case: Case) -> Iterator[Anomaly]:
             if case.transactions[event.tx].read_ts is None:
                 issued.append((at, event.node, event.op_ts, event))
     issued.sort(key=lambda one: one[0])
-    marks: dict[str, list[int]] = {}
-    for at, death in deaths:
-        marks.setdefault(death.node, []).append(at)
+    marks = dict(case.deaths)
     highest: dict[str, tuple[int, AnyEvent]] = {}
     inherited: dict[str, tuple[int, AnyEvent]] = {}
     for at, node, ts, event in issued:

@@ -14,7 +14,7 @@ from ddlsim.checkers.case.writes import Version, Writes, the_row
 from ddlsim.model.ddl import ColumnAdded, SimpleChange
 from ddlsim.model.pending import ColumnConfirmed
 from ddlsim.model.schema import Column
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 
 def rows_without_values(case: Case, writes: Writes) -> Iterator[Anomaly]:
@@ -53,12 +53,11 @@ def _lacks(writes: Writes, there: Version, version: int, column: Column) -> bool
 def _without(case: Case, step: SchemaVersion, there: Version, column: Column) -> Anomaly:
     event = there.write.event
     row = the_row(case, step.object_id, event.key, event.version)
-    logged = case.schemas.catalog(step.catalog_version)
     return Anomaly(
         "missing-value",
-        f"{row}, as {there.write.tx} had left it at {show(Timestamp(there.commit_ts))}, had no "
+        f"{row}, as {there.write.tx} had left it at {show(there.commit_ts)}, had no "
         f"value of {column.name}, which is NOT NULL in version {step.version}, active since "
-        f"{show(Timestamp(step.activation_ts))}",
-        (event, case.history.events[there.committed_at], *(() if logged is None else (logged,))),
+        f"{show(step.activation_ts)}",
+        (event, case.history.events[there.committed_at], *case.schemas.logged(step)),
         clauses=("110.later.2",),
     )

@@ -11,7 +11,7 @@ from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Ddl, Operation
 from ddlsim.checkers.case.statements import Name, answered, built, meanings_of
 from ddlsim.history.events import AnyEvent, SchemaResolved
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 AT_THE_PRIMARY = ("arrival", "after-locks")
 
@@ -116,8 +116,8 @@ def _too_early(
             "resolved-too-early",
             f"{_asked(case, promise)}; {operation.name}, invoked later at "
             f"{_ms(operation)} ms, was resolved on node {event.node} ({event.purpose}) at "
-            f"{show(Timestamp(event.ts))}, before that",
-            (*promise.witness, *_invoked(operation), event),
+            f"{show(event.ts)}, before that",
+            (*promise.witness, *operation.asked, event),
             clauses=("98.own", "98.flow.4"),
         )
         return
@@ -151,7 +151,7 @@ def _unseen(case: Case, operation: Operation, promise: Promise) -> Iterator[Anom
             f"ran on node {use.event.node} under "
             f"{case.schemas.describe(use.object_id, use.version)} and not under version "
             f"{due.version}",
-            (*promise.witness, *_invoked(operation), use.event),
+            (*promise.witness, *operation.asked, use.event),
             clauses=("98.own",),
         )
         return
@@ -182,7 +182,7 @@ def _stale_statements(
                 f"{_asked(case, promises[before - 1])}; {operation.name}, invoked later at "
                 f"{_ms(operation)} ms, rests on catalog version {rests_on}, in which {name} was "
                 f"{_meant(known.version)} and not {_meant(due.version)}",
-                (*promises[before - 1].witness, *_invoked(operation), event),
+                (*promises[before - 1].witness, *operation.asked, event),
                 clauses=("98.own", "98.x.8"),
             )
             break
@@ -198,12 +198,8 @@ def _asked(case: Case, promise: Promise) -> str:
     acknowledged = case.history.events[promise.acknowledged_at]
     return (
         f"{statement} was acknowledged at {acknowledged.at_us / 1000:g} ms, with Tu = "
-        f"{show(Timestamp(promise.activation_ts))}"
+        f"{show(promise.activation_ts)}"
     )
-
-
-def _invoked(operation: Operation) -> tuple[AnyEvent, ...]:
-    return () if operation.invoked is None else (operation.invoked,)
 
 
 def _ms(operation: Operation) -> str:

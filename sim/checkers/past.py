@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Transaction
-from ddlsim.checkers.case.writes import Item, Version, Writes, the_row
+from ddlsim.checkers.case.writes import Item, Version, Writes, the_row, version_of
 from ddlsim.checkers.own_ddl import Promise, promise_of
 from ddlsim.history.events import AnyEvent, ReadExecuted
 from ddlsim.model.design import SKEW_BOUNDED
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 
 def past_reads(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
@@ -28,7 +28,7 @@ def past_reads(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]
         told[object_id] = None
         yield Anomaly(
             "past-schema",
-            f"{tx.name} reads at {show(Timestamp(read_ts))} and ran on node {event.node} under "
+            f"{tx.name} reads at {show(read_ts)} and ran on node {event.node} under "
             f"{case.schemas.describe(object_id, version)}; the schema then was version "
             f"{0 if due is None else due.version}",
             (event,),
@@ -59,15 +59,14 @@ def _misread(
     case: Case, tx: Transaction, read: ReadExecuted, key: object, writer: str | None, due: object
 ) -> Anomaly:
     assert tx.read_ts is not None, tx.name
-    found = "nothing" if writer is None else f"the version of {writer}"
     truth = "nobody had written it"
     witness: tuple[AnyEvent, ...] = (read,)
     if isinstance(due, Version):
-        truth = f"{due.write.tx} had, and committed at {show(Timestamp(due.commit_ts))}"
+        truth = f"{due.write.tx} had, and committed at {show(due.commit_ts)}"
         witness = (due.write.event, case.history.events[due.committed_at], read)
     return Anomaly(
         "past-misread",
-        f"{tx.name} reads at {show(Timestamp(tx.read_ts))}; on node {read.node} it found {found} "
+        f"{tx.name} reads at {show(tx.read_ts)}; on node {read.node} it found {version_of(writer)} "
         f"of {the_row(case, read.object_id, key, read.version)}, but by then {truth}",
         witness,
         assumes=(SKEW_BOUNDED,),
@@ -125,8 +124,8 @@ def _missed_ddl(case: Case, tx: Transaction, promise: Promise) -> Iterator[Anoma
     yield Anomaly(
         "session-missed-ddl",
         f"the client of {tx.name} had been told of {promise.op}, active since "
-        f"{show(Timestamp(promise.activation_ts))}, and then read at "
-        f"{show(Timestamp(tx.read_ts))}, where there was {missed}",
+        f"{show(promise.activation_ts)}, and then read at "
+        f"{show(tx.read_ts)}, where there was {missed}",
         promise.witness,
         assumes=(SKEW_BOUNDED,),
         clauses=("98.own",),
@@ -148,8 +147,8 @@ def _missed_write(
             yield Anomaly(
                 "session-missed-write",
                 f"the client of {tx.name} had been told that {writer.name} is committed (at "
-                f"{show(Timestamp(version.commit_ts))}), and then read {item[1]!r} at "
-                f"{show(Timestamp(tx.read_ts))}",
+                f"{show(version.commit_ts)}), and then read {item[1]!r} at "
+                f"{show(tx.read_ts)}",
                 (version.write.event, read),
             )
             return

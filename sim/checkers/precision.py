@@ -175,7 +175,7 @@ def _incompatible(case: Case, tx: Transaction, __: TxAborted) -> Needless | None
             return None
     return Needless(
         "compatible-change",
-        f"what it had enlisted is forward-compatible at {show(Timestamp(latest.ts))}",
+        f"what it had enlisted is forward-compatible at {show(latest.ts)}",
     )
 
 
@@ -192,11 +192,11 @@ def _marked(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
             earliest = activation_ts if earliest is None else min(earliest, activation_ts)
     if earliest is None:
         return Needless("compatible-change", "no change of what it had enlisted is incompatible")
-    shown_ms = Clocks(case).furthest_ms(aborted.at_us)
+    shown_ms = case.once(Clocks).furthest_ms(aborted.at_us)
     if shown_ms < physical_ms(Timestamp(earliest)):
         return Needless(
             "marked-too-early",
-            f"the change is not active before {show(Timestamp(earliest))}, and no clock showed "
+            f"the change is not active before {show(earliest)}, and no clock showed "
             f"more than {shown_ms}",
         )
     return None
@@ -229,7 +229,7 @@ def _no_such_name(case: Case, tx: Transaction, __: TxAborted) -> Needless | None
     if any(one.kind == "table" for one in named):
         return Needless(
             "name-exists",
-            f"there was a table {latest.name!r} at {show(Timestamp(latest.ts))}",
+            f"there was a table {latest.name!r} at {show(latest.ts)}",
         )
     return None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.history.events import AnyEvent, MetadataRead, ReadExecuted
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 
 class SingleSchema:
@@ -95,7 +95,7 @@ def _two_meanings(case: Case, tx: Transaction) -> Iterator[Anomaly]:
             which = " and ".join(f"{one.kind} {one.object_id}" for one in meanings)
             yield Anomaly(
                 "two-meanings",
-                f"{tx.name} looked {name!r} up at {show(Timestamp(resolved.ts))}, where it is the "
+                f"{tx.name} looked {name!r} up at {show(resolved.ts)}, where it is the "
                 f"name of {which}, and was given object {resolved.object_id}",
                 (*(one for one in logged if one is not None), resolved),
                 clauses=("110.req.1", "110.later.3"),

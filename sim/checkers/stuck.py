@@ -4,7 +4,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.history.event import Event
 from ddlsim.history.events import DdlDecided, LockWaited, SafeTimeAdvanced
 from ddlsim.history.world_events import NeverCompleted
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 
 def waiting(case: Case, event: NeverCompleted) -> str:
@@ -40,7 +40,7 @@ def _last_seen(case: Case, tx_name: str, op: str) -> tuple[str, str, int] | None
     if ddl is not None and ddl.logged is not None:
         seen.append((ddl.logged_at, "it was logged", ddl.logged.node, ddl.logged.at_us))
     seen += [
-        (at, f"it waited for {show(Timestamp(e.acknowledge_ts))} on the clock", e.node, e.at_us)
+        (at, f"it waited for {show(e.acknowledge_ts)} on the clock", e.node, e.at_us)
         for at, e in case.of(DdlDecided)
         if e.op == op
     ]
@@ -55,5 +55,5 @@ def _state(case: Case, node: str) -> str:
     safe = "has published no safe time"
     for _, event in case.of(SafeTimeAdvanced):
         if event.node == node:
-            last, safe = event, f"has stood at safe time {show(Timestamp(event.safe_ts))}"
+            last, safe = event, f"has stood at safe time {show(event.safe_ts)}"
     return f"{node} {safe}" + ("" if last is None else f" since {last.at_us / 1000:g} ms")

@@ -7,7 +7,7 @@ from ddlsim.checkers.by_name import is_compatible_by_name
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.forward_compatible import first_incompatible
 from ddlsim.history.events import ReadExecuted, RowFinal, TxCommitted, WriteExecuted
-from ddlsim.units import Timestamp, show
+from ddlsim.units import show
 
 
 class UniformCommit:
@@ -47,10 +47,10 @@ def _several_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         assert tx.committed is not None, tx.name
         yield Anomaly(
             "mixed-commit",
-            f"{tx.name} committed at {show(Timestamp(tx.committed.commit_ts))} with "
+            f"{tx.name} committed at {show(tx.committed.commit_ts)} with "
             f"{case.schemas.describe(object_id, before.version)} on node {before.node} (at "
-            f"{show(Timestamp(before.op_ts))}) and version {version} on node {event.node} (at "
-            f"{show(Timestamp(event.op_ts))})",
+            f"{show(before.op_ts)}) and version {version} on node {event.node} (at "
+            f"{show(event.op_ts)})",
             (before, event, tx.committed),
             clauses=("98.one",),
         )
@@ -74,7 +74,7 @@ def _rows(case: Case, tx: Transaction) -> Iterator[Anomaly]:
                 "inconsistent-row",
                 f"{tx.name} wrote {write.key!r} of "
                 f"{case.schemas.describe(write.object_id, write.version)} on node {write.node} and "
-                f"committed it at {show(Timestamp(commit_ts))}, where version {upto} is the "
+                f"committed it at {show(commit_ts)}, where version {upto} is the "
                 f"schema: {why}",
                 (write, tx.committed),
                 clauses=clauses,
@@ -108,8 +108,8 @@ def _several_timestamps(case: Case) -> Iterator[Anomaly]:
         if first is not None and first.commit_ts != commit_ts:
             yield Anomaly(
                 "several-commit-timestamps",
-                f"{name} committed at {show(Timestamp(first.commit_ts))} on node {first.node}, and "
-                f"at {show(Timestamp(commit_ts))} on node {event.node}",
+                f"{name} committed at {show(first.commit_ts)} on node {first.node}, and "
+                f"at {show(commit_ts)} on node {event.node}",
                 (first, event),
                 clauses=("98.one",),
             )

@@ -44,7 +44,7 @@ class Waits:
         self._bounds = bounds
         self._sickness = bounds.sickness
         self._leaders = Leaders(case)
-        voters = case.header.settings.get("", {}).get("voters", 1)
+        voters = case.of_cluster.get("voters", 1)
         self._half = voters - voters // 2
 
     def check(self) -> Iterator[Anomaly]:
@@ -232,8 +232,7 @@ class Waits:
             and (isinstance(e, ReadExecuted) or waited.key is None or e.key in keys)
             for e in before
         )
-        ends = [e.at_us for e in (tx.committed, tx.aborted) if e is not None]
-        if not held or (ends and min(ends) < from_us):
+        if not held or min(tx.ended_us, default=from_us) < from_us:
             return False
         nodes = {e.node: None for e in before} | {e.node: None for _, e in tx.resolved}
         return self._sickness.any_of(nodes, from_us, waited.at_us)

@@ -99,7 +99,7 @@ def _transactions(case: Case, clients: dict[str, int]) -> Iterator[Record]:
         ends += [events[tx.ends_at].at_us] if tx.ends_at is not None else []
         args: Record = {"reads": len(tx.reads), "writes": len(tx.writes)}
         if tx.committed is not None:
-            args["commit_ts"] = show(Timestamp(tx.committed.commit_ts))
+            args["commit_ts"] = show(tx.committed.commit_ts)
         if tx.aborted is not None:
             args["aborted"] = tx.aborted.reason
         span = (from_us, max([from_us, *ends]))

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from ddlsim.checkers.case.doings import Ddl, E, Operation, Placed, Transaction, Use
 from ddlsim.checkers.case.measures import Measures
@@ -35,6 +35,7 @@ from ddlsim.history.events import (
 from ddlsim.history.history import History
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
 
+T = TypeVar("T")
 __all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
 
 
@@ -45,8 +46,14 @@ class Case:
         self.history = history
         self.header = history.header
         self.measures = Measures()
-        self.shared: dict[str, object] = {}
-        """What several judges need and one of them has built."""
+        self._built: dict[Callable[[Case], Any], Any] = {}
+
+    def once(self, build: "Callable[[Case], T]") -> "T":
+        """What a function makes of this case: it is called once, however many judges ask."""
+        if build not in self._built:
+            self._built[build] = build(self)
+        found: T = self._built[build]
+        return found
 
     @cached_property
     def _grouped(self) -> dict[type, list[tuple[int, Any]]]:
@@ -140,6 +147,23 @@ class Case:
                 alone = tx.implicit or one.invoked.tx is None
                 if alone and tx.committed is not None and isinstance(one.ended, Ok):
                     tx.ends_at = one.ended_at
+
+    @cached_property
+    def deaths(self) -> dict[str, list[int]]:
+        """Where each node died, in order."""
+        found: dict[str, list[int]] = {}
+        for at, death in self.of(NodeCrashed):
+            found.setdefault(death.node, []).append(at)
+        return found
+
+    @cached_property
+    def of_cluster(self) -> dict[str, int]:
+        """What the header tells of the whole cluster."""
+        return self.header.settings.get("", {})
+
+    def settings(self, key: str) -> list[int]:
+        """Every value that a setting had when the run began, on any node."""
+        return [of[key] for of in self.header.settings.values() if key in of]
 
     @cached_property
     def sick(self) -> list[FaultBegan | FaultHealed | NodeCrashed | NodeRestarted]:

@@ -47,6 +47,11 @@ class Operation:
         self.txs: dict[str, None] = {}
 
     @property
+    def asked(self) -> tuple[Invoked, ...]:
+        """Its invocation, as part of a witness."""
+        return () if self.invoked is None else (self.invoked,)
+
+    @property
     def answered_at(self) -> int | None:
         """Where its client learned for certain how it ended."""
         return None if isinstance(self.ended, Unknown) else self.ended_at
@@ -105,6 +110,11 @@ class Transaction:
         """Where a committed transaction stands: at its commit_ts, read-only at its read_ts."""
         assert self.committed is not None, self.name
         return self.committed.commit_ts if self.read_ts is None else self.read_ts
+
+    @property
+    def ended_us(self) -> list[int]:
+        """When it was committed or aborted; both where nodes disagreed."""
+        return [end.at_us for end in (self.committed, self.aborted) if end is not None]
 
     @property
     def accesses(self) -> list[ReadExecuted | WriteExecuted]:

@@ -176,6 +176,11 @@ class SchemaLog:
         """The update that made a version of the whole catalog."""
         return self._catalog.get(catalog_version)
 
+    def logged(self, step: SchemaVersion | None) -> tuple[UpdateLogged, ...]:
+        """The update that made a version of an object, as part of a witness."""
+        found = None if step is None else self._catalog.get(step.catalog_version)
+        return () if found is None else (found,)
+
     def describe(self, object_id: int, version: int) -> str:
         """An object at a version, for people: `t (version 2)`."""
         return f"{self.name(object_id, version)} version {version}"

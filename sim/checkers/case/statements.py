@@ -119,11 +119,12 @@ def _names(found: SchemaObject) -> dict[Name, tuple[int, int]]:
 
 
 def meanings_of(case: Case) -> Meanings:
-    """The meanings of a case's names, gathered once."""
-    found = case.shared.get("meanings")
-    if not isinstance(found, Meanings):
-        found = case.shared["meanings"] = Meanings(case.schemas.updates)
-    return found
+    """The meanings of a case's names."""
+    return case.once(_meanings)
+
+
+def _meanings(case: Case) -> Meanings:
+    return Meanings(case.schemas.updates)
 
 
 class Answered(NamedTuple):

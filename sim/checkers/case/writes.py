@@ -107,11 +107,8 @@ class Writes:
 
 
 def writes_of(case: Case) -> Writes:
-    """Every write of a case, gathered once."""
-    found = case.shared.get("writes")
-    if not isinstance(found, Writes):
-        found = case.shared["writes"] = Writes(case)
-    return found
+    """Every write of a case."""
+    return case.once(Writes)
 
 
 def differing(writes: Writes, write: Write, version: int, row: Cells | None) -> list[str]:
@@ -123,6 +120,11 @@ def differing(writes: Writes, write: Write, version: int, row: Cells | None) -> 
     if due is not None and row is not None and rows.is_identical(due, row):
         return []
     return rows.differences(write.meant, source, row, target)
+
+
+def version_of(writer: str | None) -> str:
+    """What a read found, by its writer, for people."""
+    return "nothing" if writer is None else f"the version of {writer}"
 
 
 def the_row(case: Case, object_id: int, key: object, version: int) -> str:

@@ -68,7 +68,7 @@ def _why_needless(
 
 def _won_by_others(case: Case, operation: Operation) -> str | None:
     """Every lost try but the first lost to an update of the time since the statement came."""
-    attempts = [of["ddl_attempts"] for of in case.header.settings.values() if "ddl_attempts" in of]
+    attempts = case.settings("ddl_attempts")
     since, until = operation.invoked_at, operation.ended_at
     if not attempts or since is None or until is None:
         return None

@@ -52,7 +52,7 @@ class Grounds:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.clocks = Clocks(case)
+        self.clocks = case.once(Clocks)
         self._touches: dict[tuple[str, int], list[Touch]] | None = None
         self._moved: dict[str, dict[int, None]] = defaultdict(dict)
         self._ends: dict[str, list[int]] = defaultdict(list)
@@ -64,13 +64,13 @@ class Grounds:
 
     def disturbed(self, at_us: int) -> bool:
         """Whether something may have been silent by then: a fault, a loss, a script."""
-        if not self.case.header.settings.get("", {}).get("calm"):
+        if not self.case.of_cluster.get("calm"):
             return True
         return any(event.at_us <= at_us for event in self.case.sick)
 
     def limit_us(self, key: str) -> int:
         """The smallest value of a time limit that any node ever had; 0 where it is not known."""
-        values = [of[key] for node, of in self.case.header.settings.items() if node and key in of]
+        values = self.case.settings(key)
         changes = [one for _, one in self.case.of(SettingChanged)]
         values += [one.value for one in changes if one.key == key]
         return min(values, default=0) * US_PER_MS
@@ -96,9 +96,7 @@ class Grounds:
 
     def lease_is_over(self, tx: Transaction, at_us: int) -> bool:
         """Whether some lease of its tables had ended by then, on any clock, or had moved."""
-        skew_ms = max(
-            (of.get("max_clock_skew_ms", 0) for of in self.case.header.settings.values()), default=0
-        )
+        skew_ms = max(self.case.settings("max_clock_skew_ms"), default=0)
         shown_ms = self.clocks.furthest_ms(at_us) + skew_ms
         groups = self.groups(tx)
         if not groups or any(len(self._moved[group]) > 1 for group in groups):
@@ -201,11 +199,8 @@ class Grounds:
         """
         if self.disturbed(refused.at_us):
             return True
-        tx = self.case.transactions[name]
-        ends = [end.at_us for end in (tx.committed, tx.aborted) if end is not None]
-        bounds = self.case.shared.setdefault("bounds", Bounds(self.case))
-        assert isinstance(bounds, Bounds), bounds
-        grace_us = bounds.operation_us((0,))
+        ends = self.case.transactions[name].ended_us
+        grace_us = self.case.once(Bounds).operation_us((0,))
         return not ends or min(ends) + grace_us >= refused.at_us - refused.waited_us
 
 
@@ -272,7 +267,7 @@ def _metadata_late(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Nee
     case = grounds.case
     placed = case.began.get(tx.name)
     from_us = 0 if placed is None else placed[1].at_us
-    delays = [of.get("delay_duration_ms", 0) for of in case.header.settings.values()]
+    delays = case.settings("delay_duration_ms")
     delays += [one.value for _, one in case.of(SettingChanged) if one.key == "delay_duration_ms"]
     last: dict[str, int] = dict.fromkeys((node for node in case.header.settings if node), 0)
     seen: dict[str, int] = {}
@@ -334,19 +329,6 @@ def _finished(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless
     return Needless("not-finished", "nothing had ended it before")
 
 
-def _column(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
-    """The judge of each reason that is a row's or a column's."""
-    return column_not_found(grounds.case, tx)
-
-
-def _row(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
-    return bad_row(grounds.case, tx)
-
-
-def _taken(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
-    return key_exists(grounds.case, tx)
-
-
 def undecided(case: Case) -> int:
     """How many aborted transactions have a reason that the history does not tell enough of."""
     if tells_names(case):
@@ -379,8 +361,8 @@ GROUNDS: Final[dict[str, Callable[[Grounds, Transaction, TxAborted], Needless | 
     "READ_ONLY": _read_only,
     "ROLLED_BACK": _rolled_back,
     "TX_FINISHED": _finished,
-    "COLUMN_NOT_FOUND": _column,
-    "BAD_ROW": _row,
-    "KEY_EXISTS": _taken,
+    "COLUMN_NOT_FOUND": lambda grounds, tx, _: column_not_found(grounds.case, tx),
+    "BAD_ROW": lambda grounds, tx, _: bad_row(grounds.case, tx),
+    "KEY_EXISTS": lambda grounds, tx, _: key_exists(grounds.case, tx),
 }
 """By the reason of an abort: None where the history has what it rests on."""

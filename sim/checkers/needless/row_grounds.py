@@ -23,7 +23,7 @@ WHOLE_ROWS = ("put", "insert", "replace")
 
 def tells_names(case: Case) -> bool:
     """Whether the history tells what operations name, and every lock that was refused."""
-    return bool(case.header.settings.get("", {}).get("tells_names"))
+    return bool(case.of_cluster.get("tells_names"))
 
 
 def column_not_found(case: Case, tx: Transaction) -> Needless | None:

@@ -47,7 +47,7 @@ TO_KNOW: Final = 8
 def needless_stays(grounds: Grounds) -> Iterator[Anomaly]:
     """Waits for locks, then reads at a timestamp."""
     case = grounds.case
-    slowest_us = case.header.settings.get("", {}).get("slowest_us")
+    slowest_us = case.of_cluster.get("slowest_us")
     if slowest_us is None or case.sick or case.of(SettingChanged) or grounds.disturbed(0):
         return
     yield from _Locks(grounds, slowest_us).check()
@@ -56,8 +56,7 @@ def needless_stays(grounds: Grounds) -> Iterator[Anomaly]:
 
 def largest_us(case: Case, key: str) -> int:
     """The largest value of a setting of any node."""
-    values = [of.get(key, 0) for node, of in case.header.settings.items() if node]
-    return max(values, default=0) * US_PER_MS
+    return max(case.settings(key), default=0) * US_PER_MS
 
 
 # --- locks ----------------------------------------------------------------------------------------
@@ -98,7 +97,7 @@ class _Locks:
         Where a commit is judged elsewhere, an abort ends it there before its coordinator knows.
         """
         tx = self._case.transactions[name]
-        ends = [end.at_us for end in (tx.committed, tx.aborted) if end is not None]
+        ends = tx.ended_us
         if tx.aborted is not None:
             ends += [event.at_us for _, event in tx.resolved if event.purpose == "commit"]
         nodes = {event.node for event in tx.accesses}
@@ -175,8 +174,7 @@ class _Readers:
         if read.at_us > ready_us + intents_us:
             yield _late(
                 read,
-                f"its replica knew everything up to {show(Timestamp(read_ts))} at "
-                f"{_ms(ready_us)} ms",
+                f"its replica knew everything up to {show(read_ts)} at {_ms(ready_us)} ms",
             )
             return
         clocks = self._grounds.clocks
@@ -192,7 +190,7 @@ class _Readers:
         if read.at_us > bound_us + intents_us:
             yield _late(
                 read,
-                f"every clock had shown {show(Timestamp(read_ts))} at {_ms(shown_us)} ms, and safe "
+                f"every clock had shown {show(read_ts)} at {_ms(shown_us)} ms, and safe "
                 f"time is there by {_ms(bound_us)} ms",
             )
 
@@ -207,8 +205,7 @@ class _Readers:
         """How many writes may have left intents in the way: of what had not ended long before."""
         count, since_us = 0, arrived_us - self._cleaned_us
         for tx in self._case.transactions.values():
-            ends = [one.at_us for one in (tx.committed, tx.aborted) if one is not None]
-            if ends and min(ends) < since_us:
+            if min(tx.ended_us, default=since_us) < since_us:
                 continue
             count += sum(
                 write.object_id == read.object_id

@@ -42,9 +42,7 @@ def _setting(case: Case, node: str, key: str) -> int | None:
 
 
 def _activations(case: Case) -> Iterator[Anomaly]:
-    delays = [
-        of["delay_duration_ms"] for of in case.header.settings.values() if "delay_duration_ms" in of
-    ]
+    delays = case.settings("delay_duration_ms")
     if not delays:
         return
     delay_ms, last_ts = max(delays), 0
@@ -54,15 +52,15 @@ def _activations(case: Case) -> Iterator[Anomaly]:
         if update.op is not None and update.activation_ts > due_ts:
             yield Anomaly(
                 "activated-too-late",
-                f"the update of {update.op} is stamped {show(Timestamp(update.message_ts))} and "
-                f"activates at {show(Timestamp(update.activation_ts))}, where DD is {delay_ms} ms",
+                f"the update of {update.op} is stamped {show(update.message_ts)} and "
+                f"activates at {show(update.activation_ts)}, where DD is {delay_ms} ms",
                 (update,),
                 clauses=("98.past.2",),
             )
 
 
 def _acknowledgements(case: Case) -> Iterator[Anomaly]:
-    clocks, transit_us = Clocks(case), _transit_us(case)
+    clocks, transit_us = case.once(Clocks), _transit_us(case)
     for _, decided in case.of(DdlDecided):
         skew_ms = _setting(case, decided.node, "max_clock_skew_ms")
         if skew_ms is None:
@@ -71,7 +69,7 @@ def _acknowledgements(case: Case) -> Iterator[Anomaly]:
         if decided.acknowledge_ts > due_ts:
             yield Anomaly(
                 "acknowledged-too-late",
-                f"{decided.op} waits for {show(Timestamp(decided.acknowledge_ts))} on node "
+                f"{decided.op} waits for {show(decided.acknowledge_ts)} on node "
                 f"{decided.node}, where Tu + CSmax is {show(due_ts)}",
                 (decided,),
                 clauses=("98.flow.4",),
@@ -96,9 +94,8 @@ def _acknowledgements(case: Case) -> Iterator[Anomaly]:
 
 def _transit_us(case: Case) -> int | None:
     """How long an answer takes at most, where nothing is broken; None where nothing tells."""
-    of_cluster = case.header.settings.get("", {})
-    slowest_us = of_cluster.get("slowest_us")
-    if not of_cluster.get("calm") or case.sick or slowest_us is None:
+    slowest_us = case.of_cluster.get("slowest_us")
+    if not case.of_cluster.get("calm") or case.sick or slowest_us is None:
         return None
     return slowest_us + TICK_US
 
@@ -122,7 +119,7 @@ def _look_ups(case: Case) -> Iterator[Anomaly]:
             yield Anomaly(
                 "waited-too-long",
                 f"node {resolved.node} waited until {resolved.at_us / US_PER_MS:g} ms to look up "
-                f"the schema at {show(Timestamp(resolved.ts))} for {resolved.tx} "
+                f"the schema at {show(resolved.ts)} for {resolved.tx} "
                 f"({resolved.purpose}); since {enough_us / US_PER_MS:g} ms its safe time was at "
                 f"least that less DD = {delay_ms} ms",
                 (resolved,),
@@ -140,8 +137,8 @@ def _past(case: Case) -> Iterator[Anomaly]:
         if began.read_ts < due_ts:
             yield Anomaly(
                 "reads-too-far-back",
-                f"{began.tx} began at {show(Timestamp(began.begin_ts))} and reads at "
-                f"{show(Timestamp(began.read_ts))}, where replicas know everything up to "
+                f"{began.tx} began at {show(began.begin_ts)} and reads at "
+                f"{show(began.read_ts)}, where replicas know everything up to "
                 f"{show(due_ts)}: idle interval {idle_ms} ms, CSmax {skew_ms} ms",
                 (began,),
                 clauses=("98.own",),
