@@ -1,4 +1,4 @@
-"""Runs the programs and steps of clients, and records what the clients ask and are answered.
+"""Runs the programs and steps of clients; records their requests and the answers.
 
 A client is a machine of its own on the network; each operation goes to the node that it names.
 Programs run one item after the other, steps when they are due.
@@ -86,11 +86,11 @@ class ClientHost:
     ) -> Outcome:
         """Send one operation, record it and its outcome; return the reply or `NO_REPLY`."""
         self.invoked(op, tx, node, do)
-        reply = await self._asked(op, tx, node, do, begins=begins, read_only=read_only)
+        reply = await self._send(op, tx, node, do, begins=begins, read_only=read_only)
         self.completed(op, do, reply)
         return reply
 
-    def _asked(
+    def _send(
         self, op: str, tx: str | None, node: str, do: Any, *, begins: bool, read_only: bool
     ) -> Awaitable[Outcome]:
         if type(do) in DATA:
@@ -112,7 +112,7 @@ class ClientHost:
                 return self.client.ask(node, ClientDdl(op, parsed.statement, token))
         raise AssertionError(f"no such operation: {do!r}")
 
-    # --- the client's voice -----------------------------------------------------------------------
+    # --- events of the history --------------------------------------------------------------------
 
     def invoked(self, op: str, tx: str | None, node: str, do: Any) -> None:
         """Record that the client sends an operation."""

@@ -114,7 +114,7 @@ class Cluster:
         return server.group_of(self.place_of(group))
 
     def _newest_leader(self, groups: list[Group]) -> str:
-        """The leader in the highest term: a deposed one may not know it yet."""
+        """The leader in the highest term: a deposed one may not have stepped down yet."""
         newest = max(groups, key=lambda group: (group.is_leader, group.term))
         return newest.leader or newest.node.name
 

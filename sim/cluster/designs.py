@@ -14,7 +14,7 @@ from ddlsim.scenario.rules import BadRuleError, fields_of_designs, name_of, valu
 from ddlsim.strategies.base import STRATEGIES
 
 PROTOCOL: Final = "ddlsim.protocol."
-"""In whose modules the rules are that findings know by name."""
+"""The modules of the rules that findings name."""
 
 
 class BadDesignError(BadInputError):

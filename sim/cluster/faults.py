@@ -27,7 +27,7 @@ Undo = Callable[[], None]
 
 
 class ClusterFaults:
-    """Does what faults do to nodes, groups and settings of one cluster; counts those in progress.
+    """Carries out faults on nodes, groups and settings of one cluster; counts those in progress.
 
     What lasts returns its `Undo`.
     """

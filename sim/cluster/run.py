@@ -15,7 +15,7 @@ from ddlsim.cluster.clients import ClientHost, ProgramRunner
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.designs import declared, design
 from ddlsim.cluster.faults import ClusterFaults, FaultInProgress
-from ddlsim.cluster.rest import alive, at_rest, read_back
+from ddlsim.cluster.final_state import alive, at_rest, read_back
 from ddlsim.cluster.timeline import Timeline
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import HISTORY_FORMAT, Header, History

@@ -114,11 +114,11 @@ def shown_rows(rows: Iterable[Row]) -> str:
     )
 
 
-# --- what the record tells -----------------------------------------------------------------------
+# --- what only the events show --------------------------------------------------------------------
 
 
-class Record:
-    """What the events of a run tell about its steps."""
+class StepEvents:
+    """The events of a run that concern its steps, by step or transaction."""
 
     def __init__(self, events: Iterable[AnyEvent], steps: Iterable[str]) -> None:
         self._steps = dict.fromkeys(steps)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ddlsim.cluster.clients import ClientHost, Outcome
 from ddlsim.cluster.cluster import Cluster
-from ddlsim.cluster.step_outcome import AT_THE_END, Record, missed_at_once
+from ddlsim.cluster.step_outcome import AT_THE_END, StepEvents, missed_at_once
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.world_events import StepMissed
 from ddlsim.kernel.engine import Future
@@ -155,10 +155,10 @@ class Timeline:
         return missed
 
     def settle(self, events: Iterable[AnyEvent]) -> None:
-        """Compare, after the run, what only its events tell."""
+        """Compare, after the run, what only its events show."""
         if not self._to_settle or not self._cluster.recorder.recording:
             return
-        record = Record(events, (step.id for step in self._cluster.plan.steps))
+        record = StepEvents(events, (step.id for step in self._cluster.plan.steps))
         for step in self._to_settle:
             self._record_miss(step, record.missed(step))
 

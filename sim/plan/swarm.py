@@ -25,7 +25,7 @@ SUFFIX: Final = f"+{NAME}"
 LOADS_MS: Final = (1_500, 2_000, 2_000, 3_000)
 DRAIN_MS: Final = 60_000
 PATIENCE_MS: Final = 1_000
-"""Where a scenario does not say how long to wait: so long, lest its clients hang."""
+"""Time limit for clients of a scenario without one of its own."""
 TITLE: Final = "A random world under a random nemesis"
 
 
@@ -80,7 +80,7 @@ def draw(source: Source, seed: int) -> Drawn:
     return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
 
 
-# --- a world of its own --------------------------------------------------------------------------
+# --- everything drawn --------------------------------------------------------------------------
 
 
 def _whole(knobs: Knobs) -> Table:
@@ -117,7 +117,7 @@ def _whole(knobs: Knobs) -> Table:
     return {key: value for key, value in data.items() if value != []}
 
 
-# --- another nemesis around a scenario -----------------------------------------------------------
+# --- other faults around a scenario -----------------------------------------------------------
 
 
 def _around(source: Source, knobs: Knobs) -> Table:

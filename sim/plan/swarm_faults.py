@@ -73,7 +73,7 @@ def _majority(die: Die, around: Surroundings) -> Table:
 MOST_OF_A_KIND: Final = 2
 CLOCKS_MOVE: Final = ("clock_step", "clock_drift")
 EACH: Final = 0.9 / (MOST_OF_A_KIND * len(CLOCKS_MOVE))
-"""The share of the spare skew that one fault may use up: there may be as many as that."""
+"""The share of the spare skew that one fault may use: all that can be drawn use less than all."""
 
 
 def moves_clocks(faults: list[Table]) -> bool:
@@ -151,8 +151,6 @@ KINDS: Final[dict[str, Kind]] = {
 
 LEAST_SPARE_MS: Final = 0.1
 """With less than that to spare no fault moves a clock."""
-NOT_YET: Final[tuple[str, ...]] = ()
-"""Kinds that wait for what they strike to be simulated; without them all else is as it will be."""
 
 
 def faults(knobs: Knobs, around: Surroundings) -> list[Table]:
@@ -162,7 +160,7 @@ def faults(knobs: Knobs, around: Surroundings) -> list[Table]:
     for name, kind in KINDS.items():
         die = knobs.die(f"fault {name}")
         count = 0
-        if die.chance(kind.share) and not calm and name not in NOT_YET:
+        if die.chance(kind.share) and not calm:
             count = MOST_OF_A_KIND if die.chance(0.25) else 1
         if name in CLOCKS_MOVE and around.spare_skew_ms < LEAST_SPARE_MS:
             count = 0

@@ -66,7 +66,7 @@ SKEWS_MS: Final = (7, 7, 7, 20, 50, 100, 500)
 INTERVALS_MS: Final = (10, 50, 50, 100, 250)
 TIMEOUTS_MS: Final = (500, 800, 1_200, 2_000)
 DDL_MARGIN_MS: Final = 400
-"""A DDL statement has at least so much time beyond DD and CSmax, or none would be acknowledged."""
+"""The time limit of DDL is at least this much above DD + CSmax, so that some are acknowledged."""
 
 
 def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:

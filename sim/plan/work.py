@@ -17,11 +17,11 @@ from ddlsim.units import Micros, ms
 from ddlsim.workload.base import Die
 
 AFTER_THE_LAST_MS: Final = 2_000
-"""Where `[run]` does not say: how long the load goes on after the last planned instant."""
+"""How long the load goes on after the last planned instant, where `[run]` does not say."""
 SLOWNESS: Final = 2
-"""Where `[run]` does not say: programs may take so many times their own pauses."""
+"""How many times their own pauses programs may take, where `[run]` does not say."""
 DRAIN_EXTRA_MS: Final = 5_000
-"""Where `[run]` does not say: what the drain has over both of the protocol's own time limits."""
+"""How much longer the drain is than both time limits of the protocol, by default."""
 
 
 def work(scenario: Scenario, streams: Streams) -> tuple[tuple[Program, ...], tuple[Step, ...]]:

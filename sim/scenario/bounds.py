@@ -15,7 +15,7 @@ from ddlsim.scenario.problems import Origin, ScenarioError
 from ddlsim.scenario.workloads import WorkloadEntry
 
 MEMORY_MIB: Final = 8_192
-"""What a command may need by its estimate, unless its user names another amount."""
+"""MiB that a run may need by its estimate, unless `--memory` allows more."""
 NODES_MOST: Final = 1_000
 PARTITIONS_MOST: Final = 10_000
 CLIENTS_MOST: Final = 100_000
@@ -24,12 +24,12 @@ KEYS_MOST: Final = 10_000_000
 
 EVENTS_AN_OPERATION: Final = 12
 EVENTS_A_NODE_AND_SECOND: Final = 7
-"""What leases and idle commands record where nothing else happens."""
+"""Events of leases and idle commands in an idle cluster."""
 EVENTS_A_GROUP: Final = 3
 EVENTS_A_GROUP_AND_SECOND: Final = 1
 """Leases of a partition's group: at its beginning, and while it runs."""
 EVENTS_A_PARTITION_SCANNED: Final = 4
-"""What a scan records for each partition of its table."""
+"""Events of a scan for each partition of its table."""
 EVENTS_A_MIB: Final = 300
 """Recorded events that a MiB holds while they are judged."""
 STREAMED_A_MIB: Final = 4_000
@@ -40,12 +40,12 @@ BYTES_A_MEMBER: Final = 8_192
 KIB_A_ROW: Final = 8
 """Memory of a run's result, until all are printed."""
 RUNS_MOST: Final = 10_000_000
-"""Of a sweep, whose rows are on the disk."""
+"""Runs of a sweep, which writes its rows to the disk."""
 
 
 class Estimate(NamedTuple):
-    """What a run will come to: recorded events, MiB while they are judged, and MiB while they are
-    written to a file and not judged."""
+    """The size of a run: recorded events, MiB to judge them, and MiB to write them to a file
+    without judging."""
 
     events: int
     memory_mib: int

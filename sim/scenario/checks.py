@@ -63,7 +63,7 @@ def leader_of(table: ScenarioTable, voters: tuple[str, ...], origin: Origin) -> 
 
 
 def must_vote(node: str, voters: tuple[str, ...], origin: Origin, path: Path) -> None:
-    """Check that a node votes, since only a voter can lead the meta storage."""
+    """Check that a node votes: only a voter can lead the meta storage."""
     if node not in voters:
         what = f"{node} cannot lead the meta storage: it does not vote; voters: {', '.join(voters)}"
         raise origin.error(path, what)
@@ -76,7 +76,7 @@ def must_exist(node: str | None, nodes: Sequence[str], origin: Origin, path: Pat
 
 
 def must_be_client(client: str, nodes: Sequence[str], origin: Origin, path: Path) -> None:
-    """Check that a client's name is no node's."""
+    """Check that a client does not have the name of a node."""
     if client in nodes:
         raise origin.error(path, f"{client} is a node; a client needs another name")
 

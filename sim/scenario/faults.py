@@ -19,7 +19,7 @@ from ddlsim.scenario.vocabulary import check_kind
 from ddlsim.units import Ms
 
 INSTANT_MS: Final = 0.001
-"""How long a fault lasts that happens at an instant: the least there is."""
+"""The duration of a fault that happens at an instant: the smallest one."""
 
 
 class FaultTimes(TableRecord, frozen=True):

@@ -1,7 +1,7 @@
 """The known findings about the documents: every shipped scenario that has a `[finding]` table.
 
-A file of `scenarios/findings/` is an ordinary scenario that shows the finding, and says in this
-table how judges recognise it and what closes it.
+A file of `scenarios/findings/` is an ordinary scenario that shows the finding; this table says how
+judges recognise it and what closes it.
 """
 
 import tomllib

@@ -3,8 +3,8 @@
 One file holds one quantity, in the column that is named after it and its unit: `delay_ms`,
 `delay_us` or `delay_s`; `offset_ms` and so on. Columns `from` and `to` say on which link a delay
 was seen, `node` whose clock an offset is of; without them every row counts for all of them. A time
-column, with a unit, must ascend within its link or node. Other columns are refused: a misspelt one
-would be silent. Lines that begin with `#` are comments.
+column, with a unit, must ascend within its link or node. Other columns are refused, since
+one may be misspelt. Lines that begin with `#` are comments.
 
 A Parquet file is turned into the text of the same CSV when it is read, so that it can travel with a
 plan like any file that a scenario names.
@@ -24,10 +24,10 @@ from ddlsim.scenario.problems import ScenarioError, near
 
 UNITS: Final = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 GROUPS: Final = {"delay": ("from", "to"), "offset": ("node",)}
-"""What a measured quantity belongs to."""
+"""The columns that say where a quantity was measured."""
 TIMES: Final = tuple(f"{stem}_{unit}" for stem in ("time", "at") for unit in UNITS)
 LARGEST_MS: Final = 10**7
-"""Nothing that is measured here takes three hours."""
+"""Larger values are refused: almost three hours."""
 Group = tuple[str, ...]
 
 

@@ -72,7 +72,7 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 def few(name: str, known: Iterable[str], where: str) -> str:
-    """The same where there are many: similar names, or where all are listed."""
+    """What to do about an unknown name of a long list: similar names, or where all are listed."""
     found = closest(name, known)
     return f"did you mean {' or '.join(found)}?" if found else f"see {where}"
 
@@ -97,7 +97,7 @@ def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:
     try:
         made = msgspec.convert(data, kind)
         if not is_dataclass(kind) or data.keys() <= {*fields_of(kind)}:
-            return made  # msgspec passes over a key that a dataclass does not have
+            return made  # msgspec ignores keys that a dataclass does not have
         said = ""
     except msgspec.ValidationError as error:
         said = str(error)

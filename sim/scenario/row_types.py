@@ -31,8 +31,8 @@ class RowTypes:
         self._keys: dict[str, dict[tuple[tuple[str, ColumnType], ...], None]] = {}
         ordered = list(statements)
         for statement in ordered:
-            self._take(statement)
-        for _ in ordered:  # a name may be given on as often as there are statements
+            self._declare(statement)
+        for _ in ordered:  # a chain of renames is at most this long
             for statement in ordered:
                 self._rename(statement)
 
@@ -57,7 +57,7 @@ class RowTypes:
                 return names
         return None
 
-    def keys_told(self, table: str) -> str:
+    def keys_in_words(self, table: str) -> str:
         """The keys of tables of this name, as messages show them."""
         return " or ".join(
             ", ".join(f"{name} {type_}" for name, type_ in columns)
@@ -71,11 +71,11 @@ class RowTypes:
             return None
         return f"{shown(value)} is not a value of {column} {' or '.join(map(str, types))}"
 
-    def _take(self, statement: Statement) -> None:
+    def _declare(self, statement: Statement) -> None:
         match statement:
             case CreateTable(name=name, columns=columns, key=key):
                 for spec in columns:
-                    self._has(name, spec)
+                    self._declare_column(name, spec)
                 by_name = {spec.name: spec.type for spec in columns}
                 if all(part in by_name for part in key):
                     whole = tuple((part, by_name[part]) for part in key)
@@ -83,14 +83,14 @@ class RowTypes:
             case AlterTable(name=name, actions=actions):
                 for action in actions:
                     if isinstance(action, AddColumn):
-                        self._has(name, action.column)
+                        self._declare_column(name, action.column)
                     elif isinstance(action, AlterColumn) and action.type is not None:
                         types = self._columns.setdefault(name, {})
                         types.setdefault(action.name, {})[action.type] = None
             case _:
                 pass
 
-    def _has(self, table: str, spec: ColumnSpec) -> None:
+    def _declare_column(self, table: str, spec: ColumnSpec) -> None:
         self._columns.setdefault(table, {}).setdefault(spec.name, {})[spec.type] = None
 
     def _rename(self, statement: Statement) -> None:

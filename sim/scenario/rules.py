@@ -1,9 +1,8 @@
 """The rules that a scenario may put into each field of a design's record, by name.
 
-A rule of a field is its default, what any known design has there, what a mutant has there if it
-stands in the protocol's own modules, or one of `ALSO`: those that only scenarios choose. So a rule
-of another field, a helper and a misspelt name are refused before anything runs, with the rules that
-there are.
+The rules of a field are its default, those of all known designs, those of mutants that are defined
+in the protocol's own modules, and those in `ALSO`, which only scenarios choose. A rule of another
+field, a helper and a misspelt name are refused before the run, with a list of the rules.
 """
 
 import inspect
@@ -47,7 +46,7 @@ MODULES: Final = (
     mandatory_columns,
     renaming,
 )
-"""Where the rules of the protocol are."""
+"""The modules that define the rules of the protocol."""
 _CLAUSES: Final = re.compile(r"\[((?:98|110)\.[^\]]+)\]")
 _OF_THE_PROTOCOL: Final = frozenset(module.__name__ for module in MODULES)
 NONE: Final = "none"

@@ -41,8 +41,8 @@ def read_samples(
             text = files.read(number.file, origin, where)
             measured = parse(text, number.file, quantity)
         except ScenarioError as error:
-            told = str(error)
-            raise error if told.startswith(origin.name) else origin.error(where, told) from None
+            what = str(error)
+            raise error if what.startswith(origin.name) else origin.error(where, what) from None
         if not number.pooled:
             _check_names(measured, nodes, origin, path)
         found[number.file] = samples_of(measured)

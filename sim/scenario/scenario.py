@@ -26,7 +26,7 @@ from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, ScenarioError, convert
 from ddlsim.scenario.rules import BadRuleError, value_of
 from ddlsim.scenario.samples import SamplesByFile, read_samples
-from ddlsim.scenario.scripted import check_script
+from ddlsim.scenario.script_checks import check_script
 from ddlsim.scenario.sqltext import SqlLine
 from ddlsim.scenario.steps import StepReader
 from ddlsim.scenario.tables import ScenarioTable
@@ -35,7 +35,7 @@ from ddlsim.scenario.workloads import WorkloadEntry, read_workloads
 from ddlsim.workload.base import PlannedDdl, WorkloadWorld
 
 NO_MUTANT: Final = "none"
-"""How a setting over a scenario's mutant asks for the design as it is."""
+"""The value of `strategy.mutant` that takes the scenario's mutant away."""
 _SYNTAX: Final = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -57,8 +57,7 @@ class ScenarioSource(Record, frozen=True):
 class Scenario(Record, frozen=True):
     """A scenario file, read and found possible; `text` and `overrides` are all that it came from.
 
-    `strategy_fields` are fields of the design's record by name, each with the name of one of its
-    rules, or a number.
+    `strategy_fields` maps fields of the design's record to the name of a rule, or to a number.
     """
 
     name: str
@@ -98,7 +97,7 @@ class Scenario(Record, frozen=True):
 
     @property
     def outside(self) -> bool:
-        """Whether it was allowed to name files outside of its folder."""
+        """Whether it may name files outside of its folder."""
         return self.within is not None and FilePath(self.within) == FilePath(self.within).parent
 
     @property
@@ -139,7 +138,7 @@ class Scenario(Record, frozen=True):
         return max(each.get("delay_duration_ms", everywhere) for each in own)
 
     def workload_world(self, label: str) -> WorkloadWorld:
-        """What a workload may know: nodes, tables at the start, DDL whose instants are known."""
+        """The inputs of a workload: nodes, tables at the start, DDL at known instants."""
         planned = [
             PlannedDdl(at_us, line.statement, line.sql)
             for _, at_us, line in paced(self.migrations)

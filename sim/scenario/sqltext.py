@@ -9,7 +9,7 @@ from ddlsim.model.ops import Get, Scan
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, ScenarioError
 
-Tell = Callable[[int, str], ScenarioError]
+ErrorAt = Callable[[int, str], ScenarioError]
 """An error about a line of the SQL text."""
 
 
@@ -33,15 +33,15 @@ def read_file(text: str, name: str, origin: Origin, path: Path) -> tuple[SqlLine
 def read_operation(text: str, origin: Origin, path: Path) -> Get | Scan | front_end.RowWrite:
     """The one SELECT of a step, or the row that it inserts, updates or deletes."""
 
-    def tell(line: int, what: str) -> ScenarioError:
+    def error_at(line: int, what: str) -> ScenarioError:
         return origin.error_at(line, path, what)
 
     first_line = origin.text_line(path)
-    statements = _read(text, first_line, tell, front_end.parse_operations)
+    statements = _read(text, first_line, error_at, front_end.parse_operations)
     found = statements[0].statement if len(statements) == 1 else None
     if not isinstance(found, Get | Scan | front_end.RowWrite):
         what = "one SELECT, INSERT, UPDATE or DELETE is expected here"
-        raise tell(first_line, f'{what}; DDL belongs into ddl = "…"')
+        raise error_at(first_line, f'{what}; DDL belongs into ddl = "…"')
     return found
 
 
@@ -56,21 +56,21 @@ def names_made(statement: Statement) -> tuple[str, ...]:
             return ()
 
 
-def _ddl(text: str, first_line: int, tell: Tell) -> tuple[SqlLine, ...]:
+def _ddl(text: str, first_line: int, error_at: ErrorAt) -> tuple[SqlLine, ...]:
     lines = []
-    for parsed in _read(text, first_line, tell):
+    for parsed in _read(text, first_line, error_at):
         if isinstance(parsed.statement, Get | Scan):
-            raise tell(parsed.line, 'a query is not DDL; write do = "SELECT …"')
+            raise error_at(parsed.line, 'a query is not DDL; write do = "SELECT …"')
         lines.append(SqlLine(parsed.statement, parsed.sql))
     if not lines:
-        raise tell(first_line, "no statement")
+        raise error_at(first_line, "no statement")
     return tuple(lines)
 
 
 def _read(
     text: str,
     first_line: int,
-    tell: Tell,
+    error_at: ErrorAt,
     parse: Callable[[str, int], list[Any]] = front_end.parse,
 ) -> list[Any]:
     try:
@@ -78,4 +78,4 @@ def _read(
     except front_end.SqlError as error:
         hint = f"; expected {error.expected}" if getattr(error, "expected", None) else ""
         message = getattr(error, "message", None) or str(error)
-        raise tell(error.line, f"{message}{hint}") from None
+        raise error_at(error.line, f"{message}{hint}") from None

@@ -1,4 +1,4 @@
-"""`expect` of a step, read strictly: what it must come to, when, and under which schema.
+"""`expect` of a step, read strictly: its outcome, its instants, and the version it runs on.
 
     "ok"                                     also "unknown"
     { aborts = "SCHEMA_CHANGED" }            and its transaction is over
@@ -7,7 +7,7 @@
     { answer = false }                       of an insert: there was a row already
 
 and beside any of these, or alone for a success: `waits_until_ms`, `version`, `commit_ts_ms`,
-`tu_ms`. What cannot be, such as rows of a put or a Tu of a read, is an error with its line.
+`tu_ms`. What is impossible, such as rows of a put or a Tu of a read, is an error with its line.
 """
 
 from typing import Any, Final
@@ -19,10 +19,10 @@ from ddlsim.scenario.problems import Origin, near
 
 WORDS: Final = ("ok", "unknown")
 ENDS: Final = ("outcome", "aborts", "fails", "rows", "answer")
-"""Of these at most one; none of them is a success."""
+"""At most one of these; without any the step must succeed."""
 TIMES: Final = ("waits_until_ms", "commit_ts_ms", "tu_ms")
 SUCCESSES: Final = ("version", "commit_ts_ms", "tu_ms")
-"""What only a step that succeeds has."""
+"""Keys that only a step that succeeds can have."""
 KINDS: Final = (*ENDS, "exact", *TIMES, "version", "tolerance_ms")
 CELLS: Final = ({"null": True}, {"absent": True})
 

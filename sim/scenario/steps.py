@@ -97,7 +97,7 @@ class StepReader:
         names = types.key_of(write.table, named, whole=write.kind != "insert")
         if names is None:
             where = "the columns of an INSERT" if write.kind == "insert" else "WHERE"
-            what = f"{where} must name the key of {write.table}: {types.keys_told(write.table)}"
+            what = f"{where} must name the key of {write.table}: {types.keys_in_words(write.table)}"
             raise self._origin.error(path, what)
         key = tuple(named[name] for name in names)
         whole = key[0] if len(key) == 1 else key
@@ -138,7 +138,7 @@ class StepReader:
         self._last[table.client] = step
 
     def _due(self, table: StepTable, path: Path) -> tuple[Micros | None, str | None, Micros]:
-        """When a step is due: instant or event; else at the end of the client's previous step."""
+        """When a step is due: an instant, an event, or the end of the client's previous step."""
         plus_us, before = ms(table.plus_ms or 0), self._last.get(table.client)
         if table.at_ms is not None:
             if table.after is not None or table.plus_ms is not None:
@@ -265,7 +265,7 @@ class StepReader:
             raise self._origin.error(path, what)
         return value
 
-    # -- what must come of it ----------------------------------------------------------------------
+    # -- its expectation ---------------------------------------------------------------------------
 
     def _expect(self, table: StepTable, do: Operation, path: Path) -> Any:
         """The step's expectation under this design: an entry of `expect_under`, else `expect`."""

@@ -167,7 +167,7 @@ def run_seeds(
 
     `watch` has each row as it comes in.
     """
-    lost = partial(_killer, job)
+    lost = partial(_lost, job)
     with Executor(partial(_rows_of, job), lost, processes=jobs, alone_s=alone_s) as executor:
         size = min(max(len(seeds) // (executor.processes * CHUNKS_EACH), 1), CHUNK_MOST)
         return executor.run(seeds, lambda seed, row: watch(row), batch=size)
@@ -177,7 +177,7 @@ def _rows_of(job: Job) -> Callable[[Sequence[int]], list[RunRow]]:
     return Runner(job).rows
 
 
-def _killer(job: Job, seed: int, how: str) -> RunRow:
+def _lost(job: Job, seed: int, how: str) -> RunRow:
     return Runner(job).lost(seed, "died", how)
 
 

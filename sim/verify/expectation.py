@@ -14,10 +14,9 @@ from ddlsim.verify.row import RunRow
 class Sum(Record, frozen=True):
     """The outcome of several runs; `runs` are their rows, each vacuous only if all are.
 
-    `reached` tells, for each probe that the scenario asks for, in how many of the runs that did
-    not crash it was met.
-    `unexpected` says in words what is not as the scenario expects; `missing` are those of its lines
-    that more runs might still put right.
+    `reached` is, for each probe that the scenario asks for, the number of runs that reached it,
+    crashed ones left out. `unexpected` is what is not as the scenario expects, in sentences;
+    `missing` are those of its lines that more runs might still put right.
     """
 
     outcome: Outcome
@@ -58,24 +57,24 @@ def sum_of(rows: Sequence[RunRow], *, reaches: Sequence[str], expect: Any) -> Su
 
 
 def _with(row: RunRow, calm: Outcome) -> RunRow:
-    """A run that nothing is wrong with, as vacuous as all of them are together."""
+    """A run without a breach, with the outcome that all such runs have together."""
     if row.outcome not in (Outcome.OK, Outcome.VACUOUS) or row.outcome is calm:
         return row
     return structs.replace(row, outcome=calm)
 
 
 def _facts(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[str]:
-    """What differs and stays so however many runs follow: a step, an outcome that is too bad."""
+    """What differs however many runs follow: a missed step, an outcome worse than expected."""
     for row in runs:
         yield from (f"seed {row.seed}: {missed}" for missed in row.missed)
     wanted = _wanted(expect)
-    told = outcome is Outcome.UNMET and wanted is Outcome.OK  # by what was missed
-    if not told and outcome is not wanted and not _may_come(outcome, wanted):
+    said = outcome is Outcome.UNMET and wanted is Outcome.OK  # by the lines of missed steps
+    if not said and outcome is not wanted and not _may_come(outcome, wanted):
         yield f"expected to be {wanted.word}, but it is {outcome.word}"
 
 
 def _missing(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[str]:
-    """What more runs might still bring: a worse outcome, a breach, a finding, a probe."""
+    """What more runs might still show: a worse outcome, a breach, a finding, a probe."""
     wanted = _wanted(expect)
     if outcome is not wanted and _may_come(outcome, wanted):
         yield f"expected to be {wanted.word}, but it is {outcome.word}"
@@ -101,7 +100,7 @@ def _wanted(expect: Any) -> Outcome:
 
 
 def _may_come(outcome: Outcome, wanted: Outcome) -> bool:
-    """Whether more runs might make one outcome the other: a breach to come, a probe to reach."""
+    """Whether more runs might turn one outcome into the other, by a breach or a probe."""
     if outcome is Outcome.VACUOUS:
         return True
     return outcome is Outcome.OK and wanted is not Outcome.VACUOUS

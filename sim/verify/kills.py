@@ -2,7 +2,7 @@
 
 A mutant is *killed* when its own judge convicts it, and not the same run of the design without it.
 How soon is measured in blocks: the seeds up to the first conviction, those up to the next, and so
-on; each block is what a run that begins there would have needed.
+on; each block is the number of seeds that a search begun there needs.
 """
 
 from collections import Counter
@@ -17,8 +17,8 @@ from ddlsim.verify.suite import Case, Trial, convicted_by, convicts
 class MutantRow(Record, frozen=True):
     """A mutant in one scenario: in how many runs each checker convicted it, and since which seed.
 
-    `blocks` are the seeds that its own judge took, block by block; empty for one that survived.
-    `complete` tells that it had all its runs in this scenario: else it has not survived yet.
+    `blocks` are the numbers of seeds until its own judge convicted it; empty for one that survived.
+    `complete`: it had all its runs in this scenario; only then can it have survived.
     """
 
     mutant: str
@@ -43,7 +43,7 @@ class MutantRow(Record, frozen=True):
 
 
 class Survivor(Record, frozen=True):
-    """A mutant that no run convicted; `reason` is why no checker can, if it gives one."""
+    """A mutant that no run convicted; `reason` is why no checker can, empty if it gives none."""
 
     mutant: str
     judge: str
@@ -57,9 +57,11 @@ def killing(case: Case, done: Sequence[Trial]) -> MutantRow:
     first_seed: dict[str, int] = {}
     blocks, since = [], 0
     for place, trial in enumerate(done):
-        guilty = convicted_by(trial.row) - _innocents(trial)
-        killed_by.update(guilty)
-        for checker in sorted(guilty):
+        convicting = convicted_by(trial.row)
+        if trial.control is not None:  # what convicts the design too does not count
+            convicting -= convicted_by(trial.control)
+        killed_by.update(convicting)
+        for checker in sorted(convicting):
             first_seed.setdefault(checker, trial.row.seed)
         if convicts(case, trial):
             blocks.append(place + 1 - since)
@@ -76,11 +78,6 @@ def killing(case: Case, done: Sequence[Trial]) -> MutantRow:
         first_seed=dict(sorted(first_seed.items())),
         blocks=tuple(blocks),
     )
-
-
-def _innocents(trial: Trial) -> frozenset[str]:
-    """The checkers that do not count: they convict the design without the mutant too."""
-    return frozenset() if trial.control is None else convicted_by(trial.control)
 
 
 def survivors(

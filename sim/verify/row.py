@@ -21,11 +21,11 @@ from ddlsim.model.records import Record
 class RunRow(Record, frozen=True):
     """One run: what was run, how it ended, what was found, and its figures.
 
-    `reached` counts every probe, those that the scenario asks for in any case. `arguments` tells
-    violations in words, by their places: the first of each structure. `missed` are scripted steps
-    that did not end as expected and probes that must not be reached, `stuck` operations that never
-    ended, `unmatched` holds, pauses and faults that met nothing. A crashed run has a `crash`
-    and neither fingerprint nor figures; `origin` is where it came from, for developers.
+    `reached` counts every probe, those that the scenario asks for in any case. `arguments` are
+    texts about violations by their indices: the first of each structure. `missed` are scripted
+    steps that did not end as expected and probes that must not be reached, `stuck` operations that
+    never ended, `unmatched` holds, pauses and faults without effect. A crashed run has a `crash`
+    and neither fingerprint nor figures; `origin` is its traceback, for developers.
     """
 
     scenario: str

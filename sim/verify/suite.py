@@ -7,12 +7,12 @@ A *case* is one scenario under one design. There are three kinds:
 * `mutant`: a scenario that expects its mutant's own judge to convict. Each seed is run twice, with
   and without the mutant: a conviction means nothing if the design alone is convicted too.
 * `claims`: a generated scenario that expects ok, under another design; what that design claims must
-  hold, the probes are the scenario's own affair. The other designs are those that the scenarios
+  hold, the scenario's probes need not be reached. The other designs are those that the scenarios
   name; of the whole suite, all that are known.
 
-Seeds are dealt out in rounds, one seed of every case after the other, so that a suite that is cut
-short has looked at everything about equally. A scripted scenario leaves nothing to the seed: one
-round. A mutant rests once its judge has convicted it in `BLOCKS` disjoint blocks of seeds.
+Seeds are dealt out in rounds, one seed of every case after the other, so that all cases have had
+about equally many seeds when time is up. A scripted scenario is the same for every seed: one round.
+A mutant is not run any more once its judge has convicted it in `BLOCKS` disjoint blocks of seeds.
 """
 
 import time
@@ -48,8 +48,8 @@ Kind = Literal["scenario", "mutant", "claims"]
 class Case(Record, frozen=True):
     """One scenario under one design; `judge` is the checker that must convict its mutant.
 
-    `under` names the design where it is not the file's own. `varied` tells that the scenario sets
-    fields of the design, which then is not quite the named one any more.
+    `under` names the design where it is not the file's own. `varied`: the scenario sets fields of
+    the design, which differs from the named one in them.
     """
 
     kind: Kind
@@ -80,8 +80,10 @@ class Trial(Record, frozen=True):
 
 
 def names_of(what: Iterable[str]) -> list[str]:
-    """The scenarios of files, folders, shipped names and shipped folders; all shipped ones for
-    nothing; each once."""
+    """The scenarios of files, folders, shipped names and shipped folders, each once.
+
+    For an empty `what` all shipped ones.
+    """
     known = shipped()
     given = list(what)
     names: dict[str, None] = {} if given else dict.fromkeys(known)
@@ -122,7 +124,7 @@ def cases_of(
     for scenario in scenarios:
         cases += _under_named(scenario, tuple(loads))
     for scenario in scenarios:
-        if is_measure(scenario):
+        if fits_all_designs(scenario):
             others = [design for design in designs if design != scenario.strategy]
             cases += _under_others(scenario, others, tuple(loads))
     return cases
@@ -144,7 +146,7 @@ def _as_written(scenario: Scenario, loads: tuple[str, ...]) -> Case:
 
 
 def designs_named(scenario: Scenario) -> list[tuple[str, str | None]]:
-    """The designs, with their mutants, of which a scenario says what comes of it under them."""
+    """The designs, with their mutants, for which a scenario has an expectation of its own."""
     table, own = scenario.table, label_of(scenario.strategy, scenario.mutant)
     labels = [*table.expect_under, *(label for step in table.step for label in step.expect_under)]
     found = []
@@ -156,7 +158,7 @@ def designs_named(scenario: Scenario) -> list[tuple[str, str | None]]:
 
 
 def under(scenario: Scenario, strategy: str, mutant: str | None) -> Scenario:
-    """The same scenario under another design; what must be reached is its own affair."""
+    """The same scenario under another design, without the probes that its own must reach."""
     changes = {"strategy.name": strategy, "strategy.mutant": mutant or NO_MUTANT, "reaches": []}
     return override(scenario, changes)
 
@@ -179,8 +181,8 @@ def _convicts(scenario: Scenario, judge: str) -> bool:
     return judge in named or CHECKERS.get(judge).invariant in named
 
 
-def is_measure(scenario: Scenario) -> bool:
-    """Whether other designs can be measured by a scenario: nothing in it is of one design only."""
+def fits_all_designs(scenario: Scenario) -> bool:
+    """Whether other designs can be tried in a scenario: nothing in it is of one design only."""
     own = scenario.mutant is not None or scenario.strategy_fields or scenario.steps
     return scenario.expect == "ok" and not own
 
@@ -209,7 +211,7 @@ Turn = tuple[int, int]
 """The place of a case, and a seed for it."""
 
 
-class Stand:
+class CaseRunner:
     """Runs cases in this process; each scenario is read once."""
 
     def __init__(self, cases: Sequence[Case]) -> None:
@@ -247,11 +249,11 @@ def slim(row: RunRow) -> RunRow:
     Thousands of them are kept until the suite is over.
     """
     first = next((at for at, one in enumerate(row.violations) if one.status in GRAVE), None)
-    told = row.arguments.get(first) if first is not None else None
+    argument = row.arguments.get(first) if first is not None else None
     return structs.replace(
         row,
         violations=tuple(structs.replace(one, witness=(), steps=()) for one in row.violations),
-        arguments={} if first is None or told is None else {first: told},
+        arguments={} if first is None or argument is None else {first: argument},
         figures=None,
         pools={},
     )
@@ -361,8 +363,8 @@ def run_suite(
 
 
 def _trials(cases: Sequence[Case]) -> Callable[[Sequence[Turn]], list[Trial]]:
-    return Stand(cases).trials
+    return CaseRunner(cases).trials
 
 
 def _lost(cases: Sequence[Case], turn: Turn, how: str) -> Trial:
-    return Stand(cases).lost(turn, how)
+    return CaseRunner(cases).lost(turn, how)

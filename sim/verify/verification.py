@@ -1,9 +1,9 @@
 """The result of the regression suite: which checkers killed which mutants and how soon, which
 claims held, which probes were never reached, and what is not as expected.
 
-Where the time was up before a case had all its seeds, what is merely missing (a conviction, a
-probe, the seeds themselves) is *open*: not decided, which is neither wrong nor as expected. Nothing
-that is not decided counts as survived, as kept or in the score.
+Where the time was up before a case had all its seeds, what is missing (a conviction, a probe, the
+seeds themselves) is *open*: not decided, neither wrong nor as expected. What is open counts neither
+as survived, nor as kept, nor in the score.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,10 +29,10 @@ CALM: Final = (Outcome.OK, Outcome.VACUOUS)
 class ScenarioRow(Record, frozen=True):
     """A scenario under the design that it names: how its runs ended, against what it expects.
 
-    `wanted` are the seeds that were asked for, None where time alone was the bound. `complete`
-    tells that it had all of them, or needs no more. `wrong` is what is not as expected, `missing`
-    those of its lines that more seeds might still put right. `argument` is a judge's words on the
-    first run that failed, whose seed is `seed`; `under` the design where it is not the file's own.
+    `wanted` is the number of seeds asked for, None where time alone was the bound. `complete`: it
+    had all of them, or needs no more. `wrong` is what is not as expected, `missing` those of its
+    lines that more seeds might still put right. `argument` is a judge's text about the first run
+    that failed, the one of `seed`; `under` the design where it is not the file's own.
     """
 
     scenario: str
@@ -77,10 +77,9 @@ class ScenarioRow(Record, frozen=True):
 class Verification(Record, frozen=True):
     """The whole result; `unexpected` says in words what fails it, `open` what was not decided.
 
-    `seeds` are those that each case was to have, None where time alone was the bound (`bounded`);
-    `least_run` and `most_run` are the seeds that scenarios and claims with dice did get, None where
-    there are none: one run decides what is scripted, and a mutant rests once it is convicted.
-    `survivors` had all their seeds, `undecided_mutants` had not.
+    `seeds` is the number that each case was to have, None where time alone was the bound
+    (`bounded`); `least_run` and `most_run` are how many the scenarios and claims that draw anything
+    had, None where there are none. `survivors` had all their seeds, `undecided_mutants` had not.
     """
 
     cases: int
@@ -145,8 +144,8 @@ def verification(
 ) -> Verification:
     """The result of the trials of each case.
 
-    `every_mutant` asks for a conviction of every known mutant, not only of those in these cases.
-    `bounded` tells that time alone bounds the run: more seeds could always bring what is missing.
+    `every_mutant`: every known mutant must be convicted, not only those of these cases. `bounded`:
+    time alone bounds the run, so that more seeds could always bring what is missing.
     """
     pairs = list(zip(cases, trials, strict=True))
     rows = tuple(_scenario(case, done, None if bounded else seeds) for case, done in pairs)
@@ -159,11 +158,11 @@ def verification(
     found = tuple(claims.rows_of(pairs, short))
     cut = {row.mutant for row in rows if not row.complete}
     unkilled = tuple(survivors(pairs, mutants, every_mutant=every_mutant))
-    silent = tuple(one for one in unkilled if one.reason or one.mutant not in cut)
-    undecided_mutants = tuple(one for one in unkilled if one not in silent)
+    unconvicted = tuple(one for one in unkilled if one.reason or one.mutant not in cut)
+    undecided_mutants = tuple(one for one in unkilled if one not in unconvicted)
     not_run = tuple(_label(case) for case, done in pairs if not done)
-    unexpected, undecided = _sorted_out(rows, silent, undecided_mutants)
-    dealt = [row.runs for row, case in zip(rows, cases, strict=True) if _has_dice(case)]
+    unexpected, undecided = _sorted_out(rows, unconvicted, undecided_mutants)
+    dealt = [row.runs for row, case in zip(rows, cases, strict=True) if _draws(case)]
     return Verification(
         cases=len(cases),
         runs=sum(1 + (one.control is not None) for _, done in pairs for one in done),
@@ -172,7 +171,7 @@ def verification(
         most_run=max(dealt, default=None),
         bounded=bounded,
         mutants=mutants,
-        survivors=silent,
+        survivors=unconvicted,
         undecided_mutants=undecided_mutants,
         scenarios=rows,
         claims=found,
@@ -183,7 +182,7 @@ def verification(
     )
 
 
-def _has_dice(case: Case) -> bool:
+def _draws(case: Case) -> bool:
     return not case.scripted and case.kind != "mutant"
 
 
@@ -251,13 +250,13 @@ def _wrong(
     missing = list(total.missing)
     if total.never_reached and total.outcome not in CALM:
         missing.append(f"never reached {', '.join(total.never_reached)}")
-    return (*wrong, *_guilt(case, done)), tuple(missing)
+    return (*wrong, *_convictions_without(case, done)), tuple(missing)
 
 
-def _guilt(case: Case, done: Sequence[Trial]) -> Iterator[str]:
-    """Guilt without the mutant.
+def _convictions_without(case: Case, done: Sequence[Trial]) -> Iterator[str]:
+    """Convictions of the design without the mutant.
 
-    A design known to break something may be convicted of that, only not by the mutant's judge.
+    One known to break something may be convicted of that, only not by the mutant's judge.
     """
     excused = case.strategy in claims.KNOWN_BREACHES
     for trial in done:
@@ -267,14 +266,14 @@ def _guilt(case: Case, done: Sequence[Trial]) -> Iterator[str]:
         if without.crash is not None:
             yield f"seed {without.seed}: the design without the mutant crashed: {without.crash}"
             continue
-        guilty = sorted(convicted_by(without))
-        if guilty and not (excused and case.judge not in guilty):
+        convicting = sorted(convicted_by(without))
+        if convicting and not (excused and case.judge not in convicting):
             what = "the design is convicted without the mutant too"
-            yield f"seed {without.seed}: {what}, by {', '.join(guilty)}"
+            yield f"seed {without.seed}: {what}, by {', '.join(convicting)}"
 
 
 def _argument(row: RunRow) -> str:
-    """A judge's words on the first grave breach of a run, or what made the run crash."""
+    """A judge's text about the first breach of a run that convicts, or why the run crashed."""
     if row.crash is not None:
         return row.crash
     for place, words in row.arguments.items():
@@ -287,20 +286,22 @@ def _argument(row: RunRow) -> str:
 
 
 def _sorted_out(
-    rows: Sequence[ScenarioRow], silent: Sequence[Survivor], undecided_mutants: Sequence[Survivor]
+    rows: Sequence[ScenarioRow],
+    unconvicted: Sequence[Survivor],
+    undecided_mutants: Sequence[Survivor],
 ) -> tuple[list[str], list[str]]:
     """What is wrong, and what is not decided yet."""
     wrong: list[str] = []
     undecided: list[str] = []
     for row in rows:
         if row.kind == "claims" and row.outcome in ("violated", "stuck"):
-            continue  # the row of the claim tells it, or excuses it
+            continue  # reported, or excused, by the row of the claim
         missing = () if row.complete else row.missing
         wrong += [f"{row.label}: {line}" for line in row.wrong if line not in missing]
         undecided += [f"{row.label}: {line}" for line in missing]
     wrong += [
-        f"mutant {one.mutant} survived {counted(one.runs)}: {_silent(one)}"
-        for one in silent
+        f"mutant {one.mutant} survived {counted(one.runs)}: {_why_unconvicted(one)}"
+        for one in unconvicted
         if not one.reason
     ]
     undecided += [
@@ -319,7 +320,7 @@ def counted(runs: int) -> str:
     return "1 run" if runs == 1 else f"{runs} runs"
 
 
-def _silent(one: Survivor) -> str:
+def _why_unconvicted(one: Survivor) -> str:
     if not one.runs:
         return f"no scenario expects {one.judge} to convict it"
     return f"{one.judge} does not convict it"

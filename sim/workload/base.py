@@ -1,6 +1,6 @@
 """The base class of workloads, and their random numbers.
 
-A workload is a frozen dataclass; its fields are the keys of its `[[workload]]` table. It gives the
+A workload is a frozen dataclass; its fields are the keys of its `[[workload]]` table. It makes the
 *programs* of its clients, and *steps* where an operation must come at an instant or right after
 another client's. Both are plain data and depend only on the `WorkloadWorld` and the dice: every
 client has random streams of its own, so that one client more leaves the others as they were.
@@ -78,7 +78,7 @@ class Die:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL writes it: in quotes where it would not be understood without."""
+    """A name as SQL writes it, quoted where it has to be."""
     return name if name.isidentifier() and name == name.lower() else f'"{name}"'
 
 
@@ -98,7 +98,7 @@ class PlannedDdl:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadWorld:
-    """What a workload may know: the nodes, the tables at the start, the DDL to come.
+    """The inputs of a workload: the nodes, the tables at the start, the DDL that is planned.
 
     `label` begins the names of the workload's clients and is its own in the scenario.
     `delay_duration_ms` is the largest DD of any node: a statement of instant t activates after it.

@@ -44,24 +44,9 @@ def test_a_seed_draws_the_same_world_every_time() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_world_can_be_planned(seed: int) -> None:
-    """Also when every kind of fault is drawn, those too that wait to be simulated."""
-    with patch.object(swarm_faults, "NOT_YET", ()):
-        scenario = swarm.scenario(NOTHING, seed)
-    planned = plan(scenario, seed)
+    planned = plan(swarm.scenario(NOTHING, seed), seed)
     assert all(fault.from_us < planned.load_until_us for fault in planned.faults)
     assert all((fault.until_us or 0) <= planned.load_until_us for fault in planned.faults)
-
-
-def test_a_kind_that_is_not_drawn_yet_changes_no_other() -> None:
-    """Each kind of fault has dice of its own, as every knob has."""
-    with patch.object(swarm_faults, "NOT_YET", ()):
-        all_kinds = [tomllib.loads(swarm.draw(NOTHING, seed).text) for seed in range(50)]
-    for seed, world in enumerate(all_kinds):
-        known = [f for f in world.get("faults", []) if f["name"] not in swarm_faults.NOT_YET]
-        assert known == faults_of(seed)
-        assert {k: v for k, v in world.items() if k != "faults"} == {
-            k: v for k, v in data(seed).items() if k != "faults"
-        }
 
 
 def test_a_knob_less_leaves_all_other_knobs_as_they_were() -> None:
@@ -88,7 +73,7 @@ def test_every_knob_is_on_in_some_worlds_and_off_in_others() -> None:
         for knob, value in drawn.knobs.items():
             values.setdefault(knob, Counter())[str(value)] += 1
     alike = [knob for knob, seen in values.items() if len(seen) == 1]
-    assert alike == list(swarm_faults.NOT_YET)
+    assert alike == []
     assert values["skew beyond CSmax"]["on"] < values["skew beyond CSmax"]["off"] / 5
     assert values["nodes"].keys() == {"3", "4", "5", "6", "7"}
     assert values["voters"].keys() == {"3", "5"}
@@ -98,7 +83,7 @@ def test_every_kind_of_fault_and_of_client_is_drawn() -> None:
     assert list(swarm_faults.KINDS) == [name for name in swarm_faults.KINDS if name in FAULTS]
     assert sorted(swarm_faults.KINDS) == list(FAULTS)
     drawn = {fault["name"] for seed in MANY for fault in faults_of(seed)}
-    assert sorted([*drawn, *swarm_faults.NOT_YET]) == list(FAULTS)
+    assert sorted(drawn) == list(FAULTS)
     assert {load["name"] for seed in MANY for load in data(seed)["workload"]} == set(WORKLOADS)
     assert sum(not faults_of(seed) for seed in MANY) > len(MANY) * swarm_faults.CALM / 2
 

@@ -12,8 +12,8 @@ from ddlsim.verify.campaign import Job
 from ddlsim.verify.suite import (
     BLOCKS,
     Case,
+    CaseRunner,
     Schedule,
-    Stand,
     Trial,
     cases_of,
     convicts,
@@ -143,7 +143,7 @@ def test_a_row_keeps_what_the_suite_is_asked_for() -> None:
 
 def test_a_mutant_is_run_with_and_without_it() -> None:
     [case] = cases_of(["negative/acknowledges_without_rounding"])
-    trial = Stand([case]).trial(0, 0)
+    trial = CaseRunner([case]).trial(0, 0)
     assert convicts(case, trial)
     assert trial.control is not None
     assert trial.control.outcome is Outcome.OK
