@@ -3,8 +3,10 @@
 usage: python3 dev.py VERB
 
     demo              a realistic scenario is judged, then a broken design convicted
-    test [ARGS]       the whole suite; ARGS are stages (house, fast, scenarios,
-                      spark) or pytest's own, with paths relative to the project
+    test fast         what a change of the protocol or of a judge breaks first:
+                      units, clauses, golden files, all shipped scenarios once
+    test [ARGS]       the whole suite; ARGS are stages (fast, house, laws, scenarios,
+                      commands, spark) or pytest's own, with paths relative to the project
     test bench        the benches, which print ratios and assert no timing
     test nightly      100,000 damaged inputs, and the laws on many more examples
     fuzz [ARGS]       damaged inputs for every command: --inputs N, --seed S, --only FORMAT
@@ -35,10 +37,16 @@ LOCK, PROJECT = ROOT / "requirements.txt", ROOT / "pyproject.toml"
 LINKS = {"ddlsim": "sim", "sim/analysis": "../analysis", "sim/_scenarios": "../scenarios"}
 
 DEMO = ("run realistic --expect", "run negative/no_completeness_wait --expect")
+COMMANDS = [f"tests/unit/{room}" for room in ("analysis", "cli", "execute")]
+"""Units that start processes, or do much: too slow for the stage that is run after each change."""
+UNITS = sorted(f"tests/unit/{path.name}" for path in (ROOT / "tests" / "unit").glob("[a-z]*"))
+UNITS = [unit for unit in UNITS if unit not in COMMANDS]
 STAGES = {
     "house": ["tests/house"],
-    "fast": ["tests/unit", "tests/clauses", "tests/property", "tests/golden", "tests/fuzz"],
+    "fast": [*UNITS, "tests/clauses", "tests/golden", "tests/scenarios/test_shipped_list.py"],
+    "laws": ["tests/property"],
     "scenarios": ["tests/scenarios", "tests/determinism", "tests/ledger"],
+    "commands": [*COMMANDS, "tests/fuzz"],
     "spark": ["tests/spark"],
     "bench": ["tests/bench"],
 }
@@ -133,7 +141,7 @@ def test(args: list[str]) -> int:
     """Run pytest on everything, or on the stages and arguments given."""
     if args == ["nightly"]:
         return max(fuzz(list(NIGHTLY)), run(str(PYTHON), "-m", "pytest", "-q", *LAWS))
-    folders = [f for a in args for f in STAGES.get(a, []) if (ROOT / f).is_dir()]
+    folders = [f for a in args for f in STAGES.get(a, []) if (ROOT / f).exists()]
     if not folders and any(a in STAGES for a in args):
         stop(f"no tests yet in {', '.join(args)}")
     more = [a for a in args if a not in STAGES]

@@ -17,10 +17,10 @@ def call(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def unstaged(root: Path) -> list[str]:
-    """Folders of tests that no stage runs."""
-    holders = {path.relative_to(root).parts[1] for path in root.glob("tests/*/**/test_*.py")}
-    staged = {Path(folder).name for folders in dev.STAGES.values() for folder in folders}
-    return sorted(holders - staged)
+    """Files and folders of tests that no stage runs."""
+    folders = {path.relative_to(root).parts[:3] for path in root.glob("tests/*/**/test_*.py")}
+    staged = {Path(name).parts for names in dev.STAGES.values() for name in names}
+    return sorted("/".join(at[1:]) for at in folders if not {at, at[:2]} & staged)
 
 
 def test_every_folder_of_tests_belongs_to_a_stage() -> None:
@@ -28,8 +28,9 @@ def test_every_folder_of_tests_belongs_to_a_stage() -> None:
 
 
 def test_a_folder_without_a_stage_is_named(tmp_path: Path) -> None:
-    plant(tmp_path, {"tests/odd/deep/test_a.py": "", "tests/unit/test_b.py": "", "tests/c.py": ""})
-    assert unstaged(tmp_path) == ["odd"]
+    names = ("odd/deep/test_a.py", "unit/new/test_b.py", "unit/cli/test_c.py", "clauses/test_d.py")
+    plant(tmp_path, {f"tests/{name}": "" for name in (*names, "e.py")})
+    assert unstaged(tmp_path) == ["odd/deep", "unit/new"]
 
 
 @pytest.mark.parametrize("words", [(), ("tests",), ("-x",)])

@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 from collections.abc import Container, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +50,14 @@ def python_files(root: Path, *folders: str) -> list[Path]:
 
 
 def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file; rules share it and must not change it."""
+    stat = path.stat()
+    return _parsed(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=2_048)
+def _parsed(path: Path, mtime_ns: int, size: int) -> ast.Module:
+    del mtime_ns, size  # a file that has changed is another key
     return ast.parse(path.read_text("utf-8"), str(path))
 
 

@@ -139,7 +139,7 @@ class MatchesAnything(Member):
 
 
 class TakesOldTerms(Member):
-    """Listens to leaders whose term is over."""
+    """Accepts entries of leaders whose term is over."""
 
     def _take_append(self, sender: str, append: AppendEntries) -> None:
         if append.term < self.log.term and not self.is_leader:
@@ -154,7 +154,7 @@ class TakesOldTerms(Member):
         super()._take_append(sender, append)
 
 
-class CommitsWhatItIsTold(Member):
+class CommitsToTheLeadersIndex(Member):
     """Commits up to the leader's index, whatever its own log is known to agree with."""
 
     def _take_append(self, sender: str, append: AppendEntries) -> None:
@@ -164,36 +164,37 @@ class CommitsWhatItIsTold(Member):
             self._commit_known()
 
 
-class ElectedByAnybody(Member):
+class CountsForeignVotes(Member):
     """Takes a learner's vote, and its own twice."""
 
     def _take_vote(self, sender: str, reply: VoteReply) -> None:
-        self._votes["somebody"] = None
+        self._votes["a learner"] = None
         super()._take_vote(sender, reply)
 
 
-FAULTS = (
-    VotesTwice,
-    VotesBeforeItWrites,
-    VotesForAnyone,
-    CountsOldTerms,
-    CountsLearners,
-    AcknowledgesBeforeItWrites,
-    CountsItselfBeforeItWrites,
-    KeepsConflicts,
-    MatchesAnything,
-    TakesOldTerms,
-    CommitsWhatItIsTold,
-    ElectedByAnybody,
-)
+FAULTS: dict[type[Member], int] = {
+    VotesTwice: 29,
+    VotesBeforeItWrites: 491,
+    VotesForAnyone: 7,
+    CountsOldTerms: 0,
+    CountsLearners: 0,
+    AcknowledgesBeforeItWrites: 52,
+    CountsItselfBeforeItWrites: 14,
+    KeepsConflicts: 6,
+    MatchesAnything: 7,
+    TakesOldTerms: 978,
+    CommitsToTheLeadersIndex: 7,
+    CountsForeignVotes: 132,
+}
+"""The first world in which each of them breaks a law; the search begins there."""
+WORLDS = 1_500
 
 
-@pytest.mark.parametrize("member", FAULTS)
-def test_the_laws_convict(member: type[Member]) -> None:
-    """Every one of these members breaks a law in some world."""
-    for seed in range(1500):
+@pytest.mark.parametrize(("member", "first"), FAULTS.items())
+def test_a_faulty_member_breaks_a_law_in_some_world(member: type[Member], first: int) -> None:
+    for number in range(WORLDS):
         try:
-            live(seed, member)
+            live((first + number) % WORLDS, member)
         except (BrokenLawError, AssertionError):
             return
-    pytest.fail(f"{member.__name__} was never convicted")
+    pytest.fail(f"{member.__name__} broke no law in {WORLDS} worlds")

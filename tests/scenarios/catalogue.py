@@ -1,14 +1,13 @@
 """What the schedules of the catalogue of designs have in common."""
 
-from ddlsim.scenario.load import load
-from tests.scenarios.runs import compared, runner_of
+from tests.scenarios.runs import compared, loaded, runner_of
 
 FOLDER = "strategies/"
 
 
 def statuses(name: str) -> dict[str, set[str]]:
     """The statuses of what the judges found, by invariant; nothing but what the file expects."""
-    scenario = load(f"{FOLDER}{name}")
+    scenario = loaded(f"{FOLDER}{name}")
     row = runner_of(scenario).row(1)
     assert row.crash is None
     found = compared(scenario, [row])

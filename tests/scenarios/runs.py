@@ -1,4 +1,4 @@
-"""Runs shipped scenarios as `ddlsim run --expect` does, and keeps what they came to."""
+"""Runs shipped scenarios as `ddlsim run --expect` does, and keeps their results."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -13,7 +13,7 @@ from ddlsim.verify.row import RunRow
 
 NEGATIVE = "negative/"
 SEEDS = (0, 1, 2)
-"""For scenarios that leave something to dice; scripted ones are the same for every seed."""
+"""For scenarios that draw something; scripted ones are the same for every seed."""
 
 
 def names(*folders: str) -> list[str]:
@@ -29,31 +29,37 @@ def runner_of(scenario: Scenario) -> Runner:
 
 
 def compared(scenario: Scenario, rows: Sequence[RunRow]) -> Sum:
-    """What runs come to, compared with what their scenario expects."""
+    """The total of runs, compared with what their scenario expects."""
     return sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
 
 
 def summed(scenario: Scenario) -> Sum:
-    """What all runs of a scenario come to."""
+    """The total of all runs of a scenario."""
     runner = runner_of(scenario)
     seeds = SEEDS[:1] if scenario.scripted else SEEDS
     return compared(scenario, [runner.row(seed) for seed in seeds])
 
 
 @cache
+def loaded(name: str) -> Scenario:
+    """A shipped scenario; each is read once a session."""
+    return load(name)
+
+
+@cache
 def result(name: str) -> Sum:
-    """What a shipped scenario comes to; each is run once a session."""
-    return summed(load(name))
+    """The total of the runs of a shipped scenario; each is run once a session."""
+    return summed(loaded(name))
 
 
 @cache
 def under_mutant(name: str, mutant: str) -> Sum:
-    """What it comes to with a rule broken."""
+    """Its total with a rule broken."""
     return overridden(name, {"strategy.mutant": mutant})
 
 
 def overridden(name: str, overrides: Mapping[str, Any]) -> Sum:
-    """What it comes to with other values: `{"protocol.max_clock_skew_ms": 60}`."""
+    """Its total with other values: `{"protocol.max_clock_skew_ms": 60}`."""
     return summed(load(name, overrides))
 
 

@@ -1,4 +1,4 @@
-"""What every shipped scenario comes to, line by line, as `shipped.txt` has it.
+"""The result of every shipped scenario, line by line, as `shipped.txt` has it.
 
     python -m tests.scenarios.shipped --write     writes the list anew
 
@@ -15,10 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.scenario.load import load
 from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.expectation import Sum
-from tests.scenarios.runs import NEGATIVE, compared, result
+from tests.scenarios.runs import NEGATIVE, compared, loaded, result
 from tests.scenarios.test_mutants import first_conviction
 
 LIST = Path(__file__).with_name("shipped.txt")
@@ -27,7 +26,7 @@ DIGITS = 16
 
 
 def line(name: str, found: Sum) -> str:
-    """The line of a scenario whose runs came to `found`."""
+    """The line of a scenario with this total of its runs."""
     met = Outcome.OK if found.as_expected else Outcome.VIOLATED
     breaches = Counter(
         f"{one.invariant}:{one.status}" for row in found.runs for one in row.violations
@@ -41,7 +40,7 @@ def line(name: str, found: Sum) -> str:
 def now(name: str) -> str:
     """The line of a scenario as it runs now; a negative one by the seed that convicts it."""
     if name.startswith(NEGATIVE):
-        return line(name, compared(load(name), [first_conviction(name.removeprefix(NEGATIVE))]))
+        return line(name, compared(loaded(name), [first_conviction(name.removeprefix(NEGATIVE))]))
     return line(name, result(name))
 
 

@@ -1,4 +1,4 @@
-"""Every mutant is convicted by its judge, its scenario is innocent, and no judge is superfluous."""
+"""Every mutant is convicted by its judge, the design without it is not; each judge is needed."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -9,10 +9,9 @@ from msgspec import structs
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.mutants.base import MUTANTS
-from ddlsim.scenario.load import load
 from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.row import RunRow
-from tests.scenarios.runs import NEGATIVE, compared, convicted_by, runner_of, under_mutant
+from tests.scenarios.runs import NEGATIVE, compared, convicted_by, loaded, runner_of, under_mutant
 from tests.scenarios.test_scenarios import BY_MUTANT
 
 NAMES = [name for name, _ in MUTANTS.items()]
@@ -22,7 +21,7 @@ MOST_SEEDS = 50
 @cache
 def first_conviction(name: str) -> RunRow:
     """The run of the first seed in which a mutant's own judge convicts it."""
-    runner, judge_of_it = runner_of(load(f"{NEGATIVE}{name}")), MUTANTS.get(name).caught_by
+    runner, judge_of_it = runner_of(loaded(f"{NEGATIVE}{name}")), MUTANTS.get(name).caught_by
     for seed in range(1, MOST_SEEDS + 1):
         row = runner.row(seed)
         assert row.crash is None
@@ -35,7 +34,7 @@ def test_every_mutant_has_its_scenario() -> None:
     """And every negative scenario its mutant, of the same name."""
     found = [name.removeprefix(NEGATIVE) for name in shipped() if name.startswith(NEGATIVE)]
     assert sorted(found) == sorted(NAMES)
-    assert [load(f"{NEGATIVE}{name}").mutant for name in NAMES] == NAMES
+    assert [loaded(f"{NEGATIVE}{name}").mutant for name in NAMES] == NAMES
 
 
 def test_every_rule_has_its_mutant() -> None:
@@ -52,9 +51,10 @@ def test_what_a_mutant_breaks_are_clauses() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_judge_convicts_it(name: str) -> None:
+def test_the_judge_of_a_mutant_convicts_it(name: str) -> None:
     """Within 50 seeds, and that run is all that its scenario says: the judge, steps, probes."""
-    scenario, mutant = load(f"{NEGATIVE}{name}"), MUTANTS.get(name)
+    scenario, mutant = loaded(f"{NEGATIVE}{name}"), MUTANTS.get(name)
+    assert scenario.title
     assert mutant.breaks in scenario.clauses
     stuck = scenario.expect == "stuck" and mutant.caught_by == "liveness"
     assert stuck or scenario.expect == {"violated": [mutant.caught_by]}
@@ -64,9 +64,9 @@ def test_its_judge_convicts_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_scenario_is_innocent_without_it(name: str) -> None:
+def test_the_design_is_not_convicted_without_the_mutant(name: str) -> None:
     """The same runs of the design as it is: nothing violated or stuck, and the probes are met."""
-    runner = runner_of(load(f"{NEGATIVE}{name}"))
+    runner = runner_of(loaded(f"{NEGATIVE}{name}"))
     runner.scenario = structs.replace(runner.scenario, mutant=None)
     rows = [runner.row(seed) for seed in range(1, first_conviction(name).seed + 1)]
     found = compared(runner.scenario, rows)
@@ -78,7 +78,7 @@ def test_its_scenario_is_innocent_without_it(name: str) -> None:
 
 
 def convictions() -> Iterator[frozenset[str]]:
-    """Who convicts, for each mutant in its own scenario and in one of the documents'."""
+    """The checkers that convict each mutant, in its own scenario and in one of the documents'."""
     for name in NAMES:
         yield convicted_by(first_conviction(name))
     for name, mutant in BY_MUTANT.items():
@@ -86,7 +86,7 @@ def convictions() -> Iterator[frozenset[str]]:
 
 
 @pytest.mark.parametrize("checker", [name for name, _ in CHECKERS.items()])
-def test_no_judge_is_superfluous(checker: str) -> None:
+def test_each_checker_alone_convicts_some_mutant(checker: str) -> None:
     """Some run of some mutant is convicted by it alone, or its docstring says that it never is."""
     alone = any(found == {checker} for found in convictions())
     confessed = "never alone" in (type(CHECKERS.get(checker)).__doc__ or "")

@@ -20,8 +20,16 @@ from ddlsim.protocol.schema.compatibility import IGNITE3, forward_compatible
 from ddlsim.protocol.schema.ddl import NoOp, Refused, build
 from ddlsim.protocol.strategy import Steps
 from ddlsim.protocol.transaction import commit_check
-from ddlsim.scenario.load import load
-from tests.scenarios.runs import SEEDS, names, overridden, result, runner_of, summed, under_mutant
+from tests.scenarios.runs import (
+    SEEDS,
+    loaded,
+    names,
+    overridden,
+    result,
+    runner_of,
+    summed,
+    under_mutant,
+)
 
 WRITTEN = names("iep98", "iep110")
 """One for each numbered example, requirement, rule group and risk of the two documents."""
@@ -38,14 +46,14 @@ def test_it_comes_to_what_it_says(name: str) -> None:
     found = result(name)
     assert found.unexpected == ()
     assert found.never_reached == ()
-    if load(name).scripted:
+    if loaded(name).scripted:
         assert [row.unmatched for row in found.runs] == [()]
 
 
 @pytest.mark.parametrize("name", names())
 def test_it_says_what_it_shows(name: str) -> None:
     """For people: a title, where it comes from, and clauses that exist."""
-    scenario = load(name)
+    scenario = loaded(name)
     assert scenario.title
     assert scenario.source
     assert scenario.clauses
@@ -55,7 +63,7 @@ def test_it_says_what_it_shows(name: str) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_it_is_exact(name: str) -> None:
     """A comment on top, a scripted timeline, expectations on it, and nobody left waiting."""
-    scenario = load(name)
+    scenario = loaded(name)
     assert scenario.text.startswith("# ")
     assert scenario.scripted
     assert sum(step.expect is not None for step in scenario.steps) >= len(scenario.steps) / 2
@@ -66,7 +74,7 @@ def test_it_is_exact(name: str) -> None:
 
 def test_every_clause_that_is_modelled_is_shown() -> None:
     """By a scenario of the two documents; these by those of faults and of the catalogue only."""
-    shown = {clause for name in names() for clause in load(name).clauses}
+    shown = {clause for name in names() for clause in loaded(name).clauses}
     missing = {clause.id for clause in CLAUSES} - shown
     elsewhere = {"98.x.1", "98.x.6", "98.x.7", *(f"110.later.{number}" for number in range(1, 5))}
     assert missing <= elsewhere
@@ -225,9 +233,9 @@ def test_it_fails_under_another_rule(
     name: str, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same for rules that nobody breaks by name: another function in one field."""
-    chosen, parts, _ = designs.design(plan(load(name)))
+    chosen, parts, _ = designs.design(plan(loaded(name)))
     monkeypatch.setattr(run, "design", lambda plan: (replace(chosen, **fields), parts, None))
-    found = summed(load(name))
+    found = summed(loaded(name))
     assert found.unexpected
     assert found.outcome is not Outcome.CRASHED
 
@@ -249,7 +257,7 @@ def test_within_the_bound_over_time_two_corrections_hide_no_ddl() -> None:
 @pytest.mark.parametrize("name", ["iep110/option_1_switch", "iep110/option_2_keep"])
 def test_option_3_has_neither_weirdness(name: str) -> None:
     """The schedules of the other two options under the chosen one."""
-    verdict = judge(run.run(plan(structs.replace(load(name), mutant=None))))
+    verdict = judge(run.run(plan(structs.replace(loaded(name), mutant=None))))
     assert verdict.violations == ()
 
 
@@ -261,5 +269,5 @@ def test_statements_are_refused_by_the_builder(monkeypatch: pytest.MonkeyPatch) 
         return NoOp(built.message) if isinstance(built, Refused) else built
 
     monkeypatch.setattr(renaming, "build", lenient)
-    found = summed(load("iep110/ddl_refused"))
+    found = summed(loaded("iep110/ddl_refused"))
     assert sum("got ok" in unexpected for unexpected in found.unexpected) == 9

@@ -238,9 +238,3 @@ def test_a_file_is_read_with_the_files_beside_it(tmp_path: Path) -> None:
         "ALTER TABLE t ADD COLUMN a INT"
     ]
     assert read.name == str(file)
-
-
-def test_every_shipped_scenario_can_be_read() -> None:
-    assert "smoke" in shipped.shipped()
-    for name in shipped.shipped():
-        assert load(name).title, name
