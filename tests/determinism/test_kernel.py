@@ -42,7 +42,7 @@ def storm() -> Storm:
     return Storm(1)
 
 
-def test_the_storm_is_one(storm: Storm) -> None:
+def test_the_storm_has_every_kind_of_line(storm: Storm) -> None:
     """Otherwise the other tests here compare silence with silence."""
     whats = Counter(line.split()[1] for line in storm.lines)
     assert {"send", "deliver", "lose", "copy", "drop", "hold", "vanish", *NAMES} == set(whats)

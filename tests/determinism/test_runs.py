@@ -116,7 +116,7 @@ Message = tuple[str, str, str, int]
 
 
 def pure(**changes: Any) -> Plan:
-    """A plan in which nobody queues: every message takes just the delay that is its own."""
+    """A plan in which no message queues: every message takes just the delay that is its own."""
     plan = busy(1, faults=(), trace=True, **changes)
     pure_links = LinkPlan(None, None, None, Lognormal(1, 9), 0.0, 0.0, 1.0)
     return busy(1, faults=(), trace=True, links=(*plan.links, pure_links), **changes)
@@ -133,7 +133,7 @@ def delays(plan: Plan) -> dict[Message, list[int]]:
 
 
 def one_client_more(plan: Plan) -> tuple[Program, ...]:
-    """The programs of a plan, and another client that is as busy as anybody."""
+    """The programs of a plan, and another client that is as busy as the others."""
     items = tuple(
         TransactionItem("n2", (Put("u", 100 + number), Get("u", 100 + number)), ms(9))
         for number in range(40)
@@ -159,7 +159,7 @@ def test_messages_more_elsewhere_leave_every_delay_as_it_was() -> None:
     assert different == []
 
 
-def test_two_designs_meet_the_same_weather() -> None:
+def test_two_designs_have_the_same_delays() -> None:
     """So they are compared on the same dice."""
     one, other = (delays(pure(strategy=name)) for name in ("iep", "a5_safetime"))
     both = common(one, other)
@@ -168,16 +168,16 @@ def test_two_designs_meet_the_same_weather() -> None:
     assert different == []
 
 
-CLIENT_VOICE = (Invoked, Named, Encoded, Ok, Failed, Unknown)
+CLIENT_EVENTS = (Invoked, Named, Encoded, Ok, Failed, Unknown)
 
 
-def test_the_client_hears_the_same_whoever_listens_in(history: History) -> None:
-    """The client's voice does not depend on the witness's: recorded, traced or told twice."""
-    voices = [
+def test_events_of_clients_are_the_same_with_a_trace(history: History) -> None:
+    """What clients send and receive does not depend on what is recorded."""
+    events = [
         [line for event, line in zip(each.events, lines_of(each), strict=False)
-         if isinstance(event, CLIENT_VOICE)]
+         if isinstance(event, CLIENT_EVENTS)]
         for each in (history, run(busy(1, trace=True)))
     ]  # fmt: skip
-    difference = first_difference(*voices)
+    difference = first_difference(*events)
     assert not difference, difference
-    assert len(voices[0]) > 200
+    assert len(events[0]) > 200

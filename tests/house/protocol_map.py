@@ -3,7 +3,7 @@
 A clause is a line of PROTOCOL.md such as
 
     - `[98.past.3]` must: resolving at Top waits for safeTime >= Top - DD.
-    - `[110.view]` left out: views are treated as tables by nobody here.
+    - `[110.view]` left out: views are not treated as tables here.
 
 A `must` clause needs a mutant that breaks it; one that is left out needs nothing, and nothing names
 it; every other one needs code and a test.  What the words say is held against what there is: a

@@ -95,7 +95,7 @@ def test_links_are_made_where_an_archive_or_git_has_none(tmp_path: Path) -> None
     assert (tmp_path / "ddlsim" / "_scenarios" / "c.toml").is_file()
 
 
-def test_a_system_without_links_is_told_in_one_line(
+def test_a_system_without_links_gets_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(*_: object, **__: object) -> None:

@@ -68,7 +68,7 @@ def test_a_part_without_a_floor_is_named(skeleton: Path) -> None:
     assert homeless(skeleton) == ["ddlsim.attic", "ddlsim.shed"]
 
 
-def test_an_empty_house_breaks_no_contract(skeleton: Path) -> None:
+def test_an_empty_tree_breaks_no_contract(skeleton: Path) -> None:
     done = lint(skeleton)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -25,7 +25,7 @@ def entries(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def addresses(root: Path) -> Iterator[str]:
-    """Whoever installs chooses the index; the lock names none, and no folder either."""
+    """The one installing chooses the index; the lock names none, and no folder either."""
     for line in (root / "requirements.txt").read_text("utf-8").splitlines():
         if re.search(r"://|-index|--find-links|\.\./|(^|\s)/|file:|\s@\s", line):
             yield line

@@ -23,7 +23,7 @@ RULES: list[Rule] = [
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_the_house_is_tidy(rule: Rule) -> None:
+def test_the_tree_keeps_the_rule(rule: Rule) -> None:
     breaches = list(rule(ROOT))
     assert not breaches, "\n".join(["", *breaches])
 

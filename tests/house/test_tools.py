@@ -20,7 +20,7 @@ def run(tool: str, root: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_tool_is_content(tool: str) -> None:
+def test_the_tool_passes(tool: str) -> None:
     done = run(tool, ROOT)
     assert done.returncode == 0, "\n" + done.stdout + done.stderr
 

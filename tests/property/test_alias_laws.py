@@ -82,7 +82,9 @@ def test_a_name_means_one_thing_at_a_time(asked: list[tuple[str, int]], window_m
 
 
 @given(TIMED, st.integers(0, 60))
-def test_who_may_commit_is_who_is_still_meant(asked: list[tuple[str, int]], window_ms: int) -> None:
+def test_a_transaction_commits_only_if_its_names_still_mean_its_tables(
+    asked: list[tuple[str, int]], window_ms: int
+) -> None:
     """A table by the name that it had, an alias by its own; at each instant since."""
     world = played(asked, window_ms)
     for at, enlist_ts in enumerate(world.instants):

@@ -213,7 +213,7 @@ def test_6_7_freeze(outage: float, dd: float, h: float) -> None:
         assert expected == pytest.approx(outage + 10 - dd + h / 2)
 
 
-def test_6_7_who_touches_a_node() -> None:
+def test_6_7_operations_that_use_a_node() -> None:
     chosen = dice().integers(0, 5, (N, 3))
     touched = (chosen == 0).any(axis=1).mean()
     assert catalogue.touching(5, 3) == pytest.approx(touched, abs=0.01)
@@ -239,7 +239,7 @@ def test_6_8_the_best_dd_is_the_best_of_a_fine_grid(
 
 @settings(max_examples=25)
 @given(st.floats(0, 500), TIMES)
-def test_b13_who_outlives_an_old_name(window: float, mean: float) -> None:
+def test_b13_transactions_that_outlive_an_old_name(window: float, mean: float) -> None:
     """Lengths by dice; of those open at an instant, who is open a window later."""
     begins, lengths = dice(1).uniform(-20 * mean, 0, N), dice(2).exponential(mean, N)
     left = (begins + lengths)[begins + lengths > 0]

@@ -25,7 +25,7 @@ seeds = st.integers(0, 10**9)
 
 @settings(max_examples=120)
 @given(shapes, seeds, st.sampled_from(list(MODELS)))
-def test_a_serial_execution_is_never_accused(shape: Shape, seed: int, model: str) -> None:
+def test_a_serial_execution_has_no_anomaly(shape: Shape, seed: int, model: str) -> None:
     made = history(shape, seed)
     if not any(one.value for one in made):
         return

@@ -81,7 +81,7 @@ class Story:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, max_size=25))
-def test_what_was_told_is_kept_and_everyone_agrees(steps: list[tuple[str, Any]]) -> None:
+def test_acknowledged_entries_stay_and_replicas_agree(steps: list[tuple[str, Any]]) -> None:
     """No word twice, none lost that its proposer was told of, the same order everywhere."""
     story = Story()
     for what, how in steps:
@@ -101,7 +101,7 @@ def test_what_was_told_is_kept_and_everyone_agrees(steps: list[tuple[str, Any]])
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(["say", "slow", "fast", "crash", "torn", "wait"]), max_size=25))
-def test_a_group_of_one_leaves_nothing_out_either(steps: list[str]) -> None:
+def test_a_group_of_one_loses_no_entry(steps: list[str]) -> None:
     """Its machine checks that no index is missing; what was told survives any crash."""
     alone = Replicas("a", snapshot_entries=2)
     told: list[str] = []

@@ -28,7 +28,7 @@ def known_at(lease: Lease, at_ms: int, ahead_ms: int, name: str) -> Leases:
 
 
 @given(st.integers(1, 200), st.integers(0, 250), st.integers(1, 100), CLOCKS)
-def test_nobody_is_primary_any_longer_when_the_next_lease_is_granted(
+def test_the_old_primary_has_ended_when_the_next_lease_is_granted(
     until_ms: int, granted_ms: int, lasts_ms: int, clocks: tuple[int, int, int]
 ) -> None:
     """A lease is granted once the one before is outdated by the driver's clock."""
@@ -44,7 +44,7 @@ def test_nobody_is_primary_any_longer_when_the_next_lease_is_granted(
 
 
 @given(st.integers(0, 400), st.integers(0, 3), CLOCKS)
-def test_whom_others_take_for_primary_is_primary_by_its_own_clock(
+def test_the_primary_that_others_route_to_is_primary_by_its_own_clock(
     at_ms: int, logical: int, clocks: tuple[int, int, int]
 ) -> None:
     """At that instant, by whichever clock the others look."""

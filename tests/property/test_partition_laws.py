@@ -170,7 +170,7 @@ def test_an_older_version_of_a_row_never_covers_a_newer_one(log: list[Any]) -> N
         assert stamps == sorted(stamps)
 
 
-def test_a_snapshot_tells_of_overwritten_writes_too() -> None:
+def test_a_snapshot_contains_overwritten_writes_too() -> None:
     """Their coordinator may still ask whether they are stored."""
     source, target = replica(), replica()
     tx = TxId(Timestamp(1), 0, "t")
@@ -194,7 +194,7 @@ def test_a_one_phase_commit_takes_the_place_of_its_own_intent() -> None:
     assert [version.commit_ts for version in partition.rows[1]] == [1001]
 
 
-def test_who_does_not_know_a_rows_version_does_not_store_it() -> None:
+def test_a_replica_without_a_rows_version_does_not_store_it() -> None:
     """Neither as an entry nor in a snapshot."""
     partition = replica()
     tx = TxId(Timestamp(1), 0, "t")

@@ -31,7 +31,7 @@ def live(seed: int, member: type[Member] = Member) -> World:
 
 @settings(max_examples=150, deadline=None)
 @given(SEEDS)
-def test_raft_keeps_its_promises(seed: int) -> None:
+def test_raft_keeps_its_laws_in_random_worlds(seed: int) -> None:
     """Election safety, log matching, leader completeness, state machine safety, and an end."""
     live(seed)
 

@@ -131,7 +131,7 @@ def test_a_statement_would_have_left_another_value_under_the_wider_type(
     assert put(initial, narrow) == put(target, narrow)
 
 
-def test_swapped_names_are_seen_by_whoever_names_columns() -> None:
+def test_swapped_names_are_seen_by_reads_that_name_columns() -> None:
     """Three compatible renames swap two columns: by ids nothing happened, by names everything."""
     schema = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)"
     swap = ("a TO x", "b TO a", "x TO b")

@@ -33,7 +33,7 @@ def test_a_good_guess_costs_little() -> None:
     assert len(found.tried) <= 6
 
 
-def test_what_nothing_meets_is_said() -> None:
+def test_a_goal_that_no_cell_meets_is_reported() -> None:
     found = least(lambda values: [False for _ in values], 100, 200, 10)
     assert found.least is None
     assert max(found.tried) >= MOST_MS
@@ -78,7 +78,7 @@ def test_one_bad_cell_above_counts() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=12))
-def test_a_front_is_what_nobody_beats(points: list[tuple[int, int]]) -> None:
+def test_a_front_has_the_cells_that_no_other_beats(points: list[tuple[int, int]]) -> None:
     on = front(np.array(points, dtype=float))
     for place, own in enumerate(points):
         beaten = any(a <= own[0] and b <= own[1] and (a, b) != own for a, b in points)

@@ -29,7 +29,7 @@ class Wait(NamedTuple):
 
 
 @given(st.lists(st.one_of(st.builds(Publish, STAMPS), st.builds(Wait, STAMPS)), max_size=40))
-def test_safe_time_lets_go_who_waits_just_when_it_has_come_so_far(
+def test_a_wait_for_safe_time_ends_when_it_is_reached(
     script: list[Publish | Wait],
 ) -> None:
     """In the order of the timestamps, then of their coming; it never goes back."""
@@ -117,7 +117,7 @@ class Watch:
 
 
 @given(st.integers(-5_000, 5_000), st.integers(-300_000, 300_000), ACTS)
-def test_a_clock_lets_go_who_waits_just_when_it_shows_so_much(
+def test_a_wait_for_a_clock_ends_when_the_timestamp_is_shown(
     offset_us: int, drift_ppm: int, acts: list[Act]
 ) -> None:
     """Through steps, changes of rate and merges; nobody sleeps for ever."""

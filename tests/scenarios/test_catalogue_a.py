@@ -50,7 +50,7 @@ def test_every_schedule_has_its_file() -> None:
 
 
 @pytest.mark.parametrize("name", MUST_FIND)
-def test_what_must_be_found_is_and_the_control_accuses_nobody(name: str) -> None:
+def test_the_judges_find_the_named_violations_and_none_in_the_control(name: str) -> None:
     found = statuses(name)
     assert {one for one in MUST_FIND[name] if "violation" in found.get(one, ())} == MUST_FIND[name]
     for given in statuses(f"{name}-control").values():
@@ -58,14 +58,14 @@ def test_what_must_be_found_is_and_the_control_accuses_nobody(name: str) -> None
 
 
 @pytest.mark.parametrize("name", OUT_OF_ASSUMPTION)
-def test_what_needs_an_assumption(name: str) -> None:
+def test_without_its_assumption_a_claim_is_out_of_assumption(name: str) -> None:
     invariant = OUT_OF_ASSUMPTION[name]
     assert statuses(name)[invariant] == {"out_of_assumption"}
     assert invariant not in statuses(f"{name}-control")
 
 
 @pytest.mark.parametrize("name", [*COSTS, *(f"{name}-control" for name in COSTS)])
-def test_what_a_schedule_costs(name: str) -> None:
+def test_a_slow_schedule_has_no_violation(name: str) -> None:
     assert all("violation" not in given for given in statuses(name).values())
 
 
@@ -95,7 +95,7 @@ def test_waiting_for_csmax_too_hides_a_leader_that_trusts_its_own_clock() -> Non
     assert "I1" not in statuses("A7-T5-csmax")
 
 
-def test_the_control_of_the_family() -> None:
+def test_the_control_of_family_a_never_breaks_atomicity() -> None:
     """Whatever the seed draws."""
     runner = runner_of(load(f"{FOLDER}A7-C0"))
     for seed in range(20):
@@ -104,5 +104,5 @@ def test_the_control_of_the_family() -> None:
 
 
 @pytest.mark.parametrize("name", ["A9-T2", "A9-T3", "A10-T1", "A10-T2"])
-def test_risks_that_are_accepted(name: str) -> None:
+def test_an_accepted_risk_is_no_violation(name: str) -> None:
     assert all("violation" not in given for given in statuses(name).values())

@@ -58,7 +58,7 @@ def test_every_schedule_has_its_file() -> None:
 
 
 @pytest.mark.parametrize("name", MUST_FIND)
-def test_what_must_be_found_is_and_the_control_accuses_nobody(name: str) -> None:
+def test_the_judges_find_the_named_violations_and_none_in_the_control(name: str) -> None:
     assert "violation" in statuses(name)[MUST_FIND[name]]
     assert all("violation" not in given for given in statuses(f"{name}-control").values())
 
@@ -67,7 +67,7 @@ CALM = [*CONTROLLED, *(f"{name}-control" for name in CONTROLLED), *ALONE]
 
 
 @pytest.mark.parametrize("name", CALM)
-def test_what_is_right_accuses_nobody(name: str) -> None:
+def test_a_right_schedule_has_no_violation(name: str) -> None:
     assert all("violation" not in given for given in statuses(name).values())
 
 
@@ -75,7 +75,7 @@ def test_what_is_right_accuses_nobody(name: str) -> None:
     ("name", "more"),
     [("generated/rename_swap", {}), ("generated/ddl_storm", {"workload[1].rename_table": 20})],
 )
-def test_old_names_that_stay_harm_nobody(name: str, more: dict[str, int]) -> None:
+def test_old_names_that_stay_cause_no_violation_under_load(name: str, more: dict[str, int]) -> None:
     """[B13] under load, with names that end meanwhile."""
     design = {"strategy.name": "b13_alias", "strategy.alias_ms": 60}
     runner = runner_of(load(name, design | more))
@@ -86,12 +86,12 @@ def test_old_names_that_stay_harm_nobody(name: str, more: dict[str, int]) -> Non
     assert not [one for one in found if one.status in ("violation", "stuck")]
 
 
-def test_a_cycle_alone_is_not_made_of_a_ddl_that_is_not_seen() -> None:
+def test_the_graph_has_no_cycle_where_option_2_misses_a_ddl() -> None:
     """Option 2: T1 began before the DDL, so the graph has nothing to say [B2-T1]."""
     assert "violation" not in statuses("B2-T1").get("I3", ())
 
 
-def test_the_strict_graph_alone_tells_of_a_harmless_row() -> None:
+def test_a_harmless_row_is_accepted_by_the_strict_graph_only() -> None:
     """[B7-T2]"""
     assert statuses("B7-T2") == {"I3": {"accepted"}}
 
@@ -110,7 +110,7 @@ LATE_LOOK = f"{FOLDER}B11-T4"
         ),
     ],
 )
-def test_what_goes_on_after_a_look_at_the_columns_is_not_serializable(
+def test_an_operation_after_shown_columns_breaks_serializability(
     overrides: dict[str, str], found: set[str]
 ) -> None:
     """b11 does not claim it, a rule would close it, and nothing excuses a design that claims it."""

@@ -35,7 +35,7 @@ def found(scenario: Scenario) -> tuple[RunRow, set[str]]:
 
 
 @pytest.mark.parametrize("number", TABLES)
-def test_a_finding_shows_itself_and_nothing_else(number: str) -> None:
+def test_the_scenario_of_a_finding_shows_that_finding_only(number: str) -> None:
     scenario = load(f"findings/{number}")
     row, statuses = found(scenario)
     assert compared(scenario, [row]).as_expected
@@ -44,7 +44,7 @@ def test_a_finding_shows_itself_and_nothing_else(number: str) -> None:
 
 
 @pytest.mark.parametrize("number", TABLES)
-def test_its_closing_rule_closes_it(number: str) -> None:
+def test_the_closing_rule_of_a_finding_removes_it(number: str) -> None:
     closing = {f"strategy.{field}": rule for field, rule in TABLES[number].closing.items()}
     row, statuses = found(load(f"findings/{number}", closing))
     assert not {one for one in statuses if one.startswith("finding")} | {"violation"} & statuses
@@ -52,7 +52,7 @@ def test_its_closing_rule_closes_it(number: str) -> None:
 
 
 @pytest.mark.parametrize("number", OF_THE_DOCUMENTS)
-def test_the_closed_design_shows_none(number: str) -> None:
+def test_iep_closed_shows_no_finding(number: str) -> None:
     overrides = {"strategy.name": "iep_closed", "strict": True}
     _, statuses = found(load(f"findings/{number}", overrides))
     assert statuses <= {"accepted"}

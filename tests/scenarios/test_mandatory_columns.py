@@ -149,7 +149,7 @@ def test_one_of_two_that_goes_takes_the_other_along() -> None:
     assert row.reached.get("column-cancelled", 0) == 1
 
 
-def test_a_table_that_nobody_can_read_keeps_no_pending_column() -> None:
+def test_an_unreadable_table_keeps_no_pending_column() -> None:
     row = row_of(
         alter("d", 100, MANDATORY, '{ fails = "NODE_UNREACHABLE" }'),
         '[[faults]]\nname = "crash"\nnode = "n3"\nfrom_ms = 150\n[run]\nload_ms = 3_000',
@@ -158,7 +158,7 @@ def test_a_table_that_nobody_can_read_keeps_no_pending_column() -> None:
     assert row.reached.get("column-cancelled", 0) == 1
 
 
-def test_whoever_dies_in_between_leaves_a_column_that_promises_nothing() -> None:
+def test_a_crash_between_the_steps_leaves_a_pending_column() -> None:
     """The row of n3 has no value of it in the end; DROP COLUMN would undo it."""
     fault = '[[faults]]\nname = "crash"\nnode = "n2"\nfrom_ms = 150\nfor_ms = 300'
     row = row_of(
@@ -183,7 +183,7 @@ def found(overrides: dict[str, Any], seeds: int = 12) -> set[str]:
     return {one.invariant for one in graves}
 
 
-def test_the_two_steps_accuse_nobody() -> None:
+def test_the_two_step_design_has_no_violation() -> None:
     scenario = load(GENERATED)
     runner = runner_of(scenario)
     sum_ = compared(scenario, [runner.row(seed) for seed in range(12)])

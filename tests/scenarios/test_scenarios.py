@@ -39,7 +39,7 @@ WRITTEN = names("iep98", "iep110")
 
 
 @pytest.mark.parametrize("name", names())
-def test_it_comes_to_what_it_says(name: str) -> None:
+def test_a_scenario_has_the_outcome_that_it_expects(name: str) -> None:
     """The outcome that `expect` names, no step that ended otherwise, each probe of `reaches` met:
     the comparison of `ddlsim run --expect`, and vacuity even where a breach is what is expected.
     Every hold, pause and fault of a scripted one meets something."""
@@ -51,7 +51,7 @@ def test_it_comes_to_what_it_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_it_says_what_it_shows(name: str) -> None:
+def test_a_scenario_has_title_source_and_known_clauses(name: str) -> None:
     """For people: a title, where it comes from, and clauses that exist."""
     scenario = loaded(name)
     assert scenario.title
@@ -61,8 +61,8 @@ def test_it_says_what_it_shows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_it_is_exact(name: str) -> None:
-    """A comment on top, a scripted timeline, expectations on it, and nobody left waiting."""
+def test_a_scenario_of_the_documents_is_scripted_and_expects_its_steps(name: str) -> None:
+    """A comment on top, a scripted timeline, expectations on it, and no operation left open."""
     scenario = loaded(name)
     assert scenario.text.startswith("# ")
     assert scenario.scripted
@@ -96,10 +96,10 @@ BREACHES = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_nothing_is_found_but_what_the_text_warns_of(name: str) -> None:
+def test_a_scenario_of_the_documents_has_only_the_listed_breaches(name: str) -> None:
     """Breaches out of assumption leave the outcome alone, so they are all named here. Delay and
-    skew break AP where nobody waits for safe time; skew beyond CSmax breaks the client's view of
-    its own DDL and, even then, never AP."""
+    skew break AP where no operation waits for safe time; skew beyond CSmax breaks the client's view
+    of its own DDL and, even then, never AP."""
     (row,) = result(name).runs
     found = {(violation.invariant, violation.status) for violation in row.violations}
     assert found == BREACHES.get(name, set())
@@ -221,7 +221,7 @@ def test_every_scenario_has_a_planted_fault() -> None:
 
 
 @pytest.mark.parametrize(("name", "mutant"), BY_MUTANT.items())
-def test_it_fails_without_the_rule_that_it_shows(name: str, mutant: str) -> None:
+def test_a_scenario_fails_under_the_mutant_of_its_rule(name: str, mutant: str) -> None:
     """The scenario under a mutant: judged a violation, or a step that ends otherwise."""
     found = under_mutant(name, mutant)
     assert found.unexpected
@@ -229,10 +229,10 @@ def test_it_fails_without_the_rule_that_it_shows(name: str, mutant: str) -> None
 
 
 @pytest.mark.parametrize(("name", "fields"), BY_RULE.items())
-def test_it_fails_under_another_rule(
+def test_a_scenario_fails_under_another_rule(
     name: str, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same for rules that nobody breaks by name: another function in one field."""
+    """The same for rules without a mutant: another function in one field."""
     chosen, parts, _ = designs.design(plan(loaded(name)))
     monkeypatch.setattr(run, "design", lambda plan: (replace(chosen, **fields), parts, None))
     found = summed(loaded(name))
@@ -255,13 +255,13 @@ def test_within_the_bound_over_time_two_corrections_hide_no_ddl() -> None:
 
 
 @pytest.mark.parametrize("name", ["iep110/option_1_switch", "iep110/option_2_keep"])
-def test_option_3_has_neither_weirdness(name: str) -> None:
+def test_option_3_has_no_violation_in_the_schedules_of_options_1_and_2(name: str) -> None:
     """The schedules of the other two options under the chosen one."""
     verdict = judge(run.run(plan(structs.replace(loaded(name), mutant=None))))
     assert verdict.violations == ()
 
 
-def test_statements_are_refused_by_the_builder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ddl_refused_fails_if_the_builder_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Did the builder take every refusal for a no-op, ddl_refused would tell."""
 
     def lenient(*arguments: Any) -> Any:

@@ -11,6 +11,6 @@ def test_the_list_names_every_scenario() -> None:
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_a_scenario_comes_to_its_line(name: str) -> None:
+def test_a_scenario_has_its_line_of_the_list(name: str) -> None:
     """Two runs of one tree agree, and so do two trees that mean the same."""
     assert now(name) == listed()[name]

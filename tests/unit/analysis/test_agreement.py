@@ -85,7 +85,7 @@ def test_experiment_6_freeze() -> None:
     assert frozen[250] == pytest.approx(250 + 5 - 50 + 50, abs=60)
 
 
-def test_b13_who_outlives_an_old_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_b13_transactions_that_outlive_an_old_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a window that is counted from the message, not from the activation, disagrees."""
     assert not off(aliases.lines(range(6), quick=True, jobs=1))
     (runs,) = measured([partial(aliases.world, 100)], range(6), aliases.crossed, jobs=1)

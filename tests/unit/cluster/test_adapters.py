@@ -1,4 +1,4 @@
-"""The ports, answered by the kernel: who waits for a clock, what is recorded, who is paused."""
+"""The ports, answered by the kernel: waits for a clock, what is recorded, pauses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ class Machine:
         self.loop.call_at(us, what, *args)
 
     def until(self, us: int) -> list[tuple[str, int]]:
-        """Who has been let go by then, and when."""
+        """The waits that have ended by then, and when."""
         self.loop.run(until_us=us)
         return self.woken
 
@@ -88,7 +88,7 @@ def test_passes_waits_for_the_nodes_own_clock() -> None:
 
 
 def test_waits_end_in_the_order_of_their_timestamps() -> None:
-    """Those for the same one in the order of their coming, whoever came when."""
+    """Those for the same one in the order in which they began."""
     machine = Machine()
     for name, at in (("c", 9), ("a", 5), ("d", 9), ("b", 7)):
         machine.wait(name, timestamp(at))
@@ -158,7 +158,7 @@ def test_waits_of_a_paused_node_end_when_it_is_resumed() -> None:
 
 
 def test_passes_sets_one_timer_for_many_waits() -> None:
-    """The queue does not fill up with timers that nobody needs."""
+    """The queue does not fill up with timers that no wait needs."""
     machine = Machine()
     for number in range(100):
         machine.waiters.passes(timestamp(1000 + number))

@@ -89,7 +89,7 @@ def test_a_transaction_is_its_operations_and_a_commit() -> None:
 
 
 def test_invoked_records_every_field_of_the_operation() -> None:
-    """Who, what, where, in which transaction."""
+    """Client, operation, node, transaction."""
     history = run(
         program(transaction(PUT), statement("ALTER TABLE t ADD COLUMN w INT", node="n2")),
         program(transaction(Scan("t"), implicit=True), client="d", session=True),
@@ -218,7 +218,7 @@ def test_a_client_shows_rows_by_the_names_of_its_columns() -> None:
 
 
 def test_a_fresh_connection_has_an_empty_schema_cache() -> None:
-    """Its first operation is encoded only when it was told how."""
+    """Its first operation is encoded only after it has the schema."""
     for fresh, mismatches in ((False, 1), (True, 2)):
         items = [transaction(PUT, implicit=True), transaction(PUT, implicit=True, fresh=fresh)]
         history = run(program(*items))
@@ -237,7 +237,7 @@ def test_a_session_sends_the_timestamp_of_its_answers() -> None:
 
 
 def test_with_recording_off_the_clients_do_the_same() -> None:
-    """And nobody writes it down."""
+    """And no event is recorded."""
     programs = (program(transaction(PUT, GET), statement("DROP TABLE t")),)
     on, off = (ran(programs=programs, load_until_us=ms(500), recording=on) for on in (True, False))
     assert off.events == []

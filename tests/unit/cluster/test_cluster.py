@@ -96,7 +96,7 @@ def arrivals(text: str, *links: tuple[str, str]) -> list[int]:
 
 
 def test_links_have_the_latency_of_the_plan() -> None:
-    """Later entries win; what nobody mentions takes no time."""
+    """Later entries win; a link without an entry takes no time."""
     links = ("n1", "n2"), ("n2", "n1"), ("n1", "n3")
     assert arrivals("", *links) == [0, 0, 0]
     assert arrivals("[network]\nlatency_ms = 2", *links) == [2_000, 2_000, 2_000]

@@ -1,6 +1,7 @@
 """How many events an idle cluster and a committed transaction take: exact, so that none creeps in.
 
-Events are counted, not time. Who needs more of them says why, in ARCHITECTURE ("What a run costs").
+Events are counted, not time. A change that needs more of them says why, in ARCHITECTURE ("What a
+run costs").
 """
 
 from collections import Counter
@@ -32,7 +33,7 @@ LEAST = {
     "cleaned": 1,
 }
 """Messages of a transaction: each operation and its commit asked for, done, and answered; the
-outcome stored at the one partition, told to the other one."""
+outcome stored at the one partition, sent to the other one."""
 
 
 @pytest.mark.parametrize(("replicas", "most"), [(1, 562), (3, 1_202)])

@@ -210,7 +210,7 @@ def test_faults_that_overlap_end_each_at_its_own_time() -> None:
 
 
 def test_drain_records_what_never_completed() -> None:
-    """The history says who waits for what."""
+    """The history has the operation and what it waits for."""
     hold = HoldPlan("n1", "n2", "operate", Micros(0), None, None, None)
     history = ran(programs=(program(LATE),), holds=(hold,), load_until_us=ms(300), drain_us=ms(500))
     [never] = history.of(NeverCompleted)

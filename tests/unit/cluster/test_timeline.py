@@ -80,7 +80,7 @@ def test_a_step_is_due_at_its_instant_or_after_an_event() -> None:
 
 
 def test_steps_of_one_instant_come_in_the_order_of_the_file() -> None:
-    """Whoever makes them."""
+    """Of every kind."""
     history = steps({"at_ms": 5}, {"at_ms": 5, "client": "a"}, {"at_ms": 5, "client": "b"})
     assert [op for op, _ in asked(history)] == ["s1", "s2", "s3"]
 
@@ -102,7 +102,7 @@ def test_a_step_can_wait_for_the_outcome_of_another() -> None:
 
 
 def test_an_unknown_outcome_counts_as_failed() -> None:
-    """For those who wait for it."""
+    """For steps that wait for it."""
     history = steps(
         {"at_ms": 5},
         {"client": "d", "after": "s1.failed"},
@@ -203,7 +203,7 @@ def test_operation_of_gives_the_operation_of_a_message() -> None:
 
 
 def test_a_task_is_paused_until_an_instant_or_an_event() -> None:
-    """At a named point of the protocol on one node, for one transaction or whoever comes first."""
+    """At a named point of the protocol on one node, for one transaction or for the first task."""
     for end in ({"until_ms": 70}, {"until": "s4.invoked"}):
         history = steps(
             {"tx": "T1", "at_ms": 10},
@@ -419,7 +419,7 @@ def unmatched(history: History) -> list[str]:
     return [event.what for event in history.of(NothingMatched)]
 
 
-def test_a_hold_or_a_pause_that_meets_nothing_is_told() -> None:
+def test_a_hold_or_a_pause_without_effect_is_reported() -> None:
     tail = hold(**{"from": "n3", "to": "n2", "kind": "finish", "until_ms": 300})
     tail += hold(**{"from": "c", "until_ms": 5}) + hold(
         **{"from": "c", "label": "s1", "from_ms": 50, "until_ms": 60}
@@ -434,7 +434,7 @@ def test_a_hold_or_a_pause_that_meets_nothing_is_told() -> None:
     ]
 
 
-def test_a_fault_that_meets_nothing_is_told() -> None:
+def test_a_fault_without_effect_is_reported() -> None:
     lag = '[[faults]]\nname = "learner_lag"\nnode = "{}"\nfrom_ms = 5\nfor_ms = 30\n'
     late = "[run]\nload_ms = 100\n" + lag.format("primary of later") + lag.format("n2")
     late += '[[faults]]\nname = "clog"\nnode = "n2"\nto = "n3"\nkind = "finish"\ndelay_ms = 5\n'
@@ -445,7 +445,7 @@ def test_a_fault_that_meets_nothing_is_told() -> None:
     ]
 
 
-def test_link_fault_that_meets_nothing_is_told() -> None:
+def test_a_link_fault_without_effect_is_reported() -> None:
     """Messages that it is not over, and those that its dice leave alone."""
     fault = '[[faults]]\nname = "message_{}"\n{} = {}\nkind = "{}"\nfrom_ms = {}\nfor_ms = 30\n'
     late = "[run]\nload_ms = 100\n"

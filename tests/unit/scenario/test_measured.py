@@ -64,11 +64,11 @@ def test_offsets_may_be_negative_and_delays_may_be_zero() -> None:
         ("from,from,to,delay_ms\na,a,b,1\n", "d.csv:1: two columns 'from'"),
     ],
 )
-def test_what_is_refused(text: str, told: str) -> None:
+def test_parse_refuses_bad_files(text: str, told: str) -> None:
     assert refused(text).startswith(told), refused(text)
 
 
-def test_an_infinite_number_and_one_beyond_any_reason_are_refused() -> None:
+def test_an_infinite_number_and_one_beyond_the_bound_are_refused() -> None:
     assert "inf cannot be" in refused("offset_ms\ninf\n", "offset")
 
 
@@ -94,7 +94,7 @@ def test_parquet_is_the_same_as_csv(tmp_path_factory: pytest.TempPathFactory, ro
     assert sum(len(own) for own in one.groups.values()) == len(rows)
 
 
-def test_what_is_no_parquet_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "d.parquet"
     file.write_bytes(b"delay_ms\n3\n")
     with pytest.raises(ScenarioError, match=r"d\.parquet: not a Parquet file"):

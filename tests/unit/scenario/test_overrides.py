@@ -102,7 +102,7 @@ def test_a_migration_takes_the_place_of_the_scenarios_ddl(tmp_path: Path) -> Non
     assert changed.arguments() == ["small.toml", "--migration", str(file)]
 
 
-def test_a_migration_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_migration_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"--migration nowhere\.sql: No such file"):
         with_migration(scenario(SCHEMA), "nowhere.sql")
 

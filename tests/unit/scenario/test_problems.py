@@ -45,7 +45,7 @@ def test_misfit_finds_a_place_where_msgspec_refuses(what: tuple[Any, Any]) -> No
         below = below[part]  # the place is one in the data
 
 
-def test_a_key_that_a_dataclass_lacks_is_told() -> None:
+def test_a_key_that_a_dataclass_lacks_is_refused() -> None:
     from ddlsim.workload.base import WORKLOADS
 
     kind = WORKLOADS.get("mixed")

@@ -42,7 +42,7 @@ def test_read_gives_the_keys_at_the_top_of_a_file() -> None:
     "expect",
     ["ok", "stuck", "vacuous", {"violated": ["I1", "own_ddl"]}, {"finding": "F-2"}],
 )
-def test_what_may_be_expected_of_a_run(expect: Any) -> None:
+def test_expect_of_a_run_is_read(expect: Any) -> None:
     assert scenario(overrides={"expect": expect}).expect == expect
 
 
@@ -93,7 +93,7 @@ OPERATIONS: list[tuple[str, Operation]] = [
 
 
 @pytest.mark.parametrize(("written", "meant"), OPERATIONS)
-def test_what_a_step_may_do(written: str, meant: Operation) -> None:
+def test_do_of_a_step_is_read(written: str, meant: Operation) -> None:
     schema = SCHEMA.rstrip().removesuffix('"') + f'; {TWO}; {NAMED}"\n'
     text = schema + step(id='"a"', client='"c"', node='"n1"', tx='"T"', do=written)
     [made] = scenario(text).steps
@@ -119,7 +119,7 @@ EXPECTATIONS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("written", "meant"), EXPECTATIONS)
-def test_what_may_be_expected_of_a_step(written: str, meant: Any) -> None:
+def test_expect_of_a_step_is_read(written: str, meant: Any) -> None:
     do = {"id": '"a"', "client": '"c"', "node": '"n1"', "do": '["get", "t", 1]'}
     [made] = scenario(SCHEMA + step(**do, expect=written)).steps
     assert made.expect == meant

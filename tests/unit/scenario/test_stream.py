@@ -192,7 +192,7 @@ def test_a_full_disk_is_one_line(room: int, tmp_path: Path) -> None:
     assert os.listdir(out) == ["summary.json"]
 
 
-def test_what_the_system_refuses_is_told_whatever_the_run_makes_of_it(tmp_path: Path) -> None:
+def test_a_write_error_of_the_stream_is_reported_whatever_the_run_does(tmp_path: Path) -> None:
     full = OSError(errno.ENOSPC, "full")
     with pytest.raises(WriteError, match="No space left"):
         crashing(tmp_path / "h", full)

@@ -1,4 +1,4 @@
-"""What is not understood is an error at its very place; nothing is skipped, nobody only warned."""
+"""What is not understood is an error at its very place; nothing is skipped or only warned of."""
 
 import logging
 

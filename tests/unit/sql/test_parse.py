@@ -1,4 +1,4 @@
-"""Statements are read word by word: each word has a meaning, or the place of the error is told."""
+"""Statements are read word by word: each word has a meaning, or is an error with its place."""
 
 import pytest
 

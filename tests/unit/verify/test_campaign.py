@@ -1,4 +1,4 @@
-"""One seed to a row, many seeds to many rows: the same whoever runs them, and in whatever order."""
+"""One seed to a row, many seeds to many rows: the same in any process, and in any order."""
 
 import multiprocessing
 import os
@@ -76,7 +76,7 @@ def test_a_step_that_ends_otherwise_is_missed() -> None:
     assert StepMissed.__struct_fields__[1:] == ("step", "line", "expected", "got")
 
 
-def test_an_error_of_ours_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_of_the_simulator_is_a_crashed_row(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise AssertionError("planted\nsecond line")
 
@@ -179,7 +179,7 @@ def test_plugins_are_loaded_in_every_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = {name: STRATEGIES.get(name) for name in STRATEGIES}
-    monkeypatch.setattr(STRATEGIES, "_items", known)  # and nobody else sees the plug-in
+    monkeypatch.setattr(STRATEGIES, "_items", known)  # and no other test sees the plug-in
     plugin = tmp_path / "far_away.py"
     plugin.write_text(
         '"""A design from outside."""\n'

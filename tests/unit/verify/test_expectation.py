@@ -34,7 +34,7 @@ def test_one_seed_that_reaches_a_probe_is_enough() -> None:
     assert total.never_reached == ()
 
 
-def test_what_no_seed_reaches_makes_all_vacuous() -> None:
+def test_sum_of_is_vacuous_where_no_seed_reaches_a_probe() -> None:
     total = sum_of([a_row(0, **VACUOUS), a_row(1, a_violation())], reaches=("seen",), expect="ok")
     assert [row.outcome for row in total.runs] == [Outcome.VACUOUS, Outcome.VIOLATED]
     assert total.outcome is Outcome.VIOLATED

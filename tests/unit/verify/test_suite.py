@@ -40,7 +40,7 @@ def a_mutant_case(**changes: object) -> Case:
 # --- what belongs to it --------------------------------------------------------------------------
 
 
-def test_everything_that_is_shipped_belongs_to_it() -> None:
+def test_names_of_nothing_are_all_shipped_scenarios() -> None:
     assert {"smoke", A_MUTANT, "iep98/own_ddl"} <= set(names_of([]))
 
 
@@ -90,7 +90,7 @@ def test_rounds_over_all_cases_and_one_for_the_scripted() -> None:
     assert turns(cases, range(5, 7)) == [(0, 5), (1, 5), (2, 5), (0, 6), (2, 6)]
 
 
-def test_a_mutant_rests_after_its_blocks() -> None:
+def test_a_mutant_is_not_run_after_its_blocks() -> None:
     guilty, innocent = a_row(0, a_violation()), a_row(0)
     schedule = Schedule([a_mutant_case()], range(100))
     for seed in range(2 * BLOCKS):
@@ -101,7 +101,7 @@ def test_a_mutant_rests_after_its_blocks() -> None:
     assert len(schedule.result()[0]) == 2 * BLOCKS
 
 
-def test_what_was_run_too_much_is_forgotten_whatever_the_order() -> None:
+def test_result_drops_trials_after_the_last_block_in_any_order() -> None:
     rows = [a_row(seed, a_violation()) for seed in range(BLOCKS + 3)]
     schedule = Schedule([a_mutant_case()], range(100))
     for row in reversed(rows):
@@ -131,7 +131,7 @@ def test_a_conviction_is_by_its_judge_and_only_with_the_mutant(trial: Trial, cou
 # --- running it ----------------------------------------------------------------------------------
 
 
-def test_a_row_keeps_what_the_suite_is_asked_for() -> None:
+def test_slim_keeps_what_the_suite_needs() -> None:
     row = a_row(3, a_cycle("accepted"), a_violation(), a_violation())
     light = slim(row)
     assert light.arguments == {1: row.arguments[1]}

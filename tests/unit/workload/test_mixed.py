@@ -87,7 +87,7 @@ def test_a_transaction_uses_as_many_tables_as_asked() -> None:
         ({"operations": 5, "clients": 0}, "clients: must be at least 1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(fields: dict[str, Any], message: str) -> None:
+def test_contradicting_fields_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         workload("mixed", **fields)
 
