@@ -18,11 +18,10 @@ What only concerns the storage of the real system is read and has no effect: USI
 directions of index columns, COLOCATE BY, storage profiles, options of zones but for PARTITIONS
 and REPLICAS, and of tables but for ZONE.
 
-sqlglot parses, with the dialect `Ignite` (dialect); what Ignite adds to its parser is, from the
-bottom up, reader, columns, tables and grammar.
+sqlglot parses, with the dialect `Ignite` (dialect.py); Ignite's grammar is built on its parser in
+four classes, each of which extends the one before: Reader, Columns, Tables, Grammar.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -45,16 +44,17 @@ __all__ = [
 ]
 
 _TEXTS_REMEMBERED: Final = 4096
+_TOO_DEEP: Final = "parentheses nested too deeply to be read"
 
 
 def parse(text: str, first_line: int = 1) -> list[Parsed]:
-    """Every statement of a text whose first line has the given number."""
-    return _told(_parse, text, first_line)
+    """Every statement of a text whose first line has the given number; raises `SqlError`."""
+    return _read(Grammar, text, first_line)
 
 
 def parse_operations(text: str, first_line: int = 1) -> list[Any]:
     """As `parse`, with writes of rows: a `Parsed` whose statement may be a `RowWrite`."""
-    return _told(_parse_operations, text, first_line)
+    return _read(Operations, text, first_line)
 
 
 class Script(NamedTuple):
@@ -79,8 +79,7 @@ def parse_script(text: str) -> Script:
         script.errors.append(_placed(error, text, 1))
         return script
     except RecursionError:
-        what = "parentheses nested too deeply to be read"
-        script.errors.append(SqlError(what, 1, 1, "a flatter expression"))
+        script.errors.append(SqlError(_TOO_DEEP, 1, 1, "a flatter expression"))
         return script
     for one in found:
         if isinstance(one, Unread):
@@ -99,28 +98,23 @@ def _placed(error: Unread, text: str, first_line: int) -> SqlError:
     return SqlError(error.message, line, column, error.expected)
 
 
-def _told(read: Callable[[str], tuple[Parsed, ...]], text: str, first_line: int) -> list[Parsed]:
+def _read(grammar: type[Grammar], text: str, first_line: int) -> list[Parsed]:
     try:
-        found = read(text)
+        found = _statements(grammar, text)  # type: ignore[arg-type]  # classes have a hash
     except Unread as error:
         raise _placed(error, text, first_line) from None
     except RecursionError:
-        what = "parentheses nested too deeply to be read"
-        raise SqlError(what, first_line, 1, "a flatter expression") from None
+        raise SqlError(_TOO_DEEP, first_line, 1, "a flatter expression") from None
     return [_from_line(one, first_line) for one in found]
+
+
+@lru_cache(_TEXTS_REMEMBERED)
+def _statements(grammar: type[Grammar], text: str) -> tuple[Parsed, ...]:
+    """The statements of a text; the same DDL is run again and again."""
+    return tuple(grammar(dialect=Ignite).statements(tokenize(text), text))
 
 
 def _from_line(one: Parsed, first: int) -> Parsed:
     """A statement whose lines count from here on, with a mapping of its own."""
     line, end_line = one.line + first, one.end_line + first
     return one._replace(line=line, end_line=end_line, written=dict(one.written))
-
-
-def _parse_operations(text: str) -> tuple[Parsed, ...]:
-    return tuple(Operations(dialect=Ignite).statements(tokenize(text), text))
-
-
-@lru_cache(_TEXTS_REMEMBERED)
-def _parse(text: str) -> tuple[Parsed, ...]:
-    """The statements of a text; the same DDL is run again and again."""
-    return tuple(Grammar(dialect=Ignite).statements(tokenize(text), text))
