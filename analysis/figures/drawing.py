@@ -1,8 +1,8 @@
-"""How figures look: one style for all, legible on screen, in print and in grey.
+"""The style of all figures, legible on screen, in print and in grey.
 
-Measured series are solid, with marks of their own and in colours that differ in lightness too
-(Okabe and Ito's). An interval is a band around a line or a bar through a point. Black and dashed is
-a closed form, and nothing else is.
+Measured series are solid, each with its own mark and in colours that differ in lightness too (Okabe
+and Ito). An interval is a band around a line or a bar through a point. Closed forms, and nothing
+else, are black and dashed.
 Files repeat byte for byte: no dates, no random ids.
 """
 
@@ -26,7 +26,7 @@ from ddlsim.files import beside
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#666666")
 FORM: Final[Any] = {"color": "#000000", "linestyle": (0, (3, 2)), "linewidth": 1.1, "zorder": 3}
-"""How a closed form looks: above what was measured, which it may lie on."""
+"""The style of a closed form, drawn above the measured series."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 BAND: Final = 0.18
@@ -55,26 +55,26 @@ STYLE: Final[Any] = {
     "lines.markersize": 4.5,
 }
 UNSAID: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-"""What an SVG would say of itself: nothing, and least of all when it was made."""
+"""The metadata of an SVG: none, above all no date."""
 WIDTH_IN: Final = 7.0
 USUAL_NAME: Final = 22
 CHARACTER_IN: Final = 0.085
 
 
 def canvas(rows: int = 1, columns: int = 1, *, height_in: float = 3.0, **more: Any) -> Any:
-    """A figure of this width with its axes, as `plt.subplots` gives them, but without a window."""
+    """A figure of the usual width and its axes, as by `plt.subplots`, but without a window."""
     figure = Figure(figsize=(WIDTH_IN, height_in * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **more)
 
 
 def make_room(figure: Any, names: Sequence[str]) -> None:
-    """Make a figure wider by what its names are longer than usual; its panels keep their width."""
+    """Widen a figure for names longer than usual; its panels keep their width."""
     longest = max(map(len, names), default=0)
     figure.set_figwidth(WIDTH_IN + CHARACTER_IN * max(longest - USUAL_NAME, 0))
 
 
 def styled() -> Any:
-    """The style, for as long as something is drawn or written."""
+    """A context with the style, for drawing and writing."""
     return mpl.rc_context(STYLE)
 
 
@@ -131,18 +131,18 @@ def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: 
 
 
 def _bar(value: Any) -> list[list[float]] | None:
-    """How far an interval reaches to both sides; None where it is a point."""
+    """The extent of an interval to both sides; None where it is a point."""
     below, above = max(value[0] - value[1], 0), max(value[2] - value[0], 0)
     return [[below], [above]] if below or above else None
 
 
 def form(axes: Any, x: Any, y: Any, label: str | None) -> None:
-    """A closed form beside what was measured."""
+    """Draw a closed form."""
     axes.plot(x, y, label=label, **FORM)
 
 
 def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None) -> None:
-    """Two closed forms between which the truth lies, hatched."""
+    """Draw two closed forms that enclose the truth, with hatching between them."""
     for edge in (low, high):
         axes.plot(x, edge, **{**FORM, "linewidth": 0.8})
     axes.fill_between(
@@ -159,10 +159,10 @@ def bracket(axes: Any, x: Any, low: Any, high: Any, label: str | None) -> None:
 
 
 def logarithmic(axis: Any, *, subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
-    """A logarithmic axis with plain numbers, so few that none hides another.
+    """Make an axis logarithmic, with few and plain numbers.
 
-    `subs` are the multiples of a power of ten that have a number. Where nothing is above zero the
-    axis stays as it is, or nothing would be seen.
+    `subs` are the multiples of a power of ten that have a number. Where no value is above zero the
+    axis stays linear.
     """
     if not np.isfinite(axis.get_minpos()):
         return
@@ -173,17 +173,17 @@ def logarithmic(axis: Any, *, subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None
 
 
 def key_above(axes: Any) -> None:
-    """A legend of one column above its panel, where nothing is hidden."""
+    """A legend of one column above its panel."""
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
 
 
 def heading(figure: Any, text: str) -> None:
-    """The question that a figure of several panels answers, above all of them."""
+    """The question that a figure answers, above all panels."""
     figure.suptitle(text, x=0.01, ha="left", fontsize=11)
 
 
 def legend_above(figure: Any, axes: Any, columns: int, question: str) -> None:
-    """A legend above everything, under the question that the figure answers; closed forms last."""
+    """A legend above all panels, under the question that the figure answers; closed forms last."""
     entries = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=_is_by_formula)
     figure.legend(
         [handle for handle, _ in entries],
@@ -203,7 +203,7 @@ def _is_by_formula(entry: tuple[Any, str]) -> bool:
 
 
 def key_of(axes: Any, marks: Sequence[tuple[str, bool]]) -> None:
-    """What hollow and filled marks mean, above a panel."""
+    """A legend of hollow and filled marks, above a panel."""
     handles = [
         Line2D([], [], linestyle="none", label=label, **_marks(0, hollow=hollow))
         for label, hollow in marks
@@ -212,12 +212,12 @@ def key_of(axes: Any, marks: Sequence[tuple[str, bool]]) -> None:
 
 
 def note(figure: Any, text: str) -> None:
-    """A small line below everything: what was run, and how sure the picture is."""
+    """A small line below all panels: the runs, and the meaning of the intervals."""
     figure.supxlabel(text, fontsize=7, color="#555555", x=0.01, ha="left")
 
 
 def save(figure: Any, file: Path) -> None:
-    """Write an SVG or PNG (by the suffix) that is the same for the same data."""
+    """Write an SVG or PNG (by the suffix); the same data give the same bytes."""
     metadata = UNSAID if file.suffix == ".svg" else {"Software": None}
     _escape(figure)
     with mpl.rc_context(STYLE), beside(file) as partial:
@@ -225,13 +225,13 @@ def save(figure: Any, file: Path) -> None:
 
 
 def _escape(figure: Any) -> None:
-    """Names come out of files: what is not printable is written out."""
+    """Escape unprintable characters of names, which come from files."""
     for text in figure.findobj(Text):
         text.set_text(escaped(text.get_text()))
 
 
 def svg_text(figure: Any) -> str:
-    """The same SVG as an element of a page."""
+    """The figure as an SVG element for a page."""
     written = StringIO()
     _escape(figure)
     with mpl.rc_context(STYLE):

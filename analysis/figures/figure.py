@@ -1,9 +1,9 @@
-"""The figures that there are, and the command that draws one.
+"""The registry of figures, and the function that draws one.
 
 A figure is one module `analysis/plot_NAME.py` with a function under `@figure`. It takes the cells
-of a sweep (`of="history"`: one history; `of="tune"`: what `ddlsim tune` found) and gives a
-matplotlib figure; it asks for the axes that it needs, by name or by path, and refuses a sweep
-that has them not. `ddlsim plot NAME DIR`, `python -m ddlsim.analysis.plot_NAME DIR` and, from any
+of a sweep (`of="history"`: one history; `of="tune"`: the advice of `ddlsim tune`) and returns a
+matplotlib figure; it declares the axes that it needs, by name or by path, and a sweep without them
+is refused. `ddlsim plot NAME DIR`, `python -m ddlsim.analysis.plot_NAME DIR` and, from any
 folder, `python analysis/plot_NAME.py DIR` do the same.
 """
 
@@ -26,7 +26,7 @@ Kind = Literal["sweep", "history", "tune"]
 
 
 class Plot(NamedTuple):
-    """One figure: what it shows, what it needs, and what draws it."""
+    """One figure: its summary, the axes that it needs, its input and its function."""
 
     name: str
     summary: str
@@ -41,7 +41,7 @@ _PLOTS: dict[str, Plot] = {}
 def figure(
     name: str, summary: str, *, needs: tuple[Need, ...] = (), of: Kind = "sweep"
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Make a drawing function known; once, also where its module runs as a script."""
+    """Register a drawing function; not a second time where its module runs as a script."""
 
     def known(draw: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if draw.__module__ != "__main__":
@@ -60,9 +60,9 @@ def plots() -> dict[str, Plot]:
 
 
 def draw(name: str, source: Path) -> Any:
-    """The figure of this name of a directory of a sweep or of tune, or of a history's file.
+    """Draw a figure from the directory of a sweep or of `tune`, or from a history's file.
 
-    `CellsError` says what is missing.
+    Raises `CellsError` with what is missing.
     """
     from ddlsim.analysis.figures.drawing import styled
     from ddlsim.analysis.tune import tuned
@@ -99,7 +99,7 @@ def write(name: str, source: Path, target: Path) -> None:
 
 
 def main(name: str) -> int:
-    """What a figure's module does as a script, with DIR and perhaps FILE; the exit code."""
+    """Run a figure's module as a script, with DIR and an optional FILE; return the exit code."""
     arguments = sys.argv[1:]
     if not 1 <= len(arguments) <= 2 or arguments[0].startswith("-"):
         sys.stderr.write(f"usage: plot_{name}.py DIR [FILE.svg|FILE.png]\n")

@@ -1,7 +1,7 @@
-"""Names beside the points of a panel: none hides another name, a mark or an interval.
+"""Places names beside the points of a panel, so that none covers another name, mark or interval.
 
-Points whose marks touch share one list of names. Each list stands on the side of its marks on which
-it covers least; where it had to go far a thin line leads to it.
+Points whose marks touch share one list of names. Each list is on the side of its marks where it
+covers least; a thin line leads to a distant one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,18 +15,18 @@ from ddlsim.analysis.sweep.cells import Estimate
 
 SIZE_PT: Final = 8
 LISTED_MOST: Final = 10
-"""More names than this are no list beside a point: they are counted."""
+"""The longest list of names at one place; of a longer one only the number is shown."""
 MARK_PX: Final = 13
-"""Marks that are nearer than this touch each other."""
+"""The distance below which marks touch."""
 HALF_PX: Final = 7
-"""Half of what a mark needs with a little room."""
+"""Half the width of a mark with its margin."""
 BAR_PX: Final = 4
-"""Room around an interval."""
+"""The margin around an interval."""
 GAPS_PX: Final = (5, 16, 32, 56)
 LED_PX: Final = 20
-"""From here on a line leads from the mark to its name."""
+"""The distance from which a line leads from the mark to its name."""
 OUTSIDE: Final = 20.0
-"""How much worse it is to leave the panel than to cover something in it."""
+"""The cost of an area outside of the panel, relative to a covered one."""
 POINTS_PER_INCH: Final = 72
 LEADER: Final = {"arrowstyle": "-", "linewidth": 0.6, "color": "#777777", "shrinkA": 1}
 Box = NDArray[np.float64]
@@ -43,9 +43,9 @@ class Spot(NamedTuple):
 
 
 def name_points(axes: Any, spots: Sequence[Spot]) -> list[Any]:
-    """Write every name into the panel; the axes' limits are final by now. The texts, in order."""
+    """Write the names into a panel whose limits are final; return the texts in order."""
     figure = axes.get_figure()
-    figure.draw_without_rendering()  # only then is it known where the panel lies
+    figure.draw_without_rendering()  # this computes the place of the panel
     marks = [_mark(axes, spot) for spot in spots]
     taken = marks + [bar for spot in spots for bar in _bars(axes, spot)]
     panel = axes.get_window_extent().padded(-HALF_PX).extents
@@ -76,7 +76,7 @@ def name_points(axes: Any, spots: Sequence[Spot]) -> list[Any]:
 
 
 def _touching(axes: Any, spots: Sequence[Spot]) -> list[list[int]]:
-    """The places of points whose marks touch, directly or one by one; each in the order given."""
+    """Groups of the indices of points whose marks touch, directly or through others."""
     at = np.array([axes.transData.transform((spot.x.value, spot.y.value)) for spot in spots])
     groups: list[list[int]] = []
     for place, where in enumerate(at):
@@ -92,7 +92,7 @@ def _mark(axes: Any, spot: Spot) -> Box:
 
 
 def _bars(axes: Any, spot: Spot) -> list[Box]:
-    """The intervals as thin boxes; an end that is no number is left out."""
+    """The intervals as thin boxes, those with an end that is not finite left out."""
     found = []
     for ends in (
         ((spot.x.low, spot.y.value), (spot.x.high, spot.y.value)),
@@ -105,7 +105,7 @@ def _bars(axes: Any, spot: Spot) -> list[Box]:
 
 
 def _best(size: Any, around: Any, panel: Any, taken: Sequence[Box]) -> tuple[Box, int]:
-    """Where a text of this size covers least: the box, and how far from its marks it is."""
+    """The box where a text of this size covers least, and its distance from its marks."""
     found = list(_candidates(size, around))
     boxes = np.array([box for _, box in found])
     hidden = sum(_common(boxes, one) for one in taken)
@@ -115,7 +115,7 @@ def _best(size: Any, around: Any, panel: Any, taken: Sequence[Box]) -> tuple[Box
 
 
 def _candidates(size: Any, around: Any) -> Iterator[tuple[int, Box]]:
-    """Boxes of this size around the marks, the best to read first."""
+    """Boxes of this size around the marks, the most legible first."""
     left, low, right, high = around
     width, height = size
     for gap, share, side in product(GAPS_PX, (0.5, 0.0, 1.0), ("right", "left", "below", "above")):
@@ -133,6 +133,6 @@ def _candidates(size: Any, around: Any) -> Iterator[tuple[int, Box]]:
 
 
 def _common(boxes: Any, one: Box) -> Any:
-    """The area that each of the boxes has in common with this one."""
+    """The area of the intersection of each of the boxes with this one."""
     low, high = np.maximum(boxes[:, :2], one[:2]), np.minimum(boxes[:, 2:], one[2:])
     return np.prod(np.maximum(high - low, 0), axis=1)

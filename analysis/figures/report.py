@@ -1,6 +1,6 @@
-"""One self-contained HTML page about a sweep or a tuning: what was run and what came out.
+"""One self-contained HTML page about a sweep or an advice of `tune`.
 
-Everything is in the file: style, figures as SVG, tables. Nothing is fetched from anywhere.
+Style, figures (SVG) and tables are in the file; it loads nothing.
 """
 
 import math
@@ -33,7 +33,7 @@ Member = tuple[Cell, Mapping[str, Any], Mapping[str, Any]]
 
 
 class Line(NamedTuple):
-    """One cell of the sweep as a line of the table."""
+    """One cell of the sweep as a row of the table."""
 
     labels: tuple[str, ...]
     runs: int
@@ -56,7 +56,7 @@ class Drawn(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What judges found, once per kind."""
+    """The violations of one kind."""
 
     status: str
     invariant: str
@@ -68,14 +68,14 @@ class Found(NamedTuple):
 
 
 def write(directory: Path, target: Path) -> None:
-    """The page about a directory of `sweep` or `tune`; `CellsError` where it is neither."""
+    """Write the page about a directory of `sweep` or `tune`; `CellsError` where it is neither."""
     advice = tuned.read(directory) if tuned.there(directory) else None
     cells = None if advice and not (directory / ROWS).is_file() else read(directory)
     write_text(target, page_of(cells, directory, advice))
 
 
 def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None = None) -> str:
-    """The page as text: of a sweep, of what tune found, or of both."""
+    """The page as text: of a sweep, of an advice, or of both."""
     environment = pages.environment("analysis")
     environment.globals |= {"number": _plain, "percent": _percent, "told": told, "brief": brief}
     about = {} if cells is None else _about(cells, directory)
@@ -86,7 +86,7 @@ def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None 
 
 
 def _about(cells: Cells, directory: Path) -> dict[str, Any]:
-    """What the page says of a sweep."""
+    """The variables of the template for a sweep."""
     origin = cells.provenance
     names = [
         *_parameters(cells),
@@ -127,7 +127,7 @@ def _parameters(cells: Cells) -> list[str]:
 
 
 def _sweep_command(origin: Mapping[str, Any]) -> str:
-    """The command of a sweep; nothing of runs that no sweep file asked for."""
+    """The command of a sweep; empty for the runs of `tune`."""
     command = origin.get("command")
     return f"{command} --out DIR" if command and "sweep" in origin else ""
 
@@ -165,7 +165,7 @@ def _shown(value: Any) -> str:
 
 
 def _interval(estimate: Estimate, scale: float = 1.0) -> str:
-    """A value with its interval, three significant digits each."""
+    """A value with its interval, each with three significant digits."""
     value, low, high = (scale * one for one in estimate)
     if math.isnan(value):
         return "-"
@@ -173,7 +173,7 @@ def _interval(estimate: Estimate, scale: float = 1.0) -> str:
 
 
 def _wait(cell: Cell) -> str:
-    """The 99th percentile of waits; where it is nothing, how many wait at all, or of none so."""
+    """The 99th percentile of waits; where it is 0, the upper bound of the share that waits."""
     estimate = cell.quantile_ms("operation_wait_us", 0.99)
     if any(estimate):
         return _interval(estimate)
@@ -184,7 +184,7 @@ def _wait(cell: Cell) -> str:
 
 
 def _plain(value: float) -> str:
-    """Three significant digits, and no exponent."""
+    """A number with three significant digits and without an exponent."""
     if not math.isfinite(value):
         return "∞"
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
@@ -195,7 +195,7 @@ def _plain(value: float) -> str:
 
 
 def _figures(cells: Cells, directory: Path) -> Iterator[Drawn]:
-    """Every figure that this sweep has the parameters for."""
+    """Every figure that can be drawn from this sweep."""
     for name, plot in figure.plots().items():
         if plot.of != "sweep":
             continue
@@ -209,7 +209,7 @@ def _figures(cells: Cells, directory: Path) -> Iterator[Drawn]:
 
 
 def _own_ids(svg: str, name: str) -> str:
-    """Ids are unique on the page: every figure's carry its name."""
+    """Prefix the ids of a figure with its name, so that they are unique on the page."""
     return (
         svg.replace('id="', f'id="{name}-')
         .replace('href="#', f'href="#{name}-')
@@ -221,7 +221,7 @@ def _own_ids(svg: str, name: str) -> str:
 
 
 def _found(cells: Cells) -> list[Found]:
-    """What was found, by kind, the most frequent first; each with a run that shows it."""
+    """The violations by kind, the most frequent first, each with the command of one run."""
     commands = _Commands(cells)
     groups: dict[Key, list[Member]] = {}
     for cell in cells.cells:
@@ -240,7 +240,7 @@ def _one_found(key: Key, members: list[Member], commands: "_Commands") -> Found:
 
 
 class _Commands:
-    """The commands that repeat single runs of a sweep."""
+    """Makes the commands that repeat single runs of a sweep."""
 
     def __init__(self, cells: Cells) -> None:
         self._known = worlds(cells)
@@ -251,7 +251,7 @@ class _Commands:
         self._judging: list[str] = cells.provenance.get("judging", [])
 
     def of(self, cell: Cell, seed: int) -> str:
-        """The command of one run; empty for runs whose scenario no file holds, as those of tune."""
+        """The command of one run; empty for the runs of `tune`, whose scenarios are in no file."""
         if not self._sweep:
             return ""
         world = self._known.get(cell.number)
@@ -259,7 +259,7 @@ class _Commands:
         return shlex.join(["ddlsim", "run", *words, "--seed", str(seed), *self._judging])
 
     def _words(self, cell: Cell) -> list[str]:
-        """A scenario that cannot be read here, with everything that the sweep sets over it."""
+        """The arguments for a scenario that cannot be read here, with all that the sweep sets."""
         swept = {path: cell.swept[name] for name in cell.swept for path in self._paths[name]}
         beside = self._folder / cell.scenario
         words = [str(beside) if beside.is_file() else cell.scenario, "--strategy", cell.strategy]

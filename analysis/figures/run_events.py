@@ -1,4 +1,4 @@
-"""What the figures of one run need of its history: spans of faults, activations, clocks, lags."""
+"""Extracts from a history what figures of one run show: faults, activations, clocks, lags."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -18,11 +18,11 @@ from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 MILLION = 1_000_000
 Course = tuple[tuple[float, int], ...]
-"""The values of a setting, each with the instant in ms from which it is in force."""
+"""The values of a setting, each with the time in ms from which it applies."""
 
 
 class Span(NamedTuple):
-    """A fault from when to when, in milliseconds of the run; `nodes` are those that it hit."""
+    """The duration of a fault in ms of the run, and the nodes that it affects."""
 
     fault: str
     nodes: tuple[str, ...]
@@ -31,7 +31,7 @@ class Span(NamedTuple):
 
 
 class Done(NamedTuple):
-    """One operation: its kind, when it was asked, how long it took, and how it ended."""
+    """One operation: its kind, the time of its request, its latency, and its outcome."""
 
     kind: str
     at_ms: float
@@ -45,7 +45,7 @@ def title(history: History, shown: str) -> str:
 
 
 def faults(history: History) -> list[Span]:
-    """Every fault; one that never healed lasts to the end."""
+    """Every fault; one that does not heal lasts to the end of the run."""
     begun: dict[tuple[str, tuple[str, ...]], list[float]] = {}
     spans: list[Span] = []
     for event in history.events:
@@ -61,7 +61,7 @@ def faults(history: History) -> list[Span]:
 
 
 def activations(history: History) -> list[tuple[float, str]]:
-    """When each schema update activates on a clock that is right, and what it is about."""
+    """The time of each schema update's activation on a correct clock, and its objects."""
     found = []
     for event in history.of(UpdateLogged):
         at_ms = physical_ms(Timestamp(event.activation_ts))
@@ -71,7 +71,7 @@ def activations(history: History) -> list[tuple[float, str]]:
 
 
 def operations(history: History) -> Iterator[Done]:
-    """Every operation that ended, in the order of the ends."""
+    """Every completed operation, in the order of completion."""
     asked: dict[str, Invoked] = {}
     for event in history.events:
         if isinstance(event, Invoked):
@@ -86,7 +86,7 @@ def operations(history: History) -> Iterator[Done]:
 
 
 def clock_offsets(history: History) -> dict[str, tuple[list[float], list[float]]]:
-    """For every node: instants and the offset of its clock there, both in milliseconds."""
+    """For every node: times and the offsets of its clock then, both in ms."""
     pieces: dict[str, list[ClockSet]] = {}
     for event in history.of(ClockSet):
         pieces.setdefault(event.node, []).append(event)
@@ -105,12 +105,12 @@ def clock_offsets(history: History) -> dict[str, tuple[list[float], list[float]]
 
 
 def lags(history: History) -> dict[str, tuple[list[float], list[float]]]:
-    """For every node: instants in ms, and its clock less its schema safe time there, in ms.
+    """For every node: times in ms, and its clock minus its schema safe time then, in ms.
 
-    The lag grows as the node's clock runs and falls where safe time advances, so both sides of
-    each step are given and the curve is straight between two instants. A look-up of the present
-    waits where it is more than DD. The clock is the physical one: a hybrid clock that a faster
-    node has pushed ahead lags more. NaN parts the curve while a node is crashed.
+    The lag grows with the node's clock and falls where safe time advances: both sides of each step
+    are given, and the curve is linear between two times. A look-up at Top waits where the lag
+    exceeds DD. The clock is the physical one; a hybrid clock that a faster node has advanced lags
+    more. The curve is NaN while a node is crashed.
     """
     offsets = {node: _Clock(*curve) for node, curve in clock_offsets(history).items()}
     known: dict[str, int] = {}
@@ -144,7 +144,7 @@ class _Clock:
         self._times, self._offsets = times, offsets
 
     def at(self, at_ms: float, *, after_step: bool) -> float:
-        """The offset at an instant, in ms; where it steps then, the side after or before."""
+        """The offset at a time, in ms; at a step the value after it or before it."""
         times, offsets = self._times, self._offsets
         place = (bisect_right if after_step else bisect_left)(times, at_ms)
         if place == 0:
@@ -157,13 +157,13 @@ class _Clock:
 
 
 def setting(history: History, name: str) -> Any:
-    """A setting of the cluster, or the largest of its nodes; None if there is none."""
+    """The largest value of a setting over all nodes; None where none has it."""
     values = [of[name] for of in history.header.settings.values() if name in of]
     return max(values, default=None)
 
 
 def setting_over_time(history: History, name: str) -> dict[tuple[str, ...], Course]:
-    """A setting's course, by the nodes that share all of it."""
+    """The values of a setting over time, by the nodes that share them."""
     changes: dict[str, list[tuple[float, int]]] = {
         node: [(0.0, of[name])] for node, of in history.header.settings.items() if name in of
     }

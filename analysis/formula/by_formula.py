@@ -1,8 +1,8 @@
-"""What the closed forms say of a cell: its numbers are read off the scenario that it ran.
+"""The closed forms of a sweep's cells; their parameters come from the cells' scenarios.
 
-A scenario is found again through the texts of the sweep and its scenarios in the provenance. Where
-they cannot be read, or have what the formula has not (links of their own, loss, nodes with other
-settings), there is no closed form, and a figure shows the runs alone.
+The scenarios come from the texts in the sweep's provenance. Where these cannot be read, or contain
+what the formulas do not model (links with their own delays, loss, nodes with other settings), there
+is no closed form, and a figure shows the runs alone.
 """
 
 from functools import cached_property
@@ -39,7 +39,7 @@ DRAWN: Final = 20_000
 
 
 class Forms:
-    """A cell's scenario in the terms of the closed forms; times in ms."""
+    """The parameters of the closed forms for a scenario; times in ms."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -51,23 +51,23 @@ class Forms:
 
     @property
     def simple(self) -> bool:
-        """Whether the formulas have all that the scenario has."""
+        """Whether the formulas model everything in the scenario."""
         network = self.scenario.table.network
         return not (network.links or network.loss or self.scenario.node_protocols)
 
     @property
     def ddl_delay(self) -> int:
-        """What a statement waits at least after its stamp: DD + CSmax of A7."""
+        """The least wait of a statement after its stamp: DD + CSmax of A7."""
         return ddl_delay_ms(self.strategy, self.dd, self.cs_max)
 
     @property
     def slack(self) -> int | None:
-        """How much a reader may lag behind Top; None if no operation ever waits."""
+        """How far a reader may lag behind Top; None if no operation ever waits."""
         return slack_ms(self.strategy, self.dd, self.cs_max)
 
     @property
     def border(self) -> int | None:
-        """The delay and skew together from which a design that never waits errs; else None."""
+        """The sum of delay and skew from which a design that never waits errs; else None."""
         if self.slack is not None:
             return None
         return physical_ms(self.strategy.activation_ts(FAR, self.dd)) - physical_ms(FAR)
@@ -79,7 +79,7 @@ class Forms:
 
     @cached_property
     def client_delays(self) -> Array:
-        """The same between a client and a node."""
+        """The delays of a message between a client and a node."""
         return self._spread(self.scenario.table.network.client_latency_ms)
 
     def _spread(self, number: Any) -> Array:
@@ -87,7 +87,7 @@ class Forms:
         return np.asarray(quantiles(found), dtype=np.float64) / US_PER_MS
 
     def _clock(self, node: str) -> Array | None:
-        """A few offsets of a node's clock, each as likely; None where they are not known."""
+        """A few equally likely offsets of a node's clock; None where they are unknown."""
         own = self.scenario.node_clocks.get(node)
         if own is not None and own.offset_ms is not None:
             return np.array([own.offset_ms], dtype=np.float64)
@@ -119,10 +119,10 @@ class Forms:
         )
 
     def ddl_latency(self) -> Array | None:
-        """Section 6.2: latencies of statements that any node is asked for, a sample of them.
+        """Section 6.2: a sample of the latencies of statements sent to a random node.
 
-        The leader is as far as any other node but for itself; its log's round is over when a
-        majority, itself among it, has the entry.
+        All nodes but the leader are equally far from it; its log's round ends when a majority,
+        itself included, has the entry.
         """
         if not self.simple:
             return None
@@ -140,7 +140,7 @@ class Forms:
 
 
 def worlds(cells: Cells) -> dict[int, Forms]:
-    """The world of every cell by its number; empty where the sweep cannot be read again."""
+    """The `Forms` of every cell by its number; empty where the sweep cannot be read again."""
     origin = cells.provenance
     name, text = origin.get("sweep"), origin.get("text")
     if not name or not text:
@@ -164,10 +164,7 @@ def worlds(cells: Cells) -> dict[int, Forms]:
 
 
 def remark(cells: Cells, known: dict[int, Forms]) -> str:
-    """What a figure's note adds where there are no closed forms, for their scenarios are not known.
-
-    Empty where they are.
-    """
+    """The note of a figure; it adds that there are no closed forms where scenarios are unknown."""
     if known or not cells.cells:
         return cells.note
     sweep = cells.provenance.get("sweep", "the sweep")
@@ -182,7 +179,7 @@ def mu(cell: Cell) -> float:
 
 
 def wait_of(cell: Cell, world: Forms | None) -> tuple[Wait, int] | None:
-    """The wait of a first look-up of a cell, with its measured mu, and what is subtracted."""
+    """The wait of a first look-up of a cell with its measured mu, and the slack to subtract."""
     if world is None or world.slack is None:
         return None
     model = world.wait(mu(cell))

@@ -1,9 +1,9 @@
-"""A figure by formula beside the same by simulation: one way for figures, `tune` and experiments.
+"""Compares figures by formula with those by simulation, for figures, `tune` and experiments.
 
-`cluster_wait` is the closed form of a cluster's waits (6.1), whether of a scenario (`by_formula`),
-of measurements (`tune.world`) or of an experiment (`tests/agreement`). `slack_ms` and
-`ddl_delay_ms` say what a design makes of DD.
-`brackets` are its three figures with their margins, `Line` one of them beside the runs.
+`cluster_wait` is the closed form of a cluster's waits (6.1), of a scenario (`by_formula`), of
+measurements (`tune.world`) or of an experiment (`tests/agreement`). `slack_ms` and `ddl_delay_ms`
+are what a design derives from DD. `brackets` are three figures of a wait with their margins, a
+`Line` is one figure by formula and by runs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,10 +20,10 @@ from ddlsim.units import physical_ms, timestamp
 
 Array = NDArray[np.float64]
 CLOCK_MS: Final = 1.0
-"""Timestamps show whole milliseconds: a wait by formula can be so much off in a run."""
+"""Timestamps have whole milliseconds: a wait in a run may differ by so much from the formula."""
 TAIL: Final = 0.99
 PARTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""A clock's offsets as five values, each a fifth of the time."""
+"""The quantiles by which a clock's offsets are represented, each a fifth of the time."""
 FAR: Final = timestamp(10**9)
 
 
@@ -102,18 +102,18 @@ def brackets(model: Wait, slack: float, margin: float = CLOCK_MS) -> Brackets:
     )
 
 
-# --- what a design makes of DD -------------------------------------------------------------------
+# --- what a design derives from DD----------------------------------------------------------------
 
 
 def slack_ms(design: Strategy, dd: int, cs_max: int) -> int | None:
-    """How much a reader may lag behind Top: DD of A7, 0 of A5, -CSmax of A6; None: never waits."""
+    """How far a reader may lag behind Top: DD of A7, 0 of A5, -CSmax of A6; None: never waits."""
     safe = design.completeness_ts(FAR, dd, cs_max)
     behind = physical_ms(FAR) - physical_ms(safe)
     return None if behind > 10**12 else behind
 
 
 def ddl_delay_ms(design: Strategy, dd: int, cs_max: int) -> int:
-    """What a DDL statement waits at least after its stamp: DD + CSmax of A7."""
+    """The least wait of a DDL statement after its stamp: DD + CSmax of A7."""
     active = design.activation_ts(FAR, dd)
     told = design.acknowledge_ts(active, cs_max)
     return max(physical_ms(told) - physical_ms(FAR), 0)

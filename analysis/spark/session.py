@@ -1,4 +1,4 @@
-"""Spark sessions as this program wants them: quiet, quick to start, the package at every worker.
+"""Spark sessions: without log output, quick to start, with the package sent to workers.
 
 Settings were measured on two cores with PySpark 4.3: no UI, few shuffle partitions, no adaptive
 plans (our tables are small), Unix sockets between the JVM and Python, and `local[N,4]` instead of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ATTEMPTS: Final = 4
-"""How often Spark tries a task on this machine; on a cluster that is its own default."""
+"""The number of attempts of a task on this machine; clusters keep their own setting."""
 LOG: Final = """\
 rootLogger.level = off
 logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
@@ -43,7 +43,7 @@ appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %p %c{1}: %m%n%ex
 """
-"""What goes wrong comes back as an exception; Spark's own words would only tear the bar."""
+"""Errors are raised as exceptions; Spark's log would break the progress bar."""
 SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -66,7 +66,7 @@ _LOCAL: Final = re.compile(r"local(?:\[(\*|\d+)\])?")
 
 
 class BadMasterError(BadInputError):
-    """A master that Spark does not know or cannot reach; the message ends in a remedy."""
+    """A master that is invalid or cannot be reached; the message ends in a remedy."""
 
 
 def is_local(master: str) -> bool:
@@ -78,7 +78,7 @@ def is_local(master: str) -> bool:
 def session(
     master: str, *, name: str = "ddlsim", settings: dict[str, str] | None = None
 ) -> Iterator["SparkSession"]:
-    """A session that ends with the block; `NoJavaError` or `BadMasterError` if there is none."""
+    """A session for a `with` block; raises `NoJavaError` or `BadMasterError`."""
     spark = begin(master, name=name, settings=settings)
     try:
         yield spark
@@ -94,7 +94,7 @@ def session(
 def begin(
     master: str, *, name: str = "ddlsim", settings: dict[str, str] | None = None
 ) -> "SparkSession":
-    """Begin a session; the caller ends it."""
+    """Start a session, which the caller ends."""
     if not re.match(r"local(\[[\d*, ]+\])?$|local-cluster\[|spark://|yarn$|k8s://", master):
         raise BadMasterError(
             f"--master {master}: expected none, local[*], spark://HOST:PORT, yarn or k8s://…"
@@ -131,8 +131,8 @@ def begin(
 
 @contextmanager
 def _ending_with_us() -> Iterator[None]:
-    """Have the JVM that PySpark begins end with this process from its first moment. By itself it
-    sees that its stdin has ended, but not before it has started, which takes seconds."""
+    """Have the JVM that PySpark starts end with this process, from its first moment on. By itself
+    it ends with its stdin, but only once it is up, seconds later."""
     gateway: Any = importlib.import_module("pyspark.java_gateway")
 
     def begun(command: list[str], **options: Any) -> Any:
@@ -153,7 +153,7 @@ def _ending_with_us() -> Iterator[None]:
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
-    """The interrupt after which Spark's own clearing up failed too."""
+    """The interrupt in the context of an error that Spark's clean-up raised; None without one."""
     behind = error.__context__
     while behind is not None and not isinstance(behind, KeyboardInterrupt):
         behind = behind.__context__
@@ -161,7 +161,7 @@ def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
 
 
 def _cancel_first(spark: Any) -> None:
-    """Have signals that end the command end Spark's jobs first, as PySpark does for SIGINT."""
+    """Cancel Spark's jobs on signals that end the command, as PySpark does for SIGINT."""
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         handler = None if number is None else signal.getsignal(number)
@@ -190,7 +190,7 @@ def _with_attempts(master: str) -> str:
 
 
 def _environment(master: str) -> None:
-    """What the JVM and Python's workers inherit."""
+    """Set the environment of the JVM and of Python's workers."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if is_local(master):
@@ -202,10 +202,10 @@ def _environment(master: str) -> None:
 
 
 def package(folder: str | Path | None = None) -> Path:
-    """The program as one zip file that workers can import: what `--py-files` takes.
+    """Write the program as one zip file, for `--py-files`; return its path.
 
-    What stands in it depends on the source alone; files keep no times. Without a folder it is in
-    one of its own, which is removed when this process ends.
+    Its bytes depend on the source alone. Without `folder` it is in a temporary folder, which is
+    removed when this process ends.
     """
     if folder is None:
         folder = tempfile.mkdtemp(prefix="ddlsim-")

@@ -1,8 +1,8 @@
-"""Chunks of a sweep, and anything else that is many, on Spark or on processes of this machine.
+"""Runs chunks of a sweep, or calls of a function, on Spark or on processes of this machine.
 
-`Workers` decides which, and keeps a session or processes for what comes next. Chunks' files are the
-result; they are on a file system that all machines of a cluster share. Whatever a task has written
-stays when the task is tried again, so a lost executor costs no run twice but those it was at.
+`Workers` chooses between the two and keeps the session. The results are the chunks' files, on a
+file system that all machines of a cluster share. A retried task skips the chunks that are written,
+so a lost executor repeats only the chunks that it was running.
 """
 
 import pickle
@@ -28,33 +28,33 @@ R = TypeVar("R")
 Watch = Callable[[Tally], object]
 
 NONE: Final = "none"
-"""The master that is none: processes of this machine, no JVM."""
+"""The value of --master for processes of this machine, without a JVM."""
 HERE: Final = "local[*]"
 SPARK_FROM_S: Final = 20.0
-"""Work on all cores together below which a session would take longer than it saves."""
+"""The seconds of work on all cores below which starting Spark does not pay."""
 SECONDS_A_TASK: Final = 2.0
-"""A Python task costs a slot some 20 to 50 ms: below this work a task the price shows."""
+"""The least work of a task: starting a Python task costs 20 to 50 ms."""
 TASKS_LOCALLY: Final = 64
 TASKS_MOST: Final = 4_096
-"""More tasks than that would cost more than they spread."""
+"""The largest number of tasks."""
 POLL_S: Final = 0.3
 GROUP: Final = "ddlsim-sweep"
 BEACON: Final = ".beacon"
 
 
 class NotSharedError(BadInputError):
-    """A directory that the workers do not share with us; the message ends in the remedy."""
+    """A directory that the workers do not share; the message ends in the remedy."""
 
 
 class WorkersDieError(BadInputError):
-    """A chunk that no process survives, though its runs have processes of their own."""
+    """A chunk at which several processes died, though its runs have child processes."""
 
 
 class Workers:
-    """What runs chunks: Spark at a master, processes, or whichever is the quicker of both here.
+    """Runs chunks on Spark at a master, on processes, or on the quicker of the two here.
 
-    `note` is called with a line when a session begins. A context manager: at the end of its block
-    the session and the processes end.
+    `note` is called with a line when a session starts. A context manager: the session ends with its
+    block.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Workers:
         self._stack.__exit__(*error)
 
     def session(self) -> "SparkSession":
-        """The session, begun when it is first needed."""
+        """The session, started when it is first needed."""
         if self.spark is None:
             from ddlsim.analysis.spark import session
 
@@ -88,7 +88,7 @@ class Workers:
     def run(
         self, work: Work, whole: Round, chunks: Sequence[ChunkId], work_s: float, watch: Watch
     ) -> str:
-        """Run chunks of so many seconds of work; what ran them. Their files are there then."""
+        """Run chunks of so many seconds of work and write their files; return what ran them."""
         if not self._is_for_spark(work_s):
             processes = self._jobs or cores()
             run_on_processes(work, whole, chunks, processes, watch)
@@ -111,7 +111,7 @@ class Workers:
 def run_on_processes(
     work: Work, whole: Round, chunks: Sequence[ChunkId], processes: int, watch: Watch
 ) -> None:
-    """Run these chunks; `WorkersDieError` where no process survives one."""
+    """Run these chunks; raises `WorkersDieError` where several processes die at one."""
     make = partial(_runner, work, whole)
     with Executor(make, _died, processes=processes, alone_s=0) as executor:
         executor.run(chunks, lambda chunk, tally: watch(tally))
@@ -132,7 +132,7 @@ def _died(chunk: ChunkId, how: str) -> Tally:
 
 
 def partitions(work_s: float, cores: int, *, local: bool) -> int:
-    """How many tasks: two seconds of work each, two a core at least, not too many to watch."""
+    """The number of tasks: two seconds of work each, at least two per core, within the maximum."""
     most = max(TASKS_LOCALLY, 2 * cores) if local else max(TASKS_LOCALLY, 4 * cores)
     return int(min(max(work_s / SECONDS_A_TASK, 2 * cores), most))
 
@@ -145,7 +145,7 @@ def run_on_spark(
     tasks: int,
     watch: Watch,
 ) -> None:
-    """Run these chunks; `watch` is called with the tally of each, once its file is there."""
+    """Run these chunks; call `watch` with the tally of each once its file is written."""
     token = uuid.uuid4().hex
     beacon = Path(work.directory, BEACON)
     beacon.write_text(token, "utf-8")
@@ -174,7 +174,7 @@ def _task(work: Work, whole: Round, token: str) -> Callable[[ChunkId], Tally]:
 def spread(
     spark: "SparkSession", function: Callable[[T], R], items: Sequence[T], tasks: int = TASKS_MOST
 ) -> list[R]:
-    """What the function makes of each item, in their order; a task for each, or so many tasks."""
+    """The results of a function for each item, in order; in at most so many tasks."""
     if not items:
         return []
     every = tuple(items)
@@ -192,7 +192,7 @@ def spread(
 
 
 def _check_shared(directory: str, token: str) -> None:
-    """Whether the driver's file is here too: else rows would be written to another place."""
+    """Raise `NotSharedError` where the driver's file is missing: rows would go elsewhere."""
     beacon = Path(directory, BEACON)
     if not beacon.is_file() or beacon.read_text("utf-8") != token:
         raise NotSharedError(f"--out {directory}: {NOT_SHARED}")
@@ -202,7 +202,7 @@ NOT_SHARED: Final = "the workers do not see it; name a directory that the whole 
 
 
 def _watched(spark: "SparkSession", action: Callable[[], Any], look: Callable[[], None]) -> None:
-    """Carry out an action in a thread of its own, looking about meanwhile; its errors are ours."""
+    """Run an action in a thread and call `look` meanwhile; raises what the action raises."""
     from pyspark import InheritableThread
 
     raised: list[BaseException] = []

@@ -1,1 +1,1 @@
-"""From measured delays and clocks to DD, H and CSmax: goals, model, runs, search, answer."""
+"""From measured delays and clocks to DD, H and CSmax: goals, model, runs, search, advice."""

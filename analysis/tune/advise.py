@@ -1,14 +1,14 @@
-"""The advice: an interval H by formula, the least DD by runs, and everything it costs and risks.
+"""The advice: H by formula, the least DD by runs, and its costs and risks.
 
-1. *H*: the longest idle interval under which, by formula, some DD meets every goal; a shorter one
-   lets DD be smaller and costs messages.
+1. *H*: the longest idle interval with which, by formula, some DD meets every goal; a shorter one
+   allows a smaller DD and costs messages.
 2. *DD*: the least that meets the goals of waits in simulation (analysis/tune/search.py), and the
-   least that meets them surely, with the whole interval over seeds (analysis/tune/judge.py). What
-   is recommended is as far above the first as the second is, and as the spread that resampling the
-   measurements gives by formula: the two are independent, so their squares add.
-3. *Proof and price*: the recommended setting, some beside it, the present one and those of the user
-   are run with DDL, each for every column of the trade-off; the recommended one also under clocks
-   1, 1.5 and 2 times CSmax apart. Beside every run stands the closed form.
+   least that meets them surely, with the whole interval over seeds (analysis/tune/judge.py). The
+   margin above the first is the distance of the second and the spread by formula of resampled
+   measurements; the two are independent, so their squares add.
+3. *Proof and price*: the recommended setting, some near it, the present one and those of the user
+   are run with DDL, for every column of the trade-off; the recommended one also with clocks 1, 1.5
+   and 2 times CSmax apart. The closed form is compared with each run.
 """
 
 from collections.abc import Sequence
@@ -32,25 +32,25 @@ from ddlsim.analysis.tune.search import border, least
 RESAMPLES: Final = 60
 FACTORS: Final = (1.0, 1.5, 2.0)
 BESIDE: Final = (0.25, 0.6, 0.85, 1.25)
-"""Cells beside the recommended DD, for the shape of the front."""
+"""Multiples of the recommended DD that are run too, for the shape of the front."""
 DICE: Final = 98_110
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a setting costs: its look-ups, and its statements under transactions."""
+    """The runs of a setting: its look-ups, and its statements under transactions."""
 
     looks: Figures
     statements: Figures
 
     def of(self, goal: Goal) -> Figures:
-        """The figures that a goal is about."""
+        """The runs that measure a goal."""
         return self.statements if goal.metric == RATE or goal.of == "ddl_latency" else self.looks
 
 
 @dataclass
 class Advice:
-    """What was found; `looks` are all cells of waits, `prices` the settings with every figure."""
+    """The result; `looks` are all cells of waits, `prices` the settings with every figure."""
 
     asked: Asked
     judge: Judge
@@ -73,9 +73,9 @@ class Advice:
 
     @property
     def interval(self) -> tuple[int, int]:
-        """The least DD that meets the goals lies between these, seeds and sample considered.
+        """The ends between which the least DD that meets the goals lies, over seeds and samples.
 
-        No DD is in it of which a run says that it misses a goal with its whole interval.
+        It excludes every DD that misses a goal with its whole interval.
         """
         step = self.asked.step
         low = int(max(min(self.over_seeds[0], self.needed), 0) // step * step)
@@ -89,12 +89,12 @@ class Advice:
         return min(low, self.needed), max(high, sure)
 
     def judged(self, goal: Goal, setting: Setting) -> Judged:
-        """A goal under a setting that was priced."""
+        """The assessment of a goal under a priced setting."""
         return self.judge.of(goal, setting, self.prices[setting].of(goal))
 
     @property
     def tried(self) -> tuple[Setting, ...]:
-        """The settings that the user asked about."""
+        """The settings that the user wants priced."""
         return tuple(replace(self.recommended, **dict(wish)) for wish in self.asked.wishes)
 
     @property
@@ -104,7 +104,7 @@ class Advice:
 
 
 class Advisor:
-    """Asks the runs."""
+    """Finds the advice from runs."""
 
     def __init__(self, asked: Asked, runs: Runs) -> None:
         self.asked = asked
@@ -114,7 +114,7 @@ class Advisor:
         self._judge = Judge(asked)
 
     def advise(self) -> Advice:
-        """The answer, or a `TuneError` that says what cannot be had and what is nearest."""
+        """Return the advice; raises `TuneError` with the unmet goals and the nearest setting."""
         asked = self.asked
         candidates = self._candidates()
         if not asked.uses_dd:
@@ -136,7 +136,7 @@ class Advisor:
     # --- H ----------------------------------------------------------------------------------------
 
     def _candidates(self) -> list[int]:
-        """Idle intervals by formula: the longest that surely does, then the doubtful below it."""
+        """Idle intervals that may meet the goals by formula, the longest first."""
         asked, grid = self.asked, COARSE
         most = min((goal.limit for goal in asked.latencies), default=np.inf)
         doubtful: list[int] = []
@@ -170,14 +170,14 @@ class Advisor:
     # --- DD ---------------------------------------------------------------------------------------
 
     def _figures(self, settings: Sequence[Setting]) -> list[Figures]:
-        """The waits under these settings, each run once."""
+        """The waits under these settings; each setting is run once."""
         new = [one for one in dict.fromkeys(settings) if one not in self._looks]
         found = self.runs.run([self._cells.looks(one) for one in new]) if new else []
         self._looks.update(zip(new, found, strict=True))
         return [self._looks[one] for one in settings]
 
     def _search(self, h: int) -> Advice:
-        """The least DD under this interval."""
+        """Search the least DD with this idle interval."""
         asked = self.asked
         before = self.runs.count
         guess = asked.needed(asked.world.wait(COARSE, h, asked.mu))
@@ -226,14 +226,14 @@ class Advisor:
         return advice
 
     def _misses(self, setting: Setting) -> bool:
-        """Whether some goal of waits is missed with its whole interval."""
+        """Whether some goal of waits is missed by its whole interval."""
         figures = self._figures([setting])[0]
         return any(self._judge.of(g, setting, figures).hopeless for g in self.asked.waits)
 
     def _surely(self, h: int, needed: int, about: float) -> int | None:
         """The least DD from `needed` up that meets the goals of waits with the whole interval.
 
-        None where more runs of it would be needed, or none near does.
+        None where no DD within reach does; more runs may then show one.
         """
         asked = self.asked
         most = 2 * max(needed, about) + 20 * asked.step
@@ -251,7 +251,7 @@ class Advisor:
         return found if found is not None and found <= most else None
 
     def _over_sample(self, h: int) -> tuple[float, float] | None:
-        """By how much DD moves when the measurements are drawn again from themselves."""
+        """The interval by which DD moves when the measurements are resampled; None without any."""
         asked, grid = self.asked, COARSE
         if asked.world.delays is None:
             return None
@@ -268,7 +268,7 @@ class Advisor:
         return sum(self.asked.needed(self.asked.world.wait(COARSE, h, self.asked.mu))) / 2
 
     def _h_most(self, advice: Advice) -> tuple[float, float, float]:
-        """The longest H that the recommended DD allows: by the middle and both ends of DD.
+        """The longest H that the recommended DD allows: at the least DD and both ends.
 
         W = max(0, R + G + skew - DD) with R up to H: a ms of DD more allows about a ms of H more.
         """
@@ -279,7 +279,7 @@ class Advisor:
         )
 
     def _without_dd(self, h: int) -> Advice:
-        """A design whose waits DD does not change."""
+        """The advice for a design whose waits do not depend on DD."""
         asked = self.asked
         setting = Setting(0, h, asked.cs_max)
         figures = self._figures([setting])[0]
@@ -297,7 +297,7 @@ class Advisor:
     # --- proof and price --------------------------------------------------------------------------
 
     def _price(self, settings: Sequence[Setting], advice: Advice) -> None:
-        """Run what of these is not priced yet, in one go."""
+        """Run those of the settings that have no price yet, all together."""
         new = [one for one in dict.fromkeys(settings) if one not in advice.prices]
         looks = self._figures(new)
         found = self.runs.run([self._cells.statements(one) for one in new]) if new else []
@@ -305,7 +305,7 @@ class Advisor:
             advice.prices[setting] = Price(first, second)
 
     def _prove(self, advice: Advice) -> None:
-        """Run the recommended and the present setting with everything that can go wrong."""
+        """Run the recommended, the present and the user's settings, with DDL and with skew."""
         asked, best = self.asked, advice.recommended
         step = asked.step
         around = [] if not asked.uses_dd else [

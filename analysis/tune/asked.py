@@ -1,4 +1,4 @@
-"""What `tune` is asked, and what it must know of a design before it can answer."""
+"""The input of `tune`: measurements, goals, load, settings, and what follows from the design."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,21 +16,21 @@ from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.base import STRATEGIES
 
 LADDER_MS: Final = (500, 250, 100, 50, 25, 10)
-"""Idle intervals to choose from, those above the present one left out."""
+"""Idle intervals to choose from, in ms; those above the present one are left out."""
 LEASES_PER_MS: Final = 1 / 3_000
-"""Leases are prolonged by one command for all places every three seconds."""
+"""One command prolongs the leases of all partitions every three seconds."""
 DEFAULT_WAIT: Final = read_goal("dml_wait_p99<=1ms")
 LOOK_UPS: Final = 3
-"""Look-ups of one operation that may wait by themselves: at enlistment, arrival and commit."""
+"""The look-ups of one operation that may wait: at enlistment, arrival and commit."""
 
 
 Wish = tuple[tuple[str, int], ...]
-"""Fields of a setting that is to be priced; the others are as recommended."""
+"""Fields of a setting to price; the others are as recommended."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """How the voters and the leader were chosen, in words."""
+    """Phrases for how the voters and the leader were chosen."""
 
     voters: str = "the first by name"
     leader: str = "the first by name"
@@ -38,7 +38,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Asked:
-    """Everything that decides the answer."""
+    """Everything that the advice depends on."""
 
     world: World
     texts: dict[str, str]
@@ -56,43 +56,43 @@ class Asked:
 
     @cached_property
     def design(self) -> Strategy:
-        """The design's record."""
+        """The strategy of this name."""
         return STRATEGIES.get(self.strategy)
 
     @cached_property
     def clocks(self) -> ClockBound | None:
-        """What CSmax should be; None where no clock was measured."""
+        """The recommended CSmax; None where no clock was measured."""
         return clock_bound(self.world, self.margin)
 
     @property
     def cs_max(self) -> int:
-        """CSmax of everything that is run but the present setting."""
+        """CSmax of all runs but those of the present setting."""
         return self.present.cs_max if self.clocks is None else self.clocks.cs_max_ms
 
     @property
     def waits(self) -> tuple[Goal, ...]:
-        """Goals that a larger DD serves; one of them is always there."""
+        """The goals that a larger DD serves; at least one."""
         own = tuple(goal for goal in self.goals if goal.of not in {RATE, "ddl_latency"})
         return own or (DEFAULT_WAIT,)
 
     @property
     def latencies(self) -> tuple[Goal, ...]:
-        """Goals that a smaller DD serves."""
+        """The goals that a smaller DD serves."""
         return tuple(goal for goal in self.goals if goal.of == "ddl_latency")
 
     @property
     def aborts(self) -> Goal | None:
-        """The goal that DD does not touch."""
+        """The goal of the abort rate, which DD does not change."""
         return next((goal for goal in self.goals if goal.metric == RATE), None)
 
     @property
     def mu(self) -> float:
-        """Metadata writes per ms to reckon with before any were measured."""
+        """The assumed rate of metadata writes per ms, before any run."""
         return LEASES_PER_MS + self.ddl_rate / 1_000
 
     @cached_property
     def uses_dd(self) -> bool:
-        """Whether the design's readers wait less under a larger DD."""
+        """Whether readers wait less with a larger DD; raises `TuneError` if they never wait."""
         slack = [slack_ms(self.design, dd, self.cs_max) for dd in (0, 1_000)]
         if slack[0] is None:
             what = "never waits, so no wait tells how large DD must be: only a bound on every delay"
@@ -100,23 +100,23 @@ class Asked:
         return slack[0] != slack[1]
 
     def slack(self, dd: int, cs_max: int | None = None) -> int:
-        """How much a reader may lag behind Top."""
+        """How far a reader may lag behind Top, in ms."""
         found = slack_ms(self.design, dd, self.cs_max if cs_max is None else cs_max)
         return found or 0
 
     def ddl_delay(self, dd: int, cs_max: int | None = None) -> int:
-        """What a statement waits at least after its stamp."""
+        """The least wait of a statement after its stamp, in ms."""
         return ddl_delay_ms(self.design, dd, self.cs_max if cs_max is None else cs_max)
 
     @cached_property
     def overhead_ms(self) -> float:
-        """What a statement takes beside that wait: to the leader, and the client's way."""
+        """The rest of a statement's latency in ms: messages to the leader and of the client."""
         world = self.world
         ways = [world.sample(node, world.leader) for node in world.nodes if node != world.leader]
         return float(np.quantile(np.concatenate(ways), 0.99)) + 2 * CLIENT_MS if ways else 1.0
 
     def needed(self, wait: Wait) -> tuple[float, float]:
-        """Between which DDs the goals of waits are first met, by formula."""
+        """The DDs between which the goals of waits are first met, by formula."""
         low = high = 0.0
         for goal in self.waits:
             if goal.of == "dml_latency":
@@ -132,7 +132,7 @@ class Asked:
         return low, high
 
     def intervals(self) -> tuple[int, ...]:
-        """Idle intervals to consider, the longest first."""
+        """The idle intervals to consider, the longest first."""
         shorter = [h for h in LADDER_MS if h < self.present.h]
         return (self.present.h, *shorter)
 

@@ -1,4 +1,4 @@
-"""The closed form beside the runs of `tune`, cell by cell, and where the two disagree."""
+"""Compares the closed form with the runs of `tune`, cell by cell."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ TAIL: Final = Goal("schema_wait_p99", 0.0)
 
 
 def lines(asked: Asked, setting: Setting, figures: Figures) -> list[Line]:
-    """What can be said by both of first look-ups under a setting, with the measured mu."""
+    """Figures of first look-ups under a setting, by runs and by formula with the measured mu."""
     world, grid = asked.world, Grid()
     model = world.wait(grid, setting.h, figures.writes_per_ms)
     model = model.or_later(world.wait(grid, setting.h, 0.0))  # leases may fall on ticks
@@ -32,16 +32,16 @@ def lines(asked: Asked, setting: Setting, figures: Figures) -> list[Line]:
 
 
 def _line(setting: Setting, name: str, figures: Figures, goal: Goal, ends: Ends) -> Line:
-    """Agreement is asked of the interval by resampling: it is the narrower one."""
+    """A figure with its interval by resampling, which is the narrower one."""
     low, high = figures.resampled_interval(goal)
     share, _, most = figures.waiting(resampled=True)
-    if not share and goal is MEAN:  # nothing waited; so much could have gone unseen
+    if not share and goal is MEAN:  # no look-up waited; the bound of the share times H
         high = most * setting.h
     return Line(cell_of(setting), name, figures.point(goal), low, high, ends)
 
 
 def cell_of(setting: Setting) -> dict[str, int]:
-    """A setting by the names that its row has."""
+    """A setting, by the names of its columns."""
     return {"dd_ms": setting.dd, "h_ms": setting.h, "cs_max_ms": setting.cs_max}
 
 
@@ -57,8 +57,8 @@ def run_rate(asked: Asked, setting: Setting, figures: Figures) -> float:
 def abort_rate(asked: Asked, setting: Setting, figures: Figures) -> tuple[float, float, float]:
     """The abort rate at the operator's rate of DDL, and its interval, from runs with faster DDL.
 
-    There statements are evenly spaced, so the share of transactions that meet one is the rate times
-    the time for which one dooms them; in life they come at any time [6.3].
+    In those runs statements are evenly spaced, so the share of transactions that meet one is the
+    rate times the span in which one aborts them; the operator's come at any time [6.3].
     """
     goal = Goal(RATE, 0.0)
     ends = np.array([figures.point(goal), *figures.interval(goal)])

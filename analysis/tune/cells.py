@@ -1,10 +1,11 @@
 """The scenarios that `tune` runs: looks for the wait, statements for latency and aborts, skew.
 
-*looks*: many clients that seldom ask, so that look-ups come at any time; clients that asked one
-after the other would look less often while they wait and so see less of it. *statements*: DDL
-faster than in life under transactions: aborts and the latency of DDL; the abort rate is brought
-back to the rate of life (analysis/tune/beside.py). *skewed*: two clocks exactly so far apart, and
-clients that use on another node what a DDL statement has just made.
+*looks*: many clients that seldom read, so that look-ups come at any time; clients that read one
+value after the other would look up less often while they wait (coordinated omission).
+*statements*: transactions under DDL that is faster than the operator's, for aborts and the latency
+of DDL; the abort rate is converted to the operator's rate of DDL (analysis/tune/beside.py).
+*skewed*: two clocks exactly so far apart, and clients that use on another node what a DDL statement
+has just made.
 """
 
 from dataclasses import dataclass
@@ -23,10 +24,10 @@ CLIENTS, LOOKS_EACH, PAUSE_MS = 60, 8, 3_000
 WRITERS, OPERATIONS = 8, 5
 STATEMENTS: Final = 15
 EVERY_MS: Final = 1_000.0
-"""The time between statements at least: faster than in life, and longer than transactions."""
+"""The least time between statements: shorter than the operator's, longer than transactions."""
 JITTER: Final = 0.3
 BEFORE_MS: Final = 300
-"""When the first statement comes, and for how long transactions still begin after the last."""
+"""The time of the first statement, and that from the last one to the end of the load."""
 CLIENT_MS: Final = 0.5
 PAUSE_WRITERS_MS: Final = 600
 DICE: Final = 98_110
@@ -35,7 +36,7 @@ DELAYS, OFFSETS = "delays.csv", "offsets.csv"
 
 @dataclass(frozen=True)
 class Setting:
-    """The three numbers that are to be chosen, in whole ms."""
+    """The three numbers to choose, in whole ms."""
 
     dd: int
     h: int
@@ -44,14 +45,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Load:
-    """What the operator says of the load: q of the statements, the length of transactions in ms."""
+    """The share of incompatible statements, and the length of transactions in ms."""
 
     incompatible: float
     tx_length: float
 
 
 class Cells:
-    """Makes the cells of one world and design, and numbers them."""
+    """Makes and numbers the cells of one world and design."""
 
     def __init__(
         self, world: World, texts: dict[str, str], strategy: str, load: Load, loads: tuple[str, ...]
@@ -89,7 +90,7 @@ keys = 1000
         """Aborts, and the latency of DDL; `calm` leaves the statements out."""
         gap = self._load.tx_length / OPERATIONS
         load = load_ms(self._load, setting.dd)
-        each = ceil(load / (PAUSE_WRITERS_MS / 2))  # more than can be begun meanwhile
+        each = ceil(load / (PAUSE_WRITERS_MS / 2))  # more than the load has time for
         body = f"""
 {_clocks(self._world)}
 [run]
@@ -170,7 +171,7 @@ client_latency_ms = {CLIENT_MS}
 [schema]
 sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
 {body}"""
-        read(text, f"tune-{kind}", overrides=self._files)  # whatever is wrong is wrong now
+        read(text, f"tune-{kind}", overrides=self._files)  # an error in it is raised now
         cell = Cell(
             number=len(self.all),
             name=f"tune-{kind}",
@@ -203,25 +204,25 @@ def _clocks(world: World) -> str:
 
 
 def every_ms(load: Load) -> float:
-    """The time between statements: so long that few transactions meet two of them."""
+    """The time between statements in ms: so long that few transactions meet two of them."""
     return max(EVERY_MS, 3 * load.tx_length)
 
 
 def load_ms(load: Load, dd: int) -> int:
-    """How long transactions are begun under statements: all of them activate meanwhile."""
+    """The length of the load in ms: every statement activates within it."""
     return ceil(2 * BEFORE_MS + STATEMENTS * every_ms(load) + dd)
 
 
 def breaking(load: Load) -> int:
-    """How many of the statements are forward-incompatible."""
+    """The number of forward-incompatible statements."""
     return round(STATEMENTS * load.incompatible)
 
 
 def _statements(load: Load) -> list[dict[str, Any]]:
-    """Statements, evenly spaced but for a jitter; each has a client of its own.
+    """Statements at even distances with a jitter; each has its own client.
 
-    Evenly, since instants of a Poisson process drawn once have their own clusters and gaps, in
-    which every seed would share: the share that meets a statement is then exactly rate x length.
+    Even distances make the share of transactions that meet a statement exactly rate x length. The
+    instants of a Poisson process, drawn once, would have clusters and gaps common to all seeds.
     """
     dice = np.random.default_rng(DICE)
     places = np.arange(STATEMENTS) + JITTER * dice.random(STATEMENTS)

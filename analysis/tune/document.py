@@ -1,4 +1,4 @@
-"""The advice as one document: what `--output json` prints, `tune.json` holds and pages are made of.
+"""The advice as one document: the output of `--output json`, `tune.json`, the input of pages.
 
 Times are ms, rates shares, `low` and `high` 95 % intervals over seeds.
 """
@@ -27,14 +27,14 @@ COLUMNS: Final = {
     "dml_latency_p99": Goal("dml_latency_p99", 0.0),
     RATE: Goal(RATE, 0.0),
 }
-"""What is told of every setting, whatever the goals are."""
+"""The figures of every setting, whatever the goals are."""
 OWN_DDL, ATOMICITY = "I4", "I1"
 CURVE: Final = 60
-"""Points of the curve by formula."""
+"""The number of points of the curve by formula."""
 
 
 def document(advice: Advice) -> dict[str, Any]:
-    """Everything that was found."""
+    """The document of an advice."""
     asked = advice.asked
     return {
         "format": FORMAT,
@@ -119,7 +119,7 @@ def _recommended(advice: Advice) -> dict[str, Any]:
 
 
 def _messages(advice: Advice, setting: Setting) -> float:
-    """Commands of the metadata that are sent to nodes per second, as measured, DDL left out."""
+    """Metadata commands sent to nodes per second, as measured without DDL."""
     others = len(advice.asked.world.nodes) - 1
     return round(others * advice.looks[setting].commands_per_s, 1)
 
@@ -148,9 +148,9 @@ def _cs_max(advice: Advice) -> dict[str, Any] | None:
 
 
 def _goals(advice: Advice, setting: Setting) -> list[dict[str, Any]]:
-    """Each goal under a setting: what it came to, and whether the interval is all below.
+    """Each goal under a setting, with its figure, interval and whether it is met.
 
-    `high` is null where nothing bounds it; `seeds` is about how many seeds would decide.
+    `high` is null where nothing bounds it; about `seeds` seeds would decide the goal.
     """
     asked = advice.asked
     goals = [*asked.waits, *asked.latencies, *([asked.aborts] if asked.aborts else [])]
@@ -173,7 +173,7 @@ def _judged(found: Judged) -> dict[str, Any]:
 
 
 def _present(advice: Advice) -> dict[str, Any]:
-    """The setting of today, and whether it could be lowered."""
+    """The present setting, and whether its DD can be lowered."""
     asked, best = advice.asked, advice.recommended
     goals = _goals(advice, asked.present)
     taken = {
@@ -199,7 +199,7 @@ def _present(advice: Advice) -> dict[str, Any]:
 
 
 def _front(advice: Advice) -> list[dict[str, Any]]:
-    """Every setting that was priced, each column measured there; which no other beats; the knee."""
+    """A row for every priced setting; `on_front` where no other one dominates it."""
     made: list[dict[str, Any]] = []
     for setting in sorted(advice.prices, key=lambda one: (one.cs_max, one.h, one.dd)):
         looks = advice.prices[setting].looks
@@ -230,16 +230,16 @@ def _front(advice: Advice) -> list[dict[str, Any]]:
 
 
 def _figures(row: dict[str, Any]) -> list[float]:
-    """All that is better when smaller: the columns of every answer, and the goals' metrics."""
+    """The figures of a row to be minimized: its columns, and the metrics of the goals."""
     keys = ("waiting", "messages_per_s", *COLUMNS)
     return [row[key] for key in keys] + [goal["simulated"] for goal in row["goals"]]
 
 
 def _knee(advice: Advice, made: list[dict[str, Any]]) -> int | None:
-    """The place of the knee among settings that differ in DD alone, by the goals' own metrics.
+    """The index of the knee among settings that differ in DD alone, by the goals' metrics.
 
-    The price is the first goal of DDL latency (or its p99), the gain the goals of waits, each from
-    0 to 1 over these settings, on average.
+    The cost is the first goal of DDL latency (or its p99), the gain the mean of the goals of waits,
+    each scaled to 0..1 over these settings.
     """
     best = advice.recommended
     same = [
@@ -263,7 +263,7 @@ def _knee(advice: Advice, made: list[dict[str, Any]]) -> int | None:
 
 
 def _curve(advice: Advice) -> dict[str, Any]:
-    """The same by formula, for every DD at the recommended H."""
+    """The waits and the DDL delay by formula, over DD at the recommended H."""
     asked, h = advice.asked, advice.h
     model = asked.world.wait(COARSE, h, asked.mu)
     most = max(2 * advice.recommended.dd, asked.present.dd, 10)
@@ -337,10 +337,10 @@ def _agreement(advice: Advice) -> list[dict[str, Any]]:
 
 
 def _end(value: float) -> float | None:
-    """An end of an interval; null where there is none."""
+    """An end of an interval; None where it is infinite."""
     return None if np.isinf(value) else _round(value)
 
 
 def _round(value: float) -> float:
-    """Six significant digits: the rest would only look exact."""
+    """The value with six significant digits."""
     return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""What an operator asks for: `dml_wait_p99<=1ms`, and what is wrong with what cannot be read."""
+"""The goals of an operator, such as `dml_wait_p99<=1ms`, and their parser."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ WAITS: Final = {
     "dml_latency": "dml_latency_us",
     "ddl_latency": "ddl_latency_us",
 }
-"""What a metric is of, and the histogram that holds it (analysis/sweep/rows.py)."""
+"""The quantities of metrics, and the columns of their histograms (analysis/sweep/rows.py)."""
 SHARES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 RATE: Final = "schema_abort_rate"
 METRICS: Final = (*(f"{of}_{how}" for of in WAITS for how in ("mean", *SHARES)), RATE)
@@ -22,11 +22,11 @@ _GOAL: Final = re.compile(r"\s*([a-z0-9_]+)\s*(<=|<|>=|>|=)?\s*([-+0-9.eE]*)\s*(
 
 
 class TuneError(ValueError):
-    """What cannot be answered, and the way out, in one line."""
+    """A request that has no answer; the message is one line with a remedy."""
 
 
 class HopelessError(TuneError):
-    """A goal that neither DD nor H can serve."""
+    """A goal that neither DD nor H can meet."""
 
 
 class Goal(Record, frozen=True):
@@ -37,23 +37,23 @@ class Goal(Record, frozen=True):
 
     @property
     def of(self) -> str:
-        """What it is of: `dml_wait`, `ddl_latency` and so on; the abort rate is of itself."""
+        """The quantity: `dml_wait`, `ddl_latency` and so on; of the abort rate its name."""
         return self.metric if self.metric == RATE else self.metric.rpartition("_")[0]
 
     @property
     def share(self) -> float | None:
-        """The quantile that it asks about; None of a mean or a rate."""
+        """The share of its quantile; None for a mean or a rate."""
         return SHARES.get(self.metric.rpartition("_")[2])
 
     @property
     def text(self) -> str:
-        """As it would be written."""
+        """The goal as on the command line."""
         unit = "" if self.metric == RATE else "ms"
         return f"{self.metric}<={self.limit:g}{unit}"
 
 
 def read_goal(text: str) -> Goal:
-    """One goal; `TuneError` tells what is missing."""
+    """Parse a goal; raises `TuneError`."""
     found = _GOAL.fullmatch(text)
     if found is None or not found.group(2):
         raise TuneError(f"--slo {text!r}: expected METRIC<=LIMIT, such as {DEFAULT}")
@@ -86,7 +86,7 @@ def _scaled(text: str, metric: str, limit: float, unit: str) -> float:
 
 
 def read_goals(texts: list[str]) -> tuple[Goal, ...]:
-    """All goals, each metric once."""
+    """Parse all goals; each metric may have one."""
     goals = tuple(read_goal(text) for text in texts or [DEFAULT])
     for place, goal in enumerate(goals):
         if any(goal.metric == other.metric for other in goals[:place]):

@@ -1,10 +1,10 @@
-"""A goal under a setting: what it came to, how surely it is met, and how many seeds would tell.
+"""Assesses a goal under a setting: its figure, whether it is surely met, the seeds needed.
 
-The interval is that of the runs (`Figures.interval`). Its upper end never rests on resampled zeros:
-where nothing was seen beyond, it is what so many observations exclude; where that is nothing, or
-where the closed form's upper end is lower, it is the closed form's, and marked so. The closed form
-is asked with everything against it: ordered links, a millisecond of the clock, and for an operation
-all of its look-ups.
+The interval is that of the runs (`Figures.interval`). Its upper end never comes from resampled
+zeros: where no observation is above the limit, it is what so many observations exclude; where they
+exclude nothing, or the closed form's upper end is lower, it is the closed form's, and marked so.
+The closed form is taken at its worst: ordered links, a millisecond of the clock, and for an
+operation all of its look-ups.
 """
 
 from dataclasses import dataclass
@@ -25,15 +25,16 @@ from ddlsim.analysis.tune.runs import Figures
 
 RUNS, FORMULA = "runs", "formula"
 SEEDS_MOST: Final = 100_000
-"""More seeds than that are no advice."""
+"""The largest number of seeds that is recommended."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A goal under a setting; `high` is infinite where nothing bounds it.
+    """The assessment of a goal under a setting; `high` is infinite where nothing bounds it.
 
-    `high_by` says what the upper end rests on, `seeds` about how many would decide it, if more
-    would; `above_most` is the upper end of the share of observations above the limit.
+    `high_by` is the source of the upper end, `seeds` about the number of seeds that would decide
+    the goal, if more would; `above_most` is the upper end of the share of observations above the
+    limit.
     """
 
     goal: Goal
@@ -51,7 +52,7 @@ class Judged:
 
     @property
     def sure(self) -> bool:
-        """Whether the whole interval is."""
+        """Whether the whole interval is within the limit."""
         return self.high <= self.goal.limit
 
     @property
@@ -61,7 +62,7 @@ class Judged:
 
 
 class Judge:
-    """Judges figures; closed forms are made once for each H."""
+    """Assesses figures; keeps the closed form of each H."""
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
@@ -72,11 +73,11 @@ class Judge:
         return Grid(step=0.5)
 
     def of(self, goal: Goal, setting: Setting, figures: Figures) -> Judged:
-        """A goal, from the runs of the cell that measures it."""
+        """Assess a goal, from the runs of the cell that measures it."""
         point, low, high = self._measured(goal, setting, figures)
         by = RUNS
         formula = self.at_most(goal, setting)
-        if point <= formula < high:  # below what was seen it is contradicted and bounds nothing
+        if point <= formula < high:  # a formula below the observed figure is contradicted
             high, by = formula, FORMULA
         seeds = None
         if point <= goal.limit < high:
@@ -95,7 +96,7 @@ class Judge:
         return (figures.point(goal), *figures.interval(goal))
 
     def at_most(self, goal: Goal, setting: Setting) -> float:
-        """What the closed form bounds a wait by; infinite where it has nothing to say."""
+        """The upper bound of a wait by the closed form; infinite where it has none."""
         if goal.of not in {"dml_wait", "schema_wait"}:
             return inf
         looks = LOOK_UPS if goal.of == "dml_wait" else 1
@@ -115,7 +116,7 @@ class Judge:
         return self._models[h]
 
     def _seeds(self, goal: Goal, figures: Figures, point: float, high: float) -> int | None:
-        """With how many seeds the interval would lie within the limit, if the figure stays."""
+        """The number of seeds with which the interval would be within the limit."""
         now = len(figures.rows)
         if goal.share is not None:
             units = figures.units(goal) / now

@@ -1,6 +1,6 @@
-"""Runs cells, on processes or on Spark, and what their rows say: figures with intervals over seeds.
+"""Runs cells, on processes or on Spark; the figures of their rows, with intervals over seeds.
 
-Every cell of one answer has the same seeds, so all see the same weather (common random numbers).
+All cells of one advice have the same seeds (common random numbers).
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from ddlsim.units import US_PER_MS
 
 Array = NDArray[np.float64]
 Watch = Callable[[int], None]
-"""Told how many more runs are done."""
+"""Called with the number of further runs that are done."""
 NO_LIMITS: Final = Limits()
 OVER_BUDGET: Final = ("took longer", "needs more")
 SECONDS_A_RUN: Final = 0.1
@@ -34,7 +34,7 @@ RUNS_A_CHUNK: Final = 20
 
 
 class Runs:
-    """Where runs are done; `count` says how many were."""
+    """Runs cells; `count` is the number of runs so far."""
 
     def __init__(
         self, seeds: range, *, master: str | None = None, jobs: int | None = None,
@@ -64,7 +64,7 @@ class Runs:
         self._stack.__exit__(kind, error, trace)
 
     def run(self, cells: Sequence[Cell]) -> list["Figures"]:
-        """The figures of each cell, in order."""
+        """Run these cells; return the figures of each, in order."""
         rows = self._chunks(cells) if self._on_spark else self._rows(cells)
         self.count += len(rows)
         self.rows += rows
@@ -76,7 +76,7 @@ class Runs:
         return self._executor.run(jobs, lambda job, row: self._watch(1), batch=2)
 
     def _chunks(self, cells: Sequence[Cell]) -> list[Row]:
-        """The same as chunks of a sweep; their files are on a file system that all share."""
+        """Rows by chunks of a sweep, whose files are on a file system shared with the workers."""
         slots = self._workers.session().sparkContext.defaultParallelism
         runs = len(cells) * len(self.seeds)
         size = max(min(runs // (4 * slots), RUNS_A_CHUNK), 1)
@@ -92,7 +92,7 @@ class Runs:
 
 
 def _act(limits: Limits) -> Callable[[Sequence[Job]], list[Row]]:
-    """Runs that have a budget run in processes that can be ended."""
+    """Runs with a budget are done in child processes, which can be killed."""
     if limits == NO_LIMITS:
         return lambda jobs: [run_job(job) for job in jobs]
     return lambda jobs: rows_of(jobs, limits)
@@ -103,7 +103,7 @@ def _lost(job: Job, how: str) -> Row:
 
 
 class Figures:
-    """What the runs of one cell say, seed by seed."""
+    """The figures of one cell, seed by seed."""
 
     def __init__(self, cell: Cell, rows: list[Row]) -> None:
         self.cell = cell
@@ -121,7 +121,7 @@ class Figures:
         return intervals.seed_weights(len(self.rows))
 
     def counts(self, of: str) -> tuple[Array, Array]:
-        """A histogram of every seed: values in ms, and counts (seeds, values)."""
+        """The histograms of all seeds: values in ms, and counts of shape (seeds, values)."""
         cells = [dict(row[WAITS[of]]["counts"]) for row in self.rows]
         lower = sorted({us for cell in cells for us in cell})
         place = {us: at for at, us in enumerate(lower)}
@@ -136,15 +136,15 @@ class Figures:
         return np.asarray([row[name] for row in self.rows], dtype=np.float64)
 
     def point(self, goal: Goal) -> float:
-        """The figure that a goal is about, of all seeds together."""
+        """The figure of a goal, over all seeds."""
         return float(self._of(goal, np.ones((1, len(self.rows))))[0])
 
     def resampled(self, goal: Goal) -> Array:
-        """The same for every resample of the seeds; the same resamples in every cell."""
+        """The figure for every resample of the seeds; all cells have the same resamples."""
         return self._of(goal, self._weights)
 
     def resampled_interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
-        """Its interval over seeds by resampling alone: too narrow where few events were seen."""
+        """Its interval over seeds by resampling alone: too narrow for rare events."""
         if goal.metric == RATE:
             ends = intervals.ratio_interval(
                 self.column("schema_aborts"), self.column("attempts"), level
@@ -155,10 +155,10 @@ class Figures:
         return float(low), float(high)
 
     def interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
-        """Its interval over seeds; the upper end is infinite where so few runs cannot tell.
+        """Its interval over seeds; the upper end is infinite where the runs are too few.
 
-        Resampling knows nothing of events that were not seen: so it is the wider of its own and of
-        what so many independent units allow (rule of three where nothing was seen).
+        The wider of the interval by resampling, which ignores unobserved events, and of that of so
+        many independent units (the rule of three where no event was observed).
         """
         low, high = self.resampled_interval(goal, level)
         if len(self.rows) < 2:
@@ -170,16 +170,16 @@ class Figures:
             return (min(low, float(ends[0])), max(high if share else 0.0, float(ends[1])))
         values, counts = self.counts(goal.of)
         if goal.share is None:
-            most = float(values[-1])  # a mean of nothing but zeros says nothing of what is above
+            most = float(values[-1])  # zeros alone do not bound a mean
             return low, np.inf if most == 0 else high
         wide = intervals.effective_quantile(counts.sum(axis=0), values, goal.share, units, level)
         return min(low, wide[0]), max(high, wide[1])
 
     def units(self, goal: Goal) -> float:
-        """On how many independent observations a figure rests, over all seeds.
+        """The number of independent observations behind a figure, over all seeds.
 
-        Look-ups between two commands of the metadata wait together: as many as commands. One
-        statement aborts all transactions that are open: as many as statements.
+        Look-ups between two metadata commands wait together: at most one unit per command. One
+        statement aborts all open transactions: at most one unit per statement.
         """
         if goal.metric == RATE:
             count = min(self.column("attempts").sum(), self.column("schema_updates").sum())
@@ -208,7 +208,7 @@ class Figures:
             return np.asarray((weights @ totals) / pooled.sum(axis=-1))
 
     def waiting(self, *, resampled: bool = False) -> tuple[float, float, float]:
-        """The share of first look-ups that waited at all, and its interval; or the narrow one."""
+        """The share of first look-ups that waited, with its interval (or the narrower one)."""
         values, counts = self.counts("schema_wait")
         waited = counts[:, values > 0].sum(axis=1)
         total = counts.sum(axis=1)
@@ -221,21 +221,21 @@ class Figures:
 
     @property
     def writes_per_ms(self) -> float:
-        """The measured mu: metadata writes that are no idle commands."""
+        """The measured mu: metadata writes per ms, without idle commands."""
         return float(self.column("meta_writes").sum() / self.column("simulated_us").sum() * 1000)
 
     @property
     def commands_per_s(self) -> float:
-        """Commands of the metadata per second, idle ones included."""
+        """Metadata commands per second, idle ones included."""
         seconds = self.column("simulated_us").sum() / US_PER_MS / 1000
         return float(self.column("meta_commands").sum() / seconds)
 
     def breaches(self, invariant: str) -> int:
-        """In how many runs a judge found this invariant broken, in or out of assumption."""
+        """The number of runs that violate this invariant, within or outside the assumptions."""
         return sum(number for (own, _), number in self.broken().items() if own == invariant)
 
     def broken(self) -> dict[tuple[str, str], int]:
-        """In how many runs each invariant was found broken, by the status of the breach."""
+        """The number of runs that violate each invariant, by the status of the violation."""
         found: Counter[tuple[str, str]] = Counter()
         for row in self.rows:
             found.update({(each["invariant"], each["status"]) for each in row["violations"]})

@@ -1,9 +1,9 @@
-"""The least DD that meets a goal: bracketed by the closed form, then halved; no full grid.
+"""Searches the least DD that meets a goal: a bracket from the closed form, then bisection.
 
-Waits fall as DD grows, run by run, since all cells see the same weather; so the cells that do not
-meet the goals lie below those that do, and halving finds the border that a fine grid would find.
-The border's interval comes from whole seeds, resampled: between two cells that were run the figure
-is taken as falling evenly, beyond them one ms for every ms of DD, as W = need - DD does.
+Waits fall as DD grows, seed by seed, since all cells share their random numbers; so bisection finds
+the border that a fine grid would find. Its interval comes from resampling whole seeds: the figure
+is interpolated between two cells that were run; beyond them it falls by one ms for every ms of DD,
+as W = need - DD does.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 MOST_MS: Final = 10_000
-"""A DD above this is no answer to anything."""
+"""The largest DD that is tried, in ms."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The least multiple of the step that meets the goals; None: not even the largest tried."""
+    """The least multiple of the step that meets the goals; None where not even the largest does."""
 
     least: int | None
     tried: tuple[int, ...]
@@ -29,9 +29,9 @@ class Found:
 def least(
     meets: Callable[[Sequence[int]], list[bool]], low: float, high: float, step: int
 ) -> Found:
-    """The least multiple of `step` that meets, looked for from a guess of where it lies.
+    """The least multiple of `step` for which `meets` is true, searched from the guess `low..high`.
 
-    `meets` is asked about several values at once where neither answer is needed for the other.
+    `meets` gets several values at once where their results do not depend on each other.
     """
     known: dict[int, bool] = {}
 
@@ -64,9 +64,9 @@ def least(
 
 
 def border(tried: Sequence[int], figures: Array, limit: float) -> Array:
-    """Where each resample meets the limit: figures are (cells, resamples), cells by rising DD.
+    """The DD at which each resample meets the limit; figures are (cells, resamples), by rising DD.
 
-    The least DD with which, and with all larger ones tried, the figure is at most the limit.
+    That is the least DD from which on the figure is at most the limit for all tried ones.
     """
     at = np.asarray(tried, dtype=np.float64)
     over = figures > limit
@@ -86,9 +86,9 @@ def border(tried: Sequence[int], figures: Array, limit: float) -> Array:
 
 
 def knee(costs: Array, waits: Array) -> int | None:
-    """The place of the knee: farthest below the line between the ends, both axes from 0 to 1.
+    """The index of the knee: farthest below the line between the ends, both axes scaled to 0..1.
 
-    None where the curve is no curve: fewer than three points, or nothing to gain.
+    None for fewer than three points, or where an axis has a single value.
     """
     if len(costs) < 3 or np.ptp(costs) == 0 or np.ptp(waits) == 0:
         return None
@@ -102,7 +102,7 @@ def knee(costs: Array, waits: Array) -> int | None:
 
 
 def front(points: Array) -> list[bool]:
-    """Which points no other one beats: smaller is better in every column."""
+    """Whether each point is on the Pareto front; smaller is better in every column."""
     return [
         not any(
             np.all(other <= own) and np.any(other < own)

@@ -1,12 +1,12 @@
-"""How far clocks were seen apart, what CSmax should be for that, and what would break it.
+"""Recommends CSmax from measured offsets of clocks, with the events that would exceed it.
 
-CSmax bounds the difference of two clocks *at one instant*. Where the file has times, and each two
-nodes share some of them, that is what is looked at. Else it cannot be told which readings belong
-together, and the quantity is another one, named so: the *range over the sample*, from the lowest
-reading of one clock to the highest of another, whenever they were taken; it is never smaller.
+CSmax bounds the difference of two clocks *at one instant*. Where the file has times, and every two
+nodes share some of them, this difference is taken. Without common times it is unknown which
+readings belong together, and the quantity is the *range over the sample*, from the lowest reading
+of one clock to the highest of another at any time; it is never smaller.
 
-Every probability here is about the quantity that is named, and takes looks as exchangeable: clocks
-that wander slowly repeat themselves, so that n looks tell less than n.
+The probabilities are about the quantity that is named, and assume exchangeable readings: those of
+slowly drifting clocks are correlated, so n of them count for less than n.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ DRIFT_PPM: Final = 100
 
 @dataclass(frozen=True)
 class ClockBound:
-    """A recommended CSmax in whole ms, and what it rests on.
+    """A recommended CSmax in whole ms, with the measurements behind it.
 
     `largest_ms` is the largest of `seen` looks at the quantity `basis`; a quantile of a sample is
     never an upper bound, so the recommendation is that plus a margin. `next_larger` is at most the
@@ -49,12 +49,12 @@ class ClockBound:
 
     @property
     def spare_ms(self) -> float:
-        """How much farther apart clocks may be than ever seen."""
+        """The margin of CSmax above the largest observed difference, in ms."""
         return round(self.cs_max_ms - self.largest_ms, 3)
 
     @property
     def events(self) -> tuple[str, ...]:
-        """What would make two clocks differ by more than CSmax."""
+        """Phrases for events that make two clocks differ by more than CSmax."""
         ahead, behind = self.between or ("a clock that is ahead", "one that is behind")
         lost_s = self.spare_ms / (DRIFT_PPM / 1_000)
         return (
@@ -65,11 +65,11 @@ class ClockBound:
 
 
 def clock_bound(world: World, margin: float) -> ClockBound | None:
-    """What CSmax should be at least; None where no clock was measured."""
+    """The least recommended CSmax; None where no clock was measured."""
     if world.offsets is None:
         return None
     groups = {key[0]: np.asarray(own) for key, own in world.offsets.groups.items() if key}
-    if len(groups) < 2:  # whose they are is not said: any two may be of two nodes
+    if len(groups) < 2:  # without names any two readings may be of two nodes
         values = np.asarray(world.offsets.pooled)
         spread, pair, seen = float(np.ptp(values)), None, len(values)
         return _bound(margin, spread, pair, RANGE, spread, seen, _beyond([seen]))
@@ -113,7 +113,7 @@ def _bound(
 def _instants(world: World) -> list[tuple[float, str, str]] | None:
     """At each instant that two nodes share: the largest difference, and the nodes.
 
-    None where the file has no times, or two nodes share no instant: their difference was not seen.
+    None where the file has no times, or two nodes share no instant.
     """
     assert world.offsets is not None
     if not world.offsets.times:

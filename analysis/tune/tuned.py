@@ -1,6 +1,6 @@
-"""What `ddlsim tune --out DIR` left in its directory, for figures and pages.
+"""Reads the `tune.json` of `ddlsim tune --out DIR`, for figures and pages.
 
-The file holds a digest of its content: pages are made of every part of it, and believe it.
+The file holds a digest of its content, since pages show every part of it unchecked.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ DIGEST: Final = "digest"
 
 
 def read(source: Path) -> dict[str, Any]:
-    """The advice in a directory (or its tune.json); `CellsError` where there is none."""
+    """The advice in a directory (or its tune.json); raises `CellsError` where there is none."""
     file = source / FILE if source.is_dir() else source
     if not file.is_file():
         raise CellsError(f"{source}: no {FILE} there; name the directory of `ddlsim tune --out`")
@@ -40,7 +40,7 @@ def read(source: Path) -> dict[str, Any]:
 
 
 def sealed(found: dict[str, Any]) -> dict[str, Any]:
-    """The same advice with its digest, as it is stored."""
+    """The advice with its digest, as stored."""
     return {**found, DIGEST: _digest(found)}
 
 

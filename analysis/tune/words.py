@@ -1,18 +1,18 @@
-"""Numbers of the advice in words, the same on the screen and on the page."""
+"""Formats the numbers of the advice, for the screen and the page."""
 
 
 def number(value: float) -> str:
-    """As many digits as matter."""
+    """The number with three significant digits, and without a fraction from 100 on."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def told(
     point: float, low: float, high: float | None, high_by: str = "", above_most: float | None = None
 ) -> str:
-    """A figure with its 95 % interval, and what its upper end rests on.
+    """A figure with its 95 % interval, and the source of its upper end.
 
-    An interval of nothing but zeros says how much may have been missed: `above_most` is at most the
-    share of observations above the limit.
+    Where all is zero, `above_most` is shown instead: the upper bound of the share of observations
+    above the limit.
     """
     if high is None:
         return f"{number(point)} ({number(low)} to unknown)"

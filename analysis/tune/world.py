@@ -1,4 +1,4 @@
-"""The cluster behind the measurements: its nodes, its leader, its links by formula, its clocks."""
+"""The measured cluster: its nodes, leader, delays and clocks, and its waits by formula."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,10 +23,10 @@ ASSUMED_MS: Final = Lognormal(5, 50)
 
 @dataclass(frozen=True)
 class World:
-    """The nodes, which of them vote and lead, and what was measured.
+    """The nodes, the voters and the leader, and the measurements.
 
-    `voting` are the voters by name; without them the leader votes and the first of the others by
-    name do, `voters` together.
+    `voting` names the voters; where it is empty they are the leader and the first of the others by
+    name, `voters` in all.
     """
 
     nodes: tuple[str, ...]
@@ -37,7 +37,7 @@ class World:
     voting: tuple[str, ...] = ()
 
     def sample(self, sender: str, to: str) -> Array:
-        """The delays of a link in ms: its own, else all that were measured, else assumed."""
+        """The delays of a link in ms: its own, else all measured ones, else assumed ones."""
         if self.delays is None:
             return np.asarray(quantiles(ASSUMED_MS), dtype=np.float64) / US_PER_MS
         own = self.delays.groups.get((sender, to))
@@ -56,19 +56,19 @@ class World:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The voters beside the leader."""
+        """The voters without the leader."""
         known = self.voting or self.nodes
         return tuple(name for name in known if name != self.leader)[: self.voters - 1]
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The nodes, those that vote first."""
+        """The nodes, voters first."""
         first = (self.leader, *self.others)
         return (*first, *(name for name in self.nodes if name not in first))
 
     @property
     def far_apart(self) -> tuple[str, str]:
-        """Two nodes whose clocks are set apart: one ahead of the leader's has the longest waits."""
+        """The nodes whose clocks are set apart: one ahead of the leader's has the longest waits."""
         return self.order[-1], self.leader
 
     def wait(
@@ -93,7 +93,7 @@ class World:
         return cluster_wait(grid, commands, self.leader, self.others, self.nodes, cdf, clock)
 
     def worst_led(self, grid: Grid, h: float, mu: float, candidates: Sequence[str]) -> "World":
-        """The same under the leader with which the tail of the wait is longest."""
+        """The same world with the leader under which the tail of the wait is longest."""
         led = [replace(self, leader=name) for name in candidates]
         return max(led, key=lambda each: each.wait(grid, h, mu).dd_for(0.99, 0.0).ordered)
 
@@ -102,9 +102,9 @@ class World:
 
 
 def by_name(names: Iterable[str]) -> tuple[str, ...]:
-    """Names in the order of their letters, numbers in them by value: n2 before n10.
+    """Names in alphabetical order, numbers in them by value: n2 before n10.
 
-    So the cluster does not depend on which line of a file stands first.
+    So the cluster does not depend on the order of lines in a file.
     """
 
     def key(name: str) -> tuple[list[tuple[bool, int, str]], str]:
@@ -120,9 +120,9 @@ def world_of(
     nodes: int,
     voters: int | tuple[str, ...] | None,
 ) -> World:
-    """The cluster of the measurements; without names in them, `nodes` of them.
+    """The cluster of the measurements; of `nodes` nodes where these name none.
 
-    `voters` are names, or how many: then the first by name. The first of them leads.
+    `voters` are names, or a number: then the first by name. The first voter leads.
     """
     names = by_name((delays.named if delays else ()) or (offsets.named if offsets else ()))
     if not names:
@@ -142,7 +142,7 @@ def world_of(
 
 
 def _check_names(known: Measured | None, own: str, names: tuple[str, ...]) -> None:
-    """Every node of a file is one of the cluster."""
+    """Raise `TuneError` for a node of a file that is not one of the cluster."""
     for group, line in known.lines.items() if known is not None else ():
         for name in group:
             if name not in names:
