@@ -19,7 +19,7 @@ from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, read, said
 from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.words import number as brief
-from ddlsim.analysis.tune.words import told
+from ddlsim.analysis.tune.words import with_interval
 from ddlsim.files import write_text
 from ddlsim.scenario.overrides import repeat_options
 
@@ -55,7 +55,7 @@ class Drawn(NamedTuple):
     command: str
 
 
-class Found(NamedTuple):
+class ViolationKind(NamedTuple):
     """The violations of one kind."""
 
     status: str
@@ -77,7 +77,12 @@ def write(directory: Path, target: Path) -> None:
 def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None = None) -> str:
     """The page as text: of a sweep, of an advice, or of both."""
     environment = pages.environment("analysis")
-    environment.globals |= {"number": _plain, "percent": _percent, "told": told, "brief": brief}
+    environment.globals |= {
+        "number": _plain,
+        "percent": _percent,
+        "with_interval": with_interval,
+        "brief": brief,
+    }
     about = {} if cells is None else _about(cells, directory)
     title = "What ddlsim tune recommends" if advice else about["title"]
     return environment.get_template(TEMPLATE).render(
@@ -220,7 +225,7 @@ def _own_ids(svg: str, name: str) -> str:
 # --- findings -------------------------------------------------------------------------------------
 
 
-def _found(cells: Cells) -> list[Found]:
+def _found(cells: Cells) -> list[ViolationKind]:
     """The violations by kind, the most frequent first, each with the command of one run."""
     commands = _Commands(cells)
     groups: dict[Key, list[Member]] = {}
@@ -233,10 +238,10 @@ def _found(cells: Cells) -> list[Found]:
     return sorted(lines, key=lambda line: (line.status != "violation", -line.runs))[:FINDINGS_MOST]
 
 
-def _one_found(key: Key, members: list[Member], commands: "_Commands") -> Found:
+def _one_found(key: Key, members: list[Member], commands: "_Commands") -> ViolationKind:
     cell, row, one = members[0]
     runs = len({(cell.number, row["seed"]) for cell, row, _ in members})
-    return Found(*key, runs, one["summary"], commands.of(cell, row["seed"]))
+    return ViolationKind(*key, runs, one["summary"], commands.of(cell, row["seed"]))
 
 
 class _Commands:

@@ -35,7 +35,7 @@ from ddlsim.checkers.base import in_order
 from ddlsim.checkers.findings import Finding
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import Run, run
-from ddlsim.execute.isolation import CAN_FORK, Acts, Limits, Loss, isolated
+from ddlsim.execute.isolation import CAN_FORK, Handlers, Limits, Loss, isolated
 from ddlsim.files import WriteError
 from ddlsim.history import codec, parquet
 from ddlsim.history.history import History
@@ -286,7 +286,7 @@ def rows_of(jobs: Sequence[Job], limits: Limits, act: Callable[[Job], Row] = run
     """Return a row for every job, in order, whatever the runs do to their process."""
     if CAN_FORK:
         _prepare(jobs)
-    return isolated(jobs, limits, Acts(act, _lost, lambda row: row["error"] or ""))
+    return isolated(jobs, limits, Handlers(act, _lost, lambda row: row["error"] or ""))
 
 
 def _lost(job: Job, loss: Loss, why: str) -> Row:

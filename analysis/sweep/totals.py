@@ -12,7 +12,7 @@ BY_WEIGHT = ("violation", "stuck", "finding", "out_of_assumption", "accepted")
 """The kinds of status, the gravest first."""
 
 
-class Found(Record, frozen=True):
+class ViolationGroup(Record, frozen=True):
     """Violations of several runs that differ in names and times alone.
 
     `example` and `argument` are those of the first of `seeds`. `times` counts the violations that
@@ -64,7 +64,7 @@ def total(rows: Iterable[RunRow]) -> Figures | None:
     )
 
 
-def found(rows: Sequence[RunRow]) -> list[Found]:
+def grouped(rows: Sequence[RunRow]) -> list[ViolationGroup]:
     """The violations of these runs by structure, the gravest and most frequent first."""
     groups: dict[Structure, list[tuple[RunRow, int]]] = {}
     for row in rows:
@@ -75,18 +75,18 @@ def found(rows: Sequence[RunRow]) -> list[Found]:
         row, place = members[0]
         seeds = tuple(dict.fromkeys(member.seed for member, _ in members))
         example, argument = row.violations[place], row.arguments[place]
-        result.append(Found(example, argument, seeds, len(members)))
+        result.append(ViolationGroup(example, argument, seeds, len(members)))
     return sorted(result, key=_order)
 
 
-def times_of(members: Sequence[Found], rows: Iterable[RunRow]) -> int:
+def times_of(members: Sequence[ViolationGroup], rows: Iterable[RunRow]) -> int:
     """The number of violations of one kind, with those that the judges counted and did not keep."""
     example = members[0].example
     key = f"{example.checker} {example.kind} {example.status}"
     return sum(one.times for one in members) + sum(row.omitted.get(key, 0) for row in rows)
 
 
-def _order(one: Found) -> tuple[int, int, int, str, str]:
+def _order(one: ViolationGroup) -> tuple[int, int, int, str, str]:
     kind = BY_WEIGHT.index(one.example.status.partition(":")[0])
     invariant = int(one.example.invariant.removeprefix("I"))
     return (kind, -len(one.seeds), invariant, one.example.kind, one.example.summary)

@@ -61,11 +61,11 @@ def read_target(text: str) -> Target:
 
 
 def further(
-    targets: Sequence[Target], directory: str, told: Callable[[str], None]
+    targets: Sequence[Target], directory: str, note: Callable[[str], None]
 ) -> Callable[[Callable[[], "SparkSession"], Sequence[Round]], Round | None]:
     """A function that returns the next round: the open cells with as many seeds as the first round.
 
-    It returns None where no cell is open or the maximum of seeds is reached; `told` is called with
+    It returns None where no cell is open or the maximum of seeds is reached; `note` is called with
     a line about either.
     """
 
@@ -77,9 +77,9 @@ def further(
         seeds = min(first.seeds, most - seen)
         if not still or seeds <= 0:
             if still:
-                told(f"{len(still)} cells are still too wide after {seen} seeds each")
+                note(f"{len(still)} cells are still too wide after {seen} seeds each")
             return None
-        told(f"{len(still)} cells go on, {seen} seeds so far")
+        note(f"{len(still)} cells go on, {seen} seeds so far")
         return Round(tuple(still), first.first_seed + seen, seeds, 0)
 
     return following

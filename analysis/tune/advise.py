@@ -22,10 +22,10 @@ from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula.wait_model import COARSE
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep.rows import Cell
-from ddlsim.analysis.tune.asked import Asked
 from ddlsim.analysis.tune.cells import Cells, Setting
 from ddlsim.analysis.tune.goals import RATE, Goal, HopelessError, TuneError
-from ddlsim.analysis.tune.judge import Judge, Judged
+from ddlsim.analysis.tune.judge import Assessment, Judge
+from ddlsim.analysis.tune.request import Request
 from ddlsim.analysis.tune.runs import Figures, Runs
 from ddlsim.analysis.tune.search import border, least
 
@@ -52,7 +52,7 @@ class Price:
 class Advice:
     """The result; `looks` are all cells of waits, `prices` the settings with every figure."""
 
-    asked: Asked
+    request: Request
     judge: Judge
     h: int
     needed: int
@@ -77,7 +77,7 @@ class Advice:
 
         It excludes every DD that misses a goal with its whole interval.
         """
-        step = self.asked.step
+        step = self.request.step
         low = int(max(min(self.over_seeds[0], self.needed), 0) // step * step)
         if self.excluded is not None:
             low = max(low, self.excluded + step)
@@ -88,37 +88,39 @@ class Advice:
         high = ceil(round((self.middle + more) / step, 6)) * step
         return min(low, self.needed), max(high, sure)
 
-    def judged(self, goal: Goal, setting: Setting) -> Judged:
+    def judged(self, goal: Goal, setting: Setting) -> Assessment:
         """The assessment of a goal under a priced setting."""
         return self.judge.of(goal, setting, self.prices[setting].of(goal))
 
     @property
     def tried(self) -> tuple[Setting, ...]:
         """The settings that the user wants priced."""
-        return tuple(replace(self.recommended, **dict(wish)) for wish in self.asked.wishes)
+        return tuple(replace(self.recommended, **dict(wish)) for wish in self.request.wishes)
 
     @property
     def dd_alone(self) -> Setting:
         """The recommended DD and H with the CSmax of today."""
-        return replace(self.recommended, cs_max=self.asked.present.cs_max)
+        return replace(self.recommended, cs_max=self.request.present.cs_max)
 
 
 class Advisor:
     """Finds the advice from runs."""
 
-    def __init__(self, asked: Asked, runs: Runs) -> None:
-        self.asked = asked
+    def __init__(self, request: Request, runs: Runs) -> None:
+        self.request = request
         self.runs = runs
-        self._cells = Cells(asked.world, asked.texts, asked.strategy, asked.load, asked.loads)
+        self._cells = Cells(
+            request.world, request.texts, request.strategy, request.load, request.loads
+        )
         self._looks: dict[Setting, Figures] = {}
-        self._judge = Judge(asked)
+        self._judge = Judge(request)
 
     def advise(self) -> Advice:
         """Return the advice; raises `TuneError` with the unmet goals and the nearest setting."""
-        asked = self.asked
+        request = self.request
         candidates = self._candidates()
-        if not asked.uses_dd:
-            return self._without_dd(asked.present.h)
+        if not request.uses_dd:
+            return self._without_dd(request.present.h)
         refused: TuneError | None = None
         for h in candidates:
             try:
@@ -137,17 +139,17 @@ class Advisor:
 
     def _candidates(self) -> list[int]:
         """Idle intervals that may meet the goals by formula, the longest first."""
-        asked, grid = self.asked, COARSE
-        most = min((goal.limit for goal in asked.latencies), default=np.inf)
+        request, grid = self.request, COARSE
+        most = min((goal.limit for goal in request.latencies), default=np.inf)
         doubtful: list[int] = []
         nearest: tuple[float, int, float] | None = None
-        for h in asked.intervals():
-            low, high = asked.needed(asked.world.wait(grid, h, asked.mu))
-            if not asked.uses_dd:
+        for h in request.intervals():
+            low, high = request.needed(request.world.wait(grid, h, request.mu))
+            if not request.uses_dd:
                 return [h]
-            latency = [asked.ddl_delay(ceil(dd)) + asked.overhead_ms for dd in (low, high)]
+            latency = [request.ddl_delay(ceil(dd)) + request.overhead_ms for dd in (low, high)]
             if latency[1] <= most:
-                return [h, *(each for each in asked.intervals() if each < h)][: 1 + 2]
+                return [h, *(each for each in request.intervals() if each < h)][: 1 + 2]
             if latency[0] <= most:
                 doubtful.append(h)
             if nearest is None or latency[0] < nearest[0]:
@@ -158,11 +160,11 @@ class Advisor:
         raise self._impossible(*nearest)
 
     def _impossible(self, latency: float, h: int, dd: float) -> TuneError:
-        goals = " and ".join(goal.text for goal in (*self.asked.waits, *self.asked.latencies))
-        step = self.asked.step
+        goals = " and ".join(goal.text for goal in (*self.request.waits, *self.request.latencies))
+        step = self.request.step
         near = ceil(dd / step) * step
         return TuneError(
-            f"no DD satisfies {goals} with CSmax {self.asked.cs_max} ms; the nearest is "
+            f"no DD satisfies {goals} with CSmax {self.request.cs_max} ms; the nearest is "
             f"DD {near} ms with H {h} ms: it meets the wait, and a DDL statement takes "
             f"about {latency:.0f} ms"
         )
@@ -178,37 +180,37 @@ class Advisor:
 
     def _search(self, h: int) -> Advice:
         """Search the least DD with this idle interval."""
-        asked = self.asked
+        request = self.request
         before = self.runs.count
-        guess = asked.needed(asked.world.wait(COARSE, h, asked.mu))
+        guess = request.needed(request.world.wait(COARSE, h, request.mu))
 
         def meets(values: Sequence[int]) -> list[bool]:
-            found = self._figures([Setting(dd, h, asked.cs_max) for dd in values])
-            return [all(each.point(goal) <= goal.limit for goal in asked.waits) for each in found]
+            found = self._figures([Setting(dd, h, request.cs_max) for dd in values])
+            return [all(each.point(goal) <= goal.limit for goal in request.waits) for each in found]
 
-        result = least(meets, *guess, asked.step)
+        result = least(meets, *guess, request.step)
         if result.least is None:
-            goals = " and ".join(goal.text for goal in asked.waits)
-            last = self._figures([Setting(max(result.tried), h, asked.cs_max)])[0]
-            told = ", ".join(f"{goal.metric} {last.point(goal):.1f} ms" for goal in asked.waits)
+            goals = " and ".join(goal.text for goal in request.waits)
+            last = self._figures([Setting(max(result.tried), h, request.cs_max)])[0]
+            told = ", ".join(f"{goal.metric} {last.point(goal):.1f} ms" for goal in request.waits)
             raise TuneError(
                 f"no DD satisfies {goals}; the nearest is DD {max(result.tried)} ms, with {told}"
             )
-        tried = [Setting(dd, h, asked.cs_max) for dd in result.tried]
+        tried = [Setting(dd, h, request.cs_max) for dd in result.tried]
         found = self._figures(tried)
         borders = [
             border(result.tried, np.stack([each.resampled(goal) for each in found]), goal.limit)
-            for goal in asked.waits
+            for goal in request.waits
         ]
-        tail = intervals.resampling_tail(len(asked.seeds))
+        tail = intervals.resampling_tail(len(request.seeds))
         ends = np.quantile(np.max(borders, axis=0), [tail, 1 - tail])
-        points = [np.array([[each.point(goal)] for each in found]) for goal in asked.waits]
+        points = [np.array([[each.point(goal)] for each in found]) for goal in request.waits]
         middle = max(
             float(border(result.tried, own, goal.limit)[0])
-            for own, goal in zip(points, asked.waits, strict=True)
+            for own, goal in zip(points, request.waits, strict=True)
         )
         advice = Advice(
-            asked=asked,
+            request=request,
             judge=self._judge,
             h=h,
             needed=result.least,
@@ -217,7 +219,7 @@ class Advisor:
             excluded=max((one.dd for one in tried if self._misses(one)), default=None),
             over_seeds=(float(ends[0]), float(ends[1])),
             over_sample=self._over_sample(h),
-            recommended=Setting(0, h, asked.cs_max),
+            recommended=Setting(0, h, request.cs_max),
             h_most=(0.0, 0.0, 0.0),
         )
         advice.search_runs = self.runs.count - before
@@ -228,44 +230,44 @@ class Advisor:
     def _misses(self, setting: Setting) -> bool:
         """Whether some goal of waits is missed by its whole interval."""
         figures = self._figures([setting])[0]
-        return any(self._judge.of(g, setting, figures).hopeless for g in self.asked.waits)
+        return any(self._judge.of(g, setting, figures).hopeless for g in self.request.waits)
 
     def _surely(self, h: int, needed: int, about: float) -> int | None:
         """The least DD from `needed` up that meets the goals of waits with the whole interval.
 
         None where no DD within reach does; more runs may then show one.
         """
-        asked = self.asked
-        most = 2 * max(needed, about) + 20 * asked.step
+        request = self.request
+        most = 2 * max(needed, about) + 20 * request.step
 
         def meets(values: Sequence[int]) -> list[bool]:
-            settings = [Setting(dd, h, asked.cs_max) for dd in values if dd <= most]
+            settings = [Setting(dd, h, request.cs_max) for dd in values if dd <= most]
             found = dict(zip(settings, self._figures(settings), strict=True))
             sure = {
-                one.dd: all(self._judge.of(goal, one, own).sure for goal in asked.waits)
+                one.dd: all(self._judge.of(goal, one, own).sure for goal in request.waits)
                 for one, own in found.items()
             }
             return [sure.get(dd, True) and dd >= needed for dd in values]
 
-        found = least(meets, needed - asked.step, max(about, needed), asked.step).least
+        found = least(meets, needed - request.step, max(about, needed), request.step).least
         return found if found is not None and found <= most else None
 
     def _over_sample(self, h: int) -> tuple[float, float] | None:
         """The interval by which DD moves when the measurements are resampled; None without any."""
-        asked, grid = self.asked, COARSE
-        if asked.world.delays is None:
+        request, grid = self.request, COARSE
+        if request.world.delays is None:
             return None
         middle = self._middle(h)
         dice = np.random.default_rng(DICE)
         moved = []
         for _ in range(RESAMPLES):
-            ends = asked.needed(asked.world.wait(grid, h, asked.mu, dice))
+            ends = request.needed(request.world.wait(grid, h, request.mu, dice))
             moved.append(sum(ends) / 2 - middle)
         low, high = np.quantile(moved, [0.025, 0.975])
         return float(low), float(high)
 
     def _middle(self, h: float) -> float:
-        return sum(self.asked.needed(self.asked.world.wait(COARSE, h, self.asked.mu))) / 2
+        return sum(self.request.needed(self.request.world.wait(COARSE, h, self.request.mu))) / 2
 
     def _h_most(self, advice: Advice) -> tuple[float, float, float]:
         """The longest H that the recommended DD allows: at the least DD and both ends.
@@ -280,16 +282,16 @@ class Advisor:
 
     def _without_dd(self, h: int) -> Advice:
         """The advice for a design whose waits do not depend on DD."""
-        asked = self.asked
-        setting = Setting(0, h, asked.cs_max)
+        request = self.request
+        setting = Setting(0, h, request.cs_max)
         figures = self._figures([setting])[0]
-        for goal in asked.waits:
+        for goal in request.waits:
             if figures.point(goal) > goal.limit:
                 raise TuneError(
-                    f"no DD satisfies {goal.text}: {asked.strategy} does not use DD, its "
+                    f"no DD satisfies {goal.text}: {request.strategy} does not use DD, its "
                     f"{goal.metric} is {figures.point(goal):.1f} ms; take a design that does"
                 )
-        advice = Advice(asked, self._judge, h, 0, 0.0, 0, None, (0.0, 0.0), None, setting,
+        advice = Advice(request, self._judge, h, 0, 0.0, 0, None, (0.0, 0.0), None, setting,
                         (float(h), float(h), float(h)))  # fmt: skip
         self._prove(advice)
         return advice
@@ -306,19 +308,19 @@ class Advisor:
 
     def _prove(self, advice: Advice) -> None:
         """Run the recommended, the present and the user's settings, with DDL and with skew."""
-        asked, best = self.asked, advice.recommended
-        step = asked.step
-        around = [] if not asked.uses_dd else [
+        request, best = self.request, advice.recommended
+        step = request.step
+        around = [] if not request.uses_dd else [
             replace(best, dd=round(best.dd * part / step) * step) for part in BESIDE
         ]  # fmt: skip
         self._price([best], advice)
-        for goal in asked.latencies:
+        for goal in request.latencies:
             self._check_latency(goal, advice)
-        if asked.aborts is not None:
-            self._check_aborts(asked.aborts, advice)
-        self._price([*around, advice.dd_alone, asked.present, *advice.tried], advice)
+        if request.aborts is not None:
+            self._check_aborts(request.aborts, advice)
+        self._price([*around, advice.dd_alone, request.present, *advice.tried], advice)
         cells = [self._cells.statements(best, calm=True)]
-        if len(asked.world.nodes) > 1:
+        if len(request.world.nodes) > 1:
             cells += [self._cells.skewed(best, factor) for factor in FACTORS]
         advice.calm, *skewed = self.runs.run(cells)
         advice.skewed = dict(zip(FACTORS, skewed, strict=False))
@@ -329,9 +331,9 @@ class Advisor:
     def _check_latency(self, goal: Goal, advice: Advice) -> None:
         taken = advice.prices[advice.recommended].statements.point(goal)
         if taken > goal.limit:
-            waits = " and ".join(each.text for each in self.asked.waits)
+            waits = " and ".join(each.text for each in self.request.waits)
             raise TuneError(
-                f"no DD satisfies {waits} and {goal.text} with CSmax {self.asked.cs_max} ms; the "
+                f"no DD satisfies {waits} and {goal.text} with CSmax {self.request.cs_max} ms; the "
                 f"nearest is DD {advice.recommended.dd} ms with H {advice.h} ms: it meets the "
                 f"wait, and {goal.metric} is {taken:.0f} ms"
             )
@@ -340,11 +342,11 @@ class Advisor:
         best = advice.recommended
         rate = advice.judged(goal, best).point
         if rate > goal.limit:
-            most = forms.at_rate(rate, self.asked.ddl_rate, 1.0)  # per statement a second
+            most = forms.at_rate(rate, self.request.ddl_rate, 1.0)  # per statement a second
             allowed = -np.log1p(-goal.limit) / max(-np.log1p(-float(most)), 1e-300)
             raise HopelessError(
                 f"no DD satisfies {goal.text}: a larger DD than {best.dd} ms does not lower it, "
-                f"hardly a look-up waits there; with {self.asked.ddl_rate:g} statements/s on a "
+                f"hardly a look-up waits there; with {self.request.ddl_rate:g} statements/s on a "
                 f"table the rate is {rate:.2g}; the nearest is at most {allowed:.2g} statements/s, "
                 "or shorter transactions"
             )

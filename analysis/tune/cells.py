@@ -3,7 +3,7 @@
 *looks*: many clients that seldom read, so that look-ups come at any time; clients that read one
 value after the other would look up less often while they wait (coordinated omission).
 *statements*: transactions under DDL that is faster than the operator's, for aborts and the latency
-of DDL; the abort rate is converted to the operator's rate of DDL (analysis/tune/beside.py).
+of DDL; the abort rate is converted to the operator's rate of DDL (analysis/tune/agreement.py).
 *skewed*: two clocks exactly so far apart, and clients that use on another node what a DDL statement
 has just made.
 """

@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.formula.wait_model import COARSE, Ends
-from ddlsim.analysis.tune import beside
+from ddlsim.analysis.tune import agreement
 from ddlsim.analysis.tune.advise import Advice
 from ddlsim.analysis.tune.cells import Setting
 from ddlsim.analysis.tune.goals import RATE, Goal
-from ddlsim.analysis.tune.judge import Judged
+from ddlsim.analysis.tune.judge import Assessment
 from ddlsim.analysis.tune.runs import Figures
 from ddlsim.analysis.tune.search import front, knee
 from ddlsim.analysis.tune.world import by_name
@@ -35,28 +35,28 @@ CURVE: Final = 60
 
 def document(advice: Advice) -> dict[str, Any]:
     """The document of an advice."""
-    asked = advice.asked
+    request = advice.request
     return {
         "format": FORMAT,
         "writer": WRITER,
-        "asked": _asked(advice),
+        "asked": _request(advice),
         "recommended": _recommended(advice),
         "cs_max": _cs_max(advice),
         "goals": _goals(advice, advice.recommended),
         "present": _present(advice),
-        "tried": [{**beside.cell_of(one), "goals": _goals(advice, one)} for one in advice.tried],
+        "tried": [{**agreement.cell_of(one), "goals": _goals(advice, one)} for one in advice.tried],
         "front": _front(advice),
         "curve": _curve(advice),
         "skew": [_skew(advice, factor) for factor in advice.skewed],
         "agreement": _agreement(advice),
         "runs": {
-            "seeds": [asked.seeds.start, asked.seeds.stop - 1],
-            "each": len(asked.seeds),
+            "seeds": [request.seeds.start, request.seeds.stop - 1],
+            "each": len(request.seeds),
             "search": advice.search_runs,
             "all": advice.runs,
             "lost": sum(len(each.lost) for each in _every(advice)),
-            "fine_grid": (max(asked.present.dd, advice.interval[1]) // asked.step + 1)
-            * len(asked.seeds),
+            "fine_grid": (max(request.present.dd, advice.interval[1]) // request.step + 1)
+            * len(request.seeds),
         },
     }
 
@@ -67,26 +67,26 @@ def _every(advice: Advice) -> list[Figures]:
     return found if advice.calm is None else [*found, advice.calm]
 
 
-def _asked(advice: Advice) -> dict[str, Any]:
-    asked = advice.asked
-    world = asked.world
+def _request(advice: Advice) -> dict[str, Any]:
+    request = advice.request
+    world = request.world
     return {
-        "goals": [goal.text for goal in asked.goals],
-        "waits": [goal.text for goal in asked.waits],
-        "strategy": asked.strategy,
-        "present": beside.cell_of(asked.present),
-        "ddl_rate_per_s": asked.ddl_rate,
-        "incompatible_share": asked.load.incompatible,
-        "tx_length_ms": asked.load.tx_length,
+        "goals": [goal.text for goal in request.goals],
+        "waits": [goal.text for goal in request.waits],
+        "strategy": request.strategy,
+        "present": agreement.cell_of(request.present),
+        "ddl_rate_per_s": request.ddl_rate,
+        "incompatible_share": request.load.incompatible,
+        "tx_length_ms": request.load.tx_length,
         "nodes": list(world.nodes),
         "voters": world.voters,
         "voting": list(by_name((world.leader, *world.others))),
-        "voters_chosen": asked.chosen.voters,
+        "voters_chosen": request.chosen.voters,
         "leader": world.leader,
-        "leader_chosen": asked.chosen.leader,
+        "leader_chosen": request.chosen.leader,
         "delays": None if world.delays is None else _measured(world.delays.pooled),
         "offsets": None if world.offsets is None else _measured(world.offsets.pooled),
-        "step_ms": asked.step,
+        "step_ms": request.step,
     }
 
 
@@ -104,7 +104,7 @@ def _measured(values: tuple[float, ...]) -> dict[str, Any]:
 def _recommended(advice: Advice) -> dict[str, Any]:
     sample = advice.over_sample
     return {
-        **beside.cell_of(advice.recommended),
+        **agreement.cell_of(advice.recommended),
         "dd_least_ms": advice.needed,
         "dd_interval_ms": list(advice.interval),
         "dd_over_seeds_ms": [round(end, 1) for end in advice.over_seeds],
@@ -120,12 +120,12 @@ def _recommended(advice: Advice) -> dict[str, Any]:
 
 def _messages(advice: Advice, setting: Setting) -> float:
     """Metadata commands sent to nodes per second, as measured without DDL."""
-    others = len(advice.asked.world.nodes) - 1
+    others = len(advice.request.world.nodes) - 1
     return round(others * advice.looks[setting].commands_per_s, 1)
 
 
 def _cs_max(advice: Advice) -> dict[str, Any] | None:
-    bound = advice.asked.clocks
+    bound = advice.request.clocks
     if bound is None:
         return None
     return {
@@ -152,12 +152,12 @@ def _goals(advice: Advice, setting: Setting) -> list[dict[str, Any]]:
 
     `high` is null where nothing bounds it; about `seeds` seeds would decide the goal.
     """
-    asked = advice.asked
-    goals = [*asked.waits, *asked.latencies, *([asked.aborts] if asked.aborts else [])]
+    request = advice.request
+    goals = [*request.waits, *request.latencies, *([request.aborts] if request.aborts else [])]
     return [_judged(advice.judged(goal, setting)) for goal in goals]
 
 
-def _judged(found: Judged) -> dict[str, Any]:
+def _judged(found: Assessment) -> dict[str, Any]:
     return {
         "goal": found.goal.text,
         "metric": found.goal.metric,
@@ -174,24 +174,24 @@ def _judged(found: Judged) -> dict[str, Any]:
 
 def _present(advice: Advice) -> dict[str, Any]:
     """The present setting, and whether its DD can be lowered."""
-    asked, best = advice.asked, advice.recommended
-    goals = _goals(advice, asked.present)
+    request, best = advice.request, advice.recommended
+    goals = _goals(advice, request.present)
     taken = {
         setting: advice.prices[setting].statements.point(DDL_TAIL)
-        for setting in (asked.present, advice.dd_alone, best)
+        for setting in (request.present, advice.dd_alone, best)
     }
-    saved = taken[asked.present] - taken[best]
-    by_dd = taken[asked.present] - taken[advice.dd_alone]
+    saved = taken[request.present] - taken[best]
+    by_dd = taken[request.present] - taken[advice.dd_alone]
     return {
-        **beside.cell_of(asked.present),
+        **agreement.cell_of(request.present),
         "goals": goals,
         "meets": all(goal["met"] for goal in goals),
-        "dd_can_be_lowered": best.dd < asked.present.dd and best.h == asked.present.h,
-        "ddl_latency_p99_ms": _round(taken[asked.present]),
+        "dd_can_be_lowered": best.dd < request.present.dd and best.h == request.present.h,
+        "ddl_latency_p99_ms": _round(taken[request.present]),
         "ddl_latency_saved_ms": _round(saved),
         "ddl_latency_saved_by_dd_ms": _round(by_dd),
         "ddl_latency_saved_by_cs_max_ms": _round(saved - by_dd),
-        "messages_per_s": _messages(advice, asked.present),
+        "messages_per_s": _messages(advice, request.present),
     }
 
 
@@ -205,11 +205,11 @@ def _front(advice: Advice) -> list[dict[str, Any]]:
         looks = advice.prices[setting].looks
         share, share_low, share_high = looks.waiting()
         row: dict[str, Any] = {
-            **beside.cell_of(setting),
+            **agreement.cell_of(setting),
             "waiting": _round(share),
             "waiting_low": _round(share_low),
             "waiting_high": _round(share_high),
-            "mean_wait": _round(looks.point(beside.MEAN)),
+            "mean_wait": _round(looks.point(agreement.MEAN)),
             "messages_per_s": _messages(advice, setting),
             "goals": _goals(advice, setting),
         }
@@ -249,11 +249,11 @@ def _knee(advice: Advice, made: list[dict[str, Any]]) -> int | None:
     ]
     if len(same) < 3:
         return None
-    count = len(advice.asked.waits)
+    count = len(advice.request.waits)
     waits = np.array([[goal["simulated"] for goal in made[p]["goals"][:count]] for p in same])
     width = np.ptp(waits, axis=0)
     gains = ((waits - waits.min(axis=0)) / np.where(width > 0, width, 1.0)).mean(axis=1)
-    latencies = advice.asked.latencies
+    latencies = advice.request.latencies
     costs = np.array([
         made[p]["goals"][count]["simulated"] if latencies else made[p]["ddl_latency_p99"]
         for p in same
@@ -264,11 +264,11 @@ def _knee(advice: Advice, made: list[dict[str, Any]]) -> int | None:
 
 def _curve(advice: Advice) -> dict[str, Any]:
     """The waits and the DDL delay by formula, over DD at the recommended H."""
-    asked, h = advice.asked, advice.h
-    model = asked.world.wait(COARSE, h, asked.mu)
-    most = max(2 * advice.recommended.dd, asked.present.dd, 10)
+    request, h = advice.request, advice.h
+    model = request.world.wait(COARSE, h, request.mu)
+    most = max(2 * advice.recommended.dd, request.present.dd, 10)
     dds = [round(float(dd)) for dd in np.linspace(0, most, CURVE)]
-    slack = [asked.slack(dd) for dd in dds]
+    slack = [request.slack(dd) for dd in dds]
 
     def ends(found: list[Ends]) -> dict[str, list[float]]:
         return {
@@ -282,7 +282,7 @@ def _curve(advice: Advice) -> dict[str, Any]:
         "waiting": ends([model.probability(each) for each in slack]),
         "mean_wait": ends([model.mean(each) for each in slack]),
         "p99_wait": ends([model.quantile(0.99, each) for each in slack]),
-        "ddl_delay": [asked.ddl_delay(dd) for dd in dds],
+        "ddl_delay": [request.ddl_delay(dd) for dd in dds],
     }
 
 
@@ -301,8 +301,8 @@ def _skew(advice: Advice, factor: float) -> dict[str, Any]:
         "atomicity_broken_most": _round(1 - 0.05 ** (1 / runs)),
         "wait_p99": _round(figures.point(WAIT_TAIL)),
         "by_formula_missed": factor > 1,
-        "ahead": advice.asked.world.far_apart[0],
-        "behind": advice.asked.world.far_apart[1],
+        "ahead": advice.request.world.far_apart[0],
+        "behind": advice.request.world.far_apart[1],
         "broken": [
             {"invariant": invariant, "status": status, "runs": count}
             for (invariant, status), count in figures.broken().items()
@@ -311,16 +311,16 @@ def _skew(advice: Advice, factor: float) -> dict[str, Any]:
 
 
 def _agreement(advice: Advice) -> list[dict[str, Any]]:
-    asked = advice.asked
+    request = advice.request
     found = [
         line
         for setting, figures in sorted(advice.looks.items(), key=lambda item: item[0].dd)
-        for line in beside.lines(asked, setting, figures)
+        for line in agreement.lines(request, setting, figures)
     ]
     if advice.calm is not None:
         best = advice.recommended
         figures = advice.prices[best].statements
-        found.append(beside.abort_line(asked, best, figures, advice.calm))
+        found.append(agreement.abort_line(request, best, figures, advice.calm))
     return [
         {
             **line.cell,

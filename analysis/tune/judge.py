@@ -17,10 +17,10 @@ import numpy as np
 from ddlsim.analysis.formula.comparison import CLOCK_MS
 from ddlsim.analysis.formula.wait_model import Grid, Wait
 from ddlsim.analysis.stats import intervals
-from ddlsim.analysis.tune import beside
-from ddlsim.analysis.tune.asked import LOOK_UPS, Asked
+from ddlsim.analysis.tune import agreement
 from ddlsim.analysis.tune.cells import Setting
 from ddlsim.analysis.tune.goals import RATE, Goal
+from ddlsim.analysis.tune.request import LOOK_UPS, Request
 from ddlsim.analysis.tune.runs import Figures
 
 RUNS, FORMULA = "runs", "formula"
@@ -29,7 +29,7 @@ SEEDS_MOST: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Judged:
+class Assessment:
     """The assessment of a goal under a setting; `high` is infinite where nothing bounds it.
 
     `high_by` is the source of the upper end, `seeds` about the number of seeds that would decide
@@ -64,15 +64,15 @@ class Judged:
 class Judge:
     """Assesses figures; keeps the closed form of each H."""
 
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
+    def __init__(self, request: Request) -> None:
+        self.request = request
         self._models: dict[int, Wait] = {}
 
     @cached_property
     def _grid(self) -> Grid:
         return Grid(step=0.5)
 
-    def of(self, goal: Goal, setting: Setting, figures: Figures) -> Judged:
+    def of(self, goal: Goal, setting: Setting, figures: Figures) -> Assessment:
         """Assess a goal, from the runs of the cell that measures it."""
         point, low, high = self._measured(goal, setting, figures)
         by = RUNS
@@ -86,13 +86,13 @@ class Judge:
         if goal.share is not None:
             taken = intervals.effective_share(figures.above(goal), figures.units(goal))
             above = float(taken[1])
-        return Judged(goal, point, low, high, by, seeds, above)
+        return Assessment(goal, point, low, high, by, seeds, above)
 
     def _measured(
         self, goal: Goal, setting: Setting, figures: Figures
     ) -> tuple[float, float, float]:
         if goal.metric == RATE:
-            return beside.abort_rate(self.asked, setting, figures)
+            return agreement.abort_rate(self.request, setting, figures)
         return (figures.point(goal), *figures.interval(goal))
 
     def at_most(self, goal: Goal, setting: Setting) -> float:
@@ -101,7 +101,7 @@ class Judge:
             return inf
         looks = LOOK_UPS if goal.of == "dml_wait" else 1
         model = self._model(setting.h)
-        slack = self.asked.slack(setting.dd, setting.cs_max) - CLOCK_MS
+        slack = self.request.slack(setting.dd, setting.cs_max) - CLOCK_MS
         if goal.share is None:
             return looks * model.mean(slack).ordered
         found = model.quantile(1 - (1 - goal.share) / looks, slack).ordered
@@ -110,8 +110,8 @@ class Judge:
 
     def _model(self, h: int) -> Wait:
         if h not in self._models:
-            world, grid = self.asked.world, self._grid
-            busy = world.wait(grid, h, self.asked.mu)
+            world, grid = self.request.world, self._grid
+            busy = world.wait(grid, h, self.request.mu)
             self._models[h] = busy.or_later(world.wait(grid, h, 0.0))
         return self._models[h]
 

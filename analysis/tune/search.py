@@ -19,7 +19,7 @@ MOST_MS: Final = 10_000
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The least multiple of the step that meets the goals; None where not even the largest does."""
 
     least: int | None
@@ -28,7 +28,7 @@ class Found:
 
 def least(
     meets: Callable[[Sequence[int]], list[bool]], low: float, high: float, step: int
-) -> Found:
+) -> SearchResult:
     """The least multiple of `step` for which `meets` is true, searched from the guess `low..high`.
 
     `meets` gets several values at once where their results do not depend on each other.
@@ -46,7 +46,7 @@ def least(
     width = above - below
     while not known[above]:
         if above >= MOST_MS:
-            return Found(None, tuple(sorted(known)))
+            return SearchResult(None, tuple(sorted(known)))
         below, width = above, 2 * width
         above = min(-(-(above + width) // step) * step, MOST_MS // step * step + step)
         ask(above)
@@ -55,12 +55,12 @@ def least(
         below = max((below - width) // step * step, 0)
         ask(below)
     if known[below]:
-        return Found(below, tuple(sorted(known)))
+        return SearchResult(below, tuple(sorted(known)))
     while above - below > step:
         middle = (below + above) // (2 * step) * step
         ask(middle)
         below, above = (below, middle) if known[middle] else (middle, above)
-    return Found(above, tuple(sorted(known)))
+    return SearchResult(above, tuple(sorted(known)))
 
 
 def border(tried: Sequence[int], figures: Array, limit: float) -> Array:

@@ -6,7 +6,7 @@ def number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def told(
+def with_interval(
     point: float, low: float, high: float | None, high_by: str = "", above_most: float | None = None
 ) -> str:
     """A figure with its 95 % interval, and the source of its upper end.

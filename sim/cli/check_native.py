@@ -89,7 +89,7 @@ def together(judged: Sequence[Native]) -> list[Native]:
 def show_found(judged: Sequence[Native], to: Console) -> None:
     """What was found in all of them, each thing once."""
     rows = [one.row for one in judged]
-    view.findings(totals.found(rows), rows, to)
+    view.findings(totals.grouped(rows), rows, to)
     view.troubles(rows, to)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ddlsim.analysis.sweep.totals import Found
+from ddlsim.analysis.sweep.totals import ViolationGroup
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.documents import fields
 from ddlsim.cli.junit import FAILURES, TestCase
@@ -34,7 +34,7 @@ class Report(NamedTuple):
     seeds: Sequence[int]
     sum: Sum
     figures: Figures | None
-    found: list[Found]
+    found: list[ViolationGroup]
     command: str
     kept: tuple[str, ...] = ()
     drawn: Mapping[str, Any] = {}

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from ddlsim.analysis.sweep import totals
-from ddlsim.analysis.sweep.totals import Found
+from ddlsim.analysis.sweep.totals import ViolationGroup
 from ddlsim.checkers.argument import Argument, argue, prose
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.extent import Extent, extents
@@ -50,7 +50,7 @@ def execute(options: Options) -> int:
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
     )
     case = Case(history)
-    found = sorted(totals.found([row]), key=_simplest)
+    found = sorted(totals.grouped([row]), key=_simplest)
     arguments = [argue(case, one.example) for one in found]
     again = repeat.of_header(history.header, options)
     files = _pictures(options, case, row, found, arguments)
@@ -64,7 +64,7 @@ def execute(options: Options) -> int:
     return 0
 
 
-def _simplest(one: Found) -> tuple[int, bool, int]:
+def _simplest(one: ViolationGroup) -> tuple[int, bool, int]:
     """The gravest first; of equally grave ones cycles, and of these those of the fewest steps."""
     steps = one.example.steps
     rank = totals.BY_WEIGHT.index(one.example.status.partition(":")[0])
@@ -82,7 +82,7 @@ def _title(row: RunRow) -> str:
 def _show(
     history: History,
     row: RunRow,
-    found: list[Found],
+    found: list[ViolationGroup],
     arguments: list[Argument],
     looked: list[Extent],
     files: list[str],
@@ -121,7 +121,7 @@ def _show(
 
 
 def _document(
-    file: str, history: History, row: RunRow, found: list[Found], arguments: list[Argument]
+    file: str, history: History, row: RunRow, found: list[ViolationGroup], arguments: list[Argument]
 ) -> dict[str, Any]:
     """The shape `explain`: what `run` tells of a seed, and each argument as data."""
     return {
@@ -151,7 +151,7 @@ def _pictures(
     options: Options,
     case: Case,
     row: RunRow,
-    found: list[Found],
+    found: list[ViolationGroup],
     arguments: list[Argument],
 ) -> list[str]:
     """Every file that was asked for; their names."""

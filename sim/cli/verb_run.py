@@ -167,7 +167,7 @@ def report(
         seeds=seeds,
         sum=total,
         figures=totals.total(rows) if len(rows) > 1 else rows[0].figures,
-        found=totals.found(total.runs),
+        found=totals.grouped(total.runs),
         command=repeat.of_options(options, first.seed),
         drawn={} if given.source is None else swarm.draw(given.source, first.seed).knobs,
     )

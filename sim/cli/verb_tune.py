@@ -13,10 +13,10 @@ from ddlsim.analysis.spark.spread import NONE
 from ddlsim.analysis.sweep import provenance
 from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.advise import Advice, Advisor
-from ddlsim.analysis.tune.asked import LEASES_PER_MS, Asked, Chosen, Wish
 from ddlsim.analysis.tune.cells import DELAYS, OFFSETS, Load, Setting
 from ddlsim.analysis.tune.document import WRITER, document
 from ddlsim.analysis.tune.goals import TuneError, read_goals
+from ddlsim.analysis.tune.request import LEASES_PER_MS, Chosen, Request, Wish
 from ddlsim.analysis.tune.runs import Runs
 from ddlsim.analysis.tune.world import World, by_name, world_of
 from ddlsim.cli import documents
@@ -41,10 +41,10 @@ def execute(options: Options) -> int:
     for file in options.load:
         load_file(file)
     try:
-        asked = asked_of(options)
+        request = request_of(options)
         if options.out is not None:
             claim(options.out)
-        advice, runs = _advised(asked, options)
+        advice, runs = _advised(request, options)
     except TuneError as error:
         raise InputError(f"tune: {error}") from None
     found = document(advice)
@@ -63,7 +63,7 @@ def execute(options: Options) -> int:
 
 
 def show(options: Options, found: dict[str, Any], kept: str | None) -> None:
-    """Print the answer in the form that was asked for; `kept` is where it was written."""
+    """Print the answer in the wanted form; `kept` is where it was written."""
     if options.output == "json":
         print(documents.text(found))
     else:
@@ -73,7 +73,7 @@ def show(options: Options, found: dict[str, Any], kept: str | None) -> None:
         view_tune.show(found, console(), kept)
 
 
-def _advised(asked: Asked, options: Options) -> tuple[Advice, Runs]:
+def _advised(request: Request, options: Options) -> tuple[Advice, Runs]:
     bounds.check_seeds("tune", EXPECTED_CELLS * options.seeds)
     on_spark = options.master not in {None, NONE}
     if options.jobs is not None and on_spark:
@@ -81,17 +81,17 @@ def _advised(asked: Asked, options: Options) -> tuple[Advice, Runs]:
     if on_spark:
         note(f"starting Spark ({options.master})")
     with (
-        Progress(EXPECTED_CELLS * len(asked.seeds)) as progress,
+        Progress(EXPECTED_CELLS * len(request.seeds)) as progress,
         Runs(
-            asked.seeds,
+            request.seeds,
             master=options.master,
             jobs=options.jobs,
-            loads=asked.loads,
+            loads=request.loads,
             watch=progress.count,
             limits=Limits(options.time, options.memory),
         ) as runs,
     ):
-        return Advisor(asked, runs).advise(), runs
+        return Advisor(request, runs).advise(), runs
 
 
 def more_seeds(options: Options, found: dict[str, Any]) -> dict[str, Any] | None:
@@ -102,10 +102,10 @@ def more_seeds(options: Options, found: dict[str, Any]) -> dict[str, Any] | None
     return {"seeds": max(wanted), "command": command_of(options, max(wanted))}
 
 
-# --- what is asked -------------------------------------------------------------------------------
+# --- the request ---------------------------------------------------------------------------------
 
 
-def asked_of(options: Options) -> Asked:
+def request_of(options: Options) -> Request:
     """The options with their files read; what is wrong is told with file and line."""
     texts: dict[str, str] = {}
     delays = _measured(options.delays, "delay", DELAYS, texts)
@@ -113,7 +113,7 @@ def asked_of(options: Options) -> Asked:
     if delays is None and offsets is None:
         note("neither --delays nor --offsets: delays are taken as lognormal, 5 ms and p99 50 ms")
     world = world_of(delays, offsets, options.nodes, options.voters)
-    asked = Asked(
+    request = Request(
         world=world,
         texts=texts,
         goals=read_goals(options.slo),
@@ -127,8 +127,8 @@ def asked_of(options: Options) -> Asked:
         wishes=tuple(_wish(each) for each in options.tried),
         loads=tuple(options.load),
     )
-    _ = asked.uses_dd  # a design that cannot be tuned is told before anything is run
-    return _led(asked, options.leader, _voters_chosen(options.voters, world))
+    _ = request.uses_dd  # a design that cannot be tuned is told before anything is run
+    return _led(request, options.leader, _voters_chosen(options.voters, world))
 
 
 def _wish(setting: dict[str, int]) -> Wish:
@@ -142,12 +142,12 @@ def _voters_chosen(voters: int | tuple[str, ...] | None, world: World) -> str:
     return f"the first {world.voters} by name"
 
 
-def _led(asked: Asked, leader: str | None, voters: str) -> Asked:
+def _led(request: Request, leader: str | None, voters: str) -> Request:
     """The same under a leader: the one that is named, or the worst of those that may lead.
 
     Which one that is depends on the delays and names, and not on the order of lines.
     """
-    world: World = asked.world
+    world: World = request.world
     if leader is not None:
         if leader not in world.nodes:
             known = ", ".join(world.nodes)
@@ -158,9 +158,9 @@ def _led(asked: Asked, leader: str | None, voters: str) -> Asked:
         led, how = replace(world, leader=leader), "as told"
     else:
         candidates = world.voting or world.nodes[: world.voters]
-        led = world.worst_led(COARSE, asked.present.h, LEASES_PER_MS, by_name(candidates))
+        led = world.worst_led(COARSE, request.present.h, LEASES_PER_MS, by_name(candidates))
         how = "longest waits"
-    return replace(asked, world=led, chosen=Chosen(voters, how))
+    return replace(request, world=led, chosen=Chosen(voters, how))
 
 
 def _measured(file: str | None, quantity: str, name: str, texts: dict[str, str]) -> Measured | None:

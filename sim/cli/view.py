@@ -7,7 +7,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from ddlsim.analysis.sweep.totals import Found, times_of
+from ddlsim.analysis.sweep.totals import ViolationGroup, times_of
 from ddlsim.cli import view_figures
 from ddlsim.cli.report import Report
 from ddlsim.cli.words import COLOURS, FEW, INDENT, command, labelled, say, unreached, verdict
@@ -93,10 +93,14 @@ def some(names: Sequence[str]) -> str:
 
 
 def findings(
-    found: Sequence[Found], rows: Sequence[RunRow], to: Console, *, all_in_full: bool = False
+    found: Sequence[ViolationGroup],
+    rows: Sequence[RunRow],
+    to: Console,
+    *,
+    all_in_full: bool = False,
 ) -> None:
     """Each kind once: the first of its structures in full if it is grave, the rest in a line."""
-    kinds: dict[tuple[str, str, str], list[Found]] = {}
+    kinds: dict[tuple[str, str, str], list[ViolationGroup]] = {}
     for one in found:
         kinds.setdefault(one.kind, []).append(one)
     calm = False
@@ -113,7 +117,7 @@ def findings(
         say(members[0].example.because, to, "dim", INDENT)
 
 
-def _members(members: Sequence[Found], to: Console, *, all_in_full: bool) -> None:
+def _members(members: Sequence[ViolationGroup], to: Console, *, all_in_full: bool) -> None:
     """The structures of one kind: the first, or all of them, with what shows them."""
     told = len(members) if all_in_full else 1
     finding = members[0].example.status.partition(":")[2]
@@ -129,7 +133,7 @@ def _members(members: Sequence[Found], to: Console, *, all_in_full: bool) -> Non
         say(f"... and {len(members) - told - ALSO} other shapes", to, indent=INDENT)
 
 
-def _headline(members: Sequence[Found], rows: Sequence[RunRow], width: int) -> Text:
+def _headline(members: Sequence[ViolationGroup], rows: Sequence[RunRow], width: int) -> Text:
     """What it counts as, what it is, and how often it was seen."""
     example = members[0].example
     kind, _, number = example.status.partition(":")

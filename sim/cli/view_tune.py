@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from ddlsim.analysis.tune.words import number, told
+from ddlsim.analysis.tune.words import number, with_interval
 from ddlsim.cli.words import command, labelled, say
 
 Part = dict[str, Any]
@@ -255,7 +255,7 @@ def _same(each: Part, best: Part) -> bool:
 
 def _told(each: Part) -> str:
     """A figure with its interval."""
-    return told(each["simulated"], each["low"], each["high"], each.get("high_by", ""),
+    return with_interval(each["simulated"], each["low"], each["high"], each.get("high_by", ""),
                 each.get("above_most"))  # fmt: skip
 
 

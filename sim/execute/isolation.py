@@ -54,7 +54,7 @@ Loss = Literal["late", "large", "died"]
 """Why a run has no row of its own: over its time, over its memory, or its process died."""
 
 
-class Acts(NamedTuple, Generic[J, R]):
+class Handlers(NamedTuple, Generic[J, R]):
     """`run` runs a job, `lost` makes the row of a lost one, `error` returns a row's error."""
 
     run: Callable[[J], R]
@@ -62,17 +62,17 @@ class Acts(NamedTuple, Generic[J, R]):
     error: Callable[[R], str]
 
 
-def isolated(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
+def isolated(jobs: Sequence[J], limits: Limits, handlers: Handlers[J, R]) -> list[R]:
     """Return a row for every job, in order, whatever the runs do to their process."""
     if not CAN_FORK:
-        return [acts.run(job) for job in jobs]
+        return [handlers.run(job) for job in jobs]
     rows: list[R] = []
     while len(rows) < len(jobs):
-        rows += _in_child(jobs[len(rows) :], limits, acts)
+        rows += _in_child(jobs[len(rows) :], limits, handlers)
     return rows
 
 
-def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
+def _in_child(jobs: Sequence[J], limits: Limits, handlers: Handlers[J, R]) -> list[R]:
     """Rows from a new child, up to and including that of the job at which it was lost."""
     receiver, sender = Pipe(duplex=False)
     lifeline = Lifeline()
@@ -81,7 +81,7 @@ def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
         child = os.fork()
     if not child:
-        _serve(sender, lifeline, jobs, limits, most, acts)
+        _serve(sender, lifeline, jobs, limits, most, handlers)
     lifeline.in_parent()
     sender.close()
     rows: list[R] = []
@@ -105,7 +105,7 @@ def _in_child(jobs: Sequence[J], limits: Limits, acts: Acts[J, R]) -> list[R]:
             os.kill(child, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if len(rows) < len(jobs):
-        rows.append(acts.lost(jobs[len(rows)], *(lost or _death(code, limits))))
+        rows.append(handlers.lost(jobs[len(rows)], *(lost or _death(code, limits))))
     return rows
 
 
@@ -130,7 +130,7 @@ def _serve(
     jobs: Sequence[J],
     limits: Limits,
     most: int | None,
-    acts: Acts[J, R],
+    handlers: Handlers[J, R],
 ) -> NoReturn:
     """Run jobs in the child; never returns and skips the parent's exit handlers."""
     code = 1
@@ -140,9 +140,9 @@ def _serve(
         if most is not None:
             _limit_memory(most)
         for job in jobs:
-            row = acts.run(job)
+            row = handlers.run(job)
             if most is not None:
-                _look_at_memory(most, acts.error(row))
+                _look_at_memory(most, handlers.error(row))
             sender.send_bytes(pickle.dumps(row))
         code = 0
     except WriteError as error:

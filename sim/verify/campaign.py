@@ -14,7 +14,7 @@ from msgspec import field
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.designs import BadDesignError
 from ddlsim.cluster.run import run, run_to
-from ddlsim.execute.isolation import Acts, Limits, Loss, isolated
+from ddlsim.execute.isolation import Handlers, Limits, Loss, isolated
 from ddlsim.execute.parallel import ALONE_S, Executor
 from ddlsim.files import PARTIAL, WriteError, write_text
 from ddlsim.history import codec
@@ -114,8 +114,8 @@ class Runner:
         """The rows of some seeds; where runs have budgets, each in a process that can be ended."""
         if self.job.limits == Limits():
             return [self.row(seed) for seed in seeds]
-        acts = Acts(self.row, self.lost, lambda row: row.crash or "")
-        return isolated(seeds, self.job.limits, acts)
+        handlers = Handlers(self.row, self.lost, lambda row: row.crash or "")
+        return isolated(seeds, self.job.limits, handlers)
 
     def lost(self, seed: int, loss: Loss, why: str) -> RunRow:
         """The row of a run that exceeded its budget, or whose process died."""

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from ddlsim.execute.isolation import Acts, Limits, Loss, isolated
+from ddlsim.execute.isolation import Handlers, Limits, Loss, isolated
 from tests.fuzz.formats import Format, formats
 from tests.fuzz.trial import Ended, content, given, trial
 
@@ -27,8 +27,10 @@ def batch(of: Format, seed: int, numbers: range) -> list[Ended]:
     def lost(_number: int, _loss: Loss, how: str) -> Ended:
         return Ended("died", how)
 
-    acts = Acts(lambda number: trial(of, seed, number), lost, lambda ended: ended.complaint or "")
-    return isolated(numbers, Limits(), acts)
+    handlers = Handlers(
+        lambda number: trial(of, seed, number), lost, lambda ended: ended.complaint or ""
+    )
+    return isolated(numbers, Limits(), handlers)
 
 
 def main(words: list[str]) -> int:

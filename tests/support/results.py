@@ -109,6 +109,6 @@ def a_report(*rows: RunRow, expect: Any = "ok", reaches: tuple[str, ...] = ()) -
         seeds=[row.seed for row in rows],
         sum=total,
         figures=totals.total(rows),
-        found=totals.found(total.runs),
+        found=totals.grouped(total.runs),
         command=f"ddlsim run smoke --seed {(total.first_failed or rows[0]).seed}",
     )

@@ -1,6 +1,6 @@
 """Many runs taken together: totals, pooled durations, and what was found, told once."""
 
-from ddlsim.analysis.sweep.totals import found, times_of, total
+from ddlsim.analysis.sweep.totals import grouped, times_of, total
 from ddlsim.history.figures import durations
 from tests.support.results import WAITS_US, a_crash, a_cycle, a_row, a_violation, some_figures
 
@@ -34,7 +34,7 @@ def test_the_same_structure_is_told_once() -> None:
         a_row(3, a_violation(), a_violation(summary="of another transaction")),
         a_row(5, a_violation(), a_cycle()),
     ]
-    wrong, cycle = found(rows)
+    wrong, cycle = grouped(rows)
     assert (wrong.seeds, wrong.times) == ((3, 5), 3)
     assert wrong.example.summary.startswith("node n3")
     assert wrong.argument == "  the argument of 3.0"
@@ -44,20 +44,20 @@ def test_the_same_structure_is_told_once() -> None:
 
 def test_the_same_cycle_under_another_status_is_another_thing() -> None:
     rows = [a_row(0, a_cycle("accepted"), a_cycle("finding:F-1"), a_cycle())]
-    statuses = [one.example.status for one in found(rows)]
+    statuses = [one.example.status for one in grouped(rows)]
     assert statuses == ["violation", "finding:F-1", "accepted"]
 
 
 def test_the_more_frequent_comes_first() -> None:
     rows = [a_row(0, a_violation()), a_row(1, a_cycle()), a_row(2, a_cycle())]
-    assert [one.example.invariant for one in found(rows)] == ["I3", "I1"]
+    assert [one.example.invariant for one in grouped(rows)] == ["I3", "I1"]
 
 
 def test_what_the_judges_only_counted_counts() -> None:
     omitted = {"atomicity wrong-version violation": 40, "atomicity wrong-version accepted": 7}
     rows = [a_row(0, a_violation(), omitted=omitted), a_row(1, a_violation())]
-    assert times_of(found(rows), rows) == 42
+    assert times_of(grouped(rows), rows) == 42
 
 
 def test_nothing_found_is_nothing_told() -> None:
-    assert found([a_row(0), a_crash(1)]) == []
+    assert grouped([a_row(0), a_crash(1)]) == []

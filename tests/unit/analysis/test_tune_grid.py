@@ -10,10 +10,10 @@ import pytest
 from ddlsim.analysis.formula.wait_model import COARSE
 from ddlsim.analysis.tune import cells
 from ddlsim.analysis.tune.advise import Advisor
-from ddlsim.analysis.tune.asked import Asked
 from ddlsim.analysis.tune.cells import Load, Setting
 from ddlsim.analysis.tune.goals import read_goals
 from ddlsim.analysis.tune.judge import Judge
+from ddlsim.analysis.tune.request import Request
 from ddlsim.analysis.tune.runs import Runs
 from ddlsim.analysis.tune.world import world_of
 from ddlsim.scenario.measured import parse
@@ -25,7 +25,7 @@ BEYOND_MS = 25
 """How far beyond the advised interval every step of the grid is run."""
 
 
-def asked_of_the_sample(seeds: int) -> Asked:
+def request_of_the_sample(seeds: int) -> Request:
     texts = {
         name: (SAMPLE / file).read_text("utf-8")
         for name, file in (("delays.csv", "delays_ms.csv"), ("offsets.csv", "offsets_ms.csv"))
@@ -37,7 +37,7 @@ def asked_of_the_sample(seeds: int) -> Asked:
         None,
     )
     led = world.worst_led(COARSE, 250, 0.0, world.nodes[:3])
-    return Asked(
+    return Request(
         world=led,
         texts=texts,
         goals=read_goals([]),
@@ -58,20 +58,20 @@ def fine_grid(advisor: Advisor, around: tuple[int, int]) -> tuple[int, int, list
     The grid has every step between the ends of `around` and a bit beyond, and every tenth step
     elsewhere: there waits are far from their limit.
     """
-    asked = advisor.asked
-    near = range(around[0] - BEYOND_MS, around[1] + BEYOND_MS + 1, asked.step)
-    dds = sorted({*near, *range(0, MOST_MS + 1, 10 * asked.step)})
-    settings = [Setting(dd, 250, asked.cs_max) for dd in dds]
+    request = advisor.request
+    near = range(around[0] - BEYOND_MS, around[1] + BEYOND_MS + 1, request.step)
+    dds = sorted({*near, *range(0, MOST_MS + 1, 10 * request.step)})
+    settings = [Setting(dd, 250, request.cs_max) for dd in dds]
     found = list(zip(settings, advisor._figures(settings), strict=True))
-    judge = Judge(asked)
-    judged = {s.dd: [judge.of(goal, s, each) for goal in asked.waits] for s, each in found}
-    meets = [all(each.point(g) <= g.limit for g in asked.waits) for _, each in found]
+    judge = Judge(request)
+    judged = {s.dd: [judge.of(goal, s, each) for goal in request.waits] for s, each in found}
+    meets = [all(each.point(g) <= g.limit for g in request.waits) for _, each in found]
     sure = [all(each.sure for each in judged[dd]) for dd in dds]
     missed = [dd for dd in dds if any(each.hopeless for each in judged[dd])]
     least, surely = (
         next(dd for place, dd in enumerate(dds) if all(known[place:])) for known in (meets, sure)
     )
-    assert {least - asked.step, surely - asked.step} <= set(near), (
+    assert {least - request.step, surely - request.step} <= set(near), (
         "both borders are finely looked at"
     )
     return least, surely, missed
@@ -82,13 +82,13 @@ def test_a_tenth_of_the_runs_finds_what_a_fine_grid_finds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cells, "LOOKS_EACH", 4)  # half as long as in life
-    asked = asked_of_the_sample(seeds=4)
-    with Runs(asked.seeds, jobs=1) as runs:
-        advisor = Advisor(asked, runs)
+    request = request_of_the_sample(seeds=4)
+    with Runs(request.seeds, jobs=1) as runs:
+        advisor = Advisor(request, runs)
         advice = advisor._search(250)
         low, high = advice.interval
-        every_cell = MOST_MS // asked.step + 1
-        assert runs.count * 10 <= every_cell * len(asked.seeds)
+        every_cell = MOST_MS // request.step + 1
+        assert runs.count * 10 <= every_cell * len(request.seeds)
         expected, surely, missed = fine_grid(advisor, advice.interval)
     assert low <= expected <= high
     assert advice.needed == expected
@@ -98,8 +98,8 @@ def test_a_tenth_of_the_runs_finds_what_a_fine_grid_finds(
 
 def test_without_any_run_the_formula_is_near() -> None:
     """Where a search begins decides what it costs."""
-    asked = asked_of_the_sample(seeds=1)
-    low, high = asked.needed(asked.world.wait(COARSE, 250, asked.mu))
+    request = request_of_the_sample(seeds=1)
+    low, high = request.needed(request.world.wait(COARSE, 250, request.mu))
     assert 250 < low < high < 340
-    shorter = replace(asked, present=Setting(500, 100, 500))
-    assert ceil(np.mean(shorter.needed(shorter.world.wait(COARSE, 100, asked.mu)))) < low
+    shorter = replace(request, present=Setting(500, 100, 500))
+    assert ceil(np.mean(shorter.needed(shorter.world.wait(COARSE, 100, request.mu)))) < low

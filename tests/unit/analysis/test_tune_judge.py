@@ -9,12 +9,12 @@ from scipy import stats
 
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep.rows import Cell
-from ddlsim.analysis.tune.asked import Asked
 from ddlsim.analysis.tune.cells import Load, Setting
 from ddlsim.analysis.tune.goals import read_goal, read_goals
 from ddlsim.analysis.tune.judge import FORMULA, RUNS, Judge
+from ddlsim.analysis.tune.request import Request
 from ddlsim.analysis.tune.runs import Figures
-from ddlsim.analysis.tune.words import told
+from ddlsim.analysis.tune.words import with_interval
 from ddlsim.analysis.tune.world import world_of
 from ddlsim.scenario.measured import parse
 
@@ -22,9 +22,9 @@ SETTING = Setting(100, 50, 5)
 CELL = Cell(number=0, name="c", text="", overrides={}, strategy="iep", mutant=None, parameters={})
 
 
-def asked_of(*goals: str, delay: float = 5.0) -> Asked:
+def request_of(*goals: str, delay: float = 5.0) -> Request:
     delays = parse(f"delay_ms\n{delay}\n", "d.csv", "delay")
-    return Asked(
+    return Request(
         world=world_of(delays, None, 3, None),
         texts={},
         goals=read_goals(list(goals)),
@@ -78,9 +78,9 @@ def test_intervals_of_clustered_waits_hold_the_truth() -> None:
     assert narrow / 300 < 0.6, "single waits taken as independent are far too sure"
 
 
-def test_nothing_seen_bounds_what_is_asked_only_where_enough_was_looked_at() -> None:
+def test_zeros_bound_a_goal_only_with_enough_observations() -> None:
     goal = read_goal("dml_latency_p99<=1ms")
-    judge = Judge(asked_of())
+    judge = Judge(request_of())
     few = judge.of(goal, SETTING, figures([{500: 900}] * 2, commands=100))
     assert few.met
     assert few.high == inf, "200 commands: nothing seen above may still be more than 1 %"
@@ -96,7 +96,7 @@ def test_nothing_seen_bounds_what_is_asked_only_where_enough_was_looked_at() -> 
 def test_the_closed_form_bounds_a_tail_that_the_runs_cannot() -> None:
     goal = read_goal("dml_wait_p999<=1ms")
     nothing = figures([{0: 900}] * 2, commands=100)
-    judge = Judge(asked_of())
+    judge = Judge(request_of())
     # a delay of 5 ms: the need is H 50 and three ways at most, so DD 100 leaves no wait at all
     found = judge.of(goal, SETTING, nothing)
     assert (found.high, found.high_by, found.sure) == (0.0, FORMULA, True)
@@ -111,10 +111,10 @@ def test_the_closed_form_bounds_a_tail_that_the_runs_cannot() -> None:
 
 
 def test_a_rate_that_was_not_seen_is_not_nought() -> None:
-    asked = asked_of("schema_abort_rate<=1e-4")
-    assert asked.aborts is not None
+    request = request_of("schema_abort_rate<=1e-4")
+    assert request.aborts is not None
     more = {"schema_aborts": 0, "attempts": 200, "schema_updates": 15}
-    found = Judge(asked).of(asked.aborts, SETTING, figures([{0: 9}] * 2, commands=9, **more))
+    found = Judge(request).of(request.aborts, SETTING, figures([{0: 9}] * 2, commands=9, **more))
     every_ms = 15 * 1_000 / 15 + (600 + SETTING.dd) / 15
     most_ms = float(intervals.none_seen(30)) * every_ms  # of 30 statements
     assert (found.point, found.low) == (0, 0)
@@ -125,8 +125,8 @@ def test_a_rate_that_was_not_seen_is_not_nought() -> None:
 
 
 def test_zeros_are_never_told_as_an_interval() -> None:
-    assert told(0, 0, 0, "runs", 0.0026) == "0 (< 0.26 % above)"
-    assert told(0, 0, 0) == "0 (none seen above)"
-    assert told(0, 0, 0, "formula", 0.02) == "0 (no more by formula)"
-    assert told(0, 0, None) == "0 (0 to unknown)"
-    assert told(1.5, 0, 7.39, "formula") == "1.5 (0 to 7.39 by formula)"
+    assert with_interval(0, 0, 0, "runs", 0.0026) == "0 (< 0.26 % above)"
+    assert with_interval(0, 0, 0) == "0 (none seen above)"
+    assert with_interval(0, 0, 0, "formula", 0.02) == "0 (no more by formula)"
+    assert with_interval(0, 0, None) == "0 (0 to unknown)"
+    assert with_interval(1.5, 0, 7.39, "formula") == "1.5 (0 to 7.39 by formula)"

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from ddlsim.analysis.formula.wait_model import Grid, Wait
-from ddlsim.analysis.tune.asked import LEASES_PER_MS
 from ddlsim.analysis.tune.cells import DELAYS, OFFSETS, Cells, Load, Setting
 from ddlsim.analysis.tune.goals import SHARES as OF
 from ddlsim.analysis.tune.goals import Goal
+from ddlsim.analysis.tune.request import LEASES_PER_MS
 from ddlsim.analysis.tune.runs import Runs
 from ddlsim.analysis.tune.world import World, world_of
 from ddlsim.scenario.measured import parse

@@ -12,7 +12,7 @@ import pytest
 
 from ddlsim.cli import arguments, main
 from ddlsim.cli.options import Options
-from ddlsim.cli.verb_tune import asked_of, command_of
+from ddlsim.cli.verb_tune import command_of, request_of
 from tests.support.command import ROOT, variables_of
 
 DELAYS = "scenarios/measurements/delays_ms.csv"
@@ -135,12 +135,12 @@ def test_a_row_is_what_run_says_of_its_scenario(
     from ddlsim.analysis.tune.cells import Cells, Setting
 
     folder = answered["out"].parent
-    asked = asked_of(options_of(answered["words"]))
-    asked = replace(asked, world=replace(asked.world, leader=answered["asked"]["leader"]))
+    request = request_of(options_of(answered["words"]))
+    request = replace(request, world=replace(request.world, leader=answered["asked"]["leader"]))
     for dd in (20, answered["recommended"]["dd_ms"]):
         setting = Setting(dd, 50, 3)
         row = row_of(answered, dd_ms=dd, h_ms=50, cs_max_ms=3)
-        cell = Cells(asked.world, asked.texts, "iep", asked.load, ()).statements(setting)
+        cell = Cells(request.world, request.texts, "iep", request.load, ()).statements(setting)
         for ours, file in (("delays.csv", "d.csv"), ("offsets.csv", "o.csv")):
             (tmp_path / ours).write_text((folder / file).read_text("utf-8"), "utf-8")
         scenario = tmp_path / f"row-{dd}.toml"
@@ -212,7 +212,7 @@ def test_the_answer_holds_its_own_command_and_the_page_shows_it(
     assert words[0] == "ddlsim"
     assert not {"--out", "--jobs", "--master"}.intersection(words), "who runs it, and where to"
     first, again = options_of(answered["words"]), options_of(words[1:])
-    assert asked_of(again) == asked_of(first)
+    assert request_of(again) == request_of(first)
     assert command_of(again) == answered["command"]
     assert main(["report", str(answered["out"])]) == 0
     capsys.readouterr()
@@ -351,15 +351,15 @@ def test_a_directory_of_something_else_stays_as_it_is(
 
 def test_the_shipped_sample_is_read_and_has_a_leader() -> None:
     words = ["tune", "--delays", str(ROOT / DELAYS), "--offsets", str(ROOT / OFFSETS)]
-    asked = asked_of(options_of(words))
-    assert asked.world.nodes == ("n1", "n2", "n3", "n4", "n5")
-    assert asked.world.leader in ("n1", "n2", "n3")
+    request = request_of(options_of(words))
+    assert request.world.nodes == ("n1", "n2", "n3", "n4", "n5")
+    assert request.world.leader in ("n1", "n2", "n3")
     # 7.29 ms at one instant, and half of it; the range over the sample is 8.78 ms
     rows = [line.split(",") for line in (ROOT / OFFSETS).read_text("utf-8").splitlines()[1:]]
     instants: dict[str, list[float]] = {}
     for _, at, own in rows:
         instants.setdefault(at, []).append(float(own))
     largest = max(max(own) - min(own) for own in instants.values())
-    assert asked.clocks is not None
-    assert asked.clocks.largest_ms == pytest.approx(largest, abs=0.001)
-    assert asked.cs_max == ceil(1.5 * largest)
+    assert request.clocks is not None
+    assert request.clocks.largest_ms == pytest.approx(largest, abs=0.001)
+    assert request.cs_max == ceil(1.5 * largest)

@@ -37,7 +37,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """Everything that the advice depends on."""
 
     world: World
