@@ -9,7 +9,8 @@ later says nothing of its use.
 from collections.abc import Sequence
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.edges import PROCESS, RT, Edge, Node, UsedThenReplaced
+from ddlsim.checkers.edges import Edge, Node, UsedThenReplaced
+from ddlsim.graph.edges import PROCESS, REALTIME
 from ddlsim.units import Timestamp, physical_ms
 
 
@@ -39,7 +40,7 @@ def _reached_ts(case: Case, nodes: Sequence[Node], edge: Edge) -> int:
 def _in_time(nodes: Sequence[Node], edge: Edge) -> bool:
     """Whether it leads in real time to a transaction that does not read the past."""
     tx = nodes[edge.target].tx
-    return edge.kind in (RT, PROCESS) and tx is not None and tx.read_ts is None
+    return edge.kind in (REALTIME, PROCESS) and tx is not None and tx.read_ts is None
 
 
 def _before_ts(case: Case, nodes: Sequence[Node], edge: Edge) -> int:

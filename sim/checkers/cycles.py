@@ -1,37 +1,38 @@
-"""Cycles of the serialization graph: a certificate for most, a search for the rest.
+"""Cycles of a native history's serialization graph, found by the search of `ddlsim.graph`.
 
 Nodes are numbered by rank, so an edge that goes up in number can only lie on a cycle together with
-one that goes down. The *certificate*: no edge goes down, neither on data nor in real time; then
-there is no cycle. Otherwise the stretches of rank that the downward edges span, merged where they
-meet, hold every cycle; only they are looked at, with real time as chains of instants (`chains`),
-and of them only what is strongly connected (`tangles`).
-
-Through each downward edge the lightest way back is taken, and weight is what makes an argument
-weak: first whether it needs the real time of a DDL, then real time at all, then the order of one
-client's doings, then a predicate, then the number of anti-dependencies, then its length. So each
-cycle is classified as the strongest anomaly that it is (`names`). Where several anti-dependencies
-are needed, a cycle with no two in a row is taken if there is one.
+one that goes down, and every cycle holds such a step, over an edge or in real time. The lightest
+cycle through each of them is reported, and of the strict graph those through the edges that only it
+has. Everything else (order, components, weights, choice, names) is that of all histories.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from ddlsim.checkers.chains import ANTI, LONGER, PREDICATE, STRICT, TIME, Chains
-from ddlsim.checkers.edges import PROCESS, RT, RW, Edge
+import numpy as np
+
+from ddlsim.checkers.edges import BeforeInRealTime, Edge, Node, item_of
 from ddlsim.checkers.graph import Graph
-from ddlsim.checkers.names import is_adjacent, kind_of_cycle
-from ddlsim.checkers.tangles import tangles
+from ddlsim.graph.certificate import FOREVER, Order
+from ddlsim.graph.chains import Chains, Times
+from ddlsim.graph.classify import other_names, type_of
+from ddlsim.graph.cycles import by_part
+from ddlsim.graph.edges import DDL, PREDICATE_EDGE, PROCESS, REALTIME, STRICT_ONLY, Link
+from ddlsim.graph.history import NONE, Array
+from ddlsim.graph.residue import Span, tangles
+from ddlsim.graph.tangle import Step, Tangle, Way, links_of
 
 SEARCH_BUDGET: Final = 3_000_000
-"""Edges looked at in one component, over all searches; a larger tangle is searched in part."""
+"""Edges looked at in one component, over all searches; a larger one is searched in part."""
+LEAST: Final = 10
+"""Searches that are made in any case."""
 
 
 class Cycle(NamedTuple):
     """A cycle of edges between nodes; `needs_ddl_time` where it rests on a DDL's real time.
 
-    Of cycles through the same nodes in the same order the one of least `weight` is told. `name` is
-    the strongest anomaly that it is.
+    Of cycles through the same nodes in the same order the one of least `weight` is reported. `name`
+    is the strongest anomaly that it is.
     """
 
     edges: tuple[Edge, ...]
@@ -42,161 +43,98 @@ class Cycle(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The cycles found, and how many downward edges within cycles were left unexamined."""
+    """The cycles found, and how many steps back within components were left unexamined."""
 
     cycles: tuple[Cycle, ...]
     unexamined: int
 
 
 def find(graph: Graph, *, strict: bool) -> Search:
-    """Every downward edge's strongest cycle: of the relaxed graph, or those the strict one adds."""
-    edges = [edge for edge in graph.edges if strict or not edge.strict_only]
-    stretches = _stretches(graph, edges)
-    if not stretches:
-        return Search((), 0)
+    """Every downward step's strongest cycle: of the relaxed graph, or those the strict one adds."""
+    count = len(graph.nodes)
+    edges, span = graph.columns(strict=strict), _span(graph)
+    parts = tangles(Order(np.arange(count)), [edges], span)
     cycles: dict[tuple[int, ...], Cycle] = {}
     unexamined = 0
-    for stretch, inside in zip(stretches, _by_stretch(stretches, edges), strict=True):
-        chains = Chains(graph, *stretch)
-        sources = [edge.source for edge in inside] + chains.sources
-        targets = [edge.target for edge in inside] + chains.targets
-        for places in tangles(sources, targets):
-            tangle = _Tangle(graph, chains)
-            for at in places:
-                if at < len(inside):
-                    tangle.add(sources[at], targets[at], _weight(inside[at]), inside[at])
-                else:
-                    weight = chains.weights[at - len(inside)]
-                    tangle.add(sources[at], targets[at], weight, None)
-            found, left = tangle.search(strict=strict)
-            unexamined += left
-            for cycle in found:
+    for nodes, inside in zip(parts, by_part(count, [edges], parts), strict=True):
+        chains = Chains(_times(graph, span, nodes), FOREVER)
+        tangle = Tangle(links_of(inside), chains)
+        starts = [step for step in tangle.steps.values() if _is_start(step, chains, strict=strict)]
+        affordable = max(LEAST, SEARCH_BUDGET // len(tangle.steps))
+        unexamined += max(0, len(starts) - affordable)
+        for step in starts[:affordable]:
+            way = tangle.lightest(step)
+            if way is not None:
+                cycle = _cycle(graph, nodes, way)
                 key = tuple(edge.source for edge in cycle.edges)
                 if key not in cycles or cycle.weight < cycles[key].weight:
                     cycles[key] = cycle
     return Search(tuple(cycles.values()), unexamined)
 
 
-# --- the certificate -----------------------------------------------------------------------------
+def _span(graph: Graph) -> Span:
+    begins = [NONE if node.begins_at is None else node.begins_at for node in graph.nodes]
+    ends = [FOREVER if node.ends_at is None else node.ends_at for node in graph.nodes]
+    return Span(np.array(begins, np.int64), np.array(ends, np.int64))
 
 
-def _stretches(graph: Graph, edges: list[Edge]) -> list[tuple[int, int]]:
-    """The merged stretches of rank that hold every cycle; none where the certificate holds."""
-    down = [(edge.target, edge.source) for edge in edges if edge.source > edge.target]
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(down + graph.back_in_time()):
-        if merged and low <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-        else:
-            merged.append((low, high))
-    return merged
+def _times(graph: Graph, span: Span, nodes: Array) -> Times:
+    """When the nodes of a component began and ended, and for whom."""
+    begin, end = (column.tolist() for column in span.take(nodes))
+    numbers = nodes.tolist()
+    ddl = [graph.nodes[number].tx is None for number in numbers]
+    return Times(begin, end, ddl, [graph.clients[number] for number in numbers])
 
 
-def _by_stretch(stretches: list[tuple[int, int]], edges: list[Edge]) -> list[list[Edge]]:
-    lows = [low for low, _ in stretches]
-    inside: list[list[Edge]] = [[] for _ in stretches]
-    for edge in edges:
-        at = bisect_right(lows, min(edge.source, edge.target)) - 1
-        if at >= 0 and max(edge.source, edge.target) <= stretches[at][1]:
-            inside[at].append(edge)
-    return inside
+def _is_start(step: Step, chains: Chains, *, strict: bool) -> bool:
+    if strict:
+        return step.link is not None and bool(step.link.kind & STRICT_ONLY)
+    return chains.highest(step.source) > chains.highest(step.target)
 
 
-def _weight(edge: Edge) -> int:
-    weight = LONGER + (ANTI if edge.kind == RW else TIME.get(edge.kind, 0))
-    return weight + (PREDICATE if edge.is_predicate else 0) + (STRICT if edge.strict_only else 0)
+def _cycle(graph: Graph, numbers: Array, way: Way) -> Cycle:
+    """A cycle of a component as edges of the whole graph."""
+    nodes = graph.nodes
+    edges = tuple(_edge(graph, numbers, link) for link in way.links)
+    return Cycle(
+        edges,
+        way.weight,
+        any(e.kind & (REALTIME | PROCESS) and nodes[e.source].tx is None for e in edges),
+        any(edge.strict_only for edge in edges),
+        name_of_cycle(nodes, edges),
+    )
 
 
-# --- the search ----------------------------------------------------------------------------------
+def _edge(graph: Graph, numbers: Array, link: Link) -> Edge:
+    if link.why != NONE:
+        return graph.edges[link.why]
+    source, target = int(numbers[link.source]), int(numbers[link.target])
+    ended_at, begins_at = graph.nodes[source].ends_at, graph.nodes[target].begins_at
+    assert ended_at is not None, source
+    assert begins_at is not None, target
+    assert ended_at < begins_at, (ended_at, begins_at)
+    return Edge(source, target, link.kind, BeforeInRealTime(ended_at, begins_at))
 
 
-class _Tangle:
-    """A strongly connected part, with the lightest step between each two of its nodes."""
+def name_of_cycle(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
+    """The strongest name that a cycle deserves; one of its own goes before the general one."""
+    links = [
+        Link(edge.source, edge.target, edge.marks | _ddl(nodes, edge), at)
+        for at, edge in enumerate(edges)
+    ]
 
-    def __init__(self, graph: Graph, chains: Chains) -> None:
-        import networkx as nx
+    def item(link: Link) -> object:
+        return item_of(edges[link.why])
 
-        self._graph = graph
-        self._chains = chains
-        self._nx = nx
-        self._steps: dict[tuple[int, int], tuple[int, Edge | None]] = {}
-        self._apart: Any = None
+    def has_read(link: Link) -> bool:
+        return nodes[link.source].has_read(item_of(edges[link.why]))
 
-    def add(self, source: int, target: int, weight: int, edge: Edge | None) -> None:
-        """One more step; of several between two nodes the first lightest stays."""
-        known = self._steps.get((source, target))
-        if known is None or weight < known[0]:
-            self._steps[source, target] = (weight, edge)
+    for name in other_names(links, item, has_read):
+        if name != "fractured-read" or not any(link.kind & PREDICATE_EDGE for link in links):
+            return name
+    return type_of(links)
 
-    def search(self, *, strict: bool) -> tuple[list[Cycle], int]:
-        """The lightest cycle through each downward step, or through each that is strict only."""
-        whole: Any = self._nx.DiGraph()
-        for source, target in sorted(self._steps):
-            whole.add_edge(source, target, weight=self._steps[source, target][0])
-        starts = [step for step in sorted(self._steps) if self._is_start(*step, strict=strict)]
-        affordable = max(10, SEARCH_BUDGET // len(self._steps))
-        found: list[Cycle] = []
-        for source, target in starts[:affordable]:
-            way: list[int] = self._nx.dijkstra_path(whole, target, source)
-            cycle = self._cycle([source, *way])
-            if sum(edge.kind == RW for edge in cycle.edges) > 1 and is_adjacent(cycle.edges):
-                cycle = self._without_adjacent(source, target, cycle)
-            found.append(cycle)
-        return found, max(0, len(starts) - affordable)
 
-    def _is_start(self, source: int, target: int, *, strict: bool) -> bool:
-        if strict:
-            edge = self._steps[source, target][1]
-            return edge is not None and edge.strict_only
-        return self._chains.rank_of(source) > self._chains.rank_of(target)
-
-    def _without_adjacent(self, source: int, target: int, cycle: Cycle) -> Cycle:
-        """The lightest cycle with no two anti-dependencies in a row, if it is no weaker else.
-
-        A state is a node and whether an anti-dependency led there.
-        """
-        if self._apart is None:
-            self._apart = self._nx.DiGraph()
-            for (here, there), (weight, edge) in sorted(self._steps.items()):
-                anti = edge is not None and edge.kind == RW
-                for came in (False,) if anti else (False, True):
-                    self._apart.add_edge((here, came), (there, anti), weight=weight)
-        first = self._steps[source, target][1]
-        anti = first is not None and first.kind == RW
-        found: list[Cycle] = []
-        for came in (False,) if anti else (False, True):
-            try:
-                way = self._nx.dijkstra_path(self._apart, (target, anti), (source, came))
-            except (self._nx.NetworkXNoPath, self._nx.NodeNotFound):
-                continue
-            nodes = [number for number, _ in way]
-            if len(set(nodes)) == len(nodes):
-                found.append(self._cycle([source, *nodes]))
-        best = min(found, key=lambda one: one.weight, default=cycle)
-        return best if best.weight // PREDICATE <= cycle.weight // PREDICATE else cycle
-
-    def _cycle(self, way: Sequence[int]) -> Cycle:
-        """A closed way as edges of the serialization graph, the chains contracted."""
-        chains = self._chains
-        way = way[:-1]
-        first = min(range(len(way)), key=lambda at: (chains.is_instant(way[at]), way[at]))
-        way = [*way[first:], *way[:first]]
-        edges: list[Edge] = []
-        source, weight = way[0], 0
-        for here, there in zip(way, [*way[1:], way[0]], strict=True):
-            cost, edge = self._steps[here, there]
-            weight += cost
-            if edge is not None:
-                edges.append(edge)
-            elif not chains.is_instant(there):
-                edges.append(chains.edge(source, here, there))
-            if not chains.is_instant(there):
-                source = there
-        nodes = self._graph.nodes
-        return Cycle(
-            tuple(edges),
-            weight,
-            any(e.kind in (RT, PROCESS) and nodes[e.source].tx is None for e in edges),
-            any(edge.strict_only for edge in edges),
-            kind_of_cycle(edges, nodes),
-        )
+def _ddl(nodes: Sequence[Node], edge: Edge) -> int:
+    """The mark of edges with an end that is a DDL."""
+    return 0 if nodes[edge.source].update is nodes[edge.target].update is None else DDL

@@ -11,6 +11,7 @@ from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.statements import Answered, Name
 from ddlsim.checkers.case.writes import Item, Write
 from ddlsim.checkers.spec.spec import Ruling
+from ddlsim.graph.edges import NAMES, PREDICATE_EDGE, PROCESS, REALTIME, STRICT_ONLY
 from ddlsim.history.events import (
     AnyEvent,
     Enlisted,
@@ -23,11 +24,8 @@ from ddlsim.history.events import (
 from ddlsim.model.ddl import SimpleChange
 from ddlsim.units import show
 
-WW: Final = "ww"
-WR: Final = "wr"
-RW: Final = "rw"
-RT: Final = "rt"
-PROCESS: Final = "process"
+KIND_NAMES: Final = {**NAMES, REALTIME: "rt"}
+"""What findings and arguments call the kinds of edges."""
 LONGEST_VALUE: Final = 60
 
 
@@ -56,6 +54,11 @@ class Node(NamedTuple):
         assert self.tx is not None, self.label
         assert self.tx.committed is not None, self.label
         return self.tx.committed
+
+    def has_read(self, item: Item | None) -> bool:
+        """Whether it is a transaction that read a row."""
+        reads = [] if self.tx is None or item is None else self.tx.reads
+        return any(item == (read.object_id, row.key) for _, read in reads for row in read.rows)
 
 
 class SchemaUse(NamedTuple):
@@ -159,11 +162,14 @@ Reason = (
 
 
 class Edge(NamedTuple):
-    """`source` < `target`; `strict_only` where the relaxed graph drops it."""
+    """`source` < `target`; `kind` is one of WW, WR, RW, PROCESS, REALTIME of `ddlsim.graph`.
+
+    `strict_only` where the relaxed graph drops it.
+    """
 
     source: int
     target: int
-    kind: str
+    kind: int
     reason: Reason
     strict_only: bool = False
 
@@ -172,20 +178,26 @@ class Edge(NamedTuple):
         """Whether it rests on a key that a scan did not find."""
         return isinstance(self.reason, ReadThenOverwritten) and self.reason.row is None
 
+    @property
+    def marks(self) -> int:
+        """Its kind with the marks that the search weighs."""
+        kind = self.kind | (PREDICATE_EDGE if self.is_predicate else 0)
+        return kind | (STRICT_ONLY if self.strict_only else 0)
+
 
 def name_of(edge: Edge) -> str:
     """What a finding knows an edge by."""
-    reason = edge.reason
+    reason, kind = edge.reason, KIND_NAMES[edge.kind]
     if isinstance(reason, UsedThenReplaced):
         tag = "compatible" if reason.hold is None else reason.hold.tag
         return f"rw-schema[{f'{tag}, {reason.late}' if reason.late else tag}]"
     if isinstance(reason, InstalledThenUsed | InstalledThenReplaced):
-        return f"{edge.kind}-schema"
+        return f"{kind}-schema"
     if isinstance(reason, InstalledThenNamed | NamedThenChanged):
-        return f"{edge.kind}-schema[statement]"
+        return f"{kind}-schema[statement]"
     if isinstance(reason, BeforeInRealTime):
-        return edge.kind
-    return "rw-predicate" if edge.is_predicate else f"{edge.kind}-row"
+        return kind
+    return "rw-predicate" if edge.is_predicate else f"{kind}-row"
 
 
 def kind_of(changes: tuple[SimpleChange, ...]) -> str:
@@ -304,6 +316,16 @@ def _values(event: WriteExecuted) -> str:
         return "(deleted)"
     shown = "(" + ", ".join(repr(value) for _, value in event.row) + ")"
     return shown if len(shown) <= LONGEST_VALUE else shown[: LONGEST_VALUE - 4] + "...)"
+
+
+def item_of(edge: Edge) -> Item | None:
+    """The row that an edge is about; None for an edge of the schema or of time."""
+    reason = edge.reason
+    if isinstance(reason, Overwritten):
+        return (reason.after.event.object_id, reason.after.event.key)
+    if isinstance(reason, ReadFrom):
+        return (reason.write.event.object_id, reason.write.event.key)
+    return reason.item if isinstance(reason, ReadThenOverwritten) else None
 
 
 def witnesses(edge: Edge) -> tuple[AnyEvent, ...]:

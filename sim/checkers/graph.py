@@ -19,8 +19,9 @@ An edge T -> D_{v+1} that the relaxed graph drops is kept for the strict one. Wh
 lost: T then precedes the next DDL on that table that it may *not* be taken to have seen.
 """
 
-from bisect import bisect_right
 from functools import cached_property
+
+import numpy as np
 
 from ddlsim.checkers.backward import Backward, Hold
 from ddlsim.checkers.case.case import Case, Transaction
@@ -28,9 +29,6 @@ from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.statements import Name, answered, built, meanings_of
 from ddlsim.checkers.case.writes import Item, Version, Writes, writes_of
 from ddlsim.checkers.edges import (
-    RW,
-    WR,
-    WW,
     Edge,
     InstalledThenNamed,
     InstalledThenReplaced,
@@ -47,6 +45,7 @@ from ddlsim.checkers.edges import (
 )
 from ddlsim.checkers.late import lateness
 from ddlsim.checkers.sessions import client_of, session_edges
+from ddlsim.graph.edges import RW, STRICT_ONLY, WR, WW, Edges
 from ddlsim.history.events import ReadExecuted, RowRead
 
 
@@ -110,6 +109,19 @@ class Graph:
             if not edge.strict_only:
                 found.setdefault(edge.source, []).append(edge)
         return found
+
+    def columns(self, *, strict: bool) -> Edges:
+        """The edges as arrays, `why` their places in `edges`; without those of the strict graph."""
+        found = self._columns
+        return found if strict else found.take((found.kind & STRICT_ONLY) == 0)
+
+    @cached_property
+    def _columns(self) -> Edges:
+        count = len(self.edges)
+        source = np.fromiter((edge.source for edge in self.edges), np.int32, count)
+        target = np.fromiter((edge.target for edge in self.edges), np.int32, count)
+        kind = np.fromiter((edge.marks for edge in self.edges), np.uint16, count)
+        return Edges(source, target, kind, np.arange(count, dtype=np.int32))
 
     # --- the schema as an item -------------------------------------------------------------------
 
@@ -242,28 +254,6 @@ class Graph:
                 reason = ReadFrom(versions[place].write, read, None)
                 self._add(Edge(self._ranks[item][place], number, WR, reason))
             self._next(number, read, item, None, place)
-
-    # --- real time -------------------------------------------------------------------------------
-
-    def back_in_time(self) -> list[tuple[int, int]]:
-        """(begun, ended): a node, and the highest-ranked one above it that had ended before."""
-        ended = sorted(
-            (node.ends_at, number)
-            for number, node in enumerate(self.nodes)
-            if node.ends_at is not None
-        )
-        instants = [at for at, _ in ended]
-        highest: list[int] = []
-        for _, number in ended:
-            highest.append(max(number, highest[-1]) if highest else number)
-        found: list[tuple[int, int]] = []
-        for number, node in enumerate(self.nodes):
-            if node.begins_at is None:
-                continue
-            before = bisect_right(instants, node.begins_at)
-            if before and highest[before - 1] > number:
-                found.append((number, highest[before - 1]))
-        return found
 
 
 def _transactions(case: Case) -> list[Node]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.edges import PROCESS, RT, BeforeInRealTime, Edge, Node, Words, name_of
+from ddlsim.checkers.edges import KIND_NAMES, BeforeInRealTime, Edge, Node, Words, name_of
 from ddlsim.checkers.graph import Graph, graph_of
+from ddlsim.graph.edges import PROCESS, REALTIME
 
 
 def networkx_graph(case: Case) -> Any:
@@ -27,7 +28,7 @@ def networkx_graph(case: Case) -> Any:
     for edge in (*graph.edges, *real_time(graph)):
         ends = (graph.nodes[edge.source].label, graph.nodes[edge.target].label)
         told = {"name": name_of(edge), "because": words.because(edge)}
-        found.add_edge(*ends, kind=edge.kind, strict_only=edge.strict_only, **told)
+        found.add_edge(*ends, kind=KIND_NAMES[edge.kind], strict_only=edge.strict_only, **told)
     return found
 
 
@@ -56,4 +57,4 @@ def real_time(graph: Graph) -> Iterator[Edge]:
                 graph.clients[source] is not None and graph.clients[source] == graph.clients[target]
             )
             reason = BeforeInRealTime(node.ends_at, begins_at)
-            yield Edge(source, target, PROCESS if own else RT, reason)
+            yield Edge(source, target, PROCESS if own else REALTIME, reason)

@@ -8,10 +8,11 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import writes_of
 from ddlsim.checkers.cycles import Cycle, find
 from ddlsim.checkers.dirty_reads import dirty_reads
-from ddlsim.checkers.edges import PROCESS, RT, witnesses
+from ddlsim.checkers.edges import witnesses
 from ddlsim.checkers.findings import Signature, signature
 from ddlsim.checkers.graph import Graph, graph_of
 from ddlsim.checkers.steps import steps_of
+from ddlsim.graph.edges import PROCESS, REALTIME
 from ddlsim.history.events import AnyEvent
 from ddlsim.model.design import SKEW_BOUNDED
 
@@ -81,7 +82,7 @@ def _assumed(case: Case, cycle: Cycle, back: tuple[int | None, ...]) -> tuple[st
     """What the cycle's real time rests on: after a DDL, and where it leads back in timestamps."""
     found = case.header.design.ddl_edges_assume if cycle.needs_ddl_time else ()
     leads_back = any(
-        edge.kind in (RT, PROCESS) and ms is not None
+        edge.kind in (REALTIME, PROCESS) and ms is not None
         for edge, ms in zip(cycle.edges, back, strict=True)
     )
     return (*found, SKEW_BOUNDED) if leads_back else found

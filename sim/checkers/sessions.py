@@ -7,7 +7,8 @@ client does: what that client was told of, it must find again.
 from collections.abc import Iterator
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.edges import PROCESS, BeforeInRealTime, Edge, Node
+from ddlsim.checkers.edges import BeforeInRealTime, Edge, Node
+from ddlsim.graph.edges import PROCESS
 
 
 def session_edges(case: Case, nodes: list[Node]) -> Iterator[Edge]:

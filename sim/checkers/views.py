@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ddlsim.checkers.case.case import Case, Placed, Transaction
-from ddlsim.checkers.edges import PROCESS, RT, Edge, Node
+from ddlsim.checkers.edges import Edge, Node
 from ddlsim.checkers.graph import Graph
+from ddlsim.graph.edges import PROCESS, REALTIME
 from ddlsim.history.events import ReadExecuted
 from ddlsim.history.world_events import LeaseBegan, NodeCrashed
 
@@ -99,7 +100,7 @@ def _search(
             return [*_way(node, came, targets), sources[node]]
         for edge in graph.after.get(node, ()):
             target = edge.target
-            if edge.kind in (RT, PROCESS) or not low <= target <= high or target in came:
+            if edge.kind in (REALTIME, PROCESS) or not low <= target <= high or target in came:
                 continue
             if past_ddl or graph.nodes[target].update is None:
                 came[target] = edge

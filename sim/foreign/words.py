@@ -12,8 +12,7 @@ from ddlsim.foreign.readers.operations import READ
 from ddlsim.foreign.readers.transactions import Transactions
 from ddlsim.foreign.readers.workloads import LIST
 from ddlsim.graph.cycles import Cycle
-from ddlsim.graph.edges import NAMES, PROCESS, REALTIME, RW, WR, WW
-from ddlsim.graph.search import Link
+from ddlsim.graph.edges import NAMES, PROCESS, REALTIME, RW, WR, WW, Link
 from ddlsim.graph.verdict import Anomaly, Step
 from ddlsim.graph.words import argued
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from ddlsim.graph.edges import DATA, DDL, NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR
+from ddlsim.graph.edges import DATA, DDL, NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR, WW, Link
 from ddlsim.graph.names import cycle_name
-from ddlsim.graph.search import Link
 
 
 def type_of(links: Sequence[Link]) -> str:
@@ -19,11 +18,22 @@ def type_of(links: Sequence[Link]) -> str:
     )
 
 
-def other_names(links: Sequence[Link], key_of: Callable[[Link], int]) -> tuple[str, ...]:
-    """What else a cycle is called; `key_of` tells which key a data edge is about."""
+def other_names(
+    links: Sequence[Link],
+    key_of: Callable[[Link], object],
+    has_read: Callable[[Link], bool] | None = None,
+) -> tuple[str, ...]:
+    """What else a cycle is called; `key_of` returns the key that a data edge is about.
+
+    `has_read` says whether the source of an edge had read that key: with it two edges on one key
+    that both transactions had read are a lost update.
+    """
     kinds = [link.kind & (RW | WR) for link in links]
     if any(link.kind & (DDL | PROCESS | REALTIME) for link in links):
         return ()
+    if len(links) == 2 and has_read is not None and _is_update(links):
+        same = key_of(links[0]) == key_of(links[1])
+        return ("lost-update",) if same and all(map(has_read, links)) else ()
     if sorted(kinds) == [WR, RW] and key_of(links[0]) != key_of(links[1]):
         return ("fractured-read",)
     if kinds in ([RW, WR, RW, WR], [WR, RW, WR, RW]):
@@ -32,7 +42,7 @@ def other_names(links: Sequence[Link], key_of: Callable[[Link], int]) -> tuple[s
     return ()
 
 
-def turned(links: Sequence[Link]) -> tuple[Link, ...]:
-    """A cycle from its smallest node on."""
-    at = min(range(len(links)), key=lambda one: links[one].source)
-    return (*links[at:], *links[:at])
+def _is_update(links: Sequence[Link]) -> bool:
+    """Whether a cycle consists of an anti-dependency and a write, or another anti-dependency."""
+    kinds = sorted(link.kind & DATA for link in links)
+    return kinds in ([WW, RW], [RW, RW])

@@ -1,38 +1,51 @@
-"""Cycles of a graph given as arrays: found where there are any, the shortest of each type named.
+"""The cycle search: certificate, strongly connected components, and in each the lightest cycles.
 
-This is what histories without timestamps use as well: they bring their own edges. Components larger
-than one hold the cycles; in each of them the shortest way back is sought for the edges that make an
-anomaly what it is (a ww edge for G0, an anti-dependency for G-single), those first whose way back
-is probably short. In small components for all of them; in a large one until a budget is used up,
-which is told.
+An order in which every edge points forward shows that there is no cycle (`certificate`). Otherwise
+components larger than one hold all cycles (`residue`). In each of them networkx takes the lightest
+way back (`tangle`) for the edges that make an anomaly what it is: for a ww edge over writes alone
+(G0), for a wr edge over writes and reads of them (G1c), for an anti-dependency over all. Of each
+type the lightest is reported. A component that is too large for that is searched only near those
+edges that go back over the shortest stretches of the order, which the notes of the result say.
+
+Histories without timestamps use this as well: they bring their own edges.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.graph.certificate import FOREVER, Order, unsettled
-from ddlsim.graph.classify import other_names, turned, type_of
-from ddlsim.graph.edges import DATA, DDL, PROCESS, RW, WR, WW, Edges, compact, joined
+from ddlsim.graph.certificate import FOREVER, Order, back_in_time, in_real_time, unsettled
+from ddlsim.graph.chains import Chains, Times
+from ddlsim.graph.classify import other_names, type_of
+from ddlsim.graph.edges import DDL, PROCESS, RW, WR, WW, Edges, Link, compact, joined
 from ddlsim.graph.history import NONE, Array
 from ddlsim.graph.models import DEFAULT, Model, model_of
+from ddlsim.graph.names import SUFFIXES
 from ddlsim.graph.residue import Span, near, tangles, within
-from ddlsim.graph.search import LEVELS, RULES, Component, Link, Rule, Spent
+from ddlsim.graph.tangle import Tangle, links_of
 
 BUDGET: Final = 50_000
-"""Edges looked at in one component, over all searches for its shortest cycles."""
-EACH: Final = 1_000
-"""Of these, for one search in a component that is too large to be searched in full."""
-MOST_BUDGETS: Final = 3
-"""So many budgets, or one look at each edge, are spent on all components; the smallest first."""
-UNLIMITED: Final = 2**62
+"""Steps looked at in one component, over all searches for its lightest cycles; about as many."""
+LEAST: Final = 10
+"""Searches that are made in any case, for each kind of edge; above this share of the budget a
+component is large, and is searched in part."""
+MOST_BUDGETS: Final = 6
+"""So many budgets are spent on all components, the smallest first."""
 LARGE: Final = 5_000
 """Nodes of a graph from which on it is worth while to look near few edges that go back alone."""
 FEW: Final = 8
-"""So many edges are few."""
-WHATEVER: Final = Rule("any", DATA, DATA)
+"""So many edges are few; near so many of each kind a large component is searched."""
+NEAR: Final = 50
+"""So many nodes are near at first, and `WIDER` times as many where they hold no cycle."""
+WIDER: Final = 4
+WIDEST: Final = 100
+"""The most nodes that are near, for each step of the budget."""
+FORWARD: Final = 2**62
+"""Longer than the way back of any edge that goes back."""
+THROUGH: Final = ((WW, "G0"), (WR, "G1c"), (RW, "G-single"))
+"""Kinds of edges, and what a cycle is at least that holds one of them and none of the next ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +69,7 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found: the shortest cycle of each type in each component, and what it left.
+    """What a search found: the lightest cycle of each type in each component, and what it left.
 
     `components` has the nodes of each component larger than one; without any there is no cycle.
     `certificate` tells what showed that. Where few edges go back, and each of them against real
@@ -88,7 +101,7 @@ def find_cycles(
     DDLs. Edges that the model does not ask for are passed over, and those with missing ends.
     """
     wanted = model_of(model)
-    blocks = [_asked(one, wanted) for one in _listed(edges)]
+    blocks = [_asked(one, wanted) for one in (edges if isinstance(edges, list) else [edges])]
     span = None
     if wanted.level > 1 and begin is not None and end is not None:
         span = Span(begin, np.where(end < 0, FOREVER, end))
@@ -98,12 +111,18 @@ def find_cycles(
     if against is not None and not any(map(len, against)):
         return Search((), (), certificate="order")
     if span is not None and against is not None and n > LARGE and sum(map(len, against)) <= FEW:
-        nodes = near(n, blocks, against)
-        blocks = [_marked(one, ddl) for one in within(n, blocks, nodes)]
-        return _searched_near(n, blocks, span, order, nodes, wanted)
+        return _near_few(n, blocks, against, Marked(span, order, ddl), wanted)
     blocks = [_marked(compact(one, n), ddl) for one in blocks]
     parts = tangles(order, blocks, span, apart=_apart(wanted))
     return _searched(n, blocks, span, order, parts, wanted, budget)
+
+
+class Marked(NamedTuple):
+    """Of all nodes: when they began and ended, their order, and which are DDLs."""
+
+    span: Span
+    order: Order
+    ddl: Array | None
 
 
 def with_other_names(cycles: Iterable[Cycle], key: Array) -> list[Cycle]:
@@ -116,23 +135,16 @@ def with_other_names(cycles: Iterable[Cycle], key: Array) -> list[Cycle]:
     return found
 
 
-def _listed(edges: Edges | list[Edges]) -> list[Edges]:
-    return edges if isinstance(edges, list) else [edges]
+def _through(model: Model) -> list[int]:
+    """The kinds of edges through which cycles are sought under a model."""
+    return [kind for kind, name in THROUGH if name in model.forbids]
 
 
 def _asked(block: Edges, model: Model) -> Edges:
     """The edges that count under a model."""
-    kinds = PROCESS if model.level else 0
-    for rule in rules_of(model):
-        kinds |= rule.through | rule.steps
+    kinds = sum(_through(model)) | (PROCESS if model.level else 0)
     chosen = (block.kind & kinds) != 0
     return block if chosen.all() else block.take(chosen)
-
-
-def rules_of(model: Model) -> list[Rule]:
-    """What is sought under a model, the strongest anomaly first."""
-    names = {"G2" if name.startswith("G2") else name for name in model.forbids}
-    return [rule for rule in RULES if rule.name in names]
 
 
 def _apart(model: Model) -> bool:
@@ -141,11 +153,34 @@ def _apart(model: Model) -> bool:
 
 
 def _marked(block: Edges, ddl: Array | None) -> Edges:
+    """The edges, those with an end among the DDLs marked so."""
     if ddl is None or not ddl.any():
         return block
     touches = ddl[block.source] | ddl[block.target]
     kind = block.kind | np.where(touches, DDL, 0).astype(np.uint16)
     return Edges(block.source, block.target, kind, block.why)
+
+
+# --- all components -------------------------------------------------------------------------------
+
+
+class Component(NamedTuple):
+    """The nodes of a component, its edges by their source, its nodes' times and places.
+
+    Edges are between the component's own numbers, from 0, `nodes` the numbers in the graph.
+    """
+
+    nodes: Array
+    edges: Edges
+    span: Span | None
+    place: Array
+
+    def within(self, chosen: Array) -> "Component":
+        """Some of its nodes, and the edges between them."""
+        block = within(len(self.nodes), [self.edges], chosen)
+        (inside,) = by_part(len(self.nodes), block, [chosen])
+        span = None if self.span is None else self.span.take(chosen)
+        return Component(self.nodes[chosen], inside, span, self.place[chosen])
 
 
 def _searched(
@@ -160,19 +195,17 @@ def _searched(
     found: list[Cycle] = []
     notes: list[str] = []
     parts = sorted(parts, key=lambda nodes: (len(nodes), int(nodes[0])))
-    total = max(MOST_BUDGETS * budget, sum(map(len, blocks)))
-    for at, (nodes, inside) in enumerate(zip(parts, _by_part(n, blocks, parts), strict=True)):
-        part = Component(
-            len(nodes), inside, None if span is None else span.take(nodes), order.place[nodes]
-        )
-        cycles, left = _Part(part, model, budget).cycles()
-        found += [_global(cycle, nodes) for cycle in cycles]
-        if left:
+    total = MOST_BUDGETS * budget
+    for at, (nodes, inside) in enumerate(zip(parts, by_part(n, blocks, parts), strict=True)):
+        times = None if span is None else span.take(nodes)
+        result = _in_component(Component(nodes, inside, times, order.place[nodes]), model, budget)
+        found += result.cycles
+        if result.partly:
             notes.append(
-                f"a component of {len(nodes)} transactions was searched in part: {left} searches "
-                "were left out or cut short, so it may hold shorter cycles, or other types"
+                f"a component of {len(nodes)} transactions was searched in part, so it may hold "
+                "shorter cycles, or other types"
             )
-        total -= part.spent + len(inside)
+        total -= max(result.spent, LEAST)
         if total < 0 and at + 1 < len(parts):
             more = parts[at + 1 :]
             notes.append(
@@ -183,23 +216,8 @@ def _searched(
     return Search(tuple(found), tuple(parts), tuple(notes))
 
 
-def _searched_near(
-    n: int, blocks: list[Edges], span: Span, order: Order, nodes: Array, model: Model
-) -> Search:
-    """The search where every cycle holds one of few edges: among the nodes near them."""
-    (inside,) = _by_part(n, blocks, [nodes])
-    part = Component(len(nodes), inside, span.take(nodes), order.place[nodes])
-    cycles, _ = _Part(part, model, UNLIMITED, back_only=True).cycles()
-    note = (
-        f"what lies within some steps of the edges that go back, {len(nodes)} transactions, was "
-        "searched: there may be longer cycles, or other types"
-    )
-    found = tuple(_global(cycle, nodes) for cycle in cycles)
-    return Search(found, (np.arange(n),), (note,))
-
-
-def _by_part(n: int, blocks: list[Edges], parts: list[Array]) -> list[Edges]:
-    """The edges inside each component, its nodes renumbered from 0."""
+def by_part(n: int, blocks: list[Edges], parts: list[Array]) -> list[Edges]:
+    """The edges inside each of some parts of the nodes, its nodes renumbered from 0."""
     if not parts:
         return []
     label = np.full(n, NONE, np.int64)
@@ -223,88 +241,146 @@ def _by_part(n: int, blocks: list[Edges], parts: list[Array]) -> list[Edges]:
     ]
 
 
-def _global(cycle: Cycle, nodes: Array) -> Cycle:
-    links = tuple(
-        Link(int(nodes[one.source]), int(nodes[one.target]), one.kind, one.why)
-        for one in cycle.links
+def _near_few(
+    n: int, blocks: list[Edges], against: list[Array], of: Marked, model: Model
+) -> Search:
+    """The search where every cycle holds one of few edges against real time: near these alone."""
+    after = [block.target[chosen] for block, chosen in zip(blocks, against, strict=True)]
+    before = [block.source[chosen] for block, chosen in zip(blocks, against, strict=True)]
+    nodes = near(n, blocks, np.concatenate(after), np.concatenate(before), NEAR)
+    (inside,) = by_part(n, [_marked(one, of.ddl) for one in within(n, blocks, nodes)], [nodes])
+    part = Component(nodes, inside, of.span.take(nodes), of.order.place[nodes])
+    note = (
+        f"what lies within some steps of the edges that go back, {len(nodes)} transactions, was "
+        "searched: there may be longer cycles, or other types"
     )
-    return Cycle(cycle.type, links, tuple(int(nodes[one]) for one in cycle.nodes))
+    return Search(tuple(_lightest(part, model, 0).cycles), (np.arange(n),), (note,))
 
 
-class _Part:
-    """The search in one component."""
+# --- one component --------------------------------------------------------------------------------
 
-    def __init__(
-        self, part: Component, model: Model, budget: int, *, back_only: bool = False
-    ) -> None:
-        self._part = part
-        self._model = model
-        self._best: dict[str, Cycle] = {}
-        self._told = np.zeros(len(part.edges), np.bool_)
-        self._small = 2 * len(part.edges) ** 2 <= budget
-        self._budget = budget
-        self._left = 0
-        self._back_only = back_only
-        """Whether every cycle holds an edge against real time: then it is sought from there."""
 
-    def cycles(self) -> tuple[list[Cycle], int]:
-        """The shortest cycle of each type, and how many edges were not searched to the end."""
-        rounds = [
-            (rule, level)
-            for level in range(self._model.level + 1)
-            for rule in rules_of(self._model)
-            if self._part.may_close(rule, level)
-        ]
-        for rule, level in rounds:
-            self._round(rule, level, self._budget // len(rounds))
-        if not self._best:
-            self._fall_back()
-        return [self._best[name] for name in sorted(self._best)], self._left
+class Found(NamedTuple):
+    """The lightest cycle of each type, whether something was left out, and the steps looked at."""
 
-    def _round(self, rule: Rule, level: int, allowance: int) -> None:
-        part = self._part
-        starts, count = part.starts(rule, level)
-        if self._back_only:
-            starts, count = starts[part.closed_by_time[starts]], 0
-        self._left += max(count - len(starts), 0)
-        starts = starts[~self._told[starts]]
-        for at, edge in enumerate(starts.tolist()):
-            each = allowance if self._small else min(EACH, allowance)
-            part.left = UNLIMITED if self._small else each
-            try:
-                links = part.cycle(edge, rule, level)
-            except Spent:
-                self._left += 1
-                links = None
-            if links is not None:
-                self._keep(edge, links)
-            if not self._small:
-                allowance -= each - max(part.left, 0)
-                if allowance <= 0:
-                    self._left += len(starts) - at - 1
-                    return
+    cycles: list[Cycle]
+    partly: bool
+    spent: int
 
-    def _keep(self, edge: int, links: tuple[Link, ...]) -> None:
-        self._told[edge] = True
-        cycle = Cycle(type_of(links), turned(links))
-        best = self._best.get(cycle.type)
-        if best is None or (len(links), cycle.txns) < (len(best.links), best.txns):
-            self._best[cycle.type] = cycle
 
-    def _fall_back(self) -> None:
-        """A component has a cycle, if not a short one; where it cannot be shown, it is told."""
-        part, level = self._part, self._model.level
-        part.left = 100 * self._budget
-        starts = np.flatnonzero((part.edges.kind & (WW | WR | RW)) != 0)
-        if not _apart(self._model):
-            try:
-                links = part.cycle(int(starts[0]), WHATEVER, level)
-            except Spent:
-                links = None
-            if links is not None:
-                self._keep(int(starts[0]), links)
-                return
-        weakest = "G-nonadjacent" if _apart(self._model) else "G2-item"
-        suffix = ("", "-process", "-realtime")[level if LEVELS[level] else 0]
-        nodes = tuple(range(min(part.nodes, 10)))
-        self._best[weakest] = Cycle(weakest + suffix, (), nodes)
+def _in_component(part: Component, model: Model, budget: int) -> Found:
+    """The lightest cycle of each type, of a large component only near some edges that go back."""
+    if LEAST * len(part.edges) <= budget:
+        found = _lightest(part, model, budget)
+        return (
+            found if found.cycles else Found([_unseen(part, model)], partly=True, spent=found.spent)
+        )
+    spent, size = 0, NEAR
+    after, before = _seeds(part)
+    while size <= WIDEST * budget:
+        nodes = near(len(part.nodes), [part.edges], after, before, size)
+        found = _lightest(part.within(nodes), model, 0)
+        spent += found.spent
+        if found.cycles:
+            return Found(found.cycles, partly=True, spent=spent)
+        if len(nodes) == len(part.nodes):
+            break
+        size *= WIDER
+    return Found([_unseen(part, model)], partly=True, spent=spent)
+
+
+def _unseen(part: Component, model: Model) -> Cycle:
+    """A component has a cycle, if not a short one: where it cannot be shown, it is said to be."""
+    weakest = {WW: "G0", WR: "G1c", RW: "G2-item"}[_through(model)[-1]]
+    if _apart(model):
+        weakest = "G-nonadjacent"
+    return Cycle(weakest + SUFFIXES[model.level], (), tuple(part.nodes[:10].tolist()))
+
+
+def _seeds(part: Component) -> tuple[Array, Array]:
+    """Where a large component is searched: what its steps back over the shortest stretches join.
+
+    Every cycle holds a step back in the order of places; an edge against real time closes one. The
+    nodes that such steps lead to, and those that they come from.
+    """
+    after: list[Array] = []
+    before: list[Array] = []
+    edges, place = part.edges, part.place
+    stretch = place[edges.source].astype(np.int64) - place[edges.target]
+    steps = [((edges.kind & kind) != 0) & (stretch > 0) for kind in (WW, WR, RW, PROCESS)]
+    if part.span is not None:
+        begin, end = part.span
+        steps.append(end[edges.target] < begin[edges.source])
+        order = Order(place)
+        low, high = back_in_time(order, begin, end)
+        nearest = np.argsort(high - low, kind="stable")[:FEW]
+        after.append(order.at[low[nearest]])
+        before.append(order.at[high[nearest]])
+    for chosen in steps:
+        back = np.flatnonzero(chosen)
+        back = back[np.argsort(np.abs(stretch[back]), kind="stable")[:FEW]]
+        after.append(edges.target[back])
+        before.append(edges.source[back])
+    return np.concatenate(after), np.concatenate(before)
+
+
+def _lightest(part: Component, model: Model, budget: int) -> Found:
+    """The lightest cycle of each type, in as many searches as the budget allows.
+
+    Without any budget only few of them, through edges that go back in the order of places or time.
+    """
+    times = None if part.span is None else Times(*(one.tolist() for one in part.span))
+    chains = None if times is None else Chains(times, FOREVER)
+    time_back = part.span is not None and not in_real_time(Order(part.place), *part.span)
+    place = part.place.tolist()
+    links = sorted(links_of(part.edges))
+    best: dict[str, tuple[int, Cycle]] = {}
+    left = spent = kinds = 0
+    for through in _through(model):
+        kinds |= through
+        inside = [link for link in links if link.kind & (kinds | PROCESS)]
+        if not (time_back or any(place[one.source] > place[one.target] for one in inside)):
+            continue
+        tangle = Tangle(inside, chains)
+        starts = list(_on_cycles(tangle, [link for link in inside if link.kind & through]))
+        starts.sort(key=lambda link: _way_back(link, place, times))
+        if not budget:
+            starts = [link for link in starts if _way_back(link, place, times) < FORWARD]
+        affordable = max(LEAST, budget // max(len(tangle.steps), 1))
+        left += max(0, len(starts) - affordable)
+        for link in starts[:affordable]:
+            spent += len(tangle.steps)
+            way = tangle.lightest(tangle.step(link), apart=_apart(model) and through == RW)
+            if way is not None:
+                type_ = type_of(way.links)
+                cycle = Cycle(type_, tuple(_numbered(way.links, part.nodes)))
+                known = best.get(type_)
+                if known is None or (way.weight, cycle.txns) < (known[0], known[1].txns):
+                    best[type_] = way.weight, cycle
+    return Found([best[type_][1] for type_ in sorted(best)], left > 0, spent)
+
+
+def _way_back(link: Link, place: list[int], times: Times | None) -> int:
+    """How long the way from an edge's target back to its source may be: 0 if real time leads there.
+
+    Else over how many places an edge goes back; for edges forward `FORWARD` and more.
+    """
+    if times is not None and times.end[link.target] < times.begin[link.source]:
+        return 0
+    back = place[link.source] - place[link.target]
+    return back if back > 0 else FORWARD - back
+
+
+def _on_cycles(tangle: Tangle, links: Iterable[Link]) -> Iterator[Link]:
+    """Those edges of a tangle that lie on cycles in it."""
+    parts = tangle.components()
+    for link in links:
+        if link.source in parts and parts[link.source] == parts.get(link.target):
+            yield link
+
+
+def _numbered(links: Iterable[Link], nodes: Array) -> Iterator[Link]:
+    """Edges of a component with the numbers that its nodes have in the graph."""
+    for link in links:
+        source, target = int(nodes[link.source]), int(nodes[link.target])
+        yield Link(source, target, link.kind, link.why)

@@ -10,7 +10,7 @@ order, so a certificate need not look; `compact` drops them, and self-loops.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,15 @@ class Edges:
     def take(self, chosen: Array) -> "Edges":
         """Those that a mask or an index array chooses."""
         return Edges(self.source[chosen], self.target[chosen], self.kind[chosen], self.why[chosen])
+
+
+class Link(NamedTuple):
+    """One edge of a cycle, as in `Edges`; those of real time are made by the search (`why` -1)."""
+
+    source: int
+    target: int
+    kind: int
+    why: int
 
 
 def edges(source: Array, target: Array, kind: int | Array, why: Array | None = None) -> Edges:

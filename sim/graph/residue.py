@@ -19,8 +19,6 @@ from ddlsim.graph.history import NONE, Array
 
 FEW: Final = 50_000
 """With fewer nodes and edges, components are found without scipy."""
-ENOUGH: Final = 50
-"""Nodes near an edge that goes back, among which cycles are sought if it closes one for sure."""
 WORTH_CUTTING: Final = 0.5
 """The share of nodes within stretches above which nothing is cut away."""
 
@@ -234,29 +232,26 @@ def tangles(
     return [nodes[part] for part in parts]
 
 
-def near(nodes: int, blocks: list[Edges], against: list[Array]) -> Array:
-    """The nodes within some steps, over edges alone, of the ends of edges that go back.
+def near(nodes: int, blocks: list[Edges], after: Array, before: Array, enough: int) -> Array:
+    """The nodes within some steps over edges alone: on from `after`, and back from `before`.
 
-    Steps lead on from where such an edge leads, and back from where it begins; so many of them that
-    there are about `ENOUGH` nodes. Blocks may have missing ends.
+    So many steps that there are about `enough` nodes. Blocks may have missing ends.
     """
-    after, before = np.zeros(nodes + 2, np.bool_), np.zeros(nodes + 2, np.bool_)
-    for block, chosen in zip(blocks, against, strict=True):
-        after[block.target[chosen]] = True
-        before[block.source[chosen]] = True
-    count, known = 0, int(np.count_nonzero(after | before))
-    while count < known < ENOUGH:
+    on, back = np.zeros(nodes + 2, np.bool_), np.zeros(nodes + 2, np.bool_)
+    on[after] = True
+    back[before] = True
+    count, known = 0, int(np.count_nonzero(on | back))
+    while count < known < enough:
         count = known
         hits = [
-            (block.target[after[block.source]], block.source[before[block.target]])
-            for block in blocks
+            (block.target[on[block.source]], block.source[back[block.target]]) for block in blocks
         ]
-        for on, back in hits:
-            after[on] = True
-            before[back] = True
-        after[nodes:] = before[nodes:] = False
-        known = int(np.count_nonzero(after | before))
-    return np.flatnonzero(after | before)
+        for there, here in hits:
+            on[there] = True
+            back[here] = True
+        on[nodes:] = back[nodes:] = False
+        known = int(np.count_nonzero(on | back))
+    return np.flatnonzero(on | back)
 
 
 def within(nodes: int, blocks: list[Edges], chosen: Array) -> list[Edges]:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ddlsim.graph.cycles import Cycle
-from ddlsim.graph.edges import NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR, WW
+from ddlsim.graph.edges import NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR, WW, Link
 from ddlsim.graph.history import KINDS, PREDICATE, SCHEMA, ColumnHistory
 from ddlsim.graph.reads import Finding
-from ddlsim.graph.search import Link
 from ddlsim.graph.verdict import Anomaly, Namer, Step
 
 DATA_SHOWN = WW | WR | RW | PROCESS | REALTIME

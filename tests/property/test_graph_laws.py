@@ -23,13 +23,13 @@ from ddlsim.graph.edges import (
     WR,
     WW,
     Edges,
+    Link,
     data_edges,
     process_edges,
 )
 from ddlsim.graph.history import Array, ColumnHistory, HistoryError
 from ddlsim.graph.judge import judge
 from ddlsim.graph.models import MODELS
-from ddlsim.graph.search import Link
 from ddlsim.graph.versions import versions_of
 from tests.support.column_histories import PLANTS, Shape, history, plant
 from tests.support.columns_reference import (

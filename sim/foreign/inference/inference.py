@@ -10,10 +10,9 @@ from ddlsim.foreign.readers.by_key import ByKey
 from ddlsim.foreign.readers.operations import READ, dense
 from ddlsim.foreign.readers.transactions import Transactions
 from ddlsim.graph.cycles import BUDGET, Cycle, Search, find_cycles, with_other_names
-from ddlsim.graph.edges import PROCESS, Edges, edges, joined
+from ddlsim.graph.edges import PROCESS, Edges, Link, edges, joined
 from ddlsim.graph.history import COMMITTED, NONE, Array
 from ddlsim.graph.models import MODELS, Model, model_of
-from ddlsim.graph.search import Link
 
 MOST_PAIRS: Final = 250_000
 """Of readers of one version and writers of later ones, as edges."""

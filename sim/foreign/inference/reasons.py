@@ -9,9 +9,8 @@ import numpy as np
 
 from ddlsim.foreign.inference.registers import Registers
 from ddlsim.foreign.readers.operations import READ
-from ddlsim.graph.edges import ATOMIC, PROCESS, REALTIME, RW
+from ddlsim.graph.edges import ATOMIC, PROCESS, REALTIME, RW, Link
 from ddlsim.graph.history import COMMITTED, NONE
-from ddlsim.graph.search import Link
 
 
 class Reasons:

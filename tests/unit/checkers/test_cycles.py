@@ -14,8 +14,9 @@ from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import Writes
 from ddlsim.checkers.cycles import Cycle, find
-from ddlsim.checkers.edges import PROCESS, RT, RW, Edge
+from ddlsim.checkers.edges import KIND_NAMES, Edge
 from ddlsim.checkers.graph import Graph
+from ddlsim.graph.edges import PROCESS, REALTIME, RW
 from ddlsim.graph.names import SCHEMA
 from tests.support.history import Story, add_column
 from tests.support.random_histories import CHAOS, STEPS, chaos, graph_of, serial
@@ -90,7 +91,7 @@ def test_the_strongest_argument_is_found(transactions: Any, ddls: Any) -> None:
     found = find(graph, strict=False).cycles
     timeless = has_cycle(naive(graph, strict=False, rt=False))
     assert timeless == any(
-        all(edge.kind not in (RT, PROCESS) for edge in cycle.edges) for cycle in found
+        all(edge.kind not in (REALTIME, PROCESS) for edge in cycle.edges) for cycle in found
     )
     unassuming = has_cycle(naive(graph, strict=False, ddl_rt=False))
     assert unassuming == any(not cycle.needs_ddl_time for cycle in found)
@@ -99,7 +100,7 @@ def test_the_strongest_argument_is_found(transactions: Any, ddls: Any) -> None:
 
 
 def in_time(cycle: Cycle) -> bool:
-    return any(edge.kind in (RT, PROCESS) for edge in cycle.edges)
+    return any(edge.kind in (REALTIME, PROCESS) for edge in cycle.edges)
 
 
 def _base(name: str) -> str:
@@ -109,7 +110,7 @@ def _base(name: str) -> str:
 def assert_is_cycle(graph: Graph, edges: tuple[Edge, ...]) -> None:
     for edge, following in zip(edges, edges[1:] + edges[:1], strict=True):
         assert edge.target == following.source
-        if edge.kind in (RT, PROCESS):
+        if edge.kind in (REALTIME, PROCESS):
             ends, begins = graph.nodes[edge.source].ends_at, graph.nodes[edge.target].begins_at
             assert ends is not None
             assert begins is not None
@@ -123,7 +124,7 @@ def test_the_edges_are_those_of_the_definition(transactions: Any, ddls: Any) -> 
     case, graph = graph_of(chaos(transactions, ddls))
     names = [node.label for node in graph.nodes]
     built = {
-        (names[edge.source], names[edge.target], edge.kind)
+        (names[edge.source], names[edge.target], KIND_NAMES[edge.kind])
         for edge in graph.edges
         if not _is_moved(graph, edge)
     }

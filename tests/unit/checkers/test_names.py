@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ddlsim.checkers import cycles
 from ddlsim.checkers.base import Step
-from ddlsim.checkers.edges import PROCESS, RT, RW, Edge, Node
+from ddlsim.checkers.cycles import name_of_cycle
+from ddlsim.checkers.edges import Edge, Node
 from ddlsim.checkers.findings import signature
-from ddlsim.checkers.names import kind_of_cycle
-from ddlsim.graph import names
+from ddlsim.graph import names, tangle
+from ddlsim.graph.edges import PROCESS, REALTIME, RW
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
 from tests.support.history import INT, Story, add_column
@@ -158,7 +158,7 @@ def test_without_the_search_for_gaps_nothing_is_lost(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It chooses among cycles that are there anyway."""
-    monkeypatch.setattr(cycles, "is_adjacent", lambda _: False)
+    monkeypatch.setattr(tangle, "adjacent", lambda _: False)
     assert len(kinds(NAMED[name]())) == 1
 
 
@@ -188,12 +188,16 @@ def test_one_predicate_makes_a_g2_of_them() -> None:
 
 @pytest.mark.parametrize(
     ("edges", "form"),
-    [((RW, RT), "-realtime"), ((RW, PROCESS), "-process"), ((RW, PROCESS, RT), "-realtime")],
+    [
+        ((RW, REALTIME), "-realtime"),
+        ((RW, PROCESS), "-process"),
+        ((RW, PROCESS, REALTIME), "-realtime"),
+    ],
 )
 def test_anybodys_time_outweighs_one_clients(edges: tuple[str, ...], form: str) -> None:
     nodes: Any = [Node(f"T{n}", "T", n, None, None, None, None) for n in range(len(edges))]
     around: Any = [Edge(at, (at + 1) % len(edges), kind, None) for at, kind in enumerate(edges)]
-    assert kind_of_cycle(around, nodes) == f"G-single{form}"
+    assert name_of_cycle(nodes, around) == f"G-single{form}"
 
 
 def test_the_order_of_one_client_past_its_own_ddl_is_assumed_too() -> None:

@@ -4,16 +4,18 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ddlsim.checkers import chains, cycles, data_matches_schema, own_ddl
+from ddlsim.checkers import data_matches_schema, own_ddl
 from ddlsim.checkers import graph as graphs
 from ddlsim.checkers.backward import Backward, Hold
 from ddlsim.checkers.case import rows, schemas
 from ddlsim.checkers.edges import InstalledThenUsed
 from ddlsim.checkers.graph import Graph
 from ddlsim.checkers.spec import spec
-from ddlsim.graph import names
+from ddlsim.graph import chains, names, residue, tangle
+from ddlsim.graph.edges import PROCESS, REALTIME
 from ddlsim.model import ddl
 from tests.support.history import Story, add_column
 from tests.support.judging import anomalies, circle_of_reads, found, two_ways, write_skew
@@ -109,7 +111,8 @@ def unmoved(self: Any, number: int, tx: Any, use: Any) -> None:
 
 def free_ddl_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing but a DDL's time is asked for, it is as light as an edge on data."""
-    monkeypatch.setattr(chains, "TIME", dict.fromkeys(chains.TIME, 0))
+    untimed = tuple(one for one in chains._OF_MARKS if one[0] not in {PROCESS, REALTIME})
+    monkeypatch.setattr(chains, "_OF_MARKS", untimed)
     monkeypatch.setattr(chains, "DDL_TIME", -1)
 
 
@@ -206,11 +209,11 @@ FAULTS: dict[str, tuple[Patch, Callable[[], list[Any]]]] = {
     "no wr from DDLs": (without(InstalledThenUsed), graph(schema_only)),
     "the next writer but one": (put(Graph, "_next", next_but_one), graph(write_skew)),
     "no order of one client": (
-        put(chains.Chains, "_by_client", lambda *_: {}),
+        put(chains, "_by_client", lambda *_: {}),
         graph(lambda: test_names.stale("c1")),
     ),
     "anybody's order is one client's": (
-        put(chains.Chains, "_by_client", lambda _, placed: {"c2": placed} if placed else {}),
+        put(chains, "_by_client", lambda placed, _: {"c2": placed} if placed else {}),
         graph(lambda: test_names.stale("c2")),
     ),
     "no sessions": (put(graphs, "session_edges", lambda *_: ()), graph(session)),
@@ -218,11 +221,11 @@ FAULTS: dict[str, tuple[Patch, Callable[[], list[Any]]]] = {
         put(names, "adjacent", lambda _: False),
         graph(write_skew),
     ),
-    "gaps are not looked for": (put(cycles, "is_adjacent", lambda _: False), graph(two_ways)),
+    "gaps are not looked for": (put(tangle, "adjacent", lambda _: False), graph(two_ways)),
     "no predicates": (put(Graph, "_not_found", nothing), graph(missed_insert)),
     "no chain of instants": (put(chains.Chains, "_chain", nothing), graph(test_graph.stale)),
     "no real time in the certificate": (
-        put(Graph, "back_in_time", lambda _: []),
+        put(residue, "back_in_time", lambda *_: (np.zeros(0, int), np.zeros(0, int))),
         graph(lambda: test_graph.stale(commit_ts=30)),
     ),
     "the real time of DDLs costs nothing": (

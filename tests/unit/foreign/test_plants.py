@@ -52,5 +52,5 @@ def test_the_model_decides(workload: str, type_: str, models: set[str]) -> None:
 def test_one_component_of_nearly_all_is_searched() -> None:
     verdict = verdict_on(stretched(history(Shape(400), seed=1)), STRICT)
     assert verdict.valid is False
-    assert verdict.types[0].startswith("G-single")
-    assert len(verdict.anomalies[0].txns) == 2
+    single = next(one for one in verdict.anomalies if one.type.startswith("G-single"))
+    assert len(single.txns) <= 3
