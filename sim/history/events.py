@@ -38,7 +38,7 @@ from ddlsim.history.world_events import (
 )
 from ddlsim.model.ddl import ObjectChange, Statement
 
-# --- the client's voice --------------------------------------------------------------------------
+# --- of clients ----------------------------------------------------------------------------------
 
 
 class Invoked(Event, frozen=True):
@@ -107,7 +107,7 @@ class Unknown(Event, frozen=True):
     reason: str
 
 
-# --- the witness's voice: schema ------------------------------------------------------------------
+# --- internal: schema -----------------------------------------------------------------------------
 
 
 class UpdateLogged(Event, frozen=True):
@@ -145,11 +145,10 @@ class SafeTimeAdvanced(Event, frozen=True):
 
 
 class DdlDecided(Event, frozen=True):
-    """A coordinator knows the outcome of a DDL statement and starts to wait for `acknowledge_ts`.
+    """A DDL statement has its outcome; its node starts to wait for `acknowledge_ts`.
 
-    `statement` is what was asked; `outcome` is `installed`, `noop` or `refused`, and the last two
-    rest on the catalog version named.
-    `asked_ts` is the node's timestamp from which it took what it knows for complete.
+    `outcome` is `installed`, `noop` or `refused`; the last two rest on `catalog_version`.
+    `asked_ts` is the node's timestamp for which its metadata was complete.
     """
 
     node: str
@@ -180,7 +179,7 @@ class SchemaResolved(Event, frozen=True):
     waited_us: int
 
 
-# --- the witness's voice: transactions ------------------------------------------------------------
+# --- internal: transactions -----------------------------------------------------------------------
 
 
 class TxBegan(Event, frozen=True):
@@ -307,12 +306,6 @@ class RowFinal(Event, frozen=True):
     commit_ts: int
     version: int
     row: Cells | None
-
-
-# --- the witness's voice: replication and leases --------------------------------------------------
-
-
-# --- the witness's voice: the world ---------------------------------------------------------------
 
 
 AnyEvent = (

@@ -61,7 +61,7 @@ class LeaseBegan(Event, frozen=True):
 
 
 class PartitionSafeTime(Event, frozen=True):
-    """A replica knows everything of its partition up to `ts`."""
+    """A replica has applied everything of its partition up to `ts`."""
 
     node: str
     group: str
@@ -69,7 +69,7 @@ class PartitionSafeTime(Event, frozen=True):
 
 
 class TxRecovered(Event, frozen=True):
-    """A commit partition ended a transaction whose coordinator seemed gone, or found its end.
+    """A commit partition ended a transaction whose coordinator did not answer, or found its end.
 
     `outcome` is `aborted`, or `committed` where it was before.
     """
@@ -101,7 +101,7 @@ class NodeRestarted(Event, frozen=True):
 
 
 class FaultBegan(Event, frozen=True):
-    """A planned fault began; `nodes` are those that it affects, a role as the node it meant."""
+    """A planned fault began; `nodes` are those that it affects, roles resolved."""
 
     fault: str
     node: str | None
@@ -125,7 +125,7 @@ class SettingChanged(Event, frozen=True):
 
 
 class NeverCompleted(Event, frozen=True):
-    """A planned operation had no completion when the run ended; `waits_for` says on what."""
+    """A planned operation had no completion when the run ended; `waits_for` says for what."""
 
     client: str
     op: str

@@ -124,4 +124,4 @@ class Node(Protocol):
         """A span below the bound, drawn anew at each call: so that nodes do not act in step."""
 
     def pause_at(self, point: str, tx: str | None = None) -> Awaitable[None] | None:
-        """A named point of the protocol: None to go on, or what a scripted pause makes wait."""
+        """A named point of the protocol: None to go on, or the wait of a scripted pause."""

@@ -1,6 +1,6 @@
 """A rename in two stages with one of its rules missing each [110.later.3].
 
-They are put into `b13_alias`. That nobody reserves the old name is a design: `b13_unreserved`.
+They are put into `b13_alias`. An old name that is not reserved is a design: `b13_unreserved`.
 """
 
 from ddlsim.model.ddl import ObjectChange
@@ -30,7 +30,7 @@ class HastyAliasEnds(AliasEnds):
 
 @mutates("catalog", "forgets_old_names", "110.later.3", "forward_compatible")
 class ForgetfulCatalog(Catalog):
-    """Who has used a table before it was renamed may commit after its old name's end."""
+    """A transaction on a table from before its rename may commit after its old name's end."""
 
     def _ends_of_names(
         self, _steps: tuple[ObjectChange, ...], _ts: Timestamp

@@ -1,4 +1,4 @@
-"""Statements whose clients are told what the meta storage's log does not say."""
+"""Statements whose answers contradict the meta storage's log."""
 
 from ddlsim.model.ddl import Statement
 from ddlsim.model.reasons import Reason
@@ -14,7 +14,7 @@ from ddlsim.protocol.waiting import resend_delay
 
 
 @mutates("install", "acknowledges_lost_race", "98.flow.1", "machinery")
-async def acknowledge_whoever_won(
+async def acknowledge_lost_race(
     change: SchemaChangePart, op: str, statement: Statement
 ) -> Decision:
     """A statement that lost the compare-and-set is acknowledged as if it had won."""

@@ -73,9 +73,9 @@ mutant("one_phase_trusts_arrival", "110.valid.1", "forward_compatible",
 mutant("accepts_any_token", "110.lin", "serializability", accepts_token=any_token,
        summary="a write that was sent under a lease that is over is applied")
 mutant("decides_again", "110.valid.1", "forward_compatible", repeated_commit_ts=new_decision,
-       summary="a finish that is sent again says another commit_ts, at which nothing was judged")
+       summary="a finish that is resent carries another commit_ts, at which nothing was judged")
 mutant("recovery_commits", "110.lin", "serializability", recovery_outcome=recovery_commits,
-       summary="who finds a transaction without its coordinator commits it")
+       summary="recovery of a transaction without its coordinator commits it")
 mutant("commits_beyond_lease", "110.lin", "serializability", commit_lease=whatever_the_lease,
        summary="a transaction commits though the lease ended under which it took its locks")
 mutant("stamps_before_operations", "110.x.2", "serializability", before_commit_ts=stamp_at_once,

@@ -66,7 +66,7 @@ mutant("acknowledges_at_activation", "98.flow.4", "own_ddl", acknowledge_ts=at_a
        summary="a DDL is acknowledged at Tu, without waiting for CSmax more")
 mutant("no_completeness_wait", "98.past.3", "atomicity", also=("98.ap", "98.flow.3", "98.safe.1"),
        completeness_ts=never_waits,
-       summary="a node uses what it happens to know, without waiting for safe time")
+       summary="a node uses the versions that it has applied, without waiting for safe time")
 mutant("activates_with_message", "98.past.2", "atomicity", activation_ts=at_message,
        summary="Tu = Tm, though readers wait only for Top - DD")
 mutant("acknowledges_at_once", "98.own", "own_ddl", also=("98.risk.1",), acknowledge_ts=at_once,
@@ -75,7 +75,7 @@ mutant("noop_without_wait", "98.flow.4", "own_ddl", acknowledge_known_ts=at_once
        summary="'it exists already' and refusals are answered before what they rest on is active")
 mutant("builds_on_what_it_knows", "98.x.8", "own_ddl", reopens="F-7",
        before_statement=whatever_is_known,
-       summary="a statement is answered from what its node happens to know, complete or not")
+       summary="a statement is answered from what its node has applied, complete or not")
 mutant("safe_time_before_listeners", "98.x.3", "atomicity", also=("98.def.2",),
        publish_safe_time=ON_APPLICATION,
        summary="safe time is published before the catalog listeners ran")

@@ -1,4 +1,4 @@
-"""Designs that refuse and wait more than their rules ask: safe, and dearer than they need be."""
+"""Designs that refuse and wait more than their rules demand: safe, and slower than need be."""
 
 from typing import Final
 
@@ -18,10 +18,10 @@ A_LONG_TIME_MS: Final = 60_000
 
 @mutates("locks", "refuses_free_locks", "110.req.0", "precision")
 class PossessiveLocks(LockTable):
-    """A lock that nobody holds is refused to all but the oldest transaction."""
+    """A free lock is refused to all but the oldest transaction."""
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
-        """Refuse whoever is younger than anybody that holds or awaits any lock here."""
+        """Refuse a transaction younger than any that holds or awaits a lock here."""
         if any(other < tx for other in self.involved()):
             return False
         return super().acquire(tx, resource, mode)
@@ -56,7 +56,7 @@ def twice_as_far_in_the_past(
 
 
 def refusing(reason: Reason) -> type[Replica]:
-    """A primary that answers every write with a reason that nothing has given."""
+    """A primary that refuses every write for a reason that does not apply."""
 
     class RefusingReplica(Replica):
         async def operate(self, sender: str, request: Operate) -> Operated | None:
@@ -83,7 +83,7 @@ REFUSALS: Final = {
     "fits_no_row": Reason.BAD_ROW,
     "takes_keys_for_taken": Reason.KEY_EXISTS,
 }
-"""A mutant for each reason: a primary says so of every write."""
+"""A mutant for each reason: a primary refuses every write for it."""
 
 for name, why in REFUSALS.items():
     mutant(

@@ -1,4 +1,4 @@
-"""IEP-98's motivating failure: a node uses a new definition as soon as it has heard of it.
+"""IEP-98's motivating failure: a node uses a new definition as soon as it has applied it.
 
 "Some nodes might have already applied the new table definition" (IEP-98, the motivating example).
 No timestamp says from when on an update counts, so two nodes differ for as long as its messages are
@@ -17,7 +17,7 @@ A0_ON_RECEIPT = strategy(
         IEP,
         header=header(
             "a0_on_receipt",
-            "uses whatever a node has heard of, acknowledges at once",
+            "uses the newest version that a node has applied, acknowledges at once",
             "IEP-98, the motivating example",
             (),
         ),

@@ -3,7 +3,7 @@
 "To maintain the real-time atomicity, we would need to coordinate between all nodes of the cluster
 on each schema update ... a lagging node would make all nodes wait" (IEP-98). While a barrier is up
 no node resolves any schema, of whichever table, and open transactions on the table are aborted.
-`a3_barrier_impatient` goes on after `barrier_wait_ms` without those that have not answered.
+`a3_barrier_impatient` goes on after `barrier_wait_ms` without the nodes that have not answered.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from ddlsim.strategies.base import all_but, header, strategy
 from ddlsim.strategies.iep import IEP
 
 CLAIMS = all_but("I9", "I11")
-"""Neither that only the laggard waits, nor that nobody is aborted without need."""
+"""Neither that only a lagging node waits, nor that no transaction is aborted without need."""
 
 
 SOURCE: Final = "IEP-98, real-time atomicity"
@@ -38,7 +38,7 @@ A3_BARRIER_IMPATIENT = strategy(
     replace(
         A3_BARRIER,
         header=header(
-            "a3_barrier_impatient", "a3_barrier that goes on without who is late", SOURCE, CLAIMS
+            "a3_barrier_impatient", "a3_barrier that goes on without late nodes", SOURCE, CLAIMS
         ),
         install=agreed_installs.install_behind_an_impatient_barrier,
     )

@@ -1,4 +1,4 @@
-"""IEP-98's alternative of an inactive state: an update takes effect once everybody knows of it.
+"""IEP-98's alternative of an inactive state: an update takes effect once every node has it.
 
 "A schema update could be held in an inactive state for an indeterminate period of time creating a
 form of unavailability" (IEP-98). `a4_ack_gate` then activates it as the text does, DD after its
@@ -19,7 +19,7 @@ SOURCE: Final = "IEP-98, updates held in an inactive state"
 A4_ACK_GATE = strategy(
     replace(
         IEP,
-        header=header("a4_ack_gate", "a DDL begins once every node has heard of it", SOURCE),
+        header=header("a4_ack_gate", "a DDL begins once every node has confirmed it", SOURCE),
         install=agreed_installs.install_once_known_everywhere,
     )
 )

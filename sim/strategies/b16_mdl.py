@@ -1,4 +1,4 @@
-"""The other preference: a DDL waits for those who use its table, as a metadata lock does.
+"""The other preference: a DDL waits for the transactions on its table, as a metadata lock does.
 
 IEP-110 wants neither side to block [110.req.0]; here one idle transaction holds a DDL up for ever.
 """

@@ -1,7 +1,7 @@
 """Backward compatibility, which IEP-110 forbids altogether [110.back] and postpones refining
 [110.later.4].
 
-A row of a newer schema may be read after changes that nobody can notice (`b7_type`), if its own
+A row of a newer schema may be read after changes that no reader can notice (`b7_type`), if its own
 values fit (`b7_tuple`), or always (`b7_off`, which is wrong). The operation check on arrival alone
 lets such rows be met at all.
 """
@@ -21,7 +21,7 @@ B7_TYPE = strategy(
         IEP,
         header=header(
             "b7_type",
-            "rows of newer schemas after changes that nobody notices",
+            "rows of newer schemas after changes that no reader notices",
             SOURCE,
             backward="by_change_type",
         ),

@@ -5,7 +5,7 @@ design is `replace(IEP, …)` with a few of them.
 
 `iep_literal` has none of the x clauses. What the code keeps that sounds like one is in the text, or
 has no effect without it: messages of the meta storage come in the order of its log, so safe time,
-which they carry, is told by the log and not beside it [98.def.3]; and the term of a safe-time
+which they carry, moves with the log and not beside it [98.def.3]; and the term of a safe-time
 command means nothing where every such command counts [98.x.6].
 """
 

@@ -5,7 +5,7 @@ later is not visible and an ALTER between begin and first use aborts. The primar
 partition judges the commit, the coordinator does not; a key-value transaction that only read is not
 judged at all. An operation's schema is compared after its locks, and only if there is a row, to be
 found or to be left; until then only the table's existence is. What a read finds is judged before
-that, so a newer row is told as such. Indexes and names make no table version: operations do not
+that, so a newer row is reported as such. Indexes and names make no table version: operations do not
 notice them, the commit does. A statement is one difference of the table before and after it, column
 by column of equal names, and columns only become wider: their types by rules of their own, and no
 NOT NULL is added. A one-phase write whose leader lacks the metadata for its stamp is tried again,
@@ -17,11 +17,11 @@ the log (I1, what follows from it, and I12), only while clocks differ by no more
 no more than the time until a silent leader is replaced (500 and 1200 ms by default; CSmax alone is
 no bound, as `faults/quick_election` shows). I9 and I10 are claimed as `iep` claims them, under the
 same. I11 is claimed but for `compatible-change`: a renamed column and the types that IEP-110 lets
-become wider abort here. Two are not claimed. I4: who has begun before a DDL was acknowledged goes
-on with what held at its begin, and finds it out only from a row; for who begins later, I3 has the
-real time after a DDL. I8: who is not judged at commit may have crossed any change; whether that is
-harmless is for I3 to say. It is not: F-3 and F-4 are holes of this design, and so are F-12, a
-column that one statement drops and adds again, and F-13, a reader who misses a rename.
+become wider abort here. Two are not claimed. I4: a transaction that began before a DDL was
+acknowledged goes on under the schema of its begin, and only a row can abort it; for later ones, I3
+has the real time after a DDL. I8: a transaction that is not judged at commit may have crossed any
+change; I3 decides whether that is harmless. It is not: F-3 and F-4 are holes of this design, and so
+are F-12, a column that one statement drops and adds again, and F-13, a reader that misses a rename.
 """
 
 from dataclasses import replace

@@ -251,7 +251,7 @@ def test_the_coordinator_takes_the_enlisted_version_as_i_at_the_commit() -> None
     assert differs(CROSSING, shown, "validates_at_enlistment")
 
 
-def test_a_schema_failure_says_that_the_transaction_should_be_retried() -> None:
+def test_schema_failure_is_retriable() -> None:
     """At an operation, at the commit, and by a mark [110.flow.7]."""
     story = Story(
         """

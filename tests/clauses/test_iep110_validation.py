@@ -216,7 +216,7 @@ def test_enlistment_and_operation_may_straddle_an_activation() -> None:
     assert differs(story, shown, "no_operation_check")
 
 
-def test_a_name_keeps_its_meaning() -> None:
+def test_name_means_the_same_table_for_a_whole_transaction() -> None:
     """t becomes s and another table is called t: T fails rather than reads that one
     [110.simple]."""
     story = Story(

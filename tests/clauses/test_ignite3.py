@@ -101,7 +101,7 @@ def test_a_delete_is_compared_where_it_finds_a_row(key: int, expected: list[str]
         assert differs(story, shown, check_operation_when=ARRIVAL_AND_AFTER_LOCKS)
 
 
-def test_a_newer_row_is_told_as_such_before_the_version_is_compared() -> None:
+def test_newer_row_is_reported_before_the_version_is_compared() -> None:
     """T1 finds a row of the new version, T3 one of its own."""
     story = ignite3(
         """

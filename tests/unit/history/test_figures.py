@@ -95,7 +95,7 @@ def test_an_abort_counts_under_its_first_reason() -> None:
     assert (taken.attempts, taken.aborted) == (1, {"LOCK_CONFLICT": 1})
 
 
-def test_the_coordinator_knows_the_cause_better_than_the_client() -> None:
+def test_figures_take_the_coordinators_abort_reason() -> None:
     taken = figures(
         history(
             asked(0, "a", "T", "put"),

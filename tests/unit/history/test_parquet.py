@@ -84,7 +84,7 @@ def test_an_edit_that_has_a_digest_of_its_own_is_refused_by_the_end_record(saved
         load(saved)
 
 
-def test_another_format_is_told(saved: Path) -> None:
+def test_load_names_another_format(saved: Path) -> None:
     table = sealed.read(saved).replace_schema_metadata({"ddlsim": "ddlsim-events-1"})
     pq.write_table(table, saved)
     assert kind_of(str(saved)) == "native"

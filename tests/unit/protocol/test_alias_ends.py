@@ -65,7 +65,7 @@ def test_the_name_ends_when_its_window_is_over() -> None:
     assert 401 <= active_ms <= 403
 
 
-def test_only_the_leader_asks_and_once() -> None:
+def test_alias_end_is_submitted_once_by_the_leader() -> None:
     group = watched()
     group.submit("b", renamed())
     group.until(2000)
@@ -99,7 +99,7 @@ def test_a_statement_that_comes_first_costs_another_attempt() -> None:
     assert [update.op for update in group.of(UpdateLogged)] == ["d", "e", "end of alias 2"]
 
 
-def test_whoever_leads_by_then_sees_to_it() -> None:
+def test_alias_end_is_submitted_by_the_present_leader() -> None:
     group = watched(election_timeout_ms=100)
     group.submit("b", renamed())
     group.until(50)

@@ -205,7 +205,7 @@ def test_a_default_set_to_what_it_means_changes_nothing(column: str, same: str, 
     ("retyped", "default", "form"),
     [("DOUBLE", "1", 1), ("DOUBLE", "1.0", 1), ("VARCHAR(20)", "'1'", 1)],
 )
-def test_a_default_that_is_told_in_the_new_type_keeps_its_form(
+def test_set_default_of_equal_meaning_keeps_its_form(
     retyped: str, default: str, form: object
 ) -> None:
     """The judges see no change there either: together with the type, or in a later statement."""

@@ -56,7 +56,7 @@ def test_an_added_column_is_judged_as_it_is_in_the_end() -> None:
     assert not all(verdict.compatible for verdict in judge_step(step, IEP))
 
 
-def test_what_is_equal_by_name_is_said_to_be() -> None:
+def test_judge_step_without_difference_is_compatible() -> None:
     step = change_of(T, "ALTER TABLE t DROP COLUMN v, ADD COLUMN v INT DEFAULT 5")
     [verdict] = judge_step(step, IGNITE3)
     assert (verdict.clause, verdict.compatible) == ("110.compat.compound", True)

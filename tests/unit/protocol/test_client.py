@@ -86,7 +86,7 @@ def mismatch(table: Table, token: int = 5) -> Mismatch:
 # --- versions ------------------------------------------------------------------------------------
 
 
-def test_a_client_that_knows_no_schema_says_so() -> None:
+def test_a_client_without_cached_schema_sends_version_0() -> None:
     """Version 0, and no row; it takes what it is told, encodes and asks again [110.flow.1-2]."""
     talk = Talk(mismatch(V1), answer())
     assert talk.do(Put("t", 1, {"v": 5})) == answer()
@@ -95,7 +95,7 @@ def test_a_client_that_knows_no_schema_says_so() -> None:
     assert (second.client_version, second.row) == (1, (1, 5))
 
 
-def test_what_it_was_told_it_keeps() -> None:
+def test_mismatch_schema_is_cached() -> None:
     """For every later operation on the table."""
     talk = Talk(mismatch(V1), answer(), answer(), answer())
     for do in (Get("t", 1), Put("t", 1, {"v": 5}), Delete("t", 1)):
@@ -167,7 +167,7 @@ def test_all_tries_of_an_operation_share_its_time() -> None:
     assert [timeout_us for _, _, timeout_us, _ in talk.line.asked] == [9, 7, 5, 3, 1, 1]
 
 
-def test_what_is_no_mismatch_is_the_answer() -> None:
+def test_operate_returns_any_other_reply() -> None:
     """A refusal, or silence."""
     refusal = Refusal(Timestamp(5), Reason.LOCK_CONFLICT)
     assert Talk(refusal).do(Get("t", 1)) is refusal
@@ -187,7 +187,7 @@ def test_what_is_no_mismatch_is_the_answer() -> None:
         (Scan("t", metadata=True), "scan", None, True),
     ],
 )
-def test_each_operation_says_what_it_is(do: Any, action: str, key: Key, metadata: bool) -> None:
+def test_operate_sends_the_action_tag(do: Any, action: str, key: Key, metadata: bool) -> None:
     """To the node and with the patience that the client was given."""
     talk = Talk(answer(), knows=V1)
     talk.do(do)
@@ -227,7 +227,7 @@ def test_a_put_without_values_fills_every_column_of_its_version() -> None:
 # --- rows that do not fit ------------------------------------------------------------------------
 
 
-def test_a_row_that_does_not_fit_asks_for_todays_schema_first() -> None:
+def test_bad_row_requests_the_present_schema_first() -> None:
     """A column that was just added is found, however old the cache is [98.own]."""
     talk = Talk(mismatch(V2), answer(), knows=V1)
     assert type(talk.do(Put("t", 1, {"v": 5, "w": "x"}), begins=True)) is Answer

@@ -84,7 +84,7 @@ def test_a_commit_waits_until_every_write_is_replicated(three: Replicated3) -> N
     assert three.stored(EVEN, "n3") == [(EVEN, 5)]
 
 
-def test_news_that_are_lost_are_asked_for_again(three: Replicated3) -> None:
+def test_lost_replicated_is_requested_again(three: Replicated3) -> None:
     """The primary still knows."""
     three.lost = {Replicated}
     three.put("t1", EVEN)
@@ -96,7 +96,7 @@ def test_news_that_are_lost_are_asked_for_again(three: Replicated3) -> None:
     assert three.stored(EVEN) == [(EVEN, 5)]
 
 
-def test_news_that_come_before_the_answer_count() -> None:
+def test_replicated_before_the_answer_counts() -> None:
     """A message may overtake another one."""
     three = Replicated3()
     three.wire.fate = lambda sent: (
@@ -122,7 +122,7 @@ def test_a_write_that_its_group_refused_aborts_the_commit(three: Replicated3) ->
     assert three.stored(EVEN) == []
 
 
-def test_writes_of_a_primary_that_is_none_any_longer_are_given_up(three: Replicated3) -> None:
+def test_unreplicated_write_of_expired_primary_aborts(three: Replicated3) -> None:
     """Nobody could tell what became of them."""
     three.lost = {Replicated, PartitionRaft}
     three.put("t1", EVEN)
@@ -198,7 +198,7 @@ def test_a_lease_ends_at_its_expiration_and_not_after() -> None:
 # --- the outcome ----------------------------------------------------------------------------------
 
 
-def test_the_same_decision_is_sent_again_until_somebody_answers(three: Replicated3) -> None:
+def test_finish_is_resent_with_the_same_commit_ts(three: Replicated3) -> None:
     """With the same commit_ts, to whoever is primary by then."""
     three.put("t1", EVEN)
     three.later(20)
@@ -212,7 +212,7 @@ def test_the_same_decision_is_sent_again_until_somebody_answers(three: Replicate
     assert three.stored(EVEN) == [(EVEN, 5)]
 
 
-def test_what_others_stored_meanwhile_counts(three: Replicated3) -> None:
+def test_finish_returns_the_outcome_stored_before(three: Replicated3) -> None:
     """They took the coordinator for dead: its client hears of an abort, and it is one."""
     three.put("t1", EVEN)
     three.later(20)
@@ -233,7 +233,7 @@ def test_a_transaction_that_touched_nothing_just_ends(three: Replicated3) -> Non
     assert [event.tx for event in three.of(TxCommitted)] == ["t1"]
 
 
-def test_an_abort_is_told_to_everybody_who_took_part(three: Replicated3) -> None:
+def test_abort_cleans_up_at_all_participants(three: Replicated3) -> None:
     """And is stored nowhere."""
     three.put("t1", EVEN)
     three.put("t1", ODD)
@@ -320,7 +320,7 @@ def test_an_open_transaction_is_pending_and_commits_later_than_it_was_asked_for(
     assert commit_ts > timestamp(300)
 
 
-def test_a_transaction_about_to_end_says_whether_that_may_be_before_the_reader(
+def test_deciding_transaction_compares_commit_ts_with_read_ts(
     three: Replicated3,
 ) -> None:
     """Only who reads before its commit_ts may pass over it."""

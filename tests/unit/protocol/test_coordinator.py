@@ -45,7 +45,7 @@ def test_a_transaction_writes_reads_and_commits(session: Session) -> None:
     assert session.at_rest
 
 
-def test_it_began_when_its_coordinator_says_so(session: Session) -> None:
+def test_begin_ts_is_the_coordinators_now(session: Session) -> None:
     """Its begin timestamp is in its id, so that others can tell which is older."""
     session.put("t1", EVEN)
     [began] = session.of(TxBegan)
@@ -73,7 +73,7 @@ def test_a_rollback_leaves_nothing_behind(session: Session) -> None:
     assert [aborted.reason for aborted in session.of(TxAborted)] == ["ROLLED_BACK"]
 
 
-def test_the_participants_hear_of_a_rollback_until_they_confirm(session: Session) -> None:
+def test_rollback_is_resent_until_participants_confirm(session: Session) -> None:
     """Messages may get lost."""
     session.put("t1", EVEN)
     session.wire.fate = lambda sent: () if type(sent.payload) is Cleanup else (0,)
@@ -155,7 +155,7 @@ def test_a_row_in_another_version_is_sent_back(client_version: int, kind: type) 
     assert session.node.probes["client-version-refreshed"] == (kind is Mismatch)
 
 
-def test_a_transaction_lives_on_after_a_mismatch(session: Session) -> None:
+def test_transaction_stays_open_after_mismatch(session: Session) -> None:
     """With the version that it was told, even if the table changes in between."""
     assert type(session.put("t1", client_version=0)) is Mismatch
     assert type(session.put("t1", client_version=1)) is Answer
@@ -179,7 +179,7 @@ def unmarked() -> Session:
     return session
 
 
-def test_a_name_keeps_its_meaning(unmarked: Session) -> None:
+def test_name_means_the_same_table_for_a_whole_transaction(unmarked: Session) -> None:
     """Whatever is renamed or created meanwhile [110.simple]."""
     session = unmarked
     session.put("t1", ODD)
@@ -240,7 +240,7 @@ def test_a_table_lies_in_the_partitions_of_its_zone() -> None:
 # --- operations ----------------------------------------------------------------------------------
 
 
-def test_a_scan_asks_every_partition_and_gathers_the_rows(session: Session) -> None:
+def test_scan_gathers_rows_of_every_partition(session: Session) -> None:
     """In the order of the partitions."""
     for key in (4, 3, 2, 1):
         session.put("t1", key)

@@ -134,7 +134,7 @@ def test_a_finish_is_repeated_until_it_is_confirmed(session: Session) -> None:
     assert session.node.probes["finish-resent"] == 4
 
 
-def test_what_the_client_asks_while_a_commit_is_under_way_comes_too_late(session: Session) -> None:
+def test_operation_during_commit_is_refused(session: Session) -> None:
     """It neither joins the transaction nor undoes it."""
     session.put("t1", EVEN)
     until = session.node.pauses["after-commit-check"] = session.loop.future()
@@ -148,7 +148,7 @@ def test_what_the_client_asks_while_a_commit_is_under_way_comes_too_late(session
     assert (session.stored(EVEN), session.stored(ODD)) == ([(EVEN, 5)], [])
 
 
-def test_who_is_rolled_back_while_its_commit_waits_does_not_commit(session: Session) -> None:
+def test_rollback_while_commit_waits_aborts(session: Session) -> None:
     """At the point before commit_ts it can still be marked; then the mark counts."""
     session.put("t1", EVEN)
     until = session.node.pauses["before-commit-ts"] = session.loop.future()

@@ -36,7 +36,7 @@ def test_an_implicit_transaction_is_one_operation_that_commits(session: Session)
     assert session.at_rest
 
 
-def test_what_is_retriable_is_tried_again_as_another_transaction(session: Session) -> None:
+def test_retriable_failure_is_retried_as_another_transaction(session: Session) -> None:
     """Without bothering the client: a younger one, under another name."""
     session.begin("t1")
     session.put("t1", EVEN)
@@ -50,7 +50,7 @@ def test_what_is_retriable_is_tried_again_as_another_transaction(session: Sessio
     assert begins == sorted(set(begins))
 
 
-def test_after_the_last_attempt_the_client_hears_of_the_failure() -> None:
+def test_last_attempt_returns_the_failure() -> None:
     """It may retry then, as it likes."""
     session = Session(lock_retries=0)
     session.begin("t1")
@@ -76,14 +76,14 @@ def test_no_attempt_begins_when_the_time_of_the_first_one_is_up() -> None:
     assert session.node.probes["implicit-retry-over"] == 1
 
 
-def test_what_is_not_retriable_is_told_at_once(session: Session) -> None:
+def test_not_retriable_failure_is_returned_at_once(session: Session) -> None:
     """It would only happen again."""
     reply = session.do("a", "get", table="nowhere", implicit=True)
     assert reply.reason is Reason.TABLE_NOT_FOUND
     assert len(session.of(TxBegan)) == 1
 
 
-def test_an_implicit_transaction_lives_on_after_a_mismatch(session: Session) -> None:
+def test_implicit_transaction_stays_open_after_mismatch(session: Session) -> None:
     """It keeps the version that its client was told, whatever happens meanwhile [110.flow.2]."""
     assert type(session.put("a", EVEN, client_version=0, implicit=True)) is Mismatch
     session.later(10)
@@ -111,7 +111,7 @@ def test_a_commit_that_fails_is_retried_as_well() -> None:
     assert session.stored(EVEN) == [(EVEN,)]
 
 
-def test_who_is_rolled_back_during_a_refresh_is_tried_again(session: Session) -> None:
+def test_rollback_during_refresh_is_retried(session: Session) -> None:
     """The version that it told its client is no more."""
     assert type(session.put("a", EVEN, client_version=0, implicit=True)) is Mismatch
     session.alter(DROP, timestamp(20))
@@ -154,7 +154,7 @@ def test_a_transaction_that_enlists_the_old_version_later_is_rolled_back_too(
     assert session.at_rest
 
 
-def test_an_answer_that_comes_after_a_mark_says_nothing() -> None:
+def test_answer_after_a_mark_is_dropped_and_the_transaction_retried() -> None:
     """The operation ran before Tu, its transaction was ended at Tu: nothing of it is committed."""
     session = Session(strategy=replace(IEP, in_one_phase=never_in_one_phase))
     session.wire.fate = lambda sent: (30_000,) if type(sent.payload) is Operated else (0,)
@@ -218,7 +218,7 @@ def test_a_commit_timestamp_that_is_fixed_is_never_undone(session: Session) -> N
 @pytest.mark.parametrize(
     "asked", [ADD, "CREATE TABLE u (id INT PRIMARY KEY)", "CREATE INDEX i ON t (v)"]
 )
-def test_what_dooms_nobody_marks_nobody(asked: str, session: Session) -> None:
+def test_compatible_change_marks_no_transaction(asked: str, session: Session) -> None:
     """Compatible changes, changes of other tables."""
     session.begin("t1")
     session.put("t1", EVEN)
@@ -228,7 +228,7 @@ def test_what_dooms_nobody_marks_nobody(asked: str, session: Session) -> None:
     assert type(session.commit("t1")) is Answer
 
 
-def test_who_enlisted_the_new_version_is_not_marked() -> None:
+def test_user_of_the_new_version_is_not_marked() -> None:
     """The change is no change for it; the catalog knew it before."""
     session = Session(two_versions(DROP, LONG_AGO_MS))
     session.begin("t1", "t2")
@@ -250,7 +250,7 @@ def test_of_two_activations_the_first_is_the_bound(session: Session) -> None:
     assert reason_of(session.commit("t1", timestamp(45))) is Reason.ROLLBACK_ONLY
 
 
-def test_operations_under_way_are_told_that_their_transaction_is_over(session: Session) -> None:
+def test_operation_in_flight_is_refused_after_mark(session: Session) -> None:
     """One that waits for a lock gets none."""
     session.begin("t1", "t2")
     session.put("t2", EVEN)
@@ -264,7 +264,7 @@ def test_operations_under_way_are_told_that_their_transaction_is_over(session: S
     assert session.at_rest
 
 
-def test_a_message_on_its_way_finds_its_transaction_over(session: Session) -> None:
+def test_late_operate_of_ended_transaction_is_refused(session: Session) -> None:
     """It takes no locks then."""
     session.begin("t1")
     session.put("t1", ODD)
@@ -276,7 +276,7 @@ def test_a_message_on_its_way_finds_its_transaction_over(session: Session) -> No
     assert session.at_rest
 
 
-def test_without_marks_transactions_find_out_by_themselves() -> None:
+def test_leave_unmarked_commits_fail_at_validation() -> None:
     """At the commit, with the same outcome."""
     session = Session(strategy=replace(IEP, on_activated=leave_unmarked))
     session.begin("t1")

@@ -183,7 +183,7 @@ def test_an_index_belongs_to_its_table() -> None:
     assert dropped.version == 3
 
 
-def test_a_view_knows_the_tables_it_reads_by_id() -> None:
+def test_view_stores_table_ids() -> None:
     change = change_of(V, "CREATE VIEW x AS SELECT a.id FROM w AS a JOIN t ON a.id = t.id, t AS b")
     view = change.definition
     assert isinstance(view, View)

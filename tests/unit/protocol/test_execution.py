@@ -10,7 +10,7 @@ from tests.support.primary import OLD, PLACE, YOUNG
 from tests.support.trio import Trio
 
 
-def test_a_write_is_answered_before_it_is_replicated_and_told_of_afterwards() -> None:
+def test_write_is_answered_early_and_replicated_is_sent_later() -> None:
     """Once it is in the log for good."""
     trio = Trio()
     answer = trio.send(OLD, "put", 1, (1, 5), op="w")
@@ -35,7 +35,7 @@ def test_a_transaction_reads_its_writes_before_they_are_replicated() -> None:
         assert answer.value.rows == ((1, ((1, 1), (2, 6))),)
 
 
-def test_a_write_that_its_group_refuses_is_told_of_with_the_reason() -> None:
+def test_refused_write_sends_replicated_with_reason() -> None:
     """Another primary was made ready meanwhile."""
     trio = Trio()
     trio.next_lease("n2")
@@ -49,7 +49,7 @@ def test_a_write_that_its_group_refuses_is_told_of_with_the_reason() -> None:
     assert trio.local("n1").machine.intents == {}
 
 
-def test_who_asks_again_hears_of_what_is_stored_and_only_of_that() -> None:
+def test_are_replicated_reports_only_applied_writes() -> None:
     """News are lost now and then."""
     trio = Trio()
     trio.send(OLD, "put", 1, (1, 5), op="w1")
@@ -63,7 +63,7 @@ def test_who_asks_again_hears_of_what_is_stored_and_only_of_that() -> None:
     assert trio.heard() == [("w1", None)]
 
 
-def test_a_copy_of_a_write_never_says_that_it_is_replicated_before_it_is() -> None:
+def test_copy_of_write_is_unreplicated_until_applied() -> None:
     """The answer to the copy may be the only one that arrives."""
     trio = Trio()
     trio.raft_stops = True
@@ -118,7 +118,7 @@ def test_a_one_phase_write_is_answered_once_it_is_committed() -> None:
     assert not trio["n1"].replica.locks.any_held
 
 
-def test_a_copy_of_a_one_phase_write_is_told_what_the_first_came_to() -> None:
+def test_copy_of_one_phase_write_gets_the_first_commit_ts() -> None:
     """Whoever sends it, and however late; nothing is written again."""
     trio = Trio()
     trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
@@ -159,7 +159,7 @@ def test_where_the_leader_does_not_know_the_schema_a_one_phase_write_is_an_inten
     assert trio["n1"].replica.locks.any_held
 
 
-def test_a_copy_of_a_one_phase_write_that_became_an_intent_is_told_so() -> None:
+def test_copy_of_one_phase_write_that_became_an_intent_is_unreplicated() -> None:
     """Were it not answered, its coordinator would ask for ever."""
     trio = unsure()
     trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")

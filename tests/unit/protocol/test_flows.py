@@ -175,7 +175,7 @@ def test_the_text_alone_awaits_nothing() -> None:
 # --- marks ---------------------------------------------------------------------------------------
 
 
-def test_who_is_doomed_is_looked_at_again_at_the_activation() -> None:
+def test_mark_at_activation_marks_again_at_tu() -> None:
     """No transaction has enlisted the table when its change is known; one may until Tu."""
     desk = Desk()
     incompatible = change(desk.catalog, DROP, timestamp(40))

@@ -15,7 +15,7 @@ LONG = 20 * ELECTION_MS
 # --- replication ----------------------------------------------------------------------------------
 
 
-def test_what_the_leader_is_told_everyone_hears_in_its_order() -> None:
+def test_all_members_apply_in_the_leaders_order() -> None:
     """Learners too; the proposer gets what the machine said."""
     trio = Replicas(learners="d")
     assert [trio.said("a", word) for word in ("one", "two")] == ["heard one", "heard two"]
@@ -54,7 +54,7 @@ def test_a_command_is_recorded_once_for_the_whole_group() -> None:
     assert (logged.index, logged.term, logged.stamp) == (1, 1, 1)
 
 
-def test_who_cannot_store_a_command_yet_gets_it_later() -> None:
+def test_command_is_resent_until_storable() -> None:
     """It says nothing and takes nothing, not even what comes behind it."""
     trio = Replicas()
     trio.machines["c"].refused = "one"
@@ -80,7 +80,7 @@ def test_a_group_of_one_applies_within_proposed_and_sends_nothing() -> None:
     assert alone.leaders == ["a"]
 
 
-def test_who_is_alone_waits_for_its_disk() -> None:
+def test_single_member_waits_for_its_disk() -> None:
     """And carries out nothing before."""
     alone = Replicas("a")
     alone.nodes["a"].disk_delay_us = 5_000
@@ -92,7 +92,7 @@ def test_who_is_alone_waits_for_its_disk() -> None:
     assert pending.future.value == "heard one"
 
 
-def test_who_is_alone_leads_again_after_a_restart() -> None:
+def test_single_member_leads_again_after_restart() -> None:
     """In a new term, with all that it had."""
     alone = Replicas("a")
     alone.say("a", "one")
@@ -199,7 +199,7 @@ def test_a_restarted_leader_is_none_until_it_is_elected_anew() -> None:
     assert trio[leader].term > 1
 
 
-def test_a_restarted_member_knows_the_stamps_of_its_log() -> None:
+def test_restarted_member_restores_the_last_stamp() -> None:
     """So that whoever leads next never stamps less."""
     trio = Replicas()
     for word in ("one", "two", "three"):
@@ -235,7 +235,7 @@ def lagging(**changes: int) -> Replicas:
     return trio
 
 
-def test_who_lags_by_more_than_the_log_holds_gets_a_snapshot() -> None:
+def test_member_behind_the_compacted_log_gets_a_snapshot() -> None:
     """And then what came behind it."""
     trio = lagging()
     trio.cut = set()
@@ -247,7 +247,7 @@ def test_who_lags_by_more_than_the_log_holds_gets_a_snapshot() -> None:
     assert installed.index == len(trio.machines["c"].installed[0])
 
 
-def test_who_cannot_install_a_snapshot_yet_gets_it_later() -> None:
+def test_snapshot_is_resent_until_installable() -> None:
     """As with a command."""
     trio = lagging()
     trio.machines["c"].refused = "w0"
@@ -263,7 +263,7 @@ def test_who_cannot_install_a_snapshot_yet_gets_it_later() -> None:
 # --- elections ------------------------------------------------------------------------------------
 
 
-def test_the_first_leader_stays_while_it_is_heard() -> None:
+def test_first_leader_stays_while_its_messages_arrive() -> None:
     """Nobody stands for election."""
     trio = Replicas()
     trio.later(LONG)
@@ -315,7 +315,7 @@ def test_an_idle_command_that_does_not_come_is_replaced_by_heartbeats() -> None:
     assert (heartbeats(trio), trio.leaders, trio.news) == (LONG // 50, ["a"], [])
 
 
-def test_leader_with_idle_commands_that_hears_no_majority_steps_down() -> None:
+def test_leader_with_idle_commands_without_majority_steps_down() -> None:
     """One election timeout after it has heard one, whatever it proposes meanwhile."""
     trio = Replicas(idle_ms=40)
     trio.cut = {"a"}
@@ -379,7 +379,7 @@ def test_a_learner_never_leads() -> None:
     assert trio.leaders == []
 
 
-def test_a_leader_that_hears_no_majority_steps_down() -> None:
+def test_leader_without_majority_steps_down() -> None:
     """Though nobody has told it of another one; and what it was asked comes to nothing."""
     trio = Replicas()
     trio.cut = {"a"}
@@ -393,7 +393,7 @@ def test_a_leader_that_hears_no_majority_steps_down() -> None:
     assert pending.future.value is NOT_LEADER
 
 
-def test_a_command_whose_place_another_one_took_is_not_told_as_done() -> None:
+def test_replaced_command_results_in_not_leader() -> None:
     """The old leader drops it and hears what the others agreed upon."""
     trio = Replicas()
     trio.cut = {"a"}
@@ -407,7 +407,7 @@ def test_a_command_whose_place_another_one_took_is_not_told_as_done() -> None:
     assert trio.words() == [["kept"]] * 3
 
 
-def test_who_hears_no_leader_does_not_depose_one_that_others_hear() -> None:
+def test_cut_off_member_does_not_depose_the_leader() -> None:
     """It asks them first, and they cling to theirs."""
     trio = Replicas()
     trio.wire.fate = lambda sent: () if {sent.sender, sent.to} == {"a", "c"} else (1000,)
@@ -416,7 +416,7 @@ def test_who_hears_no_leader_does_not_depose_one_that_others_hear() -> None:
     assert (trio.leaders, trio["b"].term, trio.news) == (["a"], 1, [])
 
 
-def test_a_leader_knows_who_is_silent_and_who_is_behind() -> None:
+def test_leader_measures_silence_and_lag_of_members() -> None:
     """Of itself it knows that it is neither silent nor behind."""
     trio = Replicas("abc", election_timeout_ms=ELECTION_MS)
     trio.later(95)
@@ -431,7 +431,7 @@ def test_a_leader_knows_who_is_silent_and_who_is_behind() -> None:
 # --- transfer, re-election ------------------------------------------------------------------------
 
 
-def test_who_hands_over_hands_its_clock_over_too() -> None:
+def test_transfer_carries_the_clock() -> None:
     """The successor's is never behind what the last leader stamped [98.x.1]."""
     trio = Replicas()
     trio.nodes["a"].ahead_ms = 5_000

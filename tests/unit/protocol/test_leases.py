@@ -48,7 +48,7 @@ def test_a_place_without_a_lease_has_no_primary() -> None:
 
 
 @pytest.mark.parametrize(("at_ms", "holds"), [(150, True), (199, True), (200, False), (250, False)])
-def test_its_holder_is_primary_until_its_own_clock_says_no(at_ms: int, holds: bool) -> None:
+def test_holder_is_primary_until_its_clock_reaches_expiration(at_ms: int, holds: bool) -> None:
     """At the expiration it is over."""
     known = at(known_at(lease()), at_ms)
     assert known.holds(PLACE, timestamp(100)) is known.held(PLACE) is holds
@@ -62,7 +62,7 @@ def test_only_the_token_and_the_name_that_a_lease_was_granted_for_hold() -> None
     assert not others.held(PLACE)
 
 
-def test_a_lease_of_an_earlier_life_is_worth_nothing() -> None:
+def test_lease_of_earlier_incarnation_does_not_hold() -> None:
     """Its locks are gone; one that begins after the restart counts."""
     known = at(known_at(lease(start_ms=100), restarted_ms=120), 130)
     assert not known.is_of_this_life(timestamp(100))

@@ -77,7 +77,7 @@ def test_an_older_one_waits_until_the_lock_is_free() -> None:
     assert (waited.tx, waited.waited_us, waited.granted) == ("tx1", 30_000, True)
 
 
-def test_a_younger_one_is_refused_rests_and_asks_again() -> None:
+def test_younger_transaction_is_refused_and_retries() -> None:
     """As often as the settings say; then it gives up, and whoever is in the way is suspected."""
     waits = Waits(lock_retries=2)
     waits.ask(OLD)
@@ -92,7 +92,7 @@ def test_a_younger_one_is_refused_rests_and_asks_again() -> None:
     assert not waited.granted
 
 
-def test_an_intent_in_the_way_is_a_refusal_too() -> None:
+def test_blocking_intent_is_recorded_as_refusal() -> None:
     """Of the row, or for a scan of the partition, though no lock is in the way."""
     waits = Waits()
     waits.until(8)
@@ -113,7 +113,7 @@ def test_a_lock_that_is_free_by_the_next_try_is_got() -> None:
     assert waits.suspects == []
 
 
-def test_who_is_in_the_way_for_long_is_suspected_again_and_again() -> None:
+def test_lock_wait_probes_blockers_periodically() -> None:
     """It may become so only later; nobody is once the wait is over."""
     waits = Waits()
     waits.ask(YOUNG)
@@ -128,7 +128,7 @@ def test_who_is_in_the_way_for_long_is_suspected_again_and_again() -> None:
     assert waits.loop.scheduled == 0  # nor does anybody look any more
 
 
-def test_who_ends_while_it_waits_is_told_so() -> None:
+def test_locked_returns_tx_finished_after_the_end() -> None:
     """And gets nothing; its wait leaves no timer behind."""
     waits = Waits()
     waits.ask(LAST)
@@ -141,7 +141,7 @@ def test_who_ends_while_it_waits_is_told_so() -> None:
     assert waits.suspects == []
 
 
-def test_who_ends_while_it_rests_does_not_ask_again() -> None:
+def test_locked_does_not_retry_after_the_end() -> None:
     """Else it would hold a lock for ever."""
     waits = Waits()
     waits.ask(OLD)
@@ -153,7 +153,7 @@ def test_who_ends_while_it_rests_does_not_ask_again() -> None:
     assert not waits.locks.holds(YOUNG, ROW)
 
 
-def test_who_ends_between_its_two_locks_does_not_ask_for_the_second() -> None:
+def test_locked_stops_between_two_locks_after_the_end() -> None:
     """The first had to be waited for."""
     waits = Waits()
     waits.ask(YOUNG, "scan")

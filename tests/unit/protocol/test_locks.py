@@ -120,7 +120,7 @@ def test_one_older_holder_is_enough_to_die(table: Table) -> None:
     assert table.ask(MIDDLE, X) == WAITS
 
 
-def test_nobody_overtakes_a_conflicting_request_that_waits(table: Table) -> None:
+def test_acquire_queues_behind_conflicting_requests(table: Table) -> None:
     """Who is older than it waits behind it, who is younger dies, though the holder would share."""
     table.ask(YOUNG, S)
     table.ask(MIDDLE, X)
@@ -178,7 +178,7 @@ def test_an_upgrade_goes_ahead_of_those_that_wait(table: Table) -> None:
     assert table.told(OLD, X) is True
 
 
-def test_who_dies_upgrading_keeps_what_it_holds(table: Table) -> None:
+def test_refused_upgrade_keeps_the_held_lock(table: Table) -> None:
     """Until it ends."""
     table.ask(OLD, S)
     table.ask(YOUNG, S)
@@ -217,7 +217,7 @@ def test_all_readers_at_the_head_are_granted_at_once(table: Table) -> None:
     assert table.told(tx(6), X) is True
 
 
-def test_who_ends_while_waiting_is_refused(table: Table) -> None:
+def test_release_all_refuses_waiting_requests(table: Table) -> None:
     """And those behind it move up."""
     table.ask(YOUNG, S)
     table.ask(MIDDLE, X)
@@ -244,7 +244,7 @@ def test_one_end_releases_everything(table: Table) -> None:
     assert not table.locks.any_held
 
 
-def test_the_same_request_twice_is_told_twice(table: Table) -> None:
+def test_repeated_waiting_request_is_granted_twice(table: Table) -> None:
     """A message that comes twice asks twice; the lock is held once."""
     table.ask(YOUNG, X)
     answers = [table.locks.acquire(OLD, ROW, X) for _ in range(2)]
@@ -275,7 +275,7 @@ def test_an_end_without_locks_changes_nothing(table: Table) -> None:
     assert not table.locks.any_held
 
 
-def test_something_is_held_while_somebody_holds_or_waits(table: Table) -> None:
+def test_any_held_while_a_lock_is_held_or_awaited(table: Table) -> None:
     """The run is not at rest then."""
     assert not table.locks.any_held
     table.ask(YOUNG, X)

@@ -39,7 +39,7 @@ def test_it_activates_a_delay_duration_after_the_leaders_stamp() -> None:
     }
 
 
-def test_the_stamp_lies_after_the_time_of_whoever_submits() -> None:
+def test_stamp_lies_after_the_submitters_timestamp() -> None:
     """The leader merges the submitter's clock, and the submitter the leader's."""
     group = Group("ab")
     group["b"].node.ahead_ms = 70

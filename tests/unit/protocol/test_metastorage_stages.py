@@ -118,7 +118,7 @@ def test_a_catalog_version_can_be_waited_for() -> None:
     assert woken == [(1, 0), (2, 3), (3, 6)]
 
 
-def test_who_watches_hears_of_an_update_once_the_catalog_knows_it() -> None:
+def test_watcher_is_called_after_the_catalog_applied() -> None:
     """With its activation, long before that comes."""
     group = Group("ab")
     heard = []
@@ -197,7 +197,7 @@ def test_an_update_never_ties_with_the_tick_before_it() -> None:
     assert stamps["iep_literal"] == [timestamp(7), timestamp(7)]
 
 
-def test_what_the_wire_carries_is_sent_to_everybody_but_oneself() -> None:
+def test_appends_go_to_all_other_members() -> None:
     """A leader does not append by mail."""
     group = Group("abc")
     group["a"].meta.tick()

@@ -71,7 +71,7 @@ def test_a_finish_commits_the_transaction_everywhere() -> None:
     assert two.at_rest()
 
 
-def test_a_finish_that_comes_again_is_told_the_same() -> None:
+def test_repeated_finish_returns_the_stored_outcome() -> None:
     """However often, and though it has all been cleaned up."""
     two = Two()
     two.wrote()
@@ -90,7 +90,7 @@ def test_two_outcomes_the_first_stays() -> None:
         assert two.committed("n3") == (BOTH if first else [])
 
 
-def test_two_outcomes_at_once_are_told_alike() -> None:
+def test_concurrent_finishes_return_one_outcome() -> None:
     """The order of the log decides."""
     two = Two()
     two.wrote()
@@ -124,7 +124,7 @@ def test_an_outcome_survives_the_node_that_stored_it() -> None:
 # --- cleaning up ----------------------------------------------------------------------------------
 
 
-def test_participants_are_told_until_they_have_confirmed() -> None:
+def test_cleanup_is_resent_until_confirmed() -> None:
     """By whoever stored the outcome; then it is over for good, and all replicas know."""
     two = Two()
     two.wrote()
@@ -140,7 +140,7 @@ def test_participants_are_told_until_they_have_confirmed() -> None:
     assert [OLD in two.local(name).machine.uncleaned for name in NAMES] == [False] * 3
 
 
-def test_a_lost_confirmation_only_makes_it_come_again() -> None:
+def test_lost_confirmation_repeats_the_cleanup() -> None:
     """Twice is as good as once."""
     two = Two()
     two.wrote()
@@ -168,7 +168,7 @@ def test_a_new_primary_goes_on_with_what_the_last_one_left() -> None:
     assert not two["n2"].replica.has_open_work
 
 
-def test_whoever_is_primary_of_a_partition_by_then_is_told() -> None:
+def test_cleanup_goes_to_the_present_primary() -> None:
     """The place counts, not who was primary when the transaction was there."""
     two = Two()
     two.wrote()
@@ -196,7 +196,7 @@ def test_locks_are_free_only_after_the_intents_are_seen_to() -> None:
     assert two.committed("n2") == [((1, 5), COMMIT_TS)]
 
 
-def test_an_end_of_what_was_never_here_is_confirmed() -> None:
+def test_cleanup_of_unknown_transaction_is_confirmed() -> None:
     """Its operation may have been lost; and it is refused if it still comes."""
     two = Two()
     two.ask(Cleanup(Timestamp(0), YOUNG, None, (PLACE,)))
@@ -207,7 +207,7 @@ def test_an_end_of_what_was_never_here_is_confirmed() -> None:
     assert late.value.reason is not None
 
 
-def test_whoever_holds_no_replica_has_nothing_to_clean() -> None:
+def test_clean_up_without_replica_confirms() -> None:
     """It says so at once."""
     trio = Trio(replicas=1)
     assert type(trio.asked(Cleanup(Timestamp(0), OLD, None, (PLACE,)), "n3")) is Cleaned
@@ -226,7 +226,7 @@ def test_a_transaction_of_one_partition_needs_no_cleanup() -> None:
     assert trio.wire.payloads(Cleanup) == []
 
 
-def test_the_end_is_told_with_the_other_participants_only() -> None:
+def test_outcome_lists_the_other_participants_only() -> None:
     """The commit partition is none of them."""
     trio = Trio()
     outcome = trio.ran("n1", FinishTx(OLD, COMMIT_TS, (OTHER, PLACE, (1, 2))))

@@ -138,7 +138,7 @@ def test_a_deletion_is_a_version_too() -> None:
 # --- ends and events ------------------------------------------------------------------------------
 
 
-def test_what_others_must_hear_is_kept_until_they_have() -> None:
+def test_uncleaned_outcome_is_kept_until_cleaned() -> None:
     """Where there are others."""
     one = One()
     one.run(FinishTx(OLD, Timestamp(50), (PLACE, OTHER)), FinishTx(YOUNG, None, (PLACE,)))

@@ -74,7 +74,7 @@ class Driven:
         return [command for command in commands if isinstance(command, LeaseUpdate)]
 
 
-def test_the_lease_of_a_node_that_lives_is_prolonged_in_time() -> None:
+def test_lease_of_live_node_is_prolonged() -> None:
     """Its token stays; every node learns of it."""
     driven = Driven()
     driven.until(2_000)
@@ -106,7 +106,7 @@ def test_the_lease_of_a_node_that_is_gone_ends_and_another_one_gets_it() -> None
     assert (name, grant.start_ts) == ("c", lease.start_ts)
 
 
-def test_until_it_is_outdated_nobody_else_is_asked() -> None:
+def test_no_candidate_before_the_lease_is_outdated() -> None:
     """CSmax beyond its expiration."""
     driven = Driven(("b", "c", "a"), until_ms=349)
     driven.cut = {"b"}
@@ -120,7 +120,7 @@ def test_until_it_is_outdated_nobody_else_is_asked() -> None:
     assert [name for name, _ in driven.grants] == ["c"]
 
 
-def test_who_is_not_ready_is_passed_over() -> None:
+def test_candidate_that_is_not_ready_is_passed_over() -> None:
     """The others are asked in turn, and again."""
     driven = Driven(("b", "c", "a"))
     driven.cut, driven.ready = {"b"}, {"a"}
@@ -129,7 +129,7 @@ def test_who_is_not_ready_is_passed_over() -> None:
     assert [name for name, _ in driven.grants][:2] == ["c", "a"]
 
 
-def test_who_does_not_answer_is_passed_over_too() -> None:
+def test_silent_candidate_is_passed_over() -> None:
     """After half a lease."""
     driven = Driven(("b", "c", "a"))
     driven.until(100)
@@ -201,7 +201,7 @@ def test_of_two_updates_upon_the_same_leases_one_takes_effect() -> None:
     assert driven.group["c"].node.probes["lease-cas-lost"] == 1
 
 
-def test_a_lease_that_was_prolonged_meanwhile_is_not_given_to_another_one() -> None:
+def test_prolonged_lease_is_not_granted_to_another_node() -> None:
     """The candidate was ready; the last holder is primary still."""
     driven = Driven(("b", "c", "a"), until_ms=45)
     driven.until(62)  # outdated at the look at 100 at the latest

@@ -73,7 +73,7 @@ def test_a_majority_is_more_than_half(voters: str, needed: int) -> None:
     assert group.applied["a"] == ["x"]
 
 
-def test_learners_are_sent_what_is_committed_with_the_news_of_it_and_never_count() -> None:
+def test_learners_get_committed_entries_and_never_count() -> None:
     """However many of them there are; one message each."""
     group = Group(learners=("d", "e", "f"))
     group.propose("x")
@@ -112,7 +112,7 @@ def test_an_answer_that_comes_twice_counts_once() -> None:
     assert group.applied["a"] == []
 
 
-def test_followers_hear_of_a_commit_without_another_entry() -> None:
+def test_followers_get_the_commit_index_without_another_entry() -> None:
     """With an append that carries nothing else."""
     group = Group()
     group.propose("x")
@@ -183,7 +183,7 @@ def test_a_suffix_that_conflicts_is_replaced() -> None:
     assert [entry.term for entry in member.log.entries] == [1, 2]
 
 
-def test_a_committed_entry_that_is_replaced_is_told() -> None:
+def test_replaced_committed_entry_is_recorded() -> None:
     """Only a leader that should not have been elected asks for it: a judge has to see it."""
     member = follower()
     member.step("a", append((1, "x"), (1, "y"), (1, "z"), commit=3))
@@ -300,7 +300,7 @@ def test_what_was_sent_just_now_is_given_time() -> None:
     assert group.applied["b"] == ["x"]
 
 
-def test_nobody_is_behind_once_all_have_confirmed() -> None:
+def test_no_member_is_behind_once_all_have_confirmed() -> None:
     """Then nothing is sent, and nobody has to look again."""
     group = Group(learners=("d",))
     group.propose("x")

@@ -61,7 +61,7 @@ def test_a_group_of_one_leads_only_once_its_new_vote_is_safe() -> None:
     assert alone.is_leader
 
 
-def test_a_vote_and_a_candidacy_are_told_once_they_are_safe() -> None:
+def test_vote_and_candidacy_are_sent_once_synced() -> None:
     """The end of a write that began before is not enough."""
     voter = follower()
     voter.step("a", append(1, term=1))
@@ -93,7 +93,7 @@ def test_a_write_makes_safe_only_what_there_was_when_it_began() -> None:
     assert (member.log.last_index, member.log.term) == (1, 1)
 
 
-def test_what_was_promised_in_an_earlier_term_is_not_said_any_more() -> None:
+def test_promise_of_earlier_term_is_dropped() -> None:
     """The entries may have been replaced since, and the vote is void."""
     member = follower()
     member.step("a", append(1, 1, term=1))

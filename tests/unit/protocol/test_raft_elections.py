@@ -81,7 +81,7 @@ def test_a_voter_votes_once_in_a_term_also_after_a_crash() -> None:
     assert (replies["c"].granted, replies["a"].granted) == (False, True)
 
 
-def test_who_asks_in_a_term_that_is_over_is_told_so() -> None:
+def test_request_of_old_term_gets_the_newer_term() -> None:
     """Its term is refused, and the newer one named."""
     voter = member(3)
     voter.step("c", RequestVote(2, 9, 9))
@@ -98,7 +98,7 @@ def test_a_learner_never_votes_and_never_stands() -> None:
     assert (said(learner), learner.term, learner.log.voted_for) == ([], 2, None)
 
 
-def test_learners_are_not_asked_and_what_they_say_does_not_count() -> None:
+def test_learners_do_not_count_in_votes() -> None:
     """Neither before a candidate stands nor when it does; a stray answer changes nothing."""
     candidate = member(1)
     candidate.election_timeout()
@@ -131,7 +131,7 @@ def test_a_refusal_is_no_vote_and_neither_is_an_answer_of_another_term() -> None
 
 
 @pytest.mark.parametrize("voter", [leader(), Member("b", VOTERS, (), RaftLog(), leader="a")])
-def test_who_hears_a_leader_or_is_one_would_not_vote(voter: Member) -> None:
+def test_member_with_a_leader_refuses_pre_votes(voter: Member) -> None:
     """A pre-vote that is refused changes nothing at all (thesis, 9.6)."""
     voter.step("c", RequestVote(2, 9, 9, pre=True))
     assert said(voter) == [("c", VoteReply(1, granted=False, pre=True))]
@@ -142,7 +142,7 @@ def test_who_hears_a_leader_or_is_one_would_not_vote(voter: Member) -> None:
 
 
 @pytest.mark.parametrize("entries", [(), (Entry(1, "late"),)])
-def test_a_former_leader_is_told_the_newer_term_and_leads_no_more(entries: Any) -> None:
+def test_former_leader_steps_down_on_newer_term(entries: Any) -> None:
     """With its next heartbeat or append; what it sent is not taken."""
     former, follower = leader(), member(2)
     follower.step("a", AppendEntries(1, 0, 0, entries, 0, 1))
@@ -189,7 +189,7 @@ def test_a_leader_hands_over_only_to_one_that_has_everything() -> None:
         group.propose("z")
 
 
-def test_who_has_everything_is_handed_the_group_at_once_and_once() -> None:
+def test_transfer_to_complete_member_is_immediate() -> None:
     """A later answer does not repeat it."""
     group = leader()
     group.propose("x")
@@ -201,7 +201,7 @@ def test_who_has_everything_is_handed_the_group_at_once_and_once() -> None:
     assert orders(group) == []
 
 
-def test_nobody_is_handed_a_group_by_a_refusal() -> None:
+def test_transfer_waits_for_a_successful_append_reply() -> None:
     """A member that says where it ends does not say that the logs agree."""
     group = leader()
     group.propose("x")

@@ -53,7 +53,7 @@ def terms(member: Member) -> list[int]:
     return [entry.term for entry in member.log.entries]
 
 
-def test_what_was_committed_before_its_time_is_said_to_be_stored_once_it_is() -> None:
+def test_snapshot_of_unsynced_entries_is_confirmed_once_synced() -> None:
     """A leader that was deposed may have applied more than its own disk holds."""
     former = Member("a", VOTERS, (), RaftLog(), leader="a")
     former.propose("x")
@@ -136,7 +136,7 @@ def test_entries_that_are_in_the_snapshot_are_skipped() -> None:
 # --- the leader's side ----------------------------------------------------------------------------
 
 
-def test_who_lags_behind_the_log_is_sent_the_snapshot_and_then_what_follows() -> None:
+def test_lagging_member_gets_snapshot_then_entries() -> None:
     """The snapshot's end is what its answer confirms."""
     leader = leading(4, compacted=3)
     leader.step("c", AppendReply(1, success=False, match_index=1))
@@ -148,7 +148,7 @@ def test_who_lags_behind_the_log_is_sent_the_snapshot_and_then_what_follows() ->
     assert (to, append.prev_index, append.prev_term, len(append.entries)) == ("c", 3, 1, 1)
 
 
-def test_who_ends_where_the_log_begins_needs_no_snapshot() -> None:
+def test_no_snapshot_for_a_log_that_reaches_the_first_index() -> None:
     """The term of the last entry that was dropped is still known."""
     leader = leading(4, compacted=3)
     leader.step("c", AppendReply(1, success=False, match_index=3))
@@ -156,7 +156,7 @@ def test_who_ends_where_the_log_begins_needs_no_snapshot() -> None:
     assert (type(append), append.prev_index, append.prev_term) == (AppendEntries, 3, 1)
 
 
-def test_an_answer_to_a_snapshot_confirms_no_more_than_it_says() -> None:
+def test_snapshot_reply_confirms_up_to_its_index() -> None:
     """Entries behind it are not counted for that member."""
     leader = Member("a", ("a", "b", "c", "d", "e"), (), RaftLog(), leader="a")
     for number in range(3):

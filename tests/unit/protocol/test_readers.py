@@ -92,7 +92,7 @@ def test_the_schema_is_that_of_the_past_too() -> None:
         assert answer.value.reason is reason
 
 
-def test_who_holds_no_replica_says_so() -> None:
+def test_read_without_replica_is_refused() -> None:
     """Only who does can be asked."""
     asked = Read(Timestamp(0), READER, "o", "get", 9, 0, 1, 1, timestamp(1))
     assert Trio().asked(asked, "n2").reason is Reason.PRIMARY_MISSING
@@ -101,7 +101,7 @@ def test_who_holds_no_replica_says_so() -> None:
 # --- waiting --------------------------------------------------------------------------------------
 
 
-def test_a_replica_answers_once_it_knows_everything_up_to_then() -> None:
+def test_replica_answers_once_safe_time_reaches_read_ts() -> None:
     """When its safe time has come there; a read at an earlier time does not wait."""
     trio = Trio()
     committed(trio, OLD, 1, 5)
@@ -135,7 +135,7 @@ def test_an_idle_partition_lets_its_readers_go_on() -> None:
     assert trio["n1"].node.probes["partition-tick"]
 
 
-def test_the_primary_lets_nothing_happen_any_more_at_a_time_that_it_was_asked_for() -> None:
+def test_primary_moves_its_clock_beyond_read_ts() -> None:
     """It answers at once, and moves its clock beyond."""
     trio = Trio()
     answer = trio.read(READER, timestamp(700))
@@ -155,7 +155,7 @@ def test_a_primary_that_is_not_the_leader_keeps_that_promise_too() -> None:
 
 
 @pytest.mark.parametrize("leader", ["n1", "n2"])
-def test_a_primary_first_hears_what_becomes_of_writes_that_are_stamped_already(leader: str) -> None:
+def test_reader_at_primary_waits_for_stamped_writes(leader: str) -> None:
     """A one-phase write under way may get a commit timestamp before read_ts."""
     trio = Trio()
     if leader != "n1":
@@ -246,7 +246,7 @@ def test_an_intent_whose_cleanup_came_meanwhile_is_read_as_what_it_has_become() 
     assert answer.value.rows == (row(1, 5),)
 
 
-def test_a_transaction_that_nobody_knows_is_ended_by_its_reader() -> None:
+def test_reader_recovers_unknown_transaction() -> None:
     """It aborts, and the row from before is read."""
     trio = Asked("unknown")
     assert trio.seen(now(trio)) == (row(1, 4),)

@@ -76,7 +76,7 @@ def test_recovery_aborts_what_has_no_outcome() -> None:
     assert told == {("lost", "aborted")}
 
 
-def test_a_coordinator_that_was_only_cut_off_is_told_of_the_abort() -> None:
+def test_finish_after_recovery_returns_the_abort() -> None:
     """Though it wanted to commit."""
     left = Left()
     left.recover()
@@ -93,7 +93,7 @@ def test_recovery_never_undoes_a_commit() -> None:
     assert left.of(TxRecovered) == []
 
 
-def test_recovery_and_commit_at_once_are_told_alike() -> None:
+def test_concurrent_recovery_and_finish_return_one_outcome() -> None:
     """What comes first in the log counts, on both sides."""
     left = Left()
     asked = [
@@ -107,7 +107,7 @@ def test_recovery_and_commit_at_once_are_told_alike() -> None:
     assert [future.value.commit_ts for future in asked] == [COMMIT_TS] * 2
 
 
-def test_what_committed_in_one_phase_has_no_outcome_and_is_not_aborted() -> None:
+def test_recovery_of_one_phase_commit_returns_its_commit_ts() -> None:
     """That it has ended is known all the same."""
     trio = Trio()
     write = FullWrite(LOST, "w", Timestamp(10), 1, 1, (1, 5), FIRST_LEASE, 1)
@@ -135,7 +135,7 @@ def test_only_the_primary_recovers() -> None:
         (None, Outcome(None, ())),
     ],
 )
-def test_the_coordinator_is_asked_first(state: str | None, outcome: Outcome | None) -> None:
+def test_resolved_probes_the_coordinator_first(state: str | None, outcome: Outcome | None) -> None:
     """Where it says nothing, or knows nothing, the commit partition decides."""
     left = Left(state)
     assert left.resolved() == outcome
@@ -144,7 +144,7 @@ def test_the_coordinator_is_asked_first(state: str | None, outcome: Outcome | No
     assert bool(recovered) == (state in (None, "unknown"))
 
 
-def test_a_transaction_about_to_end_is_asked_for_again() -> None:
+def test_deciding_transaction_is_probed_again() -> None:
     """Until it has ended; then nobody recovers it."""
     left = Left("deciding")
     left.loop.call_later(30_000, setattr, left, "state", "unknown")
@@ -153,7 +153,7 @@ def test_a_transaction_about_to_end_is_asked_for_again() -> None:
     assert len(left.asked_for) > 2
 
 
-def test_who_asks_for_a_transaction_about_to_end_gives_up_in_the_end() -> None:
+def test_resolved_gives_up_after_probes() -> None:
     """It may be another one's to find out; nothing was done to the transaction."""
     left = Left("deciding")
     assert left.resolved() is None
@@ -161,7 +161,7 @@ def test_who_asks_for_a_transaction_about_to_end_gives_up_in_the_end() -> None:
     assert left.row_is_locked
 
 
-def test_the_commit_partition_is_asked_until_it_has_a_primary_that_answers() -> None:
+def test_recovery_repeats_until_a_primary_answers() -> None:
     """Whoever that is by then."""
     left = Left("unknown")
     left.lease("n2", Timestamp(FIRST_LEASE + 1), timestamp(1))  # over
@@ -173,7 +173,7 @@ def test_the_commit_partition_is_asked_until_it_has_a_primary_that_answers() -> 
 # --- when -----------------------------------------------------------------------------------------
 
 
-def test_who_waits_long_for_a_lock_has_its_holder_looked_for() -> None:
+def test_long_lock_wait_probes_the_holder() -> None:
     """If that is lost, the lock is free at last."""
     left = Left()
     waiting = left.send(OLDER, "put", 1, (1, 6))
@@ -184,7 +184,7 @@ def test_who_waits_long_for_a_lock_has_its_holder_looked_for() -> None:
     assert left["n1"].node.probes["coordinator-recovery"] == 1
 
 
-def test_who_gives_up_has_it_looked_for_too() -> None:
+def test_refused_lock_probes_the_blocker() -> None:
     """A younger one may not wait, and would never see it free."""
     left = Left()
     left.later(200)
@@ -197,7 +197,7 @@ def test_who_gives_up_has_it_looked_for_too() -> None:
     assert again.value.reason is None
 
 
-def test_who_has_done_something_lately_is_not_suspected() -> None:
+def test_recently_active_transaction_is_not_probed() -> None:
     """Its coordinator is there."""
     left = Left()
     waiting = left.send(OLDER, "put", 1, (1, 6))
@@ -208,7 +208,7 @@ def test_who_has_done_something_lately_is_not_suspected() -> None:
     assert not waiting.done
 
 
-def test_a_transaction_whose_coordinator_lives_keeps_what_it_has() -> None:
+def test_probe_of_live_coordinator_changes_nothing() -> None:
     """However often it is asked for."""
     left = Left("pending")
     waiting = left.send(OLDER, "put", 1, (1, 6))
@@ -218,7 +218,7 @@ def test_a_transaction_whose_coordinator_lives_keeps_what_it_has() -> None:
     assert len(left.asked_for) > 1
 
 
-def test_what_is_idle_for_long_is_looked_for_though_in_nobodys_way() -> None:
+def test_idle_transaction_is_probed_without_blocking() -> None:
     """With every news of a lease, somebody looks."""
     left = Left()
     left.later(150)
@@ -231,7 +231,7 @@ def test_what_is_idle_for_long_is_looked_for_though_in_nobodys_way() -> None:
     assert not left["n1"].replica.has_open_work
 
 
-def test_a_new_primary_ends_what_it_finds() -> None:
+def test_new_primary_resolves_orphaned_intents() -> None:
     """Intents that came by the log, of a coordinator that died with the last primary."""
     left = Left(election_timeout_ms=100)
     left.cut = {"n1"}
@@ -245,7 +245,7 @@ def test_a_new_primary_ends_what_it_finds() -> None:
     assert LOST in left.local("n2").machine.ended
 
 
-def test_an_intent_without_a_lock_is_resolved_by_whoever_meets_it() -> None:
+def test_operation_resolves_intent_without_lock() -> None:
     """By key and by scan; a pending one is a conflict."""
     for state, reason in (("pending", Reason.LOCK_CONFLICT), ("unknown", None)):
         scanned: Any = None
@@ -258,7 +258,7 @@ def test_an_intent_without_a_lock_is_resolved_by_whoever_meets_it() -> None:
             assert (LOST in left.local("n2").machine.ended) is (reason is None)
 
 
-def test_nobody_is_suspected_of_what_is_not_here() -> None:
+def test_probe_coordinator_ignores_unknown_transactions() -> None:
     """Nor twice at a time."""
     left = Left()
     participant = left["n1"].replica.participant

@@ -94,7 +94,7 @@ def test_a_view_leaves_an_alias_too() -> None:
         "ALTER TABLE t RENAME TO t",
     ],
 )
-def test_the_old_name_is_reserved_until_it_has_ended(text: str) -> None:
+def test_old_name_is_reserved_until_the_alias_ends(text: str) -> None:
     """Whoever asks, and however; who is told "it exists already" would soon find nothing."""
     message = "'t' is reserved: it is the old name of table 's', until that name ends"
     assert asked(RENAMED, text) == Refused(Reason.OBJECT_EXISTS, message)
@@ -182,17 +182,17 @@ def survives(object_id: int, version: int, at_ms: int) -> bool:
     return forward_compatible(story().steps(object_id, version, timestamp(at_ms)))
 
 
-def test_who_has_used_the_table_before_may_commit_until_its_name_ends() -> None:
+def test_old_user_of_table_may_commit_until_alias_ends() -> None:
     assert [survives(1, 1, at_ms) for at_ms in (100, 130, 159, 160, 500)] == [
         True, True, True, False, False,
     ]  # fmt: skip
 
 
-def test_who_says_the_new_name_is_concerned_by_that_names_end_only() -> None:
+def test_user_of_new_name_ignores_end_of_old_name() -> None:
     assert [survives(1, 2, at_ms) for at_ms in (130, 160, 189, 190)] == [True, True, True, False]
     assert survives(1, 3, 500)
 
 
-def test_who_has_used_the_alias_is_concerned_by_its_end() -> None:
+def test_steps_of_an_alias_include_its_end() -> None:
     assert [survives(2, 1, at_ms) for at_ms in (159, 160)] == [True, False]
     assert [survives(3, 1, at_ms) for at_ms in (160, 189, 190)] == [True, True, False]

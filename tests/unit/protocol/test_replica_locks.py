@@ -131,7 +131,7 @@ def test_a_late_cleanup_does_not_touch_what_others_wrote_since() -> None:
     assert primary.replica.has_open_work
 
 
-def test_the_other_participants_hear_of_the_outcome_until_they_confirm() -> None:
+def test_outcome_is_resent_until_participants_confirm() -> None:
     """However often it takes, with the same commit timestamp."""
     primary = Primary()
     primary.put(OLD, 1, 5)

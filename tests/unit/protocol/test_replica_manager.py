@@ -38,7 +38,7 @@ def at_once(**more: Any) -> FullWrite:
 # --- groups ---------------------------------------------------------------------------------------
 
 
-def test_who_holds_no_replica_has_no_group() -> None:
+def test_node_without_replica_has_no_group() -> None:
     """Neither of a table that it does not know."""
     trio = Trio(replicas=1)
     assert trio["n2"].replicas.at(PLACE) is None
@@ -76,7 +76,7 @@ def test_every_replica_carries_out_what_is_submitted_anywhere() -> None:
     assert [len(trio.local(name).machine.intents) for name in NAMES] == [3, 3, 3]
 
 
-def test_a_result_is_told_after_the_submitter_has_carried_the_command_out_itself() -> None:
+def test_result_of_submission_comes_after_local_apply() -> None:
     """Though the leader tells of it while this one's log is late."""
     trio = Trio()
     trio.led_by("n2")
@@ -119,7 +119,7 @@ def test_a_copy_of_a_submission_is_proposed_once() -> None:
     assert answers[0].value.stamp > Timestamp(0)
 
 
-def test_who_does_not_lead_says_who_does() -> None:
+def test_submit_to_follower_returns_the_leader() -> None:
     """And carries nothing out."""
     trio = Trio()
     answer = trio.asked(PartitionSubmit(Timestamp(0), PLACE, intent(OLD), 1), "n2")
@@ -163,7 +163,7 @@ def test_what_a_deposed_leader_had_proposed_is_proposed_again() -> None:
     assert [list(trio.local(name).machine.intents) for name in NAMES] == [[1], [1], [1]]
 
 
-def test_who_does_not_know_the_version_of_a_row_lets_it_wait() -> None:
+def test_replica_without_catalog_version_defers_the_write() -> None:
     """It could not decode it."""
     trio = Trio()
     later = intent(OLD, catalog_version=2)
@@ -219,7 +219,7 @@ def test_a_write_that_may_be_in_the_log_already_never_falls_back() -> None:
     assert trio.local("n1").machine.ended[OLD] == commit_ts
 
 
-def test_nor_does_it_where_the_same_leader_is_elected_anew() -> None:
+def test_reelected_leader_does_not_fall_back_either() -> None:
     """What it had appended in its last term is in the log."""
     known = {"busy": False}
     rule = IEP.validate_one_phase
@@ -253,7 +253,7 @@ def test_a_transaction_that_has_ended_is_not_judged_again() -> None:
 # --- primaries ------------------------------------------------------------------------------------
 
 
-def test_who_becomes_primary_knows_everything_before_it_says_so() -> None:
+def test_become_primary_applies_the_log_first() -> None:
     """What was committed before it is asked, its log may not even hold yet."""
     trio = Trio()
     trio.cut = {"n3"}

@@ -61,7 +61,7 @@ async def _await(asked: Any) -> Any:
     return await asked
 
 
-def test_the_primary_is_asked_with_the_token_of_its_lease() -> None:
+def test_ask_primary_sends_the_lease_start() -> None:
     """And takes part from then on."""
     asker = Asker()
     asker.lease("n2", FIRST_LEASE + 7, NEVER)
@@ -82,7 +82,7 @@ def test_every_later_operation_goes_to_the_same_node_with_the_same_token() -> No
     assert {request.lease_start for _, request in asker.asked_of} == {FIRST_LEASE + 7}
 
 
-def test_the_same_operation_may_go_to_whoever_is_primary_now() -> None:
+def test_ask_primary_again_goes_to_the_present_primary() -> None:
     """A one-phase write, which holds no locks from before."""
     asker = Asker()
     asker.lease("n2", FIRST_LEASE + 7, NEVER)
@@ -104,7 +104,7 @@ def test_the_first_partition_is_the_commit_partition_of_all_that_follow() -> Non
     assert [request.commit_place for _, request in asker.asked_of] == [OTHER, OTHER]
 
 
-def test_who_is_not_surely_primary_is_not_asked() -> None:
+def test_ask_primary_waits_for_a_surely_valid_lease() -> None:
     """Its lease ends within CSmax; a primary is waited for, and then asked."""
     asker = Asker()
     asker.lease("n2", FIRST_LEASE + 7, timestamp(10))
@@ -115,7 +115,7 @@ def test_who_is_not_surely_primary_is_not_asked() -> None:
     assert asker.node.probes["primary-awaited"] == 1
 
 
-def test_nobody_waits_for_a_primary_for_ever() -> None:
+def test_ask_primary_gives_up_at_the_time_limit() -> None:
     """An operation's time limit, which is 400 ms here."""
     asker = Asker()
     asker.lease("n2", FIRST_LEASE + 7, timestamp(0, 1))
@@ -124,7 +124,7 @@ def test_nobody_waits_for_a_primary_for_ever() -> None:
     assert asker.tx.participants == {}
 
 
-def test_a_primary_that_says_nothing_is_given_up() -> None:
+def test_silent_primary_times_out() -> None:
     """Whether it did something nobody knows."""
     asker = Asker()
     asker.silent = {"n2", "n3", "n1"}
@@ -141,7 +141,7 @@ def test_any_replica_may_answer_a_read_of_the_past(silent: str) -> None:
     assert {name for name, _ in asker.asked_of} - {silent}
 
 
-def test_all_replicas_are_asked_before_a_read_is_given_up() -> None:
+def test_read_tries_all_replicas() -> None:
     """With the timestamp that the transaction reads at."""
     asker = Asker(partition_idle_ms=50)
     asker.silent = {"n1", "n2", "n3"}

@@ -103,7 +103,7 @@ def stamp(change: Change) -> Timestamp:
 
 
 @pytest.mark.parametrize("asked", [AGAIN, TAKEN])
-def test_a_statement_waits_until_its_node_knows_what_may_be_acknowledged(asked: str) -> None:
+def test_statement_waits_for_complete_metadata(asked: str) -> None:
     """At 1 ms on n2 that is safeTime >= now - DD = 1 - 100 [98.x.8]."""
     change = Change(complete_ms=-100)
     change.ask("d", asked, to="n2")
@@ -121,7 +121,7 @@ def test_what_is_built_does_not_wait_since_the_log_compares_it() -> None:
     assert [decided.outcome for decided in change.decided()] == ["installed"]
 
 
-def test_whoever_comes_later_waits_behind_it() -> None:
+def test_later_statement_waits_for_the_first() -> None:
     change = Change(complete_ms=-100)
     change.ask("d", AGAIN, to="n2")
     change.ask("e", AGAIN, to="n2")
@@ -204,7 +204,7 @@ def test_what_changes_nothing_waits_for_what_it_rests_on(
 
 
 @pytest.mark.parametrize("asked", [AGAIN, TAKEN])
-def test_on_what_is_old_it_rests_without_a_wait(asked: str) -> None:
+def test_noop_on_old_version_is_acknowledged_without_wait(asked: str) -> None:
     """It is effective everywhere already."""
     change = Change()
     change.ask("d", asked)
@@ -212,7 +212,7 @@ def test_on_what_is_old_it_rests_without_a_wait(asked: str) -> None:
     assert change.instants == [("d", 2)]
 
 
-def test_the_letter_of_the_text_says_nothing_of_no_ops() -> None:
+def test_iep_literal_acknowledges_noops_at_once() -> None:
     """It answers them at once."""
     change = Change(IEP_LITERAL)
     change.ask("d1", "CREATE TABLE u (id INT PRIMARY KEY)", to="n2")
@@ -247,7 +247,7 @@ def test_the_token_of_a_session_is_merged() -> None:
     assert stamp(change) > timestamp(700)
 
 
-def test_the_log_tells_which_operation_asked() -> None:
+def test_update_logged_names_the_clients_operation() -> None:
     """By the operation's own name, at whichever attempt."""
     change = Change()
     change.ask("c1.d1", ADD)
@@ -291,7 +291,7 @@ def test_a_refusal_lets_the_next_statement_begin() -> None:
     assert reasons == [None, Reason.OBJECT_NOT_FOUND, None, None]
 
 
-def test_who_loses_to_another_node_builds_again_on_what_has_won() -> None:
+def test_lost_race_builds_again_on_the_winner() -> None:
     """Once that is known here."""
     change = Change()
     change.ask("d1", "ALTER TABLE t ADD COLUMN a INT", to="n1")
@@ -316,7 +316,7 @@ def test_the_loser_may_find_that_nothing_is_left_to_do() -> None:
     assert {decided.catalog_version for decided in change.decided()} == {2}
 
 
-def test_after_the_last_attempt_the_client_is_told_to_try_again() -> None:
+def test_last_attempt_returns_ddl_conflict() -> None:
     """And the node is free for the next statement."""
     change = Change(ddl_attempts=1)
     change.ask("d1", "ALTER TABLE t ADD COLUMN a INT", to="n1")

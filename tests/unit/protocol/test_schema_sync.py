@@ -69,7 +69,7 @@ def test_safe_time_only_rises() -> None:
     assert [e.safe_ts for e in one.node.of(SafeTimeAdvanced)] == [timestamp(30), timestamp(40)]
 
 
-def test_who_waits_for_safe_time_is_let_go_at_just_that_timestamp() -> None:
+def test_safe_time_reaches_returns_at_the_timestamp() -> None:
     """Not one tick earlier; at once where it is reached already."""
     one = Sync()
     one.wait("a", timestamp(30))

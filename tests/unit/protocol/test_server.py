@@ -100,7 +100,7 @@ def test_every_message_has_a_handler_on_every_node() -> None:
         assert set(three.wire.nodes[name].handlers) == requests
 
 
-def test_the_leader_ticks_and_everyone_else_follows() -> None:
+def test_leader_ticks_and_other_nodes_apply() -> None:
     """Voters and learners are told apart by the configuration."""
     three = Three()
     run_until(three.loop, 60)

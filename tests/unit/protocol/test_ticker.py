@@ -42,7 +42,7 @@ def test_a_command_puts_the_tick_off() -> None:
     assert clockwork.ticks == [(130, 1)]
 
 
-def test_who_leads_no_longer_ticks_no_more() -> None:
+def test_ticker_stops_with_the_term() -> None:
     """Not even for what armed it before; nor does arming begin anything."""
     clockwork = Clockwork()
     clockwork.ticker.start(1)
@@ -76,7 +76,7 @@ def test_stops_that_come_out_of_order_take_nothing_back() -> None:
     assert clockwork.ticks == []
 
 
-def test_who_is_elected_again_ticks_under_its_new_term() -> None:
+def test_ticker_uses_the_new_term() -> None:
     """Ticks of an old one are ignored [98.x.6]; and there is one timer, not two."""
     clockwork = Clockwork()
     clockwork.ticker.start(1)

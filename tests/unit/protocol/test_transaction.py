@@ -12,7 +12,7 @@ from ddlsim.units import Timestamp
 ID = TxId(Timestamp(1), 0, "t1")
 
 
-def test_it_begins_active_and_knows_nothing() -> None:
+def test_new_transaction_is_active_and_empty() -> None:
     """No table, no participant, no bound."""
     tx = Transaction(ID, 0)
     assert (tx.id, tx.state, tx.reason, tx.bound_ts) == (ID, State.ACTIVE, None, None)
@@ -45,7 +45,7 @@ def test_a_write_that_was_answered_early_is_awaited() -> None:
     assert (tx.unreplicated, tx.reason) == ({}, Reason.PRIMARY_EXPIRED)
 
 
-def test_who_waits_for_its_operations_is_told_when_the_last_has_ended() -> None:
+def test_last_operation_wakes_the_waiting_commit() -> None:
     """Not before."""
     tx = Transaction(ID, 0)
     tx.outstanding = 2
@@ -57,7 +57,7 @@ def test_who_waits_for_its_operations_is_told_when_the_last_has_ended() -> None:
     assert tx.idle is None
 
 
-def test_operations_end_without_anybody_waiting() -> None:
+def test_operation_ended_without_waiter() -> None:
     """And another wait begins anew."""
     tx = Transaction(ID, 0)
     tx.outstanding = 1

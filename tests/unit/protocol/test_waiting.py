@@ -8,20 +8,20 @@ from ddlsim.units import US_PER_MS
 from tests.support.protocol import settings
 
 
-def test_it_doubles_up_to_an_operations_time_limit() -> None:
+def test_resend_delay_doubles_up_to_the_operation_timeout() -> None:
     """Here 20 ms at first, and 400 ms at last."""
     waits = [resend_delay(settings(), tries) for tries in range(7)]
     assert waits == [20_000, 40_000, 80_000, 160_000, 320_000, 400_000, 400_000]
 
 
-def test_the_first_wait_counts_even_where_it_is_longer_than_an_operation_may_take() -> None:
+def test_resend_delay_is_at_least_resend_ms() -> None:
     """Then every wait is that one."""
     hurried = settings(operation_timeout_ms=5)
     assert {resend_delay(hurried, tries) for tries in range(5)} == {20_000}
 
 
 @given(st.integers(1, 10**3), st.integers(1, 10**5), st.integers(0, 10**6))
-def test_patience_never_shrinks_and_is_bounded(resend: int, limit: int, tries: int) -> None:
+def test_resend_delay_grows_and_is_bounded(resend: int, limit: int, tries: int) -> None:
     """However often it was tried."""
     of = settings(resend_ms=resend, operation_timeout_ms=limit)
     here, next_one = resend_delay(of, tries), resend_delay(of, tries + 1)
