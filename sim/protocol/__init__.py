@@ -6,7 +6,8 @@ its state machine), `metastorage` (the log of updates, and in `schema_sync` whic
 timestamp), `schema_change` (how a change is installed and acknowledged), `partition` (replicas of
 rows), `transaction` (from `coordinator` to `replica`, `commit_check`, `participant`), `design` (the
 rules and the sequences of waits that a strategy chooses from), and `server`, which puts a node
-together.
+together. One operation is followed through five files: `client`, `coordinator`, `replica` and
+`execution` of `transaction`, and `partition` (ARCHITECTURE.md, One operation).
 
 Symbols: Tm `message_ts`, Tu `activation_ts`, DD `delay_duration`, CSmax `max_clock_skew`, H
 `safe_time_interval`, Top `op_ts`, I `initial`, C `target`. `_ts` is a hybrid timestamp on the

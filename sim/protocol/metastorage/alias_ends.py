@@ -51,6 +51,7 @@ class AliasEnds:
         """Wait until the end is due; then remove the alias, or wait for the leader to do so."""
         node, catalog = self.node, self.catalog
         due_ts = self.due_ts(alias, activation_ts)
+        assert due_ts >= activation_ts, f"{alias.name} is to end before it begins"
         tries = 0
         while True:
             ahead = self._active_at(due_ts) - due_ts

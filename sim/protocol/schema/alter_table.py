@@ -176,6 +176,9 @@ def _add_column(table: Table, action: AddColumn) -> Change:
     column = _new_column(spec, table.next_column_id, is_key=False)
     if isinstance(column, Refused):
         return column
+    assert all(one.id < column.id for one in table.columns), (
+        f"{column.name}: its id was used before"
+    )
     columns = (*table.columns, column)
     return evolve(table, columns=columns, next_column_id=column.id + 1), ColumnAdded(column)
 

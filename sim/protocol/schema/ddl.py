@@ -97,7 +97,12 @@ def build(
         outcome = _alter_table(statement, snapshot, next_object_id, mandatory=True)
     else:
         outcome = _built(statement, snapshot, next_object_id)
-    return Built((outcome,)) if isinstance(outcome, ObjectChange) else outcome
+    built = Built((outcome,)) if isinstance(outcome, ObjectChange) else outcome
+    for change in built.objects if isinstance(built, Built) else ():
+        before = snapshot.by_id(change.object_id)
+        since = 0 if before is None else before.version
+        assert change.version == since + 1, f"{change.name} has no version {change.version - 1}"
+    return built
 
 
 @singledispatch

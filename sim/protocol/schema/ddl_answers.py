@@ -96,6 +96,8 @@ def created(found: SchemaObject) -> ObjectChange:
 
 def changed(new: SchemaObject, changes: tuple[SimpleChange, ...]) -> ObjectChange:
     """A later step of an object."""
+    assert changes, f"{new.name} has a new version and no change"
+    assert new.version > 1, f"{new.name} is changed before it is created"
     return ObjectChange(new.id, kind_of(new), new.name, new.version, new, changes)
 
 

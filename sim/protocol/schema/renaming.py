@@ -64,6 +64,7 @@ def _kept(
     change: ObjectChange, renamed: ObjectRenamed, alias_id: int, alias_ms: int
 ) -> list[ObjectChange]:
     old, new = renamed.old_name, renamed.new_name
+    assert old != new, f"{old} is renamed to itself"
     aliased = ObjectAliased(old, new, alias_id)
     step = ObjectChange(
         change.object_id, change.kind, change.name, change.version, change.definition, (aliased,)

@@ -50,6 +50,7 @@ def encode(table: Table, values: Mapping[str, Value]) -> tuple[Value, ...] | Bad
         names = {column.name: None for column in table.columns}
         unknown = next(name for name in values if name not in names)
         return BadRow(f"table {table.name!r} has no column {unknown!r}")
+    assert len(row) == len(table.columns), f"a row of {len(row)} columns of {table.name}"
     return tuple(row)
 
 

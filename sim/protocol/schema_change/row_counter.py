@@ -51,6 +51,7 @@ class RowCounter:
     def _begun(self, label: str, read_ts: Timestamp) -> Transaction:
         """A read-only transaction at this very timestamp."""
         coordinator, node = self._coordinator, self._coordinator.node
+        assert label not in coordinator.transactions, f"{label} began twice"
         now = node.watch.now_us
         tx = Transaction(TxId(node.clock.now(), self._ordinal, label), now, read_ts)
         coordinator.transactions[label] = tx

@@ -19,6 +19,7 @@ from ddlsim.units import Timestamp
 def validate(sync: SchemaSyncPart, tables: Tables, ts: Timestamp) -> Reason | None:
     """Judge I against the schema C at `ts`, for every object [110.valid.1]; the first reason."""
     for object_id, initial, current in tables:
+        assert initial > 0, f"object {object_id} was enlisted without a version"
         if current != initial:
             steps = sync.catalog.steps(object_id, initial, ts)
             reason = sync.strategy.check_commit(steps)

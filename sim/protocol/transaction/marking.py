@@ -46,6 +46,7 @@ class Marks:
         for tx in self._coordinator.transactions.values():
             if tx.read_ts is None and self._is_doomed(tx, bound):  # else it has taken effect
                 tx.bound_ts = bound if tx.bound_ts is None else min(bound, tx.bound_ts)
+                assert tx.bound_ts <= bound, f"{tx.id.label} may commit at {bound} and later"
                 marked.append(tx)
         return marked
 
