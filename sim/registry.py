@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 
 class UnknownPluginError(BadInputError):
-    """A name that no plug-in of the kind has; the message tells the near ones."""
+    """Raised for a name that no plug-in of the kind has; the message lists similar names."""
 
 
 class BadPluginError(BadInputError):
-    """A plug-in file that cannot be used; the message tells which and why."""
+    """Raised for a plug-in file that cannot be used; the message says which and why."""
 
 
 class Registry(Generic[T]):

@@ -40,7 +40,7 @@ CHANGED: Final = "it was changed after the run; run the scenario again"
 
 
 class BadHistory(BadInputError):  # noqa: N818 - what is bad is the history, not the program
-    """A file that is no whole, undamaged history; the message tells the line and the remedy."""
+    """Raised for a file that is no whole, undamaged history; the message has line and remedy."""
 
     def __init__(self, path: str | Path, line: int, message: str) -> None:
         super().__init__(f"{path}:{line}: {message}" if line else f"{path}: {message}")

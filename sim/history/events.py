@@ -14,28 +14,7 @@ from typing import Any
 import msgspec
 
 from ddlsim.history.event import Cells, Event
-from ddlsim.history.world_events import (
-    ClockSet,
-    CommandLogged,
-    EntryLost,
-    FaultBegan,
-    FaultHealed,
-    LeaderElected,
-    LeaderSteppedDown,
-    LeaseBegan,
-    LeftOpen,
-    MessageDelivered,
-    MessageSent,
-    NeverCompleted,
-    NodeCrashed,
-    NodeRestarted,
-    NothingMatched,
-    PartitionSafeTime,
-    SettingChanged,
-    SnapshotInstalled,
-    StepMissed,
-    TxRecovered,
-)
+from ddlsim.history.world_events import WorldEvent
 from ddlsim.model.ddl import ObjectChange, Statement
 
 # --- of clients ----------------------------------------------------------------------------------
@@ -329,25 +308,6 @@ AnyEvent = (
     | TxAborted
     | LockWaited
     | RowFinal
-    | LeaderElected
-    | LeaderSteppedDown
-    | CommandLogged
-    | EntryLost
-    | SnapshotInstalled
-    | LeaseBegan
-    | PartitionSafeTime
-    | TxRecovered
-    | NodeCrashed
-    | NodeRestarted
-    | ClockSet
-    | FaultBegan
-    | FaultHealed
-    | SettingChanged
-    | NeverCompleted
-    | LeftOpen
-    | StepMissed
-    | NothingMatched
-    | MessageSent
-    | MessageDelivered
+    | WorldEvent
 )
 """Every kind of event, as the codec reads them back."""

@@ -1,4 +1,4 @@
-"""History ⇄ Parquet: a row for each line of the JSON form, beside it what one asks a table for.
+"""History ⇄ Parquet: a row for each line of the JSON form, with the columns that queries need.
 
 `record` is the line itself, header and end record included, so that nothing is lost and a file that
 was cut off or changed is refused as any other (`codec`). `event`, `at_us`, `node`, `tx` and `op`
@@ -24,19 +24,19 @@ _NAMES: Final = ("node", "tx", "op")
 
 
 class Unreadable(ValueError):  # noqa: N818 - as BadHistory
-    """A Parquet file without the lines of a history."""
+    """Raised for a Parquet file without the lines of a history."""
 
 
 class OtherFormat(ValueError):  # noqa: N818 - as BadHistory
-    """A history of another version of this program."""
+    """Raised for a history of another version of this program."""
 
 
 class TooLarge(ValueError):  # noqa: N818 - as BadHistory
-    """A file that would take too much memory."""
+    """Raised for a file that would take too much memory."""
 
 
 class Damaged(ValueError):  # noqa: N818 - as BadHistory
-    """A history whose content is not what was written."""
+    """Raised for a history whose content has changed since it was written."""
 
 
 def is_one(path: str | Path) -> bool:
@@ -48,7 +48,7 @@ def is_one(path: str | Path) -> bool:
 
 
 def _called(said: dict[bytes, bytes]) -> str:
-    """What the footer calls the format; empty where it says nothing."""
+    """The name of the format in the footer, or an empty string."""
     return said.get(_KEY, b"").decode("utf-8", "replace")
 
 

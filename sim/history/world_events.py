@@ -125,7 +125,7 @@ class SettingChanged(Event, frozen=True):
 
 
 class NeverCompleted(Event, frozen=True):
-    """A planned operation had no completion when the run ended; `waits_for` says for what."""
+    """A planned operation had no completion when the run ended; `waits_for` names its cause."""
 
     client: str
     op: str
@@ -172,3 +172,28 @@ class MessageDelivered(Event, frozen=True):
     kind: str
     label: int
     sent_us: int
+
+
+WorldEvent = (
+    LeaderElected
+    | LeaderSteppedDown
+    | CommandLogged
+    | EntryLost
+    | SnapshotInstalled
+    | LeaseBegan
+    | PartitionSafeTime
+    | TxRecovered
+    | ClockSet
+    | NodeCrashed
+    | NodeRestarted
+    | FaultBegan
+    | FaultHealed
+    | SettingChanged
+    | NeverCompleted
+    | LeftOpen
+    | StepMissed
+    | NothingMatched
+    | MessageSent
+    | MessageDelivered
+)
+"""Every event of this module."""

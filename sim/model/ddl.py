@@ -1,4 +1,4 @@
-"""DDL as data: what a statement asks for (by name), and what the catalog makes of it (by id).
+"""DDL as data: statements (by name), and the object changes that they become (by id).
 
 A *statement* is what the SQL front end reads. The catalog makes one *object change* of it for each
 top-level object: its next version, and in order the *simple changes* that compatibility goes by.
@@ -9,7 +9,7 @@ from ddlsim.model.pending import PendingChange
 from ddlsim.model.records import Record, Tagged
 from ddlsim.model.schema import Column, ColumnType, Constraint, Index, SchemaObject, Value
 
-# --- what a statement asks for -----------------------------------------------------------------
+# --- statements ----------------------------------------------------------------------------------
 
 
 class ColumnSpec(Record, frozen=True):
@@ -212,15 +212,15 @@ Statement = (
 )
 """One DDL statement."""
 
-# --- what the catalog makes of it ----------------------------------------------------------------
+# --- object changes ------------------------------------------------------------------------------
 
 
 class ObjectCreated(Tagged, frozen=True, tag="object-created"):
-    """A table, view or zone came to be [110.table.create]."""
+    """A table, view or zone was created [110.table.create]."""
 
 
 class ObjectDropped(Tagged, frozen=True, tag="object-dropped"):
-    """A table, view or zone is gone [110.table.drop]."""
+    """A table, view or zone was dropped [110.table.drop]."""
 
 
 class ObjectRenamed(Tagged, frozen=True, tag="object-renamed"):

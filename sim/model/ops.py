@@ -111,7 +111,7 @@ class Ddl(Tagged, frozen=True, tag="ddl"):
 
 
 Conditional = Insert | Replace | Update
-"""What writes or not, by what it finds, and says which."""
+"""Writes that depend on the row they find; the answer is whether they wrote."""
 DataOperation = Get | Put | Delete | Insert | Replace | Update | Scan
 """What reads or writes rows."""
 Operation = Begin | Commit | Rollback | DataOperation | Ddl

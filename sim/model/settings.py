@@ -218,7 +218,7 @@ class Settings:
     orphan_answer_ms: Annotated[
         int,
         Setting(
-            "time limit of a coordinator to tell the outcome of a transaction",
+            "time limit of a coordinator to answer a probe of its transaction",
             rule=Rule(
                 "four times `resend_ms`, at least `orphan_check_ms`",
                 lambda n: max(4 * n["resend_ms"], n["orphan_check_ms"]),
@@ -245,7 +245,7 @@ class Settings:
     metadata_hope_ms: Annotated[
         int,
         Setting(
-            "the same where the operation then goes on with what is known",
+            "the same where the operation then goes on with incomplete metadata",
             least=0,
             rule=_share("operation_timeout_ms", 10, "a tenth of", least=0),
         ),

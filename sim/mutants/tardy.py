@@ -23,7 +23,7 @@ TARDY_US: Final = Micros(60 * US_PER_MS)
 
 
 class TardyParticipant(Participant):
-    """Sees to the end of a transaction at once, and to its locks a while later."""
+    """Cleans up a transaction at once and releases its locks a while later."""
 
     def release(self, tx: TxId) -> None:
         """Keep them for a while."""

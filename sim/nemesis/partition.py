@@ -20,7 +20,7 @@ class Partition(Fault):
 
     name: ClassVar[str] = "partition"
     summary: ClassVar[str] = (
-        "nodes that do not hear each other: halves, a bridge, one node, or one way"
+        "messages between nodes are lost: halves, a bridge, one node, or one way"
     )
     targets: ClassVar[tuple[str, ...]] = ("node", "side")
 

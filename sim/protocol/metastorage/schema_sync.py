@@ -89,7 +89,7 @@ class SchemaSync:
         if self.safe_time >= ts:
             return
         await self._reached(ts)
-        assert self.safe_time >= ts, f"{self.node.name} has not come to {ts}"
+        assert self.safe_time >= ts, f"{self.node.name} is not at {ts}"
 
     def _reached(self, ts: Timestamp) -> Future[bool]:
         """Set to true once the schema safe time is at least `ts`."""
@@ -111,7 +111,7 @@ class SchemaSync:
         timer.cancel()
         if not in_time:
             raise MetadataLateError
-        assert self.safe_time >= ts, f"{node.name} has not come to {ts}"
+        assert self.safe_time >= ts, f"{node.name} is not at {ts}"
 
     def needed_for(self, op_ts: Timestamp) -> tuple[Timestamp, Timestamp]:
         """For Top: the safe time that a look-up waits for, and the timestamp that it looks up at.

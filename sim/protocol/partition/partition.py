@@ -4,7 +4,7 @@ A row is kept as it was encoded, in the column order of one schema version, with
 number. A *write intent* is a row that is not committed yet. A deleted row stays as a version with
 no values, so that a read of its absence records the transaction that deleted it.
 
-Every replica applies the same commands in the same order and so comes to the same state. A command
+Every replica applies the same commands in the same order and so has the same state. A command
 that comes twice changes nothing: a transaction that has ended stays so, whatever still arrives.
 
     no intent --WriteIntent--> intent --FinishTx or CleanUp with commit_ts--> a version of the row

@@ -84,7 +84,7 @@ class Readers:
         if not primary and not group.is_alone:
             node.probe("read-only-wait")
             await self.replicas.safe_time_reaches(local, read_ts)
-            assert local.machine.safe_ts >= read_ts, f"{local.place} has not come to {read_ts}"
+            assert local.machine.safe_ts >= read_ts, f"{local.place} is not at {read_ts}"
             return
         node.clock.update(read_ts)
         if primary and group.is_leader and group.last_stamp <= local.machine.safe_ts:

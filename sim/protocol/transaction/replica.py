@@ -58,7 +58,7 @@ class Replica:
     """What one node does for the partitions that it holds."""
 
     participant_class: ClassVar[type[Participant]] = Participant
-    """What sees to the ends of transactions there."""
+    """The class that commits, aborts and recovers transactions there."""
 
     def __init__(
         self,

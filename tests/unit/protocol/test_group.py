@@ -2,7 +2,12 @@
 
 import pytest
 
-from ddlsim.history.events import CommandLogged, LeaderElected, LeaderSteppedDown, SnapshotInstalled
+from ddlsim.history.world_events import (
+    CommandLogged,
+    LeaderElected,
+    LeaderSteppedDown,
+    SnapshotInstalled,
+)
 from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, TimeoutNow
 from ddlsim.protocol.replication.group import Group, Pending, disk_name
 from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.history.events import LeaseBegan
+from ddlsim.history.world_events import LeaseBegan
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.units import timestamp
 from tests.support.protocol import FakeNode, Loop, Wire, run_until

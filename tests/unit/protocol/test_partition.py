@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import PartitionSafeTime, TxCommitted, TxRecovered
+from ddlsim.history.events import TxCommitted
+from ddlsim.history.world_events import PartitionSafeTime, TxRecovered
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
     Cleaned,

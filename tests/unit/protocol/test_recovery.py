@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import TxRecovered
+from ddlsim.history.world_events import TxRecovered
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import FullWrite, Outcome
 from ddlsim.protocol.ids import TxId
