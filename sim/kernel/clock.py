@@ -2,11 +2,10 @@
 
 Between two changes a clock is a straight line: at simulated time `t` it reads
 `t + offset + floor((t - from) * drift / 1,000,000)`. The list of those pieces is all there is to
-know about a clock, so the skew between the clocks of a run can be computed exactly afterwards.
+know about a clock.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import combinations
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from ddlsim.kernel.engine import Loop
@@ -52,7 +51,7 @@ class PhysicalClock:
     def due_us(self, clock_ms: int) -> int:
         """The first simulated instant, not before now, at which the clock shows `clock_ms`.
 
-        True for the present rate; who waits asks again when the clock changes.
+        True for the present rate: a change of the clock makes it out of date (`on_change`).
         """
         from_us, offset_us, drift_ppm = self._piece
         missing = clock_ms * 1000 - from_us - offset_us
@@ -71,7 +70,7 @@ class PhysicalClock:
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call after every step and change of rate; the answer ends the subscription.
 
-        A crash of the clock's host ends all of them: who listened was part of that incarnation.
+        A crash of the clock's host ends all subscriptions: they are of its incarnation.
         """
         key = max(self._changed, default=0) + 1
         self._changed[key] = callback
@@ -82,7 +81,7 @@ class PhysicalClock:
         return unsubscribe
 
     def forget_listeners(self) -> None:
-        """Nobody is told of changes any more."""
+        """End all subscriptions."""
         self._changed.clear()
 
     def _begin_piece(self, offset_us: int, drift_ppm: int) -> None:
@@ -95,53 +94,3 @@ class PhysicalClock:
         for key, callback in list(self._changed.items()):
             if key in self._changed:
                 callback()
-
-
-Pieces = Sequence[tuple[int, int, int]]
-
-
-def max_pairwise_skew_us(clocks_pieces: Sequence[Pieces], until_us: int) -> int:
-    """The largest difference between two clocks at one instant of [0, until], rounded up.
-
-    Differences of straight lines are largest where a piece begins or ends, so only those instants
-    are looked at. Lines, not floors: the answer is exact to the microsecond and never too small.
-    At an instant of change the old reading counts as well as the new one.
-    """
-    return max(
-        (_skew_us(one, other, until_us) for one, other in combinations(clocks_pieces, 2)), default=0
-    )
-
-
-def _skew_us(one: Pieces, other: Pieces, until_us: int) -> int:
-    """The same for two clocks: every pair of pieces that share an instant, at both its ends."""
-    largest = 0  # in millionths of a microsecond, where everything is a whole number
-    spans, other_spans = _spans(one, until_us), _spans(other, until_us)
-    first = 0
-    if not other_spans:
-        return 0
-    for piece, begin, end in spans:
-        while other_spans[first][2] < begin:
-            first += 1
-        for other_piece, other_begin, other_end in other_spans[first:]:
-            if other_begin > end:
-                break
-            for at_us in (max(begin, other_begin), min(end, other_end)):
-                difference = _line(piece, at_us) - _line(other_piece, at_us)
-                largest = max(largest, abs(difference))
-    return -(-largest // MILLION)
-
-
-def _spans(pieces: Pieces, until_us: int) -> list[tuple[tuple[int, int, int], int, int]]:
-    """Each piece with the closed interval in which it was in force."""
-    ends = [piece[0] for piece in pieces[1:]] + [until_us]
-    return [
-        (piece, piece[0], min(end, until_us))
-        for piece, end in zip(pieces, ends, strict=True)
-        if piece[0] <= until_us
-    ]
-
-
-def _line(piece: tuple[int, int, int], at_us: int) -> int:
-    """The offset at an instant, in millionths of a microsecond."""
-    from_us, offset_us, drift_ppm = piece
-    return offset_us * MILLION + (at_us - from_us) * drift_ppm

@@ -67,7 +67,7 @@ class Future(msgspec.Struct, Generic[T], eq=False):
     """A value that waiters will be given; the only thing a task can wait for."""
 
     _ready: deque[Fireable]
-    _waiters: Any = None  # nobody, one waiter, or a list of them; `DONE` in the end
+    _waiters: Any = None  # None, one waiter or a list of them; `DONE` once it has its value
     value: T = UNSET
 
     @property
@@ -246,7 +246,7 @@ class Timer(msgspec.Struct, eq=False):
             self._incarnation.defer(self)
 
     def cancel(self) -> None:
-        """Never fire; the moment itself is then skipped as if nobody had asked for it."""
+        """Never fire; its moment is skipped and does not move the clock."""
         self.callbacks = CANCELLED
         self._fn = nothing
         self._args = ()
@@ -301,7 +301,7 @@ class Task(msgspec.Struct, Generic[T], eq=False):
             raise crash_of(self._coro, error) from error
 
     def finish(self, value: T) -> None:
-        """What is done with the result; who serves a request replies instead."""
+        """Give the result to `future`; the task of a request sends it as the reply instead."""
         self.future.set(value)
 
     def forget(self) -> None:
@@ -353,11 +353,6 @@ class Loop:
         self._queue: list[tuple[Any, int, int, Any]] = cast("Any", self.env._queue)
         self._order = self.env._eid
 
-    @property
-    def scheduled(self) -> int:
-        """How many events the queue holds, cancelled ones included."""
-        return len(self._queue)
-
     def push(self, us: int, event: Fireable) -> None:
         """Put a slim event into SimPy's queue; equal times fire in the order of pushing."""
         assert type(us) is int, f"microseconds are whole: {us!r}"
@@ -375,10 +370,6 @@ class Loop:
 
     def call_later(self, delay_us: int, fn: Callable[..., object], *args: Any) -> Timer:
         return self.call_at(self.now_us + delay_us, fn, *args)
-
-    def call_soon(self, fn: Callable[..., object], *args: Any) -> None:
-        """Call after the present step, at the same instant, after all that is ready already."""
-        self.ready.append(Timer(self.incarnation, fn, args))
 
     def spawn(
         self, coro: Coroutine[Any, None, T], incarnation: Incarnation | None = None

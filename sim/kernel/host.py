@@ -1,10 +1,10 @@
-"""A simulated machine: its incarnations, its disk, and how it talks to the others.
+"""A simulated machine: its incarnations, its disk, its messages.
 
 A host lives in incarnations. `crash` ends one: its tasks, timers and pending requests vanish and
-messages to it are lost, until `restart` begins the next with the same disk and the same clock. Who
-asked it for something learns that the connection broke; a machine that is merely cut off or paused
-keeps everyone waiting.
-`pause` only stops it: deliveries, timers and steps wait, in order, for `resume`.
+messages to it are lost, until `restart` begins the next with the same disk and the same clock.
+Requests to a crashed host get `NO_REPLY` after one trip: the connection broke. Requests to one that
+is cut off or paused run into their time limits. `pause` only stops a host: deliveries, timers and
+steps wait, in order, for `resume`.
 
 A request to oneself goes through the same door as any other, but through the ready deque instead
 of the network: no delay, no loss, no rule; and it times out like any other.
@@ -121,7 +121,7 @@ class Host:
     ) -> Future[Any]:
         """Send, and await the reply or `NO_REPLY`; a reply that comes later is ignored."""
         if not self.incarnation.alive:
-            return self.loop.future()  # nobody will ever come back to it
+            return self.loop.future()  # never completed: no task of this host runs again
         deadlines = self._deadlines.get(timeout_us) or self._open_deadlines(timeout_us)
         asked = deadlines.ask()
         try:
@@ -154,35 +154,36 @@ class Host:
         if envelope.answers is not None:
             envelope.answers.answer(payload)
             return
-        handler = self._flows.get(type(payload))
+        handler = self._handlers.get(type(payload))
         if handler is None:
-            self._handle(envelope)
+            self._serve(envelope)
             return
-        coro = handler(envelope.channel.sender, payload)
-        try:  # run it to its first wait: most handlers never wait, and those need no task
+        result = handler(envelope.channel.sender, payload)
+        if result is not None:
+            promised = isinstance(result, Future | Coroutine)
+            assert not promised, f"{self.name}: a handler returned {result!r}"
+            self.reply(envelope, result)
+
+    def _serve(self, request: Envelope) -> None:
+        """Run a handler to its first wait; most never wait, and those need no task."""
+        kind = type(request.payload)
+        handler = self._flows.get(kind)
+        assert handler is not None, f"{self.name} has no handler for {kind.__name__}"
+        coro = handler(request.channel.sender, request.payload)
+        try:
             awaited = coro.send(None)
         except StopIteration as stop:
             if stop.value is not None:
-                self.reply(envelope, stop.value)
+                self.reply(request, stop.value)
         except SimulationCrashed:
             raise
         except Exception as error:
             raise crash_of(coro, error) from error
         else:
-            serving = _Serving(coro, incarnation, host=self, request=envelope)
+            incarnation = self.incarnation
+            serving = _Serving(coro, incarnation, host=self, request=request)
             incarnation.tasks[serving] = None
             awaited.add_waiter(serving)
-
-    def _handle(self, envelope: Envelope) -> None:
-        """Serve a message whose handler does not wait."""
-        kind = type(envelope.payload)
-        handler = self._handlers.get(kind)
-        assert handler is not None, f"{self.name} has no handler for {kind.__name__}"
-        result = handler(envelope.channel.sender, envelope.payload)
-        if result is not None:
-            promised = isinstance(result, Future | Coroutine)
-            assert not promised, f"{self.name}: a handler returned {result!r}"
-            self.reply(envelope, result)
 
     def reply(self, request: Envelope, value: Any) -> None:
         """Answer under the request's label, so that each reply's delay is its own as well."""
@@ -193,7 +194,7 @@ class Host:
             self.network.transmit(channel, value, request.label, None, asked)
 
     def _refuse(self, request: Envelope) -> None:
-        """Nobody is there any more: the connection breaks, and who asked learns it at once."""
+        """The host has crashed: the connection breaks, the request gets `NO_REPLY` at once."""
         if request.asks is not None:
             channel = self._open_reply(request.channel, type(NO_REPLY))
             self.network.transmit(channel, NO_REPLY, request.label, None, request.asks)
@@ -242,7 +243,7 @@ class Host:
             for request in asked:
                 self._refuse(request)
             for deadlines in self._deadlines.values():
-                deadlines.waiting.clear()  # so that replies to the dead find nobody
+                deadlines.waiting.clear()  # replies to the ended incarnation are ignored
             self.clock.forget_listeners()
 
     def pause(self) -> None:

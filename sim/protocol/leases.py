@@ -1,4 +1,4 @@
-"""Who is primary of a partition, and until when.
+"""Leases: which node is primary of a partition, and until when.
 
 A *lease* makes one node the primary of a partition from `start_ts` until `expiration_ts`; its start
 is the token that every request of a transaction carries, so that a primary that was primary before,

@@ -27,6 +27,11 @@ class Answer(NamedTuple):
     number: int = 0
 
 
+def scheduled(loop: Loop) -> int:
+    """How many events a loop's queue holds, cancelled ones included."""
+    return len(loop.env._queue)
+
+
 class Small:
     """Hosts a, b, c on a network of constant latency, 1 ms unless told otherwise."""
 

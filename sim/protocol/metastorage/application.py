@@ -264,9 +264,11 @@ class Application:
         message_ts, applied = item
         if applied is not None:
             self._apply_to_catalog(applied)
-        if not self._strategy.publish_safe_time.after_other_listeners:
+        comes_last = self._strategy.publish_safe_time.after_other_listeners
+        if not comes_last:
             self.sync.publish(message_ts)
-        self._others.take(message_ts)
+        if comes_last or self.delays.listener:
+            self._others.take(message_ts)
 
     def _notify_others(self, message_ts: Timestamp) -> None:
         """Publish safe time once all listeners have handled the command."""

@@ -22,7 +22,7 @@ def partition_of(key: Key, partitions: int) -> int:
 
 
 class Placement:
-    """The partitions of every table that a node's catalog knows, and who holds them."""
+    """The partitions of every table that a node's catalog knows, and the nodes that hold them."""
 
     __slots__ = (
         "_catalog", "_nodes", "_partitions", "_placed", "_places", "_replicas", "_seen", "_tables",

@@ -1,12 +1,12 @@
 """The replicas that a node holds: for each of its partitions a group's member and its machine.
 
 A group is born when it is first needed, with the partition's first replica as its leader; every
-node that holds a replica comes to the same group, since who they are follows from the catalog. A
-node that does not know the table yet holds nothing of it and hears nothing of its group.
+node that holds a replica comes to the same group, since its members follow from the catalog. A
+node that does not know the table yet holds nothing of it and ignores messages of its group.
 
 A leader stamps every command: larger than every stamp in the log, its predecessors' included, so
 that *partition safe time* never goes back. Where nothing is written, it stamps an idle command now
-and then; a group of one needs none, since there is nobody to tell.
+and then; a group of one needs none, since it has no other member.
 """
 
 from heapq import heappop, heappush
@@ -179,7 +179,7 @@ class ReplicaManager:
 
     def _arm_idle(self, local: LocalReplica, term: int) -> None:
         """An idle command is due one period after the last one that was stamped."""
-        assert not local.is_alone, f"nobody waits for an idle command of {local.place}"
+        assert not local.is_alone, f"{local.place} has one replica and needs no idle command"
         due_us = local.stamped_us + self.node.settings.partition_idle_ms * US_PER_MS
         delay_us = Micros(max(due_us - self.node.watch.now_us, 0))
         self.node.call_later(delay_us, self._idle, local, term, local.stamped_us)
@@ -212,7 +212,7 @@ class ReplicaManager:
         return Submission(local, command, attempt)
 
     async def result_of(self, submission: Submission[R]) -> R:
-        """Wait for the result; where there is none, ask whoever leads now, until there is one.
+        """Wait for the result; without one, send the command to the present leader again.
 
         The first request goes out at once; what was refused rests before it is sent again.
         """

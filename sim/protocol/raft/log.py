@@ -72,10 +72,10 @@ class RaftLog:
 
     def term_at(self, index: int) -> int | None:
         """The term of an entry; None where the log does not reach, or no longer does."""
-        if index == self.base_index:
-            return self.base_term
         place = index - self.base_index - 1
-        return self.entries[place].term if 0 <= place < len(self.entries) else None
+        if 0 <= place < len(self.entries):
+            return self.entries[place].term
+        return self.base_term if place == -1 else None
 
     def since(self, index: int) -> tuple[Entry, ...]:
         """Every entry behind `index`."""

@@ -7,10 +7,10 @@ depends on it; `committed` must be applied in order, `installed` put in its plac
 had committed and had to drop, which no leader that won its votes asks for. That makes it a
 plain object that a property test can drive through any order of messages, losses and crashes.
 
-The rules are Raft's (Ongaro and Ousterhout, 2014): who lacks committed entries gets no majority
-(5.4.1), and nobody votes twice in a term, crashes included. Before it raises its term a member asks
-whether it would be elected (pre-vote; Ongaro's thesis, 9.6), so that one that was cut off does not
-depose a leader that everybody else hears. Learners never vote. `replication` has the rest.
+The rules are Raft's (Ongaro and Ousterhout, 2014): a candidate without all committed entries gets
+no majority (5.4.1); a member votes once in a term, crashes included. Before it raises its term a
+member asks whether it would be elected (pre-vote; Ongaro's thesis, 9.6), so that one that was cut
+off does not depose a leader that all others hear. Learners never vote. `replication` has the rest.
 """
 
 from ddlsim.protocol.raft.log import Mark, RaftLog
@@ -94,7 +94,7 @@ class Member(Replication):
 
     @staticmethod
     def _enters(message: RaftMessage) -> bool:
-        """Whether a message's term has begun: pre-votes speak of one that nobody has entered."""
+        """Whether a message's term has begun: a pre-vote names the next term, which has not."""
         if isinstance(message, RequestVote):
             return not message.pre
         return not (isinstance(message, VoteReply) and message.pre and message.granted)
@@ -168,9 +168,13 @@ class Member(Replication):
 
     def is_settled(self) -> bool:
         """At the leader: whether everything is committed, and stored by everyone."""
-        if self.commit_index < self.log.last_index:
+        last_index = self.log.last_index
+        if self.commit_index < last_index:
             return False
-        return len(self.level_peers()) == len(self._progress)
+        for progress in self._progress.values():  # noqa: SIM110 - at each reply; `all` costs twice
+            if progress.match_index < last_index:
+                return False
+        return True
 
     # --- the disk ---------------------------------------------------------------------------------
 

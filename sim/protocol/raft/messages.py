@@ -39,7 +39,7 @@ class AppendReply(Record, frozen=True):
 class RequestVote(Record, frozen=True):
     """A candidate asks for a vote in `term`; with `pre` it asks whether it would get one.
 
-    `forced`: the leader itself asked for this election, so that nobody clings to it.
+    `forced`: the leader itself asked for this election: members that hear it vote as well.
     """
 
     term: int

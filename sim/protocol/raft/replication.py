@@ -1,11 +1,11 @@
-"""Replication: how a leader's log comes to be everybody's, and when an entry is committed.
+"""Replication: how a leader's log comes to all members, and when an entry is committed.
 
 Entries carry the term of the leader that made them; an append names the entry before its own and is
 refused where the logs do not match there (log matching); an entry is committed once a majority of
 the voters stores it *and* it is of the leader's term (Raft 5.4.2). Appends are pipelined: the next
-one is sent before the last is confirmed. Who lags behind the start of a compacted log is sent the
-snapshot. Learners never count, so they are sent an entry only once it is committed: one message
-for the entry and the news of its commit.
+one is sent before the last is confirmed. A member that lags behind the start of a compacted log is
+sent the snapshot. Learners never count, so they are sent an entry only once it is committed: one
+message for the entry and the news of its commit.
 """
 
 from collections import deque
@@ -38,7 +38,7 @@ FOLLOWER, PRE_CANDIDATE, CANDIDATE, LEADER = Role
 
 
 class Progress:
-    """What the leader knows of one other member."""
+    """The leader's record of one other member: indexes confirmed, to be sent next, to be resent."""
 
     __slots__ = ("due_index", "match_index", "next_index")
 
@@ -90,6 +90,11 @@ class Replication:
     def is_leader(self) -> bool:
         """Whether this member leads its group."""
         return self.role is LEADER
+
+    @property
+    def led_term(self) -> int:
+        """The term that this member leads; 0 while it does not."""
+        return self.log.term if self.role is LEADER else 0
 
     @property
     def term(self) -> int:
@@ -181,7 +186,7 @@ class Replication:
 
         The leader is none from then on: one more entry of its own, and the successor would lack it.
         """
-        assert self._transfer is not None, "nobody was chosen"
+        assert self._transfer is not None, "no successor was chosen"
         peer, payload = self._transfer
         if self._progress[peer].match_index == self.log.last_index:
             self.outbox.append((peer, TimeoutNow(self.log.term, payload)))
@@ -284,7 +289,7 @@ class Replication:
         if self.role is not FOLLOWER or self.leader != sender:
             self._follow(snapshot.term, sender)
         if index <= self.commit_index:
-            # Who led before may have committed what its own disk does not hold yet.
+            # An earlier leader may have committed what its own disk does not hold yet.
             self.needs_sync = True
             self._promised.append((sender, SnapshotReply(log.term, self.commit_index)))
             return

@@ -19,11 +19,11 @@ timers and no messages: what is proposed is applied at once.
 * `_log.applied`: here alone, before the machine applies. A node that dies comes back to it.
 * `last_stamp`: the largest stamp in the log, also of entries that are not committed: a new leader
   stamps above it, else two commands would change places in time.
-* `_waiting`: futures by index. Of an index that another leader's entry takes, `NOT_LEADER`: whoever
-  proposed does not know whether its command is in the log, and must ask again.
+* `_waiting`: futures by index. Of an index that another leader's entry takes, `NOT_LEADER`: it is
+  unknown whether the proposed command is in the log, so it must be proposed again.
 * `_look` (due when a heartbeat is, or when a majority was silent for too long), `_election_armed`,
   `_resend`: one timer each; `_heard_us`, `_level_us` and `_spoke_us` are the leader's alone,
-  `_leader_heard_us` everybody's.
+  `_leader_heard_us` every member's.
 * `_compact_at`: for a group of one, whose log would else be copied at every command.
 """
 
@@ -91,7 +91,7 @@ class Group:
         self._log = log
         born_with = None if restored else leader or voters[0]
         self.member = member_class(node.name, voters, learners, self._log, leader=born_with)
-        self._led_term = self.member.term if self.member.is_leader else 0
+        self._led_term = self.member.led_term
         self._waiting: dict[int, Future[object]] = {}
         self._last_result: tuple[int, object] = (0, None)
         self._busy = False
@@ -131,7 +131,8 @@ class Group:
             machine.restore(index, entry.term, entry.command)
         self.member.restored(min(log.applied, log.last_index))
         machine.restored()
-        self._note_stamps(entry.command for entry in log.entries)
+        stamps = [machine.stamp_of(entry.command) for entry in log.entries]
+        self.last_stamp = max([self.last_stamp, *stamps])
 
     @property
     def is_leader(self) -> bool:
@@ -140,12 +141,12 @@ class Group:
 
     @property
     def leader(self) -> str | None:
-        """Who leads, as far as this member knows."""
+        """The leader of the latest term, None if this member has not heard of one."""
         return self.member.leader
 
     @property
     def term(self) -> int:
-        """The latest term that this member knows of."""
+        """The latest term that this member has seen."""
         return self.member.term
 
     # --- proposing --------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ class Group:
         log = self._log
         through = self.is_alone and log.applied == log.base_index + len(log.entries)
         if through and not self.node.disk_delay_us and not self._busy:
-            # nobody else has to store it, nothing comes before it, and this disk takes no time
+            # no other member has to store it, nothing comes before it, and this disk takes no time
             log.applied = index = self.member.append_alone(command)
             self.last_stamp = self.machine.stamp_of(command)
             result = self.machine.apply(index, log.term, command)
@@ -203,10 +204,8 @@ class Group:
         """Take a message of the group."""
         assert sender != self.node.name, f"{sender} writes to itself"
         if type(message) is AppendEntries:
-            if message.entries:
-                if not self._may_store(message.entries):
-                    return
-                self._note_stamps(entry.command for entry in message.entries)
+            if message.entries and not self._may_store(message.entries):
+                return
             self.member.step(sender, message)
             self._after()
             if self.member.leader == sender:
@@ -227,19 +226,15 @@ class Group:
             self._leader_heard_us = self.node.watch.now_us
 
     def _may_store(self, entries: Iterable[Entry]) -> bool:
-        """Whether this node knows the catalog version that each entry needs."""
-        may_store = self.machine.may_store
+        """Whether this node knows the catalog version that each entry needs; notes their stamps."""
+        machine, last_stamp = self.machine, self.last_stamp
         for entry in entries:
-            if not may_store(entry.command):
+            if not machine.may_store(entry.command):
                 self.node.probe("catalog-version-awaited")
                 return False
+            last_stamp = max(last_stamp, machine.stamp_of(entry.command))
+        self.last_stamp = last_stamp
         return True
-
-    def _note_stamps(self, commands: Iterable[object]) -> None:
-        stamp_of = self.machine.stamp_of
-        for command in commands:
-            stamp = stamp_of(command)
-            self.last_stamp = max(self.last_stamp, stamp)
 
     # --- what the step machine decided ------------------------------------------------------------
 
@@ -261,7 +256,7 @@ class Group:
             if member.committed:
                 self._apply_next()
                 continue
-            if self._led_term != (member.term if member.is_leader else 0):
+            if self._led_term != member.led_term:
                 self._change_role()
                 continue
             if not member.outbox and not member.needs_sync:
@@ -412,7 +407,7 @@ class Group:
         self._look = self.node.call_later(Micros(due_us - now), self._looked)
 
     def _majority_heard_us(self) -> int:
-        """Since when a majority of the voters, this leader among them, has been heard."""
+        """The latest instant since which a majority has answered; the leader counts as now."""
         now, mine = self.node.watch.now_us, self.node.name
         heard = sorted(now if voter == mine else self._heard_us[voter] for voter in self.voters)
         return heard[(len(heard) - 1) // 2]
@@ -420,7 +415,7 @@ class Group:
     def _looked(self) -> None:
         self._look = None
         member, now = self.member, self.node.watch.now_us
-        assert not self.is_alone, f"{self.name} has nobody to hear it"
+        assert not self.is_alone, f"{self.name} has one member and needs no heartbeat"
         if not member.is_leader:
             return
         if now - self._majority_heard_us() >= self._timeout_us():
@@ -466,7 +461,7 @@ class Group:
         self._arm_election(timeout_us)
         self._after()
 
-    # --- who is behind, who is silent -------------------------------------------------------------
+    # --- members that are behind or silent --------------------------------------------------------
 
     def silent_us(self, peer: str) -> int:
         """At the leader: how long ago a member was last heard."""

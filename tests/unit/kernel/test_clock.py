@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.kernel.clock import PhysicalClock, max_pairwise_skew_us
+from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 
 
@@ -103,38 +103,3 @@ def test_a_listener_may_silence_the_next() -> None:
 def test_impossible_clocks_are_refused(settings: dict[str, int], message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         PhysicalClock(Loop(), **settings)
-
-
-def test_skew_of_constant_offsets() -> None:
-    assert max_pairwise_skew_us([[(0, -3, 0)], [(0, 4, 0)], [(0, 1, 0)]], 1000) == 7
-
-
-def test_one_clock_or_none_has_no_skew() -> None:
-    assert max_pairwise_skew_us([], 1000) == 0
-    assert max_pairwise_skew_us([[(0, 99, 99)]], 1000) == 0
-
-
-def test_skew_of_drifting_clocks_is_largest_at_an_end() -> None:
-    drifting, true = [(0, -100, 50)], [(0, 0, 0)]
-    assert max_pairwise_skew_us([drifting, true], 1_000_000) == 100
-    assert max_pairwise_skew_us([drifting, true], 4_000_000) == 100
-    assert max_pairwise_skew_us([drifting, true], 5_000_000) == 150
-    assert max_pairwise_skew_us([drifting, true], 5_000_001) == 151  # rounded up
-
-
-def test_skew_between_two_changes_counts() -> None:
-    """One clock steps away and back while the other stands still."""
-    stepping = [(0, 0, 0), (500, 80, 0), (600, 0, 0)]
-    assert max_pairwise_skew_us([stepping, [(0, 0, 0)]], 1000) == 80
-    assert max_pairwise_skew_us([stepping, [(0, 0, 0)]], 499) == 0
-
-
-def test_the_reading_just_before_a_change_counts() -> None:
-    """Both run apart until one is put right at 1 s."""
-    corrected = [(0, 0, 100), (1_000_000, 0, 0)]
-    assert max_pairwise_skew_us([corrected, [(0, 0, 0)]], 9_000_000) == 100
-
-
-def test_a_clock_that_began_later_is_compared_from_then_on() -> None:
-    assert max_pairwise_skew_us([[(0, 0, 100)], [(2_000_000, 0, 0)]], 1_000_000) == 0
-    assert max_pairwise_skew_us([[(2_000_000, 0, 0)], [(0, 0, 100)]], 2_000_000) == 200

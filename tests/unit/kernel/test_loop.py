@@ -49,7 +49,7 @@ def test_between_two_awaits_nothing_else_happens() -> None:
         await loop.sleep(10)
         future.set(1)
         loop.spawn(other("spawned"))
-        loop.call_soon(log.append, "called soon")
+        loop.spawn(other("spawned later"))
         loop.call_later(0, log.append, "called at this instant")
         log.append("still the same step")
 
@@ -60,7 +60,7 @@ def test_between_two_awaits_nothing_else_happens() -> None:
 
     assert log == [
         "an event of the same instant, asked for earlier",
-        "still the same step", "woken", "spawned", "called soon", "called at this instant",
+        "still the same step", "woken", "spawned", "spawned later", "called at this instant",
     ]  # fmt: skip
 
 
@@ -129,8 +129,12 @@ def test_run_goes_up_to_and_including_its_end() -> None:
 
 def test_stop_ends_the_run_after_the_present_event() -> None:
     loop, log = Loop(), []
+
+    async def other() -> None:
+        log.append("never reached")
+
     loop.call_at(10, loop.stop)
-    loop.call_at(10, loop.call_soon, log.append, "never reached")
+    loop.call_at(10, loop.spawn, other())
     loop.run(until_us=50)
     assert (log, loop.now_us) == ([], 10)
 
@@ -153,9 +157,7 @@ def test_events_are_counted_and_can_be_limited() -> None:
 
     async def spinner() -> None:
         while True:
-            future = loop.future()
-            loop.call_soon(future.set, None)
-            await future
+            await loop.sleep(0)
 
     loop.spawn(spinner())
     with pytest.raises(SimulationCrashed, match="more than 1000 events, at 0 us"):

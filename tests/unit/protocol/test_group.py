@@ -12,6 +12,7 @@ from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, TimeoutNow
 from ddlsim.protocol.replication.group import Group, Pending, disk_name
 from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied
 from ddlsim.units import timestamp
+from tests.support.engine import scheduled
 from tests.support.replicas import ELECTION_MS, Replicas
 
 LONG = 20 * ELECTION_MS
@@ -352,7 +353,7 @@ def test_resending_ends_with_the_last_answer() -> None:
     """The timer is for those that have not answered."""
     trio = Replicas(idle_ms=40)
     trio.said("a", "one", within_ms=10)
-    timers = trio.loop.scheduled
+    timers = scheduled(trio.loop)
     trio.later(15)
     assert not trio.nodes["a"].probes["append-resent"]
     trio.cut = {"c"}

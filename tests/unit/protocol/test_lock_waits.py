@@ -9,6 +9,7 @@ from ddlsim.protocol.messages import Operate
 from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
 from ddlsim.protocol.transaction.locks import IX, LockTable, S, X
 from ddlsim.units import Micros, Timestamp
+from tests.support.engine import scheduled
 from tests.support.primary import LAST, OLD, YOUNG
 from tests.support.protocol import FakeNode, Loop, Wire, run_until, without_wait
 
@@ -125,7 +126,7 @@ def test_lock_wait_probes_blockers_periodically() -> None:
     waits.locks.release_all(YOUNG)
     waits.until(1_000)
     assert waits.suspects == [YOUNG] * 3
-    assert waits.loop.scheduled == 0  # nor does anybody look any more
+    assert scheduled(waits.loop) == 0  # nor does anybody look any more
 
 
 def test_locked_returns_tx_finished_after_the_end() -> None:
