@@ -38,10 +38,10 @@ class Job(Record, frozen=True):
 
     `keep` is a directory that takes the histories of the seed `first` and of every run that failed.
     With `stream` every history is written there while its run goes on, and read back to be judged,
-    or, with `unjudged`, left as it is.
+    or, with `unjudged`, only written.
     With `swarm` each seed draws a scenario of its own, around the one here or, where that has no
-    name, around nothing; its text is kept beside its history. `outside` changes no run: the command
-    that repeats one must allow it.
+    name, a whole one; its text is kept beside its history. `outside` is for the command that
+    repeats a run: it must allow files outside of the scenario's folder.
     """
 
     name: str

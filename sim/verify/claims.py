@@ -14,7 +14,7 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.model.records import Record
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.verify.row import RunRow
-from ddlsim.verify.suite import Case, Trial
+from ddlsim.verify.suite import VARIED, Case, Trial
 
 KNOWN_BREACHES: Final[dict[str, str]] = {
     "iep_literal": "the text alone has none of the x clauses, which its own proofs need",
@@ -36,8 +36,6 @@ KNOWN_BREACHES: Final[dict[str, str]] = {
     "b13_unreserved": "while an old name stays, it may be given to another table",
 }
 """Designs that are known not to keep all that they claim, and why that is no surprise."""
-VARIED: Final = "*"
-"""Stands after the name of a design of which a scenario has set fields."""
 
 Word = Literal["kept", "broken", "not claimed", "not judged", "not decided"]
 Expected = tuple[RunRow, frozenset[str]]
@@ -50,8 +48,8 @@ class ClaimRow(Record, frozen=True):
     `breaches` are runs in which the claim was broken under its assumptions, or something was
     stuck; `foretold` are those of them whose scenario expects just that. `findings` are runs with a
     breach that a known finding explains, by its id. `example` is the first breach that no scenario
-    expects, as (scenario, seed, words); `excuse` is why such a breach is expected. `short`
-    tells that the time was up before all runs of the design were done: nothing is known to be kept.
+    expects, as (scenario, seed, sentence); `excuse` is why such a breach is known. `short`: the
+    time was up before all runs of the design were done, so that no claim counts as kept.
     """
 
     strategy: str
@@ -90,10 +88,9 @@ def rows_of(
     """
     runs: dict[str, list[Expected]] = {}
     for case, done in pairs:
-        label = f"{case.strategy}{VARIED}" if case.varied else case.strategy
         rows = [one.row if case.mutant is None else one.control for one in done]
         due = expected_of(case)
-        runs.setdefault(label, []).extend(
+        runs.setdefault(case.design, []).extend(
             (row, due) for row in rows if row is not None and row.outcome is not Outcome.CRASHED
         )
     invariants = list(dict.fromkeys(checker.invariant for checker in in_order()))

@@ -39,6 +39,8 @@ from ddlsim.verify.row import RunRow
 
 BLOCKS: Final = 5
 """After so many convictions a mutant is run no more."""
+VARIED: Final = "*"
+"""Stands after the name of a design of which a scenario has set fields."""
 GRAVE: Final = ("violation", "stuck")
 """The statuses of a breach that convicts."""
 
@@ -67,6 +69,16 @@ class Case(Record, frozen=True):
     def name(self) -> str:
         """The scenario's name."""
         return self.job.name
+
+    @property
+    def label(self) -> str:
+        """The scenario's name, with the design where that is not the file's own."""
+        return f"{self.name} under {self.under}" if self.under else self.name
+
+    @property
+    def design(self) -> str:
+        """The name of the design in rows of claims."""
+        return f"{self.strategy}{VARIED}" if self.varied else self.strategy
 
 
 class Trial(Record, frozen=True):

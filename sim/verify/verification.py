@@ -154,13 +154,13 @@ def verification(
         for (case, done), row in zip(pairs, rows, strict=True)
         if case.kind == "mutant"
     )
-    short = {_design(case) for (case, _), row in zip(pairs, rows, strict=True) if row.short}
+    short = {case.design for (case, _), row in zip(pairs, rows, strict=True) if row.short}
     found = tuple(claims.rows_of(pairs, short))
     cut = {row.mutant for row in rows if not row.complete}
     unkilled = tuple(survivors(pairs, mutants, every_mutant=every_mutant))
     unconvicted = tuple(one for one in unkilled if one.reason or one.mutant not in cut)
     undecided_mutants = tuple(one for one in unkilled if one not in unconvicted)
-    not_run = tuple(_label(case) for case, done in pairs if not done)
+    not_run = tuple(case.label for case, done in pairs if not done)
     unexpected, undecided = _sorted_out(rows, unconvicted, undecided_mutants)
     dealt = [row.runs for row, case in zip(rows, cases, strict=True) if _draws(case)]
     return Verification(
@@ -184,15 +184,6 @@ def verification(
 
 def _draws(case: Case) -> bool:
     return not case.scripted and case.kind != "mutant"
-
-
-def _design(case: Case) -> str:
-    """The name of a case's design in the rows of claims."""
-    return f"{case.strategy}{claims.VARIED}" if case.varied else case.strategy
-
-
-def _label(case: Case) -> str:
-    return f"{case.name} under {case.under}" if case.under else case.name
 
 
 def _met(pairs: Iterable[tuple[Case, Sequence[Trial]]]) -> set[str]:
