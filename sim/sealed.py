@@ -247,7 +247,7 @@ def _batches(rows: Any) -> list[Any]:
 class _Digest:
     """SHA-256 over a content, the same however its rows are cut.
 
-    Each column is told by streams (lengths, places of nulls, values), one hash each.
+    Each column is hashed as streams (lengths, places of nulls, values), one hash each.
     """
 
     def __init__(self, schema: Any) -> None:

@@ -39,7 +39,7 @@ def transactions(spark: "SparkSession", path: str | Path) -> "DataFrame":
 
     The frame is computed once and kept, so that places stay what they are.
     """
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     frame = spark.read.parquet(Path(path).resolve().as_uri())
     wanted = [*OF_TRANSACTIONS, *LISTS]
@@ -59,7 +59,7 @@ def transactions(spark: "SparkSession", path: str | Path) -> "DataFrame":
 
 def operations(txs: "DataFrame") -> "DataFrame":
     """Every operation with what counts of its transaction, and its place `pos` there."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     whose = ("tx", "place", "status", "node")
     exploded = txs.select(*whose, F.posexplode("ops").alias("pos", "op")).select(
@@ -75,12 +75,12 @@ def versions(ops: "DataFrame") -> "DataFrame":
     `next_writer` installed the nearest later version of one that does.
     """
     from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-    who = F.struct("tx", "place", "status", "node", "pos")
+    writer = F.struct("tx", "place", "status", "node", "pos")
     told = ops.where("version >= 0")
-    told = told.withColumn("w", F.when(F.col("write"), who))
-    told = told.withColumn("nw", F.when(F.col("write") & F.col("node"), who))
+    told = told.withColumn("w", F.when(F.col("write"), writer))
+    told = told.withColumn("nw", F.when(F.col("write") & F.col("node"), writer))
     key = Window.partitionBy("key")
     same = Window.partitionBy("key", "version")
     later = key.orderBy(F.col("version").desc()).rangeBetween(Window.unboundedPreceding, -1)
@@ -100,7 +100,7 @@ def versions(ops: "DataFrame") -> "DataFrame":
 
 def edges(txs: "DataFrame", told: "DataFrame", *, strict: bool, process: bool) -> "DataFrame":
     """Every edge between two different transactions, with their places and what shows it."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     lit = F.lit
     reads = told.where(f"not write and status = {COMMITTED}")
@@ -129,7 +129,7 @@ def _block(
     target: "Column",
     kind: "Column",
 ) -> "DataFrame":
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     ends = [F.struct(f"{name}.tx", f"{name}.place").alias(name) for name in ("source", "target")]
     chosen = frame.withColumn("source", source).withColumn("target", target)
@@ -154,7 +154,7 @@ def _union(frames: "list[DataFrame]") -> "DataFrame":
 def _process(txs: "DataFrame") -> "DataFrame":
     """From each transaction to the next one of its process."""
     from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     when = F.expr("if(begin >= 0, begin, end)")
     known = f"process >= 0 and (begin >= 0 or end >= 0) and node and status != {UNKNOWN}"
@@ -173,7 +173,7 @@ def back_in_time(txs: "DataFrame") -> "DataFrame":
     running maximum, taken in stretches of time, with what the stretches before came to.
     """
     from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     node = txs.where("node")
     ended = node.where(f"end >= 0 and status != {UNKNOWN}").select(
@@ -205,7 +205,7 @@ def back_in_time(txs: "DataFrame") -> "DataFrame":
 def findings(told: "DataFrame") -> "DataFrame":
     """Every finding of `ddlsim.graph.reads` but lost updates: type, transactions, order."""
     from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     own = Window.partitionBy("tx", "key").orderBy("pos")
     same = Window.partitionBy("key", "version")
@@ -256,7 +256,7 @@ def _found(
     other: "Column",
     order: tuple[str, str] = ("tx", "pos"),
 ) -> "DataFrame":
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     return frame.select(
         F.lit(number).alias("number"),

@@ -131,7 +131,7 @@ def _findings(
 ) -> tuple[dict[str, int], list[Anomaly]]:
     """How many reads of each type no order explains, and the first of each in words."""
     from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     found = large_frames.findings(told)
     found = found.where(F.col("type").isin(sorted(model.forbids)))
@@ -169,7 +169,7 @@ def _lost_updates(cut: Cut, search: Search, model: Model) -> list[Finding]:
 
 def _windows(txs: "DataFrame", edges: "DataFrame", model: Model) -> Windows:
     """The stretches that edges, or real time, go back over."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     ends = (F.col("target.place").alias("low"), F.col("source.place").alias("high"))
     back = edges.where("source.place > target.place").select(*ends)
@@ -192,7 +192,7 @@ def merged(low: Array, high: Array) -> Windows:
 
 def _cut(txs: "DataFrame", edges: "DataFrame", windows: Windows, names: Names) -> Cut:
     """Collect what lies within the windows, an edge if both of its ends lie in the same one."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     def inside(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:

@@ -68,7 +68,7 @@ def rows(spark: "SparkSession", directory: str) -> "DataFrame":
 
 def per_seed(frame: "DataFrame") -> "DataFrame":
     """One row of figures for each run."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     columns = [F.col(name) for name in (*KEY, "outcome", *SUMS, "meta_writes", "reached")]
     columns += [F.expr(f"{a} / nullif({b}, 0)").alias(name) for name, (a, b) in RATES.items()]
@@ -108,7 +108,7 @@ def _quantile(column: str, above: int, below: int) -> str:
 
 def per_cell(frame: "DataFrame", level: float = intervals.LEVEL) -> "DataFrame":
     """One row of figures and intervals for each cell."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     ended = [
         F.sum((F.col("outcome") == name).cast("bigint")).alias(f"runs_{name}") for name in OUTCOMES
@@ -127,7 +127,7 @@ def per_cell(frame: "DataFrame", level: float = intervals.LEVEL) -> "DataFrame":
 
 def _pooled(frame: "DataFrame") -> "DataFrame":
     """The sum of each of a cell's histograms, under the histogram's name."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     kind, cell = F.col("kind"), F.col("cell")
     every = F.array(*(F.struct(F.lit(n).alias("kind"), F.col(n).alias("of")) for n in HISTOGRAMS))
@@ -147,7 +147,7 @@ def _pooled(frame: "DataFrame") -> "DataFrame":
 
 def _one(name: str) -> Any:
     """The histogram `name` out of all the counts of a cell."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     own = f"filter(every, each -> each.kind = '{name}')"
     entries = f"transform({own}, each -> struct(each.key as key, each.value as value))"

@@ -6,7 +6,7 @@ One line is one record. The first is the `Header`, the last the `End`, which rep
 fingerprint over the events between them and holds a digest over every byte of header, events and
 of itself: a file that was cut off, changed by hand or made by another program is refused with the
 line and the remedy, never judged in part. The digest proves that nothing was changed; it does not
-prove who wrote it.
+prove its author.
 """
 
 import hashlib

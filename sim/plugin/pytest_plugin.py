@@ -108,7 +108,7 @@ class ScenarioFile(pytest.File):
     """A scenario file: an item for each block of seeds."""
 
     def collect(self) -> Iterable["SeedsItem"]:
-        """Read the file; what is wrong with it is told with its line."""
+        """Read the file; an error has its line."""
         scenario = self._scenario()
         seeds = range(self.config.getoption("ddlsim_seeds"))
         size = self.config.getoption("ddlsim_block") or len(seeds)
