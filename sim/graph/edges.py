@@ -1,4 +1,4 @@
-"""The serialization graph as arrays: who comes before whom, and because of which operation.
+"""The serialization graph as arrays: which node comes before which, and by which operation.
 
 ww: the writers of neighbouring versions. wr: a version's writer comes before its readers. rw: a
 reader comes before the writer of the next version. Process: transactions of one client follow each
@@ -39,8 +39,8 @@ class Edges:
     """`source[i]` comes before `target[i]`.
 
     `kind` is a mask of one of WW, WR, RW, PROCESS, REALTIME and the marks above. `why` is the
-    number of the operation that shows it: the earlier write (ww), the read (wr, rw), else -1; who
-    brings edges of his own may number whatever he likes.
+    number of the operation that shows it: the earlier write (ww), the read (wr, rw), else -1; a
+    caller with edges of its own may number other things.
     """
 
     source: Array
@@ -128,7 +128,7 @@ def _reads(history: ColumnHistory, versions: Versions) -> Array:
 
 
 def _ww(versions: Versions) -> Edges:
-    """Every version of a node to the next one; a key's initial version has nobody before it."""
+    """Every version of a node to the next one; a key's initial version has none before it."""
     return edges(versions.node_writer, versions.next_writer, WW, versions.installed_by)
 
 
@@ -136,7 +136,7 @@ def process_edges(history: ColumnHistory, versions: Versions) -> Edges:
     """From each transaction to the next one of its process, by begin; unknown ones left out.
 
     Where the begin does not count, the end tells the place: a process does one thing at a time.
-    Who has neither has no place.
+    A transaction with neither has no place.
     """
     chosen = (history.process >= 0) & ((history.begin >= 0) | (history.end >= 0))
     if versions.node is not None:

@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 
 
 class Fracture(NamedTuple):
-    """Who saw a write of another transaction at one key, and not its write at the other key."""
+    """A reader of another transaction's write at one key that missed its write at the other key."""
 
     reader: int
     writer: int
@@ -48,7 +48,7 @@ class Fracture(NamedTuple):
 def fractures(written: Written, seen: Seen, *, lists: bool) -> list[Fracture] | None:
     """Every one, at most one for each transaction and two keys; None if there is too much.
 
-    Of lists, a reader sees all who wrote below its count; of registers the last of them alone.
+    Of lists, a reader sees all writers below its count; of registers the last of them alone.
     """
     theirs, ours = _pairs(written.tx, written.key), _pairs(seen.tx, seen.key)
     if theirs is None or ours is None:
@@ -121,7 +121,7 @@ class _Least:
         self._ends = np.searchsorted(self._group, np.arange(groups), side="right")
 
     def beyond(self, group: Array, missed: Array, shown: Array) -> Array:
-        """Rows of who wrote at `missed` or later, and before `shown` at the other; -1 for none."""
+        """Rows of writers at `missed` or later, and before `shown` at the other; -1 for none."""
         place = _lower(self._group, self._missed, group, missed)
         inside = place < self._ends[group]
         at = np.minimum(place, len(self._group) - 1)
@@ -143,7 +143,7 @@ def _lower(groups: Array, places: Array, group: Array, place: Array) -> Array:
 def _exactly(
     groups: Array, missed: Array, shown: Array, group: Array, missing: Array, saw: Array
 ) -> Array:
-    """Rows of who wrote just what was seen, and at the other key what was not; -1 for none."""
+    """Rows of writers of just what was seen, and at the other key of what was not; -1 for none."""
     order = np.lexsort((shown, groups))
     place = _lower(groups[order], shown[order], group, saw - 1)
     at = order[np.minimum(place, len(order) - 1)]

@@ -1,8 +1,8 @@
 """A history as columns: one row for each transaction, one for each operation, names apart.
 
 A version is a number in its key's order: 0 is the initial one, 1 the first written, and so on
-without gaps. Whoever makes a history decides that order (by commit timestamps, or from lists that
-were read); a write that is in nobody's order, as an aborted one that nobody read, has version -1.
+without gaps. The maker of a history decides that order (by commit timestamps, or from lists that
+were read); a write without a place in it, as an aborted one that was not read, has version -1.
 
 A DDL is a virtual transaction that writes the key `schema:<table>`, with versions in the order of
 activation; every transaction that works on the table has an operation `SCHEMA` with the version it
@@ -84,7 +84,7 @@ class ColumnHistory:
     Of a transaction: its process (client), the instants at which it was asked for and answered
     (any unit of one clock, or positions), the timestamps it read and committed at, whether it is
     `COMMITTED`, `ABORTED` or `UNKNOWN`, and whether it is a DDL. A begin of -1 takes it out of the
-    reach of those that ended before, an end of -1 means that nobody can know to come after it.
+    reach of those that ended before, an end of -1 means that none surely comes after it.
     One that is unknown counts as committed as soon as a write of it has a place in a key's order.
 
     Of an operation, in the order of the program: the transaction, the key, the kind, the version,
@@ -173,11 +173,11 @@ def check(history: ColumnHistory) -> None:
     _refuse(history, history.key < 0, "a key's number is negative")
     _refuse(history, history.kind >= len(KINDS), f"a kind is one of 0 to {len(KINDS) - 1}")
     _refuse(history, history.version < NONE, "a version is -1 (none), 0 (initial) or higher")
-    _refuse(history, is_write(history.kind) & (history.version == 0), "nobody writes version 0")
+    _refuse(history, is_write(history.kind) & (history.version == 0), "version 0 is not written")
 
 
 def _check_names(history: ColumnHistory) -> None:
-    """Whoever is named by a list stands in it."""
+    """Lists of names are long enough."""
     for what in ("transactions", "keys"):
         given, count = getattr(history.names, what), getattr(history, what)
         if given is not None and len(given) < count:

@@ -2,10 +2,10 @@
 
 internal: a transaction does not find its own last write, or finds two versions of a key that it did
 not write between. G1a: a version of an aborted transaction. G1b: one that its writer replaced
-itself. garbage-read: one that nobody wrote. dirty-update: a committed version upon an aborted one.
-future-read: one that the reader itself installs only later. missed-own-write: another one than the
-reader's last write. fractured-read: a part of what another transaction wrote was seen, and a part
-not. Only what committed transactions read counts.
+itself. garbage-read: one that was not written. dirty-update: a committed version upon an aborted
+one. future-read: one that the reader itself installs only later. missed-own-write: another one than
+the reader's last write. fractured-read: a part of what another transaction wrote was seen, and a
+part not. Only what committed transactions read counts.
 """
 
 from typing import Final, NamedTuple
@@ -30,7 +30,7 @@ SHORT: Final = 12
 
 
 class Finding(NamedTuple):
-    """An anomaly of one operation: who, with whom (-1: nobody), and which operation."""
+    """An anomaly of one operation: its transaction, the other one (-1: none), the operation."""
 
     type: str
     tx: int

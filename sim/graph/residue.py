@@ -5,8 +5,9 @@ every cycle lies within one of the stretches, merged where they overlap; only wh
 looked at. Under clock skew real time goes back nearly everywhere, and the stretches are everything:
 then scipy's strong components take the whole graph, which is linear as well.
 
-Real time is a chain of instants: who ended leads to the next instant after which anybody began,
-an instant to the next one, and to those that began then. That is at most three edges a transaction.
+Real time is a chain of instants: a transaction leads to the next instant after its end at which
+another began, an instant to the next one, and to those that began then. That is at most three edges
+a transaction.
 """
 
 from typing import Any, Final, NamedTuple
@@ -24,7 +25,7 @@ WORTH_CUTTING: Final = 0.5
 
 
 class Span(NamedTuple):
-    """When each node began (-1: after nobody) and ended (`FOREVER`: before nobody)."""
+    """When each node began (-1: after none) and ended (`FOREVER`: before none)."""
 
     begin: Array
     end: Array
@@ -35,7 +36,7 @@ class Span(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Real time as edges: who ended to an instant, an instant to who began after it; how many."""
+    """Real time as edges: from ends to instants, from instants to begins after them; how many."""
 
     ended: Array
     ended_at: Array

@@ -1,8 +1,8 @@
 """The versions of all keys side by side: one slot for each, key after key.
 
 Versions are dense, so nothing has to be sorted: a key's slots begin where those of the key before
-it end, and version v is the v-th of them. One scatter notes who wrote each slot; who wrote the
-version that was read, and who wrote the next one, are gathers.
+it end, and version v is the v-th of them. One scatter notes the writer of each slot; the writers of
+the version that was read, and of the next one, are gathers.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class Versions:
 
     Of each operation its `slot` (-1 without one) and whether it is a `write`; of each slot its
     `writer`, `installed_by` which operation (both -1 for the initial version, and for one that
-    nobody wrote), and `next_writer`, that of the nearest later version of a transaction that is a
-    node, or the number of transactions where there is none. `node` tells which transactions count,
-    None where all do.
+    was not written), and `next_writer`, that of the nearest later version of a transaction that is
+    a node, or the number of transactions where there is none. `node` tells which transactions
+    count, None where all do.
     """
 
     base: Array
@@ -105,20 +105,20 @@ def _nodes(history: ColumnHistory) -> Array | None:
     return node
 
 
-def _next(base: Array, node_writer: Array, nobody: int) -> Array:
+def _next(base: Array, node_writer: Array, none: int) -> Array:
     """The writer of the next version in a key's order that a node wrote.
 
-    Nobody wrote the initial version of the next key, so that a key's last version has none.
+    The initial version of the next key has no writer, so that a key's last version has none.
     """
     following = np.append(node_writer[1:], np.int32(-1))
     gaps = node_writer < 0
     gaps[base[:-1]] = False
     if not gaps.any():
-        following[following < 0] = nobody
+        following[following < 0] = none
         return following
     real = np.flatnonzero(node_writer >= 0)
     place = np.searchsorted(real, np.arange(len(node_writer)), side="right")
     found = np.append(real, len(node_writer))[place]
     key_end = np.repeat(base[1:], np.diff(base))
     inside = found < key_end
-    return np.where(inside, np.append(node_writer, -1)[found], nobody).astype(np.int32)
+    return np.where(inside, np.append(node_writer, -1)[found], none).astype(np.int32)

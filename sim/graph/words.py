@@ -58,31 +58,31 @@ class Words:
         """A read, or a write, that no order explains."""
         history, op = self._history, finding.op
         key, version = history.names.key(int(history.key[op])), int(history.version[op])
-        who, other = self.call(finding.tx), self.call(finding.other)
+        tx, other = self.call(finding.tx), self.call(finding.other)
         said = {
-            "internal": f"{who} found version {version} of {key}, but its own last operation on "
+            "internal": f"{tx} found version {version} of {key}, but its own last operation on "
             "that key says otherwise",
-            "G1a": f"{who} read version {version} of {key}, which {other} had written, and {other} "
+            "G1a": f"{tx} read version {version} of {key}, which {other} had written, and {other} "
             "was aborted",
-            "G1b": f"{who} read version {version} of {key}, which {other} had written and then "
+            "G1b": f"{tx} read version {version} of {key}, which {other} had written and then "
             "replaced itself",
-            "garbage-read": f"{who} read version {version} of {key}, which nobody wrote",
-            "dirty-update": f"{who} wrote version {version} of {key} upon one of {other}, which "
+            "garbage-read": f"{tx} read version {version} of {key}, which no transaction wrote",
+            "dirty-update": f"{tx} wrote version {version} of {key} upon one of {other}, which "
             "was aborted",
-            "future-read": f"{who} read version {version} of {key}, which it wrote only later",
-            "missed-own-write": f"{who} read version {version} of {key}, and not its own last "
+            "future-read": f"{tx} read version {version} of {key}, which it wrote only later",
+            "missed-own-write": f"{tx} read version {version} of {key}, and not its own last "
             "write of that key",
-            "fractured-read": f"{who} saw a write of {other}, but read version {version} of "
+            "fractured-read": f"{tx} saw a write of {other}, but read version {version} of "
             f"{key}, which is older than what {other} wrote there",
-            "lost-update": f"{other} and {who} both read version {version} of {key}, and both "
+            "lost-update": f"{other} and {tx} both read version {version} of {key}, and both "
             "wrote the key: one update is lost",
         }[finding.type]
         txns = [finding.tx] if finding.other < 0 else [finding.tx, finding.other]
         return Anomaly(finding.type, tuple(sorted(txns)), (), said)
 
     def call(self, number: int) -> str:
-        """The name of a transaction; "nobody" for -1."""
-        return "nobody" if number < 0 else self._history.names.transaction(number)
+        """The name of a transaction; "none" for -1."""
+        return "none" if number < 0 else self._history.names.transaction(number)
 
     def edge(self, link: Link) -> str:
         """The name of an edge; `-predicate` and `-schema` tell what it rests on."""

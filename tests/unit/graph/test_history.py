@@ -27,7 +27,7 @@ def made(n: int = 2, **changed: Any) -> Any:
         ({"key": [0, -1]}, "operation 1: a key's number is negative"),
         ({"kind": [WRITE, 9]}, "operation 1: a kind is one of 0 to 6"),
         ({"version": [1, -2]}, r"operation 1: a version is -1 \(none\), 0 \(initial\) or higher"),
-        ({"version": [0, 0]}, "operation 0: nobody writes version 0"),
+        ({"version": [0, 0]}, "operation 0: version 0 is not written"),
         ({"version": [1]}, "columns of different lengths: .*'version': 1"),
         ({"status": [0, 3]}, "transaction 1: a status is 0, 1 or 2, not 3"),
         ({"end": [1, 1]}, "transaction 1: it ended at 1, before it began at 2"),
