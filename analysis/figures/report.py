@@ -93,10 +93,8 @@ def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None 
 def _about(cells: Cells, directory: Path) -> dict[str, Any]:
     """The variables of the template for a sweep."""
     origin = cells.provenance
-    names = [
-        *_parameters(cells),
-        *(name for name in ("scenario", "design") if _varies(cells, name)),
-    ]
+    known = (*cells.cells[0].parameters, "scenario", "design")
+    names = [name for name in known if len(cells.values(name)) > 1]
     return {
         "title": origin.get("title", directory.name),
         "origin": origin,
@@ -121,14 +119,6 @@ def _tuned_figure(advice: dict[str, Any] | None) -> Markup | None:
 
 def _percent(share: float) -> str:
     return f"{_plain(100 * share)} %"
-
-
-def _varies(cells: Cells, name: str) -> bool:
-    return len(cells.values(name)) > 1
-
-
-def _parameters(cells: Cells) -> list[str]:
-    return [name for name in cells.cells[0].parameters if _varies(cells, name)]
 
 
 def _sweep_command(origin: Mapping[str, Any]) -> str:

@@ -106,7 +106,7 @@ def _axis(
     sampled: bool,
 ) -> Axis:
     if not _NAME.fullmatch(name):
-        what = f"{name!r} is no name; say NAME = {{ path = …, values = … }}"
+        what = f"{name!r} is not a valid name; use NAME = {{ path = …, values = … }}"
         raise origin.error(("parameters", key), what)
     if isinstance(given, str):
         try:

@@ -50,7 +50,7 @@ def read_condition(text: str, known: Iterable[str], origin: Origin, path: Path) 
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError):
-        raise origin.error(path, f'{text!r} is no condition, such as "dd >= h"') from None
+        raise origin.error(path, f'{text!r} is not a condition, such as "dd >= h"') from None
     names = sorted(known)
     for node in ast.walk(tree.body):
         if isinstance(node, ast.Name) and node.id not in names:

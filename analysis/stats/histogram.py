@@ -5,13 +5,16 @@ a bucket holds the durations of equal leading eight bits, so that it is at most 
 the same for every run, so histograms add up by adding counts, and any order gives the same sum.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+from numpy.typing import NDArray
 
 from ddlsim.history.figures import Buckets, bucketed
 
+Array = NDArray[np.float64]
 Histogram = Buckets
 """`counts` by the lower end of the bucket in microseconds, with the exact sum and maximum."""
 
@@ -33,6 +36,13 @@ of = bucketed
 def size(taken: Histogram) -> int:
     """The number of durations in it."""
     return sum(taken.counts.values())
+
+
+def matrix(each: Sequence[Histogram]) -> tuple[Array, Array]:
+    """The values of all their buckets in us, ascending, and the counts, one row per histogram."""
+    values = sorted({lower for one in each for lower in one.counts})
+    counts = [[one.counts.get(lower, 0) for lower in values] for one in each]
+    return np.array(values, dtype=np.float64), np.array(counts, dtype=np.float64)
 
 
 def cell(taken: Histogram) -> dict[str, Any]:

@@ -162,16 +162,8 @@ class Cell:
         NaN where the durations are so few that it would be their maximum: a 99th percentile
         needs 100.
         """
-        each = self.durations(name)
-        lowers = sorted({lower for one in each for lower in one.counts})
-        if not lowers:
-            return NO_ESTIMATE
-        place = {lower: at for at, lower in enumerate(lowers)}
-        counts = np.zeros((len(each), len(lowers)))
-        for row, one in zip(counts, each, strict=True):
-            for lower, count in one.counts.items():
-                row[place[lower]] = count
-        values = np.array(lowers, dtype=np.float64) / US_PER_MS
+        values_us, counts = histogram.matrix(self.durations(name))
+        values = values_us / US_PER_MS
         if counts.sum() * (1 - share) < 1 - ROUNDING:
             return NO_ESTIMATE
         middle = intervals.pooled_quantile(counts.sum(axis=0), values, share)

@@ -50,6 +50,10 @@ class Round(Record, frozen=True):
         """The number of chunks."""
         return -(-self.runs // self.size)
 
+    def ids(self, number: int) -> "list[ChunkId]":
+        """Its chunks, if it is the round with this number."""
+        return [ChunkId(number, place) for place in range(self.chunks)]
+
 
 class ChunkId(NamedTuple):
     """A chunk: the number of its round, and its place in the round."""

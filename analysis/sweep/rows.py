@@ -104,6 +104,8 @@ HISTOGRAMS: Final = (
     "using_us",
     "tail_us",
 )
+POOLED: Final = ("dml_latency", "ddl_latency", "ddl_noop_latency", "schema_wait")
+"""The histograms that a run's figures have already."""
 FIGURES: Final = (
     *(pa.field(name, pa.int64()) for name in NUMBERS),
     pa.field("after_heal_ms", pa.float64()),
@@ -203,8 +205,13 @@ def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
     assert judged.figures is not None, judged
     figures, meta = judged.figures, measures.metadata(history)
     schema = [reason.name for reason in Reason if reason.is_schema]
-    waits = histogram.of(measures.operation_waits(history))
     using, tail = measures.spans(history)
+    measured = {
+        "operation_wait_us": measures.operation_waits(history),
+        "first_wait_us": measures.first_waits(history),
+        "using_us": using,
+        "tail_us": tail,
+    }
     return {
         **_identity(job),
         "outcome": judged.outcome.word,
@@ -227,14 +234,8 @@ def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
         "after_heal_ms": figures.after_heal_ms,
         "aborted": sorted(figures.aborted.items()),
         "needless_aborts": sorted(figures.needless_aborts.items()),
-        "dml_latency_us": histogram.cell(judged.pools["dml_latency_ms"]),
-        "ddl_latency_us": histogram.cell(judged.pools["ddl_latency_ms"]),
-        "ddl_noop_latency_us": histogram.cell(judged.pools["ddl_noop_latency_ms"]),
-        "schema_wait_us": histogram.cell(judged.pools["schema_wait_ms"]),
-        "operation_wait_us": histogram.cell(waits),
-        "using_us": histogram.cell(histogram.of(using)),
-        "tail_us": histogram.cell(histogram.of(tail)),
-        "first_wait_us": histogram.cell(histogram.of(measures.first_waits(history))),
+        **{f"{kind}_us": histogram.cell(judged.pools[f"{kind}_ms"]) for kind in POOLED},
+        **{name: histogram.cell(histogram.of(taken)) for name, taken in measured.items()},
     }
 
 

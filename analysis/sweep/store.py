@@ -200,17 +200,14 @@ def done_runs(directory: str) -> int:
 def done(directory: str, rounds: Sequence[Round]) -> Iterator[tuple[ChunkId, Round]]:
     """Yield the chunks that have a file, with their rounds."""
     for number, whole in enumerate(rounds):
-        for place in range(whole.chunks):
-            chunk = ChunkId(number, place)
+        for chunk in whole.ids(number):
             if Path(directory, chunk.file).exists():
                 yield chunk, whole
 
 
 def check_parts(directory: str, rounds: Sequence[Round]) -> None:
     """Raise `DirectoryError` for a file of no chunk: it would be counted as runs."""
-    known = {
-        ChunkId(n, place).file for n, whole in enumerate(rounds) for place in range(whole.chunks)
-    }
+    known = {chunk.file for number, whole in enumerate(rounds) for chunk in whole.ids(number)}
     for file in parts(directory):
         if f"{PARTS}/{file.name}" not in known:
             raise DirectoryError(f"{file}: no chunk of this sweep is called so; move it away")
@@ -218,8 +215,7 @@ def check_parts(directory: str, rounds: Sequence[Round]) -> None:
 
 def missing(directory: str, number: int, whole: Round) -> list[ChunkId]:
     """The chunks of a round that have no file yet."""
-    every = (ChunkId(number, place) for place in range(whole.chunks))
-    return [chunk for chunk in every if not Path(directory, chunk.file).exists()]
+    return [chunk for chunk in whole.ids(number) if not Path(directory, chunk.file).exists()]
 
 
 def write_cells(directory: str, cells: Sequence[Cell], metadata: dict[bytes, bytes]) -> None:

@@ -201,7 +201,7 @@ def _check_axes(axes: tuple[Axis, ...], origin: Origin) -> None:
 def _check_choices(table: SweepTable, axes: tuple[Axis, ...], origin: Origin) -> None:
     """Check for choices that exclude each other."""
     if table.pairwise and table.sample is not None:
-        raise origin.error(("pairwise",), "a sample is no grid; leave one of the two out")
+        raise origin.error(("pairwise",), "a sample is not a grid; remove one of the two")
     if table.sample is not None and not axes:
         raise origin.error(("sample",), "there are no [parameters] to sample")
     sobol = table.sample is not None and table.sample.kind == "sobol"

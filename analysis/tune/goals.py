@@ -65,7 +65,7 @@ def read_goal(text: str) -> Goal:
     try:
         limit = float(number)
     except ValueError:
-        raise TuneError(f"--slo {text!r}: the limit is no number; say {DEFAULT}") from None
+        raise TuneError(f"--slo {text!r}: the limit is not a number; use {DEFAULT}") from None
     return Goal(metric, _scaled(text, metric, limit, unit))
 
 

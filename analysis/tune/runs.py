@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ddlsim import sealed
 from ddlsim.analysis.spark.spread import NONE, Workers
-from ddlsim.analysis.stats import intervals
-from ddlsim.analysis.sweep.chunks import ChunkId, Round, Work
+from ddlsim.analysis.stats import histogram, intervals
+from ddlsim.analysis.sweep.chunks import Round, Work
 from ddlsim.analysis.sweep.rows import Cell, Job, Row, failed_row, rows_of, run_job
 from ddlsim.analysis.tune.goals import RATE, WAITS, Goal, TuneError
 from ddlsim.execute.isolation import Limits
@@ -81,7 +81,7 @@ class Runs:
         runs = len(cells) * len(self.seeds)
         size = max(min(runs // (4 * slots), RUNS_A_CHUNK), 1)
         whole = Round(tuple(range(len(cells))), self.seeds.start, len(self.seeds), size)
-        chunks = [ChunkId(0, place) for place in range(whole.chunks)]
+        chunks = whole.ids(0)
         with TemporaryDirectory(prefix="ddlsim-tune-") as folder:
             work = Work(folder, tuple(cells), {}, loads=self._loads, limits=self._limits)
             work_s = SECONDS_A_RUN * runs
@@ -122,14 +122,12 @@ class Figures:
 
     def counts(self, of: str) -> tuple[Array, Array]:
         """The histograms of all seeds: values in ms, and counts of shape (seeds, values)."""
-        cells = [dict(row[WAITS[of]]["counts"]) for row in self.rows]
-        lower = sorted({us for cell in cells for us in cell})
-        place = {us: at for at, us in enumerate(lower)}
-        matrix = np.zeros((len(cells), max(len(lower), 1)))
-        for number, cell in enumerate(cells):
-            for us, count in cell.items():
-                matrix[number, place[us]] = count
-        return np.asarray(lower or [0], dtype=np.float64) / US_PER_MS, matrix
+        values_us, counts = histogram.matrix(
+            [histogram.of_cell(row[WAITS[of]]) for row in self.rows]
+        )
+        if not len(values_us):
+            return np.zeros(1), np.zeros((len(self.rows), 1))
+        return values_us / US_PER_MS, counts
 
     def column(self, name: str) -> Array:
         """A number of every seed."""

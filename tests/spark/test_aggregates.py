@@ -48,7 +48,7 @@ def tables(spark: Any, rows: tuple[str, list[Row]]) -> tuple[list[Any], list[Any
     return seeds.to_pylist(), cells.to_pylist()
 
 
-def test_every_run_has_its_figures(
+def test_per_seed_has_the_figures_of_every_run(
     rows: tuple[str, list[Row]], tables: tuple[list[Any], list[Any]]
 ) -> None:
     seeds = tables[0]
@@ -79,7 +79,7 @@ def check(told: Any, kind: str, wanted: histogram.Histogram) -> None:
         assert told[f"{kind}_{name}_us"] == bracket.lower_us
 
 
-def test_a_cell_is_its_runs_together(
+def test_per_cell_pools_its_runs(
     rows: tuple[str, list[Row]], tables: tuple[list[Any], list[Any]]
 ) -> None:
     for told in tables[1]:
@@ -121,7 +121,7 @@ def test_intervals_are_over_seeds(
         assert low <= told["dml_latency_p99_us"] <= high
 
 
-def test_cells_stay_open_until_their_interval_is_narrow(
+def test_open_cells_are_those_with_wide_intervals(
     spark: Any,
     rows: tuple[str, list[Row]],
     tables: tuple[list[Any], list[Any]],
@@ -148,7 +148,7 @@ def test_cells_stay_open_until_their_interval_is_narrow(
     assert still(1, loose, until.read_target("dml_latency_mean_us ci=0.001%")) == [0, 1, 2]
 
 
-def test_rounds_go_on_and_end(rows: tuple[str, list[Row]], spark: Any) -> None:
+def test_further_returns_rounds_up_to_the_maximum(rows: tuple[str, list[Row]], spark: Any) -> None:
     told: list[str] = []
     narrow = until.read_target("dml_latency_mean_us ci=0.001% seeds=12")
     following = until.further([narrow], rows[0], told.append)
@@ -170,7 +170,7 @@ def test_rounds_go_on_and_end(rows: tuple[str, list[Row]], spark: Any) -> None:
         ("schema_abort_rate ci=1e", "the width is a number above 0"),
     ],
 )
-def test_a_bad_target_is_told(text: str, told: str) -> None:
+def test_read_target_refuses_bad_targets(text: str, told: str) -> None:
     with pytest.raises(until.BadTargetError, match=told):
         until.read_target(text)
     assert until.read_target("violation_rate ci=5% seeds=9") == until.Target(

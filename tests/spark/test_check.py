@@ -38,7 +38,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("output", ["text", "json", "junit"])
 @pytest.mark.usefixtures("here")
-def test_the_verdicts_are_the_same(histories: Path, output: str) -> None:
+def test_check_on_spark_prints_the_same_verdicts(histories: Path, output: str) -> None:
     plain = ddlsim("check", str(histories), "--output", output)
     spread = ddlsim("check", str(histories), "--output", output, "--master", "local[2]")
     assert plain.code == 1
@@ -47,7 +47,7 @@ def test_the_verdicts_are_the_same(histories: Path, output: str) -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_bad_file_is_told_as_it_is_here(histories: Path, tmp_path: Path) -> None:
+def test_check_on_spark_reports_a_bad_file_alike(histories: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("{}\n")
     words = ("check", str(histories), str(tmp_path))
     plain = ddlsim(*words)
@@ -70,13 +70,13 @@ def test_a_history_of_columns_is_judged_in_parts(tmp_path: Path, output: str) ->
 
 
 @pytest.mark.usefixtures("here")
-def test_columns_that_make_no_history_are_told(tmp_path: Path) -> None:
+def test_check_on_spark_reports_damaged_columns_alike(tmp_path: Path) -> None:
     (tmp_path / "h.columns.parquet").write_bytes(b"PAR1, and then nothing")
     plain = ddlsim("check", str(tmp_path))
     assert (plain.code, "cannot be read as a history of columns" in plain.err) == (2, True)
     assert ddlsim("check", str(tmp_path), "--master", "local[2]") == plain
 
 
-def test_a_directory_without_histories_is_told(tmp_path: Path) -> None:
+def test_check_refuses_a_directory_without_histories(tmp_path: Path) -> None:
     done = ddlsim("check", str(tmp_path))
     assert (done.code, "no history below it" in done.err) == (2, True)

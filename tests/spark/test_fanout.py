@@ -35,7 +35,9 @@ def run(spark: Any, work: Work, tasks: int, chunks: list[ChunkId] | None = None)
     return told
 
 
-def test_the_same_bytes_for_1_2_and_7_partitions(spark: Any, work: Work, tmp_path: Path) -> None:
+def test_run_on_spark_writes_the_same_bytes_for_any_number_of_tasks(
+    spark: Any, work: Work, tmp_path: Path
+) -> None:
     from msgspec import structs
 
     results = []
@@ -48,7 +50,7 @@ def test_the_same_bytes_for_1_2_and_7_partitions(spark: Any, work: Work, tmp_pat
     assert results[0] == results[1] == results[2]
 
 
-def test_what_is_there_is_not_run_again(spark: Any, work: Work) -> None:
+def test_run_on_spark_skips_existing_chunks(spark: Any, work: Work) -> None:
     run(spark, work, 2)
     times = {file: file.stat().st_mtime_ns for file in parts(work.directory)}
     next(iter(times)).unlink()
@@ -59,7 +61,7 @@ def test_what_is_there_is_not_run_again(spark: Any, work: Work) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
-def test_a_killed_task_is_tried_again(spark: Any, work: Work, tmp_path: Path) -> None:
+def test_run_on_spark_retries_a_killed_task(spark: Any, work: Work, tmp_path: Path) -> None:
     from msgspec import structs
 
     run(spark, work, 2)
@@ -84,7 +86,7 @@ def test_a_killed_task_is_tried_again(spark: Any, work: Work, tmp_path: Path) ->
     assert rows_bytes(tmp_path / "again") == wanted
 
 
-def test_a_directory_that_workers_do_not_see_is_told(
+def test_run_on_spark_refuses_a_directory_that_is_not_shared(
     spark: Any, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def elsewhere(self: Path, *rest: Any, **more: Any) -> int:
@@ -97,14 +99,14 @@ def test_a_directory_that_workers_do_not_see_is_told(
     assert not list(parts(work.directory))
 
 
-def test_an_error_of_a_task_is_ours(spark: Any, work: Work) -> None:
+def test_run_on_spark_raises_the_error_of_a_task(spark: Any, work: Work) -> None:
     Path(work.directory).mkdir()
     Path(work.directory, "parts").write_text("a file where a folder should be")
     with pytest.raises(Exception, match=r"parts: cannot be written|cannot be made|WriteError"):
         run(spark, work, 1)
 
 
-def test_how_many_tasks() -> None:
+def test_partitions() -> None:
     assert partitions(1, 2, local=True) == 4
     assert partitions(60, 2, local=True) == 30
     assert partitions(10_000, 2, local=True) == 64

@@ -35,7 +35,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("number", [SIGKILL, SIGTERM])
-def test_a_sweep_is_ended_in_the_middle_of_its_parts(
+def test_a_killed_sweep_on_spark_resumes_and_leaves_no_process(
     number: int, whole: Path, tmp_path: Path
 ) -> None:
     file, out = str(whole / "sweep.toml"), tmp_path / "out"
@@ -58,7 +58,7 @@ def words_of(verb: str, folder: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(("verb", "number"), [("check", SIGTERM), ("tune", SIGKILL)])
-def test_other_commands_leave_nothing_either(verb: str, number: int, tmp_path: Path) -> None:
+def test_killed_commands_leave_no_process(verb: str, number: int, tmp_path: Path) -> None:
     with struck(*words_of(verb, tmp_path)) as command:
         until(lambda: len(command.others(WORKERS)) > 1, "a task at work", command.alive)
         ended = command.end(number)

@@ -34,16 +34,14 @@ def test_a_clean_history_is_certified_by_the_order(spark: Any, tmp_path: Path) -
     assert (found.valid, found.certificate) == (True, "order")
 
 
-def test_under_skew_windows_are_mended_and_nothing_is_found(spark: Any, tmp_path: Path) -> None:
+def test_a_clean_history_under_skew_is_certified(spark: Any, tmp_path: Path) -> None:
     found, wanted = both(spark, tmp_path, history(3, SHAPE))
     assert found == wanted
     assert (found.valid, found.certificate) == (True, "order")
 
 
 @pytest.mark.parametrize("model", ["strict-serializable", "snapshot-isolation", "read-atomic"])
-def test_every_planted_anomaly_is_found_and_told_alike(
-    spark: Any, tmp_path: Path, model: str
-) -> None:
+def test_every_planted_anomaly_is_found_alike(spark: Any, tmp_path: Path, model: str) -> None:
     found, wanted = both(spark, tmp_path, plant(history(5, SHAPE), *PLANTS), model)
     assert not wanted.valid
     assert found.counts == wanted.counts
@@ -73,7 +71,7 @@ def test_a_version_that_two_install_is_refused(spark: Any, tmp_path: Path) -> No
         large_history.judge(spark, tmp_path / "h.parquet")
 
 
-def test_a_file_that_is_no_history_is_told(spark: Any, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_history_is_refused(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"no")
     with pytest.raises(HistoryError, match="cannot be read"):
         large_history.judge(spark, tmp_path / "x.parquet")

@@ -19,7 +19,7 @@ def off(lines: list[Line]) -> list[str]:
     ("low", "high", "agrees"),
     [(0, 1, False), (0, 2, True), (3, 3.5, True), (4, 9, True), (4.1, 9, False), (0, 9, True)],
 )
-def test_a_figure_agrees_where_interval_and_bracket_meet(
+def test_line_agrees_where_interval_and_bracket_overlap(
     low: float, high: float, agrees: bool
 ) -> None:
     assert Line({}, "x", 0.0, low, high, Ends(2.0, 4.0)).agrees is agrees

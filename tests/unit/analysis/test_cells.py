@@ -38,20 +38,20 @@ def a_cell(number: int, strategy: str = "iep", mutant: str | None = None, **name
     return Cell([a_row(0, **one), a_row(1, **one)])
 
 
-def test_rates_are_pooled_over_seeds() -> None:
+def test_cell_ratio_is_pooled_over_seeds() -> None:
     cell = Cell([a_row(0), a_row(1, attempts=90, schema_aborts=0)])
     rate = cell.schema_aborts
     assert rate.value == pytest.approx(1 / 100)
     assert rate.low <= rate.value <= rate.high
 
 
-def test_unfinished_runs_count_as_runs_and_not_in_figures() -> None:
+def test_cell_counts_unfinished_runs_without_figures() -> None:
     cell = Cell([a_row(0), a_row(1, outcome="crashed", attempts=None, schema_aborts=None)])
     assert (cell.runs, len(cell.rows)) == (2, 1)
     assert cell.schema_aborts.value == pytest.approx(0.1)
 
 
-def test_means_are_exact_and_quantiles_of_all_together() -> None:
+def test_mean_ms_is_exact_and_quantile_ms_is_pooled() -> None:
     cell = Cell([a_row(0), a_row(1)])
     assert cell.mean_ms("dml_latency_us").value == 2.0
     assert cell.quantile_ms("dml_latency_us", 0.5).value == pytest.approx(1.0, rel=0.01)
@@ -59,7 +59,7 @@ def test_means_are_exact_and_quantiles_of_all_together() -> None:
     assert cell.share_above("dml_latency_us", 5_000).value == pytest.approx(0.1)
 
 
-def test_a_percentile_of_too_few_is_no_number() -> None:
+def test_quantile_ms_of_too_few_durations_is_nan() -> None:
     """Of fewer than a hundred durations the 99th percentile would be the largest."""
     for count, known in ((99, False), (100, True)):
         taken = histogram.cell(histogram.of([1_000] * count))
@@ -67,7 +67,7 @@ def test_a_percentile_of_too_few_is_no_number() -> None:
         assert math.isnan(cell.quantile_ms("dml_latency_us", 0.99).value) is not known
 
 
-def test_nothing_measured_is_no_number() -> None:
+def test_estimates_without_data_are_nan() -> None:
     nothing = histogram.cell(histogram.of([]))
     cell = Cell([a_row(0, attempts=0, schema_aborts=0, dml_latency_us=nothing)])
     for estimate in (
@@ -90,7 +90,7 @@ def test_nothing_measured_is_no_number() -> None:
         (a_finding("violation", "I1"), 0.0, 0.0),
     ],
 )
-def test_what_is_broken_and_what_of_it_was_claimed(
+def test_violating_counts_claimed_and_other_violations(
     finding: dict[str, Any], broken: float, claimed: float
 ) -> None:
     cell = Cell([a_row(0, violations=[finding, finding]), a_row(1)])
@@ -98,7 +98,7 @@ def test_what_is_broken_and_what_of_it_was_claimed(
     assert cell.violating("I4", within=CLAIMED).value == claimed
 
 
-def test_series_are_lines_over_one_axis_in_its_order() -> None:
+def test_series_groups_cells_by_the_other_parameters() -> None:
     cells = Cells(
         [
             a_cell(0, dd_ms=50, h_ms=10),
@@ -116,7 +116,7 @@ def test_series_are_lines_over_one_axis_in_its_order() -> None:
     assert [cell.number for cell in cells.where(h_ms=25, design="iep").cells] == [2]
 
 
-def test_a_missing_axis_is_told_with_the_remedy() -> None:
+def test_need_refuses_a_sweep_without_the_axis() -> None:
     cells = Cells([a_cell(0, dd_ms=5)], {})
     dd, h = Need("dd_ms", "protocol.dd_ms"), Need("h_ms", "protocol.h_ms")
     assert cells.need(dd, figure="delay").cells[0].parameters == {"dd_ms": 5}
@@ -131,31 +131,31 @@ mine = { path = "workload[0].gap_ms", values = "5..15 step 5" }
 """
 
 
-def test_an_axis_is_known_by_its_path_too() -> None:
+def test_need_finds_an_axis_by_its_path() -> None:
     cells = Cells([a_cell(0, mine=5, dd_ms=6)], {"text": SWEPT, "sweep": "s.toml"})
     [cell] = cells.need(Need("gap_ms", "workload[*].gap_ms"), figure="abort_rate").cells
     assert (cell.parameters, cell.swept) == ({"gap_ms": 5, "dd_ms": 6}, {"mine": 5, "dd_ms": 6})
 
 
-def test_two_axes_of_one_kind_are_told() -> None:
+def test_need_refuses_two_axes_with_matching_paths() -> None:
     text = SWEPT + '"workload[1].gap_ms" = [7]\n'
     cells = Cells([a_cell(0, mine=5, dd_ms=6, gap_ms=7)], {"text": text, "sweep": "s.toml"})
     with pytest.raises(CellsError, match="this one has 2: mine, gap_ms"):
         cells.need(Need("pause_ms", "workload[*].gap_ms"), figure="abort_rate")
 
 
-def test_the_note_tells_how_many_runs_there_were() -> None:
+def test_note_has_the_number_of_runs() -> None:
     cells = Cells([a_cell(0, dd_ms=5), a_cell(1, dd_ms=6)], {"version": "9"})
     assert cells.note == "4 runs of s, 2 seeds a cell; ddlsim 9; bands and bars: 95 % over seeds"
 
 
-def test_labels_say_symbols_and_units() -> None:
+def test_labels_have_symbols_and_units() -> None:
     assert said("delay_duration_ms") == "DD (ms)"
     assert said("gap_ms") == "gap (ms)"
     assert said("ddl_clients") == "ddl clients"
 
 
-def test_a_directory_without_a_sweep_is_refused(tmp_path: Path) -> None:
+def test_read_refuses_a_directory_without_a_sweep(tmp_path: Path) -> None:
     with pytest.raises(CellsError, match=r"no rows\.parquet there; name the directory"):
         read(tmp_path)
     (tmp_path / "rows.parquet").write_bytes(b"PAR1 and no more")

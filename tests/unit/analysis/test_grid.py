@@ -35,7 +35,7 @@ def cells(text: str) -> list[Cell]:
     return grid.cells(read_sweep(text, "s.toml"))
 
 
-def test_the_grid_is_what_the_conditions_leave() -> None:
+def test_cells_are_the_combinations_that_meet_the_conditions() -> None:
     found = cells(GOOD)
     assert [each.number for each in found] == list(range(len(found)))
     wanted = [(s, d, h) for s in ("iep", "a5_safetime") for d in (0, 50, 100) for h in (25, 50)]
@@ -43,21 +43,21 @@ def test_the_grid_is_what_the_conditions_leave() -> None:
     assert points == [point for point in wanted if point[1] >= point[2]]
 
 
-def test_a_condition_that_nothing_meets_is_told() -> None:
+def test_cells_refuses_conditions_that_no_cell_meets() -> None:
     with pytest.raises(ScenarioError, match="no cell meets every condition"):
         cells(GOOD.replace("dd >= h", "dd > 1000"))
     with pytest.raises(ScenarioError, match=r"s\.toml:5: where\[0\]: .* cannot be decided"):
         cells(GOOD.replace("dd >= h", "dd > strategy"))
 
 
-def test_a_cell_that_cannot_be_run_is_named_before_anything_runs() -> None:
+def test_cells_names_a_cell_that_cannot_be_run() -> None:
     with pytest.raises(ScenarioError, match=r"the cell .*delay_duration_ms = -5.*at least 0"):
         cells(GOOD.replace('"0..100 step 50"', "[-5]").replace("dd >= h", "dd < h"))
     with pytest.raises(ScenarioError, match="unknown key"):
         cells(GOOD.replace("protocol.safe_time_interval_ms", "protocol.safe_time_ms"))
 
 
-def test_no_mutant_is_a_mutant_of_its_own() -> None:
+def test_the_mutant_none_removes_the_scenarios_mutant() -> None:
     text = GOOD.replace('["smoke"]', '["negative/no_completeness_wait"]')
     text = text.replace('strategies = ["iep", "a5_safetime"]', 'mutants = ["none", "NAME"]')
     found = cells(text.replace("NAME", "no_commit_check").replace('"run.load_ms" = 2_000\n', ""))
@@ -66,7 +66,7 @@ def test_no_mutant_is_a_mutant_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("kind", ["sobol", "latin_hypercube"])
-def test_a_sample_is_spread_and_repeats_itself(kind: str) -> None:
+def test_a_sample_covers_the_axes_and_is_deterministic(kind: str) -> None:
     text = SAMPLED.replace("KIND", kind)
     found = [each.parameters for each in cells(text)]
     assert found == [each.parameters for each in cells(text)]
@@ -80,7 +80,7 @@ def test_a_sample_is_spread_and_repeats_itself(kind: str) -> None:
 
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=5), st.integers(1, 3))
-def test_pairwise_has_every_pair_and_fewer_points(sizes: list[int], rule: int) -> None:
+def test_pairwise_covers_every_pair_with_fewer_points(sizes: list[int], rule: int) -> None:
     everything = [p for p in product(*(range(n) for n in sizes)) if (sum(p) * 7) % (rule + 2) != 1]
     if not everything:
         return

@@ -13,7 +13,7 @@ SHARES = st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0])
 
 
 @given(st.integers(0, 2**45))
-def test_a_bucket_holds_its_duration_and_is_narrow(taken_us: int) -> None:
+def test_a_bucket_contains_its_duration_and_is_narrow(taken_us: int) -> None:
     [lower] = histogram.of([taken_us]).counts
     upper = histograms.upper_end(lower)
     assert lower <= taken_us <= upper
@@ -23,7 +23,7 @@ def test_a_bucket_holds_its_duration_and_is_narrow(taken_us: int) -> None:
 
 
 @given(st.lists(DURATIONS, max_size=5), st.randoms())
-def test_any_order_of_merging_gives_the_same(runs: list[list[int]], order: object) -> None:
+def test_merging_histograms_is_commutative(runs: list[list[int]], order: object) -> None:
     parts = [histogram.of(run) for run in runs]
     whole = histogram.of([taken for run in runs for taken in run])
     order.shuffle(parts)  # type: ignore[attr-defined]  # hypothesis gives a random.Random
@@ -33,7 +33,7 @@ def test_any_order_of_merging_gives_the_same(runs: list[list[int]], order: objec
 
 
 @given(DURATIONS.filter(bool), SHARES)
-def test_the_bracket_holds_the_quantile(taken: list[int], share: float) -> None:
+def test_the_quantile_is_within_its_bracket(taken: list[int], share: float) -> None:
     ordered = sorted(taken)
     exact = next(
         value for place, value in enumerate(ordered, 1) if place >= share * len(ordered) - 1e-9
@@ -47,14 +47,14 @@ def test_the_bracket_holds_the_quantile(taken: list[int], share: float) -> None:
 
 
 @given(DURATIONS)
-def test_a_column_gives_the_histogram_back(taken: list[int]) -> None:
+def test_of_cell_inverts_cell_for_every_reader(taken: list[int]) -> None:
     whole = histogram.of(taken)
     column = pa.array([histogram.cell(whole), None], histogram.TYPE)
     assert [histogram.of_cell(value) for value in column.to_pylist()] == [whole, histogram.EMPTY]
     assert histogram.size(whole) == len(taken)
 
 
-def test_nothing_has_no_quantile() -> None:
+def test_an_empty_histogram_has_no_quantile() -> None:
     assert histograms.quantile(histogram.EMPTY, 0.5) is None
     with pytest.raises(ValueError, match="between 0 and 1"):
         histograms.quantile(histogram.EMPTY, 50)

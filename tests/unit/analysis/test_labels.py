@@ -39,7 +39,7 @@ def hidden(one: Bbox, other: Bbox) -> float:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_name_hides_a_mark_or_another_name(seed: int) -> None:
+def test_name_points_covers_no_mark_and_no_name(seed: int) -> None:
     """Of twelve points anywhere, half of them with intervals."""
     dice = np.random.default_rng(seed)
     spots = [
@@ -58,7 +58,7 @@ def test_no_name_hides_a_mark_or_another_name(seed: int) -> None:
     assert all(inside.contains(*box.min) and inside.contains(*box.max) for box in boxes)
 
 
-def test_points_that_touch_share_a_list_and_others_do_not() -> None:
+def test_name_points_lists_touching_points_together() -> None:
     """A chain of marks each of which touches the next is one heap."""
     panel, _ = named([])
     step = 0.9 * MARK_PX / panel.get_window_extent().width * 1.4

@@ -65,7 +65,9 @@ def words_of(svg: str) -> str:
 
 
 @pytest.mark.parametrize("name", SWEPT)
-def test_a_figure_of_a_sweep(name: str, everything: Path, two: Path, tmp_path: Path) -> None:
+def test_figure_of_a_sweep_has_its_labels_and_is_deterministic(
+    name: str, everything: Path, two: Path, tmp_path: Path
+) -> None:
     source = two if name in OF_TWO else everything
     target = tmp_path / "one.svg"
     done = ddlsim("plot", name, str(source), "--out", str(target))
@@ -80,7 +82,9 @@ def test_a_figure_of_a_sweep(name: str, everything: Path, two: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_figure_of_a_run(name: str, history: Path, tmp_path: Path) -> None:
+def test_figure_of_a_run_has_its_labels_and_is_deterministic(
+    name: str, history: Path, tmp_path: Path
+) -> None:
     figure.write(name, history, tmp_path / "one.svg")
     figure.write(name, history, tmp_path / "two.svg")
     picture = (tmp_path / "one.svg").read_text("utf-8")
@@ -89,7 +93,7 @@ def test_a_figure_of_a_run(name: str, history: Path, tmp_path: Path) -> None:
         assert words in words_of(picture)
 
 
-def test_a_png_is_the_same_twice_too(two: Path, tmp_path: Path) -> None:
+def test_a_png_is_deterministic(two: Path, tmp_path: Path) -> None:
     figure.write("atomicity", two, tmp_path / "one.png")
     figure.write("atomicity", two, tmp_path / "two.png")
     picture = (tmp_path / "one.png").read_bytes()
@@ -97,7 +101,7 @@ def test_a_png_is_the_same_twice_too(two: Path, tmp_path: Path) -> None:
     assert (tmp_path / "two.png").read_bytes() == picture
 
 
-def test_without_a_name_the_file_lies_beside_what_it_shows(two: Path) -> None:
+def test_plot_without_out_writes_into_the_source_directory(two: Path) -> None:
     assert ddlsim("plot", "pareto", str(two)).out.strip() == str(two / "pareto.svg")
     assert (two / "pareto.svg").is_file()
 
@@ -114,7 +118,7 @@ def test_without_a_name_the_file_lies_beside_what_it_shows(two: Path) -> None:
         (("pareto", "TWO", "--out", "NOWHERE/x.svg"), "name a file that can be written"),
     ],
 )
-def test_what_cannot_be_drawn_is_one_line(
+def test_plot_refuses_bad_input_in_one_line(
     words: tuple[str, ...], told: str, everything: Path, two: Path, tmp_path: Path
 ) -> None:
     places = {"TWO": two, "EVERYTHING": everything, "NOWHERE": tmp_path / "nowhere"}
@@ -127,8 +131,12 @@ def test_what_cannot_be_drawn_is_one_line(
     assert done.err.count("\n") == 1
 
 
-def test_a_module_draws_by_itself(two: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str],
-                                  monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_main_of_a_figure_draws_and_explains_its_usage(
+    two: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     target = tmp_path / "x.svg"
     monkeypatch.setattr("sys.argv", ["plot_pareto", str(two), str(target)])
     assert figure.main("pareto") == 0
@@ -205,7 +213,7 @@ def test_a_figure_is_the_same_in_any_folder(
         assert (elsewhere / f"{name}.svg").read_bytes() == (folder / f"{name}.svg").read_bytes()
 
 
-def test_a_sweep_whose_scenarios_are_not_known_is_told(everything: Path) -> None:
+def test_figures_without_known_scenarios_say_so(everything: Path) -> None:
     """No closed form then, and no rate that would be another one."""
     cells = read(everything)
     del cells.provenance["text"]
@@ -215,7 +223,7 @@ def test_a_sweep_whose_scenarios_are_not_known_is_told(everything: Path) -> None
         figure.plots()["abort_rate"].draw(cells)
 
 
-def test_designs_stand_one_below_the_other_with_what_the_rows_say(two: Path) -> None:
+def test_designs_draws_the_shares_of_every_cell(two: Path) -> None:
     """A line each, at their shares; hollow just where nothing was broken."""
     cells = read(two)
     for cell in cells.cells:
@@ -250,14 +258,14 @@ def _points(axes: Any) -> list[tuple[float, float, str]]:
     return found
 
 
-def test_too_many_designs_for_one_picture_are_refused(two: Path) -> None:
+def test_designs_refuses_too_many_cells(two: Path) -> None:
     cells = read(two)
     many = Cells(cells.cells * 4, cells.provenance)
     with pytest.raises(CellsError, match="shows up to 24 cells, and this sweep has 32"):
         plot_designs.draw(many)
 
 
-def test_formulas_are_those_of_the_scenario_that_was_swept(two: Path) -> None:
+def test_worlds_are_those_of_the_swept_scenarios(two: Path) -> None:
     cells = read(two)
     known = worlds(cells)
     assert sorted(known) == [cell.number for cell in cells.cells]
@@ -268,7 +276,7 @@ def test_formulas_are_those_of_the_scenario_that_was_swept(two: Path) -> None:
     assert worlds(cells) == {}
 
 
-def test_an_axis_with_nothing_above_zero_is_not_logarithmic() -> None:
+def test_logarithmic_keeps_an_axis_without_positive_values_linear() -> None:
     """Else it would show nothing."""
     _, axes = canvas(1, 1)
     panel = axes[0][0]
@@ -295,7 +303,7 @@ def a_map(delays: list[float], shares: dict[float, str]) -> Any:
     return drawn.axes[0]
 
 
-def test_fields_of_uneven_values_are_uneven() -> None:
+def test_atomicity_draws_fields_as_wide_as_their_values() -> None:
     panel = a_map([1, 10, 80], {80: "violation"})
     [fields] = panel.collections
     edges = fields.get_coordinates()[0, :, 0]
@@ -303,7 +311,7 @@ def test_fields_of_uneven_values_are_uneven() -> None:
     assert list(fields.get_array()[0]) == [0, 0, 1]
 
 
-def test_every_design_is_named_once_beside_its_point(two: Path) -> None:
+def test_pareto_names_every_design_once(two: Path) -> None:
     """In the scatter and at a line of its own beside it; no name hides another."""
     costs, aborts = figure.draw("pareto", two).axes
     names = [name.get_text() for name in aborts.get_yticklabels()]
@@ -315,7 +323,7 @@ def test_every_design_is_named_once_beside_its_point(two: Path) -> None:
     assert all(one[1] <= other[0] for one, other in pairwise(boxes))
 
 
-def test_black_and_dashed_is_a_closed_form_and_nothing_else(everything: Path) -> None:
+def test_only_closed_forms_are_black_and_dashed(everything: Path) -> None:
     """Else a formula could be taken for what was measured, or the other way round."""
     for name in ("abort_rate", "delay", "freeze", "own_ddl"):
         lines = [line for axes in figure.draw(name, everything).axes for line in axes.get_lines()]

@@ -23,7 +23,7 @@ def page(two: Path) -> str:
     return (two / "report.html").read_text("utf-8")
 
 
-def test_nothing_is_fetched(page: str) -> None:
+def test_the_page_loads_nothing(page: str) -> None:
     names = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     addresses = set(re.findall(r"https?://[^\"'\s<>)]+", page))
     assert addresses <= names
@@ -33,7 +33,7 @@ def test_nothing_is_fetched(page: str) -> None:
     assert "@import" not in page
 
 
-def test_every_figure_that_can_be_drawn_is_on_it_with_its_command(page: str, two: Path) -> None:
+def test_the_page_has_every_possible_figure_with_its_command(page: str, two: Path) -> None:
     drawn = set(re.findall(r"ddlsim plot (\w+) ", page))
     assert drawn == {"atomicity", "designs", "pareto", "own_ddl", "freeze"}
     assert page.count("<svg") == len(drawn)
@@ -44,7 +44,7 @@ def test_every_figure_that_can_be_drawn_is_on_it_with_its_command(page: str, two
     assert len(ids) == len(set(ids))
 
 
-def test_it_holds_the_configuration_and_a_line_for_each_cell(page: str) -> None:
+def test_the_page_has_the_configuration_and_a_row_for_each_cell(page: str) -> None:
     assert "16 runs in 8 cells" in page
     (command,) = re.findall(r"<pre>(ddlsim sweep .*?)</pre>", page)
     assert shlex.split(command)[3:] == ["--out", "DIR"]
@@ -55,7 +55,7 @@ def test_it_holds_the_configuration_and_a_line_for_each_cell(page: str) -> None:
     assert "rate below" in table
 
 
-def test_findings_come_with_the_command_that_shows_them(page: str) -> None:
+def test_violations_on_the_page_have_a_command_that_repeats_them(page: str) -> None:
     found = page[page.index("What the judges found") :]
     assert re.search(r'<td class="t">I\d+</td>', found)
     command = re.search(r"<code>ddlsim (run .*? --seed \d+)</code>", found)
@@ -67,12 +67,12 @@ def test_findings_come_with_the_command_that_shows_them(page: str) -> None:
     assert "atomicity" in done.out
 
 
-def test_the_page_is_the_same_twice(page: str, two: Path, tmp_path: Path) -> None:
+def test_the_page_is_deterministic(page: str, two: Path, tmp_path: Path) -> None:
     assert ddlsim("report", str(two), "--out", str(tmp_path / "again.html")).code == 0
     assert (tmp_path / "again.html").read_text("utf-8") == page
 
 
-def test_without_a_sweep_nothing_is_written(tmp_path: Path) -> None:
+def test_report_without_a_sweep_writes_nothing(tmp_path: Path) -> None:
     done = ddlsim("report", str(tmp_path))
     assert done.code == 2
     assert "no rows.parquet there" in done.err
@@ -80,13 +80,13 @@ def test_without_a_sweep_nothing_is_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_place_that_cannot_be_written_is_told(two: Path, tmp_path: Path) -> None:
+def test_report_names_a_target_that_cannot_be_written(two: Path, tmp_path: Path) -> None:
     done = ddlsim("report", str(two), "--out", str(tmp_path / "no" / "page.html"))
     assert done.code == 2
     assert "name a file that can be written" in done.err
 
 
-def test_advice_is_read_without_json(tmp_path: Path) -> None:
+def test_the_page_of_an_advice_shows_all_of_it(tmp_path: Path) -> None:
     (tmp_path / "tune.json").write_text(json.dumps(tuned.sealed(ADVICE)), "utf-8")
     assert ddlsim("report", str(tmp_path)).code == 0
     page = (tmp_path / "report.html").read_text("utf-8")
@@ -117,7 +117,7 @@ def test_advice_is_read_without_json(tmp_path: Path) -> None:
     "text",
     ["{", "[]", '{"writer": "ddlsim tune", "format": 1}', '{"writer": "another", "format": 1}'],
 )
-def test_advice_of_others_is_refused(text: str, tmp_path: Path) -> None:
+def test_report_refuses_a_tune_json_of_another_program(text: str, tmp_path: Path) -> None:
     (tmp_path / "tune.json").write_text(text, "utf-8")
     for words in (("report", str(tmp_path)), ("plot", "tune", str(tmp_path))):
         done = ddlsim(*words)
@@ -127,7 +127,7 @@ def test_advice_of_others_is_refused(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["provenance", "command", "recommended", "digest"])
-def test_advice_that_was_edited_or_cut_is_refused(key: str, tmp_path: Path) -> None:
+def test_report_refuses_an_edited_tune_json(key: str, tmp_path: Path) -> None:
     told = tuned.sealed(ADVICE)
     lost = {name: value for name, value in told.items() if name != key}
     for edited, why in (({**told, key: 7}, "it is damaged"), (lost, "run `ddlsim tune` again")):
@@ -176,7 +176,7 @@ def commands(page: str) -> list[list[str]]:
     return [shlex.split(html.unescape(words)) for words in dict.fromkeys(found)]
 
 
-def test_every_command_on_the_page_runs_as_it_stands(tmp_path: Path) -> None:
+def test_every_command_on_the_page_runs(tmp_path: Path) -> None:
     """With a design that only --load knows, values over the file, a schema that lies elsewhere,
     budgets, and a folder with a space."""
     folder = tmp_path / "two words"

@@ -12,7 +12,7 @@ from ddlsim.verify import campaign
 from tests.support.cells import cell, guilty, history_of
 
 
-def test_a_row_agrees_with_the_campaigns_row() -> None:
+def test_run_job_agrees_with_the_row_of_a_campaign() -> None:
     one = cell(3, protocol__delay_duration_ms=20)
     row = run_job(Job(one, 5))
     runner = campaign.Runner(campaign.Job(one.name, one.text, one.overrides))
@@ -26,7 +26,7 @@ def test_a_row_agrees_with_the_campaigns_row() -> None:
     assert histogram.of_cell(row["dml_latency_us"]) == same.pools["dml_latency_ms"]
 
 
-def test_rows_repeat_themselves_and_fill_every_column() -> None:
+def test_run_job_is_deterministic_and_fills_every_column() -> None:
     jobs = [Job(cell(number), seed) for number in (1, 0) for seed in (2, 1)]
     first, again = table(map(run_job, jobs)), table(map(run_job, reversed(jobs)))
     assert first.equals(again)
@@ -35,7 +35,7 @@ def test_rows_repeat_themselves_and_fill_every_column() -> None:
     assert keys == [(0, 1), (0, 2), (1, 1), (1, 2)]
 
 
-def test_what_cannot_be_run_is_a_row() -> None:
+def test_run_job_makes_a_row_of_a_run_that_raises() -> None:
     impossible = msgspec.structs.replace(cell(), overrides={"cluster.nodes": 0})
     row = run_job(Job(impossible, 0))
     assert row["outcome"] == "crashed"
@@ -44,7 +44,7 @@ def test_what_cannot_be_run_is_a_row() -> None:
     assert pa.Table.from_pylist([row], SCHEMA).num_rows == 1
 
 
-def test_a_violation_is_kept_with_its_history(tmp_path: Path) -> None:
+def test_run_job_keeps_the_history_of_a_violation(tmp_path: Path) -> None:
     row = run_job(Job(guilty(), 0, keep=str(tmp_path)))
     assert row["outcome"] == "violated"
     assert row["history"] == history_file(0, 0)
@@ -55,7 +55,7 @@ def test_a_violation_is_kept_with_its_history(tmp_path: Path) -> None:
     assert calm["history"] is None
 
 
-def test_a_share_of_the_calm_runs_is_kept() -> None:
+def test_is_sampled_keeps_the_share_of_other_runs() -> None:
     seeds = range(4_000)
     taken = sum(is_sampled(1, seed, 0.25) for seed in seeds)
     assert 900 < taken < 1_100

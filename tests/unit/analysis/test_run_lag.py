@@ -55,7 +55,7 @@ def lag_at(curve: tuple[list[float], list[float]], at_ms: float) -> float:
     return float(np.interp(at_ms, times[place - 1 : place + 1], lag[place - 1 : place + 1]))
 
 
-def test_a_look_up_waits_just_where_the_lag_is_above_dd() -> None:
+def test_lag_exceeds_dd_exactly_where_look_ups_wait() -> None:
     """98.past.3, from the events of look-ups alone."""
     for name in ("iep98/risk_cluster_lags", "realistic"):
         history = made(name)
@@ -71,7 +71,7 @@ def test_a_look_up_waits_just_where_the_lag_is_above_dd() -> None:
         assert told[False] > 20
 
 
-def test_between_two_advances_the_lag_grows_as_the_clock_runs() -> None:
+def test_lag_grows_with_the_clock_between_advances() -> None:
     curves = run_events.lags(run(plan(read(SKEWED, "skewed"), 0)))
     for node, (offset, rate) in {"n1": (0, 1), "n2": (40, 1), "n3": (-40, 1 + 200e-6)}.items():
         times, lag = map(np.asarray, curves[node])
@@ -82,14 +82,14 @@ def test_between_two_advances_the_lag_grows_as_the_clock_runs() -> None:
         assert offset <= np.nanmin(lag) + 60 <= offset + 122
 
 
-def test_a_crashed_node_has_no_lag() -> None:
+def test_lag_of_a_crashed_node_is_nan() -> None:
     times, lag = run_events.lags(run(plan(read(SKEWED, "skewed"), 0)))["n3"]
     gone = [at for at, value in zip(times, lag, strict=True) if math.isnan(value)]
     assert gone == [300.0]
     assert all(not 300 < at < 500 for at in times)
 
 
-def test_only_what_is_above_dd_is_shaded() -> None:
+def test_shading_covers_only_lag_above_dd() -> None:
     history = made("iep98/risk_cluster_lags")
     with styled():
         [panel] = draw(history).axes

@@ -60,7 +60,7 @@ def test_the_rows_are_those_of_the_runs(whole: tuple[str, Path]) -> None:
     assert taken.combine_chunks().equals(wanted.combine_chunks())
 
 
-def test_every_table_says_where_it_comes_from(whole: tuple[str, Path]) -> None:
+def test_every_table_has_its_provenance(whole: tuple[str, Path]) -> None:
     for file in (whole[1] / "rows.parquet", whole[1] / "cells.parquet"):
         told = provenance.read(pq.read_schema(file).metadata)
         assert told["version"] == provenance.of_program()["version"]
@@ -85,7 +85,7 @@ def test_the_command_of_the_provenance_gives_the_same_rows(tmp_path: Path) -> No
     assert rows_bytes(tmp_path / "two") == rows_bytes(tmp_path / "one")
 
 
-def test_what_is_taken_further_says_by_which_command(tmp_path: Path) -> None:
+def test_claimed_keeps_the_command_of_further_rounds(tmp_path: Path) -> None:
     """Of rounds beyond the first, that which began them; whoever looks on asks for no seeds."""
     one = Round((0,), 0, 4, 2)
     told = {"command": "ddlsim sweep x.toml"}
@@ -119,7 +119,7 @@ def test_any_number_of_processes_gives_the_same_bytes(
         assert rows_bytes(tmp_path / jobs) == rows_bytes(whole[1])
 
 
-def test_a_sweep_that_is_done_is_not_run_again(whole: tuple[str, Path]) -> None:
+def test_a_finished_sweep_is_not_run_again(whole: tuple[str, Path]) -> None:
     before = rows_bytes(whole[1])
     again = sweep(whole[0], whole[1])
     assert again.code == 2
@@ -165,7 +165,7 @@ def test_a_killed_worker_is_replaced(whole: tuple[str, Path], tmp_path: Path) ->
     assert rows_bytes(out) == rows_bytes(whole[1])
 
 
-def test_a_directory_of_others_is_left_alone(whole: tuple[str, Path], tmp_path: Path) -> None:
+def test_sweep_overwrites_no_other_directory(whole: tuple[str, Path], tmp_path: Path) -> None:
     before = rows_bytes(whole[1])
     other = sweep_file(tmp_path, 3)
     for words in ((), ("--resume",)):
@@ -187,7 +187,7 @@ def test_a_directory_of_others_is_left_alone(whole: tuple[str, Path], tmp_path: 
     assert "is not of this program" in sweep(other, tmp_path / "mine").err
 
 
-def test_another_program_does_not_go_on(
+def test_resume_refuses_another_version_of_the_program(
     whole: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = provenance.of_program()
@@ -197,7 +197,7 @@ def test_another_program_does_not_go_on(
     assert "now it is abc; nothing was overwritten" in done.err
 
 
-def test_two_do_not_work_at_one_directory(tmp_path: Path) -> None:
+def test_two_processes_cannot_sweep_into_one_directory(tmp_path: Path) -> None:
     file = sweep_file(tmp_path, 40)
     process = begin(file, "--out", str(tmp_path / "out"), "--jobs", "1")
     try:
@@ -229,7 +229,7 @@ def sealed_without(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(said)
 
 
-def test_a_part_that_is_harmed_is_run_again_and_never_merged(tmp_path: Path) -> None:
+def test_a_damaged_part_is_run_again(tmp_path: Path) -> None:
     file = sweep_file(tmp_path, 3, more='mutants = ["no_completeness_wait"]')
     out = tmp_path / "out"
     assert sweep(file, out, "--jobs", "1").code == 0
@@ -244,7 +244,7 @@ def test_a_part_that_is_harmed_is_run_again_and_never_merged(tmp_path: Path) -> 
             sealed.read(part).schema.metadata))  # fmt: skip
 
 
-def test_a_part_of_other_runs_is_not_merged(tmp_path: Path) -> None:
+def test_a_part_of_another_chunk_is_run_again(tmp_path: Path) -> None:
     file, out = sweep_file(tmp_path, 3), tmp_path / "out"
     assert sweep(file, out, "--jobs", "1").code == 0
     first, *others = sorted((out / "parts").iterdir())
@@ -260,7 +260,7 @@ def test_a_part_of_other_runs_is_not_merged(tmp_path: Path) -> None:
     assert (done.code, done.err) == (2, told)
 
 
-def test_a_table_that_is_harmed_is_not_drawn(whole: tuple[str, Path], tmp_path: Path) -> None:
+def test_a_damaged_table_is_refused(whole: tuple[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(whole[1], folder)
     file = folder / store.ROWS
@@ -275,7 +275,7 @@ def test_a_table_that_is_harmed_is_not_drawn(whole: tuple[str, Path], tmp_path: 
     assert (done.code, "it is damaged" in done.err) == (2, True)
 
 
-def test_failures_and_their_histories_are_told(tmp_path: Path) -> None:
+def test_sweep_lists_failures_with_their_histories(tmp_path: Path) -> None:
     file = sweep_file(tmp_path, 2, more='mutants = ["none", "no_completeness_wait"]')
     Path(file).write_text(
         Path(file).read_text().replace("tiny.toml", "negative/no_completeness_wait"), "utf-8"
@@ -292,7 +292,7 @@ def test_failures_and_their_histories_are_told(tmp_path: Path) -> None:
     assert shown.code == 0
 
 
-def test_bad_words_are_told_before_anything_is_made(tmp_path: Path) -> None:
+def test_sweep_refuses_bad_arguments_before_any_run(tmp_path: Path) -> None:
     file = sweep_file(tmp_path)
     for words, told in (
         (("--master", "sparc://x"), "--master sparc://x: expected none, local[*]"),
@@ -312,7 +312,7 @@ def test_bad_words_are_told_before_anything_is_made(tmp_path: Path) -> None:
         ('"seeds": 1,', '"seeds": 2,'),
     ],
 )
-def test_a_manifest_that_was_changed_is_refused(old: str, new: str, tmp_path: Path) -> None:
+def test_resume_refuses_an_edited_manifest(old: str, new: str, tmp_path: Path) -> None:
     """Found by the fuzzer: what is to be run is read from it."""
     words = ("sweep", sweep_file(tmp_path, 1), "--out", str(tmp_path / "o"), "--jobs", "1")
     assert ddlsim(*words).code == 0

@@ -36,7 +36,7 @@ def changed(**changes: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_a_good_file_is_read() -> None:
+def test_read_sweep_reads_every_key() -> None:
     sweep = read_sweep(GOOD, "s.toml")
     assert [axis.name for axis in sweep.axes] == ["dd", "h"]
     assert sweep.axes[0].values == (0, 50, 100)
@@ -64,7 +64,7 @@ SLIPS = {
     "seeds text": ({"seeds": 'seeds = "all"'}, r'seeds: expected "A\.\.B"'),
     "condition": (
         {"where": 'where = ["dd >="]'},
-        r"toml:5: where\[0\]: 'dd >=' is no condition",
+        r"toml:5: where\[0\]: 'dd >=' is not a condition",
     ),
     "name": ({"where": 'where = ["ddd > 1"]'}, r"where\[0\]: no parameter is called 'ddd'; did"),
     "call": ({"where": 'where = ["exit() > 1"]'}, r"where\[0\]: (no parameter|'exit\(\)' cannot)"),
@@ -101,7 +101,7 @@ SLIPS = {
 
 
 @pytest.mark.parametrize("slip", SLIPS)
-def test_a_slip_is_told_with_its_line(slip: str) -> None:
+def test_read_sweep_names_the_line_of_an_error(slip: str) -> None:
     changes, told = SLIPS[slip]
     text = changed(**changes)
     if "[sample]" in text:
@@ -110,7 +110,7 @@ def test_a_slip_is_told_with_its_line(slip: str) -> None:
         read_sweep(text, "s.toml")
 
 
-def test_ranges() -> None:
+def test_read_range_values() -> None:
     assert read_range("0..500 step 100") == (0, 100, 200, 300, 400, 500)
     assert read_range("0..1 step 0.25") == (0.0, 0.25, 0.5, 0.75, 1.0)
     assert read_range("0..0.3 step 0.1") == (0.0, 0.1, 0.2, 0.3)
@@ -120,7 +120,7 @@ def test_ranges() -> None:
 
 
 @given(st.integers(-50, 50), st.integers(0, 100), st.floats(0, 1), st.booleans())
-def test_an_interval_keeps_within_its_ends(
+def test_interval_at_stays_within_its_ends(
     low: int, width: int, share: float, logarithmic: bool
 ) -> None:
     low = abs(low) + 1 if logarithmic else low

@@ -5,7 +5,7 @@ from ddlsim.history.figures import durations
 from tests.support.results import WAITS_US, a_crash, a_cycle, a_row, a_violation, some_figures
 
 
-def test_totals_are_sums_and_rates_are_of_the_sums() -> None:
+def test_total_sums_counts_and_divides_the_sums() -> None:
     more = some_figures(committed=10, aborted={"SCHEMA_CHANGED": 10}, attempts=20)
     taken = total([a_row(0), a_row(1, figures=more)])
     assert taken is not None
@@ -15,7 +15,7 @@ def test_totals_are_sums_and_rates_are_of_the_sums() -> None:
     assert (taken.simulated_ms, taken.events) == (6200.0, 2 * 8605)
 
 
-def test_durations_are_pooled_not_averaged() -> None:
+def test_total_pools_durations() -> None:
     taken = total([a_row(0), a_row(1)])
     assert taken is not None
     exact = durations(WAITS_US * 2)
@@ -23,13 +23,13 @@ def test_durations_are_pooled_not_averaged() -> None:
     assert taken.dml_latency_ms.mean == exact.mean
 
 
-def test_crashed_runs_have_no_figures() -> None:
+def test_total_of_crashed_runs_is_none() -> None:
     alone, with_crash = total([a_row(0)]), total([a_crash(1), a_row(0)])
     assert with_crash == alone
     assert total([a_crash(0)]) is None
 
 
-def test_the_same_structure_is_told_once() -> None:
+def test_grouped_lists_each_structure_once() -> None:
     rows = [
         a_row(3, a_violation(), a_violation(summary="of another transaction")),
         a_row(5, a_violation(), a_cycle()),
@@ -42,22 +42,22 @@ def test_the_same_structure_is_told_once() -> None:
     assert cycle.argument == "  the argument of 5.1"
 
 
-def test_the_same_cycle_under_another_status_is_another_thing() -> None:
+def test_grouped_separates_statuses() -> None:
     rows = [a_row(0, a_cycle("accepted"), a_cycle("finding:F-1"), a_cycle())]
     statuses = [one.example.status for one in grouped(rows)]
     assert statuses == ["violation", "finding:F-1", "accepted"]
 
 
-def test_the_more_frequent_comes_first() -> None:
+def test_grouped_puts_the_more_frequent_first() -> None:
     rows = [a_row(0, a_violation()), a_row(1, a_cycle()), a_row(2, a_cycle())]
     assert [one.example.invariant for one in grouped(rows)] == ["I3", "I1"]
 
 
-def test_what_the_judges_only_counted_counts() -> None:
+def test_times_of_includes_omitted_violations() -> None:
     omitted = {"atomicity wrong-version violation": 40, "atomicity wrong-version accepted": 7}
     rows = [a_row(0, a_violation(), omitted=omitted), a_row(1, a_violation())]
     assert times_of(grouped(rows), rows) == 42
 
 
-def test_nothing_found_is_nothing_told() -> None:
+def test_grouped_of_runs_without_violations_is_empty() -> None:
     assert grouped([a_row(0), a_crash(1)]) == []

@@ -78,7 +78,7 @@ def fine_grid(advisor: Advisor, around: tuple[int, int]) -> tuple[int, int, list
 
 
 @pytest.mark.slow
-def test_a_tenth_of_the_runs_finds_what_a_fine_grid_finds(
+def test_search_agrees_with_a_fine_grid_at_a_tenth_of_its_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cells, "LOOKS_EACH", 4)  # half as long as in life
@@ -96,7 +96,7 @@ def test_a_tenth_of_the_runs_finds_what_a_fine_grid_finds(
     assert max(missed) < low, "what misses the goal for sure is not in the interval"
 
 
-def test_without_any_run_the_formula_is_near() -> None:
+def test_the_formula_brackets_the_least_dd() -> None:
     """Where a search begins decides what it costs."""
     request = request_of_the_sample(seeds=1)
     low, high = request.needed(request.world.wait(COARSE, 250, request.mu))

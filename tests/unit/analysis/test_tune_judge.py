@@ -42,7 +42,8 @@ def figures(waits: list[dict[int, int]], *, commands: int, **more: int) -> Figur
     """A row for each seed: how often each wait in us was seen, among so many commands."""
 
     def row(own: dict[int, int]) -> dict[str, Any]:
-        cell = {"counts": list(own.items()), "total_us": sum(us * n for us, n in own.items())}
+        total_us = sum(us * n for us, n in own.items())
+        cell = {"counts": list(own.items()), "total_us": total_us, "max_us": max(own)}
         waited = ("operation_wait_us", "first_wait_us", "dml_latency_us", "ddl_latency_us")
         return {
             "fingerprint": "f",
@@ -54,7 +55,7 @@ def figures(waits: list[dict[int, int]], *, commands: int, **more: int) -> Figur
     return Figures(CELL, [row(own) for own in waits])
 
 
-def test_effective_shares_are_those_of_clopper_and_pearson() -> None:
+def test_effective_share_is_clopper_and_pearsons() -> None:
     for k, n in ((3, 40), (39, 40), (40, 40)):
         exact = stats.binomtest(k, n).proportion_ci(0.95, "exact")
         low, high = intervals.effective_share(k / n, n)
@@ -62,7 +63,7 @@ def test_effective_shares_are_those_of_clopper_and_pearson() -> None:
     assert intervals.effective_share(0.0, 299)[1] == pytest.approx(3 / 299, rel=0.01), "rule of 3"
 
 
-def test_intervals_of_clustered_waits_hold_the_truth() -> None:
+def test_interval_of_clustered_waits_covers_the_truth() -> None:
     """What comes in clusters of 20 rests on the clusters: the quantile is held 95 % of the time."""
     dice = np.random.default_rng(1)
     held = narrow = 0
@@ -110,7 +111,7 @@ def test_the_closed_form_bounds_a_tail_that_the_runs_cannot() -> None:
     assert contradicted.hopeless
 
 
-def test_a_rate_that_was_not_seen_is_not_nought() -> None:
+def test_interval_of_an_unseen_rate_has_an_upper_end() -> None:
     request = request_of("schema_abort_rate<=1e-4")
     assert request.aborts is not None
     more = {"schema_aborts": 0, "attempts": 200, "schema_updates": 15}
@@ -124,7 +125,7 @@ def test_a_rate_that_was_not_seen_is_not_nought() -> None:
     assert found.seeds == pytest.approx(2 * found.high / 1e-4, rel=0.15)
 
 
-def test_zeros_are_never_told_as_an_interval() -> None:
+def test_with_interval_never_shows_an_interval_of_zeros() -> None:
     assert with_interval(0, 0, 0, "runs", 0.0026) == "0 (< 0.26 % above)"
     assert with_interval(0, 0, 0) == "0 (none seen above)"
     assert with_interval(0, 0, 0, "formula", 0.02) == "0 (no more by formula)"

@@ -28,7 +28,7 @@ def offsets(text: str) -> Measured:
 LINKS = "from,to,delay_ms\na,b,5\nb,a,7\na,c,90\nc,a,80\nb,c,6\nc,b,6\n"
 
 
-def test_nodes_are_those_of_the_files() -> None:
+def test_world_of_has_the_nodes_of_the_files() -> None:
     world = world_of(delays(LINKS), offsets("node,offset_ms\nc,1\n"), 9, None)
     assert world.nodes == ("a", "b", "c")
     assert world.voters == 3
@@ -43,7 +43,7 @@ def test_a_clock_of_a_node_without_links_is_refused() -> None:
         world_of(delays(LINKS), None, 5, 4)
 
 
-def test_links_and_clocks_that_were_not_measured_take_all_values() -> None:
+def test_unmeasured_links_and_clocks_take_all_values() -> None:
     world = world_of(delays("from,to,delay_ms\na,b,5\nb,a,7\n"), offsets("offset_ms\n1\n3\n"), 5, 2)
     assert list(world.sample("a", "b")) == [5]
     assert sorted(world.sample("a", "x")) == [5, 7]
@@ -77,7 +77,7 @@ OFFSETS = st.dictionaries(
 
 
 @given(OFFSETS, st.floats(0, 2))
-def test_cs_max_is_above_every_difference_that_was_seen(
+def test_cs_max_exceeds_every_observed_difference(
     clocks: dict[str, list[int]], margin: float
 ) -> None:
     text = "node,offset_ms\n" + "".join(
@@ -102,7 +102,7 @@ def test_cs_max_is_above_every_difference_that_was_seen(
     assert set(bound.between or ()) <= set(clocks)
 
 
-def test_offsets_of_nobody_in_particular_may_be_of_two_nodes() -> None:
+def test_offsets_without_names_may_be_of_two_nodes() -> None:
     bound = clock_bound(world_of(None, offsets("offset_ms\n-3\n0\n5\n1\n"), 5, None), 0.5)
     assert bound is not None
     assert (bound.basis, bound.seen) == (RANGE, 4)
@@ -118,7 +118,7 @@ def timed(rows: list[tuple[str, int, int]]) -> str:
     return "node,time_s,offset_ms\n" + "".join(f"{n},{at},{own}\n" for n, at, own in rows)
 
 
-def test_skew_is_that_of_equal_instants_where_the_file_has_times() -> None:
+def test_clock_bound_uses_equal_instants_where_the_file_has_times() -> None:
     bound = clock_bound(world_of(None, offsets(timed(CLOCKS)), 5, None), 0.5)
     assert bound is not None
     # at 0 s: a 1, b -2, c 0; at 60 s: a 9, b 8, c 5; the range is from b at 0 s to a at 60 s
@@ -132,14 +132,14 @@ def test_skew_is_that_of_equal_instants_where_the_file_has_times() -> None:
     assert "lost for 20 s" in bound.events[2]
 
 
-def test_nodes_that_share_no_instant_have_no_skew_at_one() -> None:
+def test_clock_bound_uses_the_range_without_shared_instants() -> None:
     rows = [*CLOCKS[:4], ("c", 30, 0), ("c", 90, 5)]
     bound = clock_bound(world_of(None, offsets(timed(rows)), 5, None), 0.5)
     assert bound is not None
     assert (bound.largest_ms, bound.basis) == (11, RANGE)
 
 
-def test_the_probability_is_that_of_the_quantity_that_is_named() -> None:
+def test_next_larger_is_the_probability_of_the_named_quantity() -> None:
     """Beside many draws of clocks: how often the next look exceeds all before."""
     dice = np.random.default_rng(4)
     trials, count = 4_000, 9
@@ -185,7 +185,7 @@ def test_voters_by_name() -> None:
     ("strategy", "slack", "delay"),
     [("iep", 300, 350), ("a5_safetime", 0, 50), ("a6_safetime_csmax", -50, 50)],
 )
-def test_what_a_design_makes_of_dd(strategy: str, slack: int, delay: int) -> None:
+def test_slack_and_ddl_delay_of_designs(strategy: str, slack: int, delay: int) -> None:
     design = STRATEGIES.get(strategy)
     assert slack_ms(design, 300, 50) == slack
     assert ddl_delay_ms(design, 300, 50) == delay

@@ -128,7 +128,7 @@ def test_the_bracket_holds_where_commands_queue_behind_one_another(name: str) ->
 
 
 @pytest.mark.slow
-def test_clocks_apart_move_the_waits_as_far() -> None:
+def test_skewed_clocks_shift_the_waits() -> None:
     offsets = {"n1": [-5.0], "n2": [0.0], "n3": [5.0], "n4": [40.0], "n5": [-30.0]}
     own = replace(model("light"), offsets={n: np.array(v) for n, v in offsets.items()})
     text = "node,offset_ms\n" + "".join(f"{n},{v[0]}\n" for n, v in offsets.items())
@@ -144,7 +144,7 @@ def test_clocks_apart_move_the_waits_as_far() -> None:
         assert low - CLOCK_MS - more <= value <= high + CLOCK_MS + more, (of, low, value, high)
 
 
-def test_another_protocol_disagrees(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_monte_carlo_of_another_protocol_disagrees(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Monte Carlo that is wrong in one point is seen to be wrong."""
     own = model("per link")
     right = by_formula("per link", 250)

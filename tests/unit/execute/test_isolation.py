@@ -24,7 +24,7 @@ def dies(job: Job) -> Row:
     return run_job(job)
 
 
-def test_what_dies_is_a_row_and_the_rest_is_run() -> None:
+def test_isolated_makes_a_row_of_a_run_that_dies() -> None:
     rows = rows_of(JOBS, Limits(), dies)
     assert [row["seed"] for row in rows] == list(range(6))
     assert [row["outcome"] for row in rows] == ["ok", "crashed", "crashed", "ok", "ok", "ok"]
@@ -34,7 +34,7 @@ def test_what_dies_is_a_row_and_the_rest_is_run() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
-def test_a_crash_is_no_want_of_memory(number: signal.Signals) -> None:
+def test_isolated_does_not_take_a_crash_for_lack_of_memory(number: signal.Signals) -> None:
     """Where memory is limited the interpreter may die so for want of it; elsewhere it may not."""
 
     def crashes(job: Job) -> Row:
@@ -58,7 +58,7 @@ def hangs(job: Job) -> Row:
     return run_job(job)
 
 
-def test_what_hangs_is_a_row() -> None:
+def test_isolated_ends_a_run_that_hangs() -> None:
     rows = rows_of(JOBS, Limits(time_s=5.0), hangs)
     assert [row["outcome"] for row in rows] == ["timeout", "ok", "ok", "ok", "ok", "timeout"]
     assert rows[0]["error"] == "took longer than 5 s"
@@ -73,7 +73,7 @@ def eats(job: Job) -> Row:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="limits memory on Linux only")
-def test_what_wants_too_much_memory_is_a_row() -> None:
+def test_isolated_ends_a_run_with_too_much_memory() -> None:
     rows = rows_of(JOBS, Limits(memory_mib=600), eats)
     assert [row["outcome"] for row in rows] == ["ok", "crashed", "ok", "crashed", "ok", "ok"]
     assert rows[1]["error"] == rows[3]["error"] == "needs more than 600 MiB"
@@ -89,7 +89,7 @@ def never_gives_up(job: Job) -> Row:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="limits memory on Linux only")
-def test_what_goes_on_without_memory_is_ended() -> None:
+def test_isolated_ends_a_run_that_ignores_memory_errors() -> None:
     rows = rows_of(JOBS[:4], Limits(memory_mib=600), never_gives_up)
     assert [row["outcome"] for row in rows] == ["ok", "crashed", "crashed", "ok"]
     assert rows[1]["error"] == rows[2]["error"] == "needs more than 600 MiB"
@@ -102,13 +102,13 @@ def takes_and_gives_back(job: Job) -> Row:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="limits memory on Linux only")
-def test_a_short_peak_counts_and_is_its_own_runs_alone() -> None:
+def test_isolated_charges_a_memory_peak_to_its_own_run() -> None:
     rows = rows_of(JOBS[:4], Limits(memory_mib=600), takes_and_gives_back)
     assert [row["outcome"] for row in rows] == ["ok", "crashed", "ok", "ok"]
     assert rows[1]["error"] == "needs more than 600 MiB"
 
 
-def test_without_fork_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_isolated_without_fork_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     forked = rows_of(JOBS, Limits())
     monkeypatch.setattr(isolation, "CAN_FORK", False)
     monkeypatch.setattr(sweep_rows, "CAN_FORK", False)

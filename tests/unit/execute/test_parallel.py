@@ -64,7 +64,7 @@ def test_a_job_that_no_process_survives_is_lost_and_the_others_are_done(tmp_path
     assert len(list(tmp_path.glob("3.*"))) == len(list(tmp_path.glob("5.*"))) == ATTEMPTS
 
 
-def test_a_process_that_dies_once_costs_nothing(tmp_path: Path) -> None:
+def test_a_job_whose_process_dies_once_is_retried(tmp_path: Path) -> None:
     make = partial(deaths, str(tmp_path), first_only=True)
     with Executor(make, told, processes=2, alone_s=0) as executor:
         assert executor.run(range(8), batch=4) == [str(job) for job in range(8)]
@@ -108,7 +108,7 @@ def waits(folder: str) -> Callable[[Sequence[str]], list[str]]:
     return act
 
 
-def test_an_error_ends_what_others_are_at(tmp_path: Path) -> None:
+def test_an_error_ends_the_jobs_of_other_processes(tmp_path: Path) -> None:
     make = partial(waits, str(tmp_path))
     with (
         pytest.raises(RuntimeError, match="planted"),
@@ -122,7 +122,7 @@ def divides() -> Callable[[Sequence[int]], list[str]]:
     return lambda jobs: [str(1 // job) for job in jobs]
 
 
-def test_what_is_next_may_depend_on_what_came_back() -> None:
+def test_jobs_may_depend_on_earlier_results() -> None:
     """Jobs are taken no sooner than a process is free for them."""
     done: list[int] = []
     ahead: list[int] = []

@@ -58,7 +58,7 @@ def test_a_survivor_fails_it() -> None:
     assert any("survived 2 runs" in line for line in found.unexpected)
 
 
-def test_a_survivor_with_a_reason_is_only_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_survivor_with_a_reason_is_reported_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     item = MUTANTS.get("no_completeness_wait")
     monkeypatch.setitem(item.__dict__, "survives", "nobody can see it")
     found = result(a_case(mutant=item.name, judge=item.caught_by), a_row(0))
@@ -96,7 +96,7 @@ def test_a_design_may_be_known_to_break_something_else() -> None:
         assert any("without the mutant too" in one for one in found.unexpected) is told
 
 
-def test_who_convicts_the_design_too_does_not_count() -> None:
+def test_a_checker_that_convicts_the_design_too_does_not_count() -> None:
     case = a_mutant_case(expect=CONVICTED)
     found = result(case, a_row(0, a_violation(), a_cycle()), control=[a_row(0, a_cycle())])
     assert found.mutants[0].killed_by == {"atomicity": 1}
@@ -251,19 +251,19 @@ def test_a_design_known_to_break_its_claims_is_excused() -> None:
     assert found.as_expected
 
 
-def test_but_not_for_a_crash() -> None:
+def test_a_crash_is_not_excused() -> None:
     found = result(a_case(kind="claims", strategy="iep_literal"), a_crash(0))
     assert any("crashed" in line for line in found.unexpected)
 
 
-def test_a_breach_that_a_scenario_expects_surprises_nobody() -> None:
+def test_an_expected_breach_is_as_expected() -> None:
     found = result(a_case(expect={"violated": ["I3"]}), a_row(0, a_cycle()))
     row = row_of(found, "I3")
     assert (row.word, row.foretold, row.example) == ("broken", 1, None)
     assert found.as_expected
 
 
-def test_runs_under_a_mutant_say_nothing_of_the_design() -> None:
+def test_runs_under_a_mutant_do_not_count_for_the_design() -> None:
     found = result(a_mutant_case(expect=CONVICTED), a_row(0, a_violation()))
     assert row_of(found, "I1").word == "kept"
 
