@@ -32,8 +32,6 @@ def at_completeness(op_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
 class OpenCatalog(Catalog):
     """At Tu itself the old version still counts."""
 
-    __slots__ = ()
-
     def at(self, ts: Timestamp) -> Snapshot:
         """The schemas in force just before `ts`."""
         return super().at(Timestamp(ts - 1))

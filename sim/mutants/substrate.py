@@ -25,8 +25,6 @@ class ReadersPass(LockTable):
 class ForgetfulPartition(Partition):
     """Cleanup at a participant drops the write intents of a committed transaction."""
 
-    __slots__ = ()
-
     def _clean_up(self, stamp: Timestamp, command: CleanUp) -> None:
         """Drop the intents of transactions whose outcome is stored elsewhere."""
         if command.tx not in self.outcomes:
@@ -37,8 +35,6 @@ class ForgetfulPartition(Partition):
 @mutates("partition", "participant_stamps_its_own", "98.one", "uniform_commit")
 class StampingPartition(Partition):
     """Each participant commits at a timestamp of its own instead of at commit_ts."""
-
-    __slots__ = ()
 
     def _clean_up(self, stamp: Timestamp, command: CleanUp) -> None:
         """Commit at the stamp what was committed elsewhere."""

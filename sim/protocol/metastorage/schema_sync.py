@@ -42,19 +42,6 @@ class MetadataLateError(Exception):
 class SchemaSync:
     """One node's schema safe time, its waiters, and look-ups in its catalog."""
 
-    __slots__ = (
-        "_order",
-        "_resolve",
-        "_waiters",
-        "barriers",
-        "catalog",
-        "delay_bound_ms",
-        "is_restoring",
-        "node",
-        "safe_time",
-        "strategy",
-    )
-
     def __init__(
         self, node: Node, strategy: Strategy, catalog: Catalog, cluster_delay_ms: int = NO_BOUND
     ) -> None:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ddlsim.model.ports import Node
@@ -10,15 +11,13 @@ from ddlsim.units import Micros
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
 class Delays:
     """How slow each stage of application is on a node, in microseconds."""
 
-    __slots__ = ("catalog", "listener", "log")
-
-    def __init__(self) -> None:
-        self.log = 0
-        self.catalog = 0
-        self.listener = 0
+    log: int = 0
+    catalog: int = 0
+    listener: int = 0
 
 
 class Stage(Generic[T]):

@@ -87,28 +87,6 @@ class PartitionState(Record, frozen=True):
 class Partition:
     """One replica of one partition."""
 
-    __slots__ = (
-        "_knows",
-        "_node",
-        "_ops",
-        "_strategy",
-        "_watcher",
-        "_written",
-        "applied_index",
-        "applied_term",
-        "catalog_version",
-        "ended",
-        "intents",
-        "lease_start",
-        "name",
-        "on_safe_time",
-        "outcomes",
-        "place",
-        "rows",
-        "safe_ts",
-        "uncleaned",
-    )
-
     def __init__(
         self,
         node: Node,

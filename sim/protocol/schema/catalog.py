@@ -43,17 +43,6 @@ FIRST_OBJECT_ID: Final = 1
 class Snapshot:
     """All objects as of one catalog version; immutable."""
 
-    __slots__ = (
-        "_by_id",
-        "_index_owners",
-        "_relations",
-        "_zones",
-        "activation_ts",
-        "message_ts",
-        "next_object_id",
-        "version",
-    )
-
     def __init__(self) -> None:
         self.version = 0
         self.message_ts = MIN_TIMESTAMP
@@ -153,21 +142,6 @@ def _largest_id(change: ObjectChange) -> int:
 
 class Catalog:
     """A node's versions of all schemas by activation time."""
-
-    __slots__ = (
-        "_by_activation",
-        "_changes",
-        "_definitions",
-        "_hit",
-        "_hit_from",
-        "_hit_until",
-        "_latest",
-        "_nothing",
-        "_snapshots",
-        "_starts",
-        "_updates",
-        "version",
-    )
 
     def __init__(self) -> None:
         self._updates: dict[int, tuple[Timestamp, Timestamp, tuple[ObjectChange, ...]]] = {}

@@ -114,12 +114,7 @@ class Coordinator:
     def begin(self, _sender: str, request: ClientBegin) -> Answer:
         """Begin an explicit transaction."""
         self._merge(request.session_ts)
-        self._begin(
-            request.tx,
-            implicit=False,
-            read_only=request.read_only,
-            session_ts=request.session_ts,
-        )
+        self._begin(request.tx, request, implicit=False)
         return Answer(self.node.clock.now())
 
     async def operate(self, _sender: str, request: ClientOperation) -> Reply:
@@ -127,28 +122,17 @@ class Coordinator:
         self._merge(request.session_ts)
         if request.implicit:
             return await self._operate_implicitly(request)
-        tx: Transaction | Reason
         if request.begins:
-            tx = self._begin(
-                request.tx,
-                implicit=False,
-                read_only=request.read_only,
-                session_ts=request.session_ts,
-            )
-        else:
-            tx = self._active(request.tx)
-        if type(tx) is Reason:
-            return self.refusal(tx)
-        assert type(tx) is Transaction, tx
-        return await self._operate(tx, request)
+            return await self._operate(self._begin(request.tx, request, implicit=False), request)
+        tx = self._active(request.tx)
+        return self.refusal(tx) if isinstance(tx, Reason) else await self._operate(tx, request)
 
     async def commit(self, _sender: str, request: ClientCommit) -> Answer | Refusal:
         """Commit the client's transaction."""
         self._merge(request.session_ts)
         tx = self._active(request.tx)
-        if type(tx) is Reason:
+        if isinstance(tx, Reason):
             return self.refusal(tx)
-        assert type(tx) is Transaction, tx
         reason = await self.completion.commit(tx)
         return Answer(self.node.clock.now()) if reason is None else self.refusal(reason)
 
@@ -158,9 +142,8 @@ class Coordinator:
         refreshing = self._refreshing.pop(request.tx, None)
         label = request.tx if refreshing is None else refreshing[0].id.label
         tx = self._active(label)
-        if type(tx) is Reason:
+        if isinstance(tx, Reason):
             return Answer(self.node.clock.now()) if tx in BY_ITSELF else self.refusal(tx)
-        assert type(tx) is Transaction, tx
         self.completion.abort(tx, Reason.ROLLED_BACK)
         return Answer(self.node.clock.now())
 
@@ -182,19 +165,18 @@ class Coordinator:
     def _begin(
         self,
         label: str,
+        request: ClientBegin | ClientOperation,
         *,
         implicit: bool,
-        read_only: bool = False,
-        session_ts: Timestamp | None = None,
     ) -> Transaction:
         node = self.node
         assert label not in self.transactions, f"{label} began twice"
         begin_ts = node.clock.now()
         read_ts: Timestamp | None = None
-        if read_only:
+        if request.read_only:
             skew_ms = node.settings.max_clock_skew_ms
             lag_ms = node.settings.partition_idle_ms
-            read_ts = self.strategy.read_ts(session_ts, begin_ts, lag_ms, skew_ms)
+            read_ts = self.strategy.read_ts(request.session_ts, begin_ts, lag_ms, skew_ms)
         now = node.watch.now_us
         tx = Transaction(TxId(begin_ts, self._ordinal, label), now, read_ts)
         self.transactions[label] = tx
@@ -214,12 +196,7 @@ class Coordinator:
         refreshed, first, until_us = self._refreshing.pop(request.tx, (None, 0, until_us))
         for attempt in count(first):
             label = f"{request.tx}r{attempt}" if attempt else request.tx
-            tx = refreshed or self._begin(
-                label,
-                implicit=True,
-                read_only=request.read_only,
-                session_ts=request.session_ts,
-            )
+            tx = refreshed or self._begin(label, request, implicit=True)
             refreshed = None
             reply: Reply = await self._operate(tx, request)
             if type(reply) is Mismatch:

@@ -27,6 +27,8 @@ At the commit partition                           At each participant
   a probe.
 """
 
+from dataclasses import dataclass, field
+
 from ddlsim.model.ports import Future, Node, NoReplyType
 from ddlsim.protocol.commands import Cleaned as CleanedCommand
 from ddlsim.protocol.commands import CleanUp, FinishTx, Outcome
@@ -44,18 +46,16 @@ PROBES = 40
 """How often a coordinator is probed whose transaction is about to end, before giving up."""
 
 
+@dataclass(slots=True)
 class Active:
-    """A transaction that has done something here: its commit partition, when, and which writes.
+    """A transaction with activity on this node, the last at `seen_us`.
 
-    Of each write, the start of the lease that it was executed under.
+    `ops` are its writes, each with the start of the lease that it was executed under.
     """
 
-    __slots__ = ("commit_place", "ops", "seen_us")
-
-    def __init__(self, commit_place: PartitionId, seen_us: int) -> None:
-        self.commit_place = commit_place
-        self.seen_us = seen_us
-        self.ops: dict[str, Timestamp] = {}
+    commit_place: PartitionId
+    seen_us: int
+    ops: dict[str, Timestamp] = field(default_factory=dict)
 
 
 class Participant:
