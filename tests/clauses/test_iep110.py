@@ -182,7 +182,7 @@ def test_the_coordinator_sends_the_enlisted_version_to_the_primary() -> None:
 
 
 def test_one_table_has_one_enlisted_version() -> None:
-    """n3's clock is 7 ms behind: it still runs T when T's client knows version 2 [110.flow.4]."""
+    """n3's clock is 7 ms behind: it still runs T when T's client has version 2 [110.flow.4]."""
     story = Story(
         """
         20   T@n3: w1 = put t 1 { v = 1 }
@@ -237,7 +237,7 @@ CROSSING = Story(
     schema=TWO_TABLES,
     on_activated="leave_unmarked",
 )
-"""Two transactions across a DDL each, of which the first is incompatible; nobody marks them."""
+"""Two transactions across a DDL each, of which the first is incompatible; there are no marks."""
 
 
 def test_the_coordinator_takes_the_enlisted_version_as_i_at_the_commit() -> None:
@@ -273,7 +273,7 @@ def test_schema_failure_is_retriable() -> None:
 
 
 def given_up(initial: int, current: int, steps: Any) -> Reason | None:
-    """Refuse for a reason that tells nobody to try again."""
+    """Refuse for a reason that is not retriable."""
     del steps
     return None if initial == current else Reason.TX_FINISHED
 

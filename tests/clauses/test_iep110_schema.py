@@ -30,7 +30,7 @@ CONSTRAINT positive CHECK (v > 0));"""
 
 
 def compatible(asked: str, schema: str = T) -> bool:
-    """Whether a statement is forward-compatible for who has enlisted its object."""
+    """Whether a statement is forward-compatible for a transaction on its object."""
     return is_forward_compatible(change_of(schema, asked))
 
 

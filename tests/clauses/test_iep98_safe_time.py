@@ -63,7 +63,7 @@ def test_a_schema_is_known_once_safe_time_has_reached_the_timestamp() -> None:
 
 
 def test_an_update_activates_no_earlier_than_its_message() -> None:
-    """Else everybody would hear of it too late [98.safe.2]."""
+    """Else it would reach every node too late [98.safe.2]."""
     story = Story("110 d@n1: d = ALTER TABLE t ADD COLUMN w INT", leaders=HERE)
 
     def later(told: Told) -> list[bool]:
@@ -151,7 +151,7 @@ def test_only_the_wait_is_for_the_past_not_the_look_up() -> None:
 
 
 def test_an_update_is_not_visible_at_once_not_even_on_the_leader() -> None:
-    """Who asks between Tm = 110 and Tu = 210 does not find it [98.risk.1]."""
+    """An operation between Tm = 110 and Tu = 210 does not find it [98.risk.1]."""
     story = Story(
         """
         110  d@n1: d = CREATE TABLE u (id INT PRIMARY KEY)

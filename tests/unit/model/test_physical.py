@@ -1,4 +1,4 @@
-"""Timestamps by a physical clock alone: they follow it ahead and back, and learn from nobody."""
+"""Timestamps by a physical clock alone: they follow it ahead and back, and merge nothing."""
 
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.physical import PhysicalTimestamps
@@ -34,7 +34,7 @@ def test_now_follows_a_physical_clock_that_steps_back() -> None:
 
 
 def test_update_changes_nothing() -> None:
-    """Neither merged, nor gone beyond, nor told to who listens."""
+    """Neither merged, nor passed, nor reported to `on_jump`."""
     hand, heard = Hand(7), [0]
 
     def hear() -> None:

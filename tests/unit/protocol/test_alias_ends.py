@@ -1,4 +1,4 @@
-"""When an old name ends, and by whom: never before Tu1 + A, whoever leads by then."""
+"""The end of an old name: never before Tu1 + A, by whichever leader."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a statement comes to for who compares columns by name: the simple changes that are left."""
+"""The simple changes of a statement where columns are compared by name."""
 
 import pytest
 

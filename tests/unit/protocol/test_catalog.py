@@ -1,4 +1,4 @@
-"""The catalog gives at every timestamp the schemas that are in force, and knows what led there."""
+"""The catalog: the schemas in force at every timestamp, and the steps that led there."""
 
 from ddlsim.model.schema import Table
 from ddlsim.protocol.schema.catalog import Catalog

@@ -87,7 +87,7 @@ def mismatch(table: Table, token: int = 5) -> Mismatch:
 
 
 def test_a_client_without_cached_schema_sends_version_0() -> None:
-    """Version 0, and no row; it takes what it is told, encodes and asks again [110.flow.1-2]."""
+    """And no row; it caches the schema of the `Mismatch` and encodes [110.flow.1-2]."""
     talk = Talk(mismatch(V1), answer())
     assert talk.do(Put("t", 1, {"v": 5})) == answer()
     first, second = talk.line.requests
@@ -281,7 +281,7 @@ def test_other_requests_carry_tokens_back_too() -> None:
 
 
 def test_without_a_session_no_token_is_kept_or_carried() -> None:
-    """Else skew would be hidden from those who look for it."""
+    """Else skew would be hidden."""
     talk = Talk(answer(7), answer(8))
     for _ in range(2):
         talk.do(Get("t", 1))

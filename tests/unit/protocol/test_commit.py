@@ -85,7 +85,7 @@ def test_a_commit_waits_until_every_write_is_replicated(three: Replicated3) -> N
 
 
 def test_lost_replicated_is_requested_again(three: Replicated3) -> None:
-    """The primary still knows."""
+    """The primary has applied it."""
     three.lost = {Replicated}
     three.put("t1", EVEN)
     three.later(20)
@@ -199,7 +199,7 @@ def test_a_lease_ends_at_its_expiration_and_not_after() -> None:
 
 
 def test_finish_is_resent_with_the_same_commit_ts(three: Replicated3) -> None:
-    """With the same commit_ts, to whoever is primary by then."""
+    """With the same commit_ts, to the present primary."""
     three.put("t1", EVEN)
     three.later(20)
     three.lost = {Finish}
@@ -249,7 +249,7 @@ def test_abort_cleans_up_at_all_participants(three: Replicated3) -> None:
 
 
 def test_a_design_may_stamp_each_repetition_anew() -> None:
-    """It is told which one was stored; a mutant of that kind is caught elsewhere."""
+    """It gets the one that was stored; a mutant of that kind is caught elsewhere."""
     three = Replicated3(strategy=replace(IEP, repeated_commit_ts=lambda _, now: now))
     three.put("t1", EVEN)
     three.later(20)
@@ -323,7 +323,7 @@ def test_an_open_transaction_is_pending_and_commits_later_than_it_was_asked_for(
 def test_deciding_transaction_compares_commit_ts_with_read_ts(
     three: Replicated3,
 ) -> None:
-    """Only who reads before its commit_ts may pass over it."""
+    """Only a reader before its commit_ts may ignore it."""
     three.put("t1", EVEN)
     three.later(20)
     three.lost = {Finish}
@@ -338,7 +338,7 @@ def test_deciding_transaction_compares_commit_ts_with_read_ts(
 def test_an_aborted_transaction_is_known_as_such_and_a_committed_one_no_longer(
     three: Replicated3,
 ) -> None:
-    """Of that the commit partition tells; and of an id that never was here, nobody."""
+    """The commit partition has its outcome; an id that never was here is unknown."""
     three.begin("t2")
     ids = {label: three.coordinator.transactions[label].id for label in ("t1", "t2")}
     three.put("t1", EVEN)

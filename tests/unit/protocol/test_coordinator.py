@@ -86,7 +86,7 @@ def test_rollback_is_resent_until_participants_confirm(session: Session) -> None
 
 
 def test_a_transaction_that_is_over_is_over(session: Session) -> None:
-    """However it ended; who asks again is told why, and of one that never was, that it is over."""
+    """However it ended; later requests get the reason, unknown transactions TX_FINISHED."""
     session.begin("t2", "t3")
     session.put("t1", ODD)
     session.commit("t1")
@@ -100,7 +100,7 @@ def test_a_transaction_that_is_over_is_over(session: Session) -> None:
 
 
 def test_an_empty_transaction_commits(session: Session) -> None:
-    """There is nobody to tell."""
+    """It has no participants."""
     assert type(session.commit("t1")) is Answer
     assert session.wire.payloads(Finish) == []
     assert [committed.tx for committed in session.of(TxCommitted)] == ["t1"]
@@ -156,7 +156,7 @@ def test_a_row_in_another_version_is_sent_back(client_version: int, kind: type) 
 
 
 def test_transaction_stays_open_after_mismatch(session: Session) -> None:
-    """With the version that it was told, even if the table changes in between."""
+    """With the version of the `Mismatch`, even if the table changes in between."""
     assert type(session.put("t1", client_version=0)) is Mismatch
     assert type(session.put("t1", client_version=1)) is Answer
     assert type(session.commit("t1")) is Answer
@@ -173,7 +173,7 @@ def test_a_name_without_a_table_ends_the_transaction(session: Session) -> None:
 
 @pytest.fixture
 def unmarked() -> Session:
-    """The same where nobody is rolled back by an activation."""
+    """The same where no transaction is rolled back by an activation."""
     session = Session(strategy=replace(IEP, on_activated=leave_unmarked))
     session.begin("t1")
     return session
@@ -253,7 +253,7 @@ def test_scan_gathers_rows_of_every_partition(session: Session) -> None:
 def test_a_metadata_query_shows_the_columns_of_the_enlisted_version(
     session: Session, action: str, key: int | None
 ) -> None:
-    """And the history knows that it did, once they are shown; of one row as of all."""
+    """And the history records it; of one row as of all."""
     reply = session.do("t1", action, key, metadata=True)
     assert reply.columns == ("id", "v")
     [read] = session.of(MetadataRead)
@@ -271,7 +271,7 @@ def test_one_partition_that_refuses_ends_the_transaction(session: Session) -> No
 
 
 def test_a_primary_that_does_not_answer_ends_the_transaction(session: Session) -> None:
-    """After the operation's timeout; and it is told so, for whenever it hears again."""
+    """After the operation's timeout; the clean-up is resent until it answers."""
     session.put("t1", EVEN)
     session.wire.fate = lambda sent: () if sent.to == "n2" else (0,)
     reply = session.put("t1", EVEN)

@@ -84,7 +84,7 @@ def test_not_retriable_failure_is_returned_at_once(session: Session) -> None:
 
 
 def test_implicit_transaction_stays_open_after_mismatch(session: Session) -> None:
-    """It keeps the version that its client was told, whatever happens meanwhile [110.flow.2]."""
+    """It keeps the version of the `Mismatch`, whatever happens meanwhile [110.flow.2]."""
     assert type(session.put("a", EVEN, client_version=0, implicit=True)) is Mismatch
     session.later(10)
     assert type(session.put("a", EVEN, implicit=True)) is Answer

@@ -23,7 +23,7 @@ def test_write_is_answered_early_and_replicated_is_sent_later() -> None:
 
 
 def test_a_transaction_reads_its_writes_before_they_are_replicated() -> None:
-    """By key and by scan, the later over the earlier; nobody else gets that far."""
+    """By key and by scan, the later over the earlier; no other transaction gets the lock."""
     trio = Trio()
     trio.raft_stops = True
     for value in (5, 6):
@@ -119,7 +119,7 @@ def test_a_one_phase_write_is_answered_once_it_is_committed() -> None:
 
 
 def test_copy_of_one_phase_write_gets_the_first_commit_ts() -> None:
-    """Whoever sends it, and however late; nothing is written again."""
+    """From any sender, and however late; nothing is written again."""
     trio = Trio()
     trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
     trio.later(10)
@@ -142,7 +142,7 @@ def test_a_copy_of_a_one_phase_write_that_is_under_way_is_not_answered() -> None
 
 
 def unsure() -> Trio:
-    """Whose leader never knows the schema at its stamp."""
+    """With a leader whose metadata is never complete for its stamp."""
     return Trio(strategy=replace(IEP, validate_one_phase=lambda *_: None))
 
 

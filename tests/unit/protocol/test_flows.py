@@ -31,7 +31,7 @@ U = "CREATE TABLE u (id INT PRIMARY KEY)"
 
 
 class Desk(Stage):
-    """The coordinator of a stage, and transactions that it is told of by hand."""
+    """The coordinator of a stage, and transactions that the test adds."""
 
     def __init__(self, *args: Any, **changes: Any) -> None:
         super().__init__(*args, **changes)

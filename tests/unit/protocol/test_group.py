@@ -150,7 +150,7 @@ def test_what_was_committed_survives_whatever_is_not_synced() -> None:
 
 
 def test_a_disk_that_becomes_fast_leaves_nothing_out() -> None:
-    """What was on its way to the disk comes first, and its proposer is told."""
+    """What was on its way to the disk comes first, and its proposer gets the result."""
     alone = Replicas("a")
     alone.nodes["a"].disk_delay_us = 5_000
     pending = alone.say("a", "one")
@@ -206,7 +206,7 @@ def test_a_restarted_leader_is_none_until_it_is_elected_anew() -> None:
 
 
 def test_restarted_member_restores_the_last_stamp() -> None:
-    """So that whoever leads next never stamps less."""
+    """So that the next leader never stamps less."""
     trio = Replicas()
     for word in ("one", "two", "three"):
         trio.said("a", word)
@@ -363,7 +363,7 @@ def test_resending_ends_with_the_last_answer() -> None:
 
 
 def test_when_the_leader_dies_another_one_is_elected_and_goes_on() -> None:
-    """Within a few election timeouts; it is recorded, and whoever wanted to know was told."""
+    """Within a few election timeouts; it is recorded, and `on_elected` is called."""
     trio = Replicas()
     trio.said("a", "one")
     trio.crash("a")
@@ -386,7 +386,7 @@ def test_a_learner_never_leads() -> None:
 
 
 def test_leader_without_majority_steps_down() -> None:
-    """Though nobody has told it of another one; and what it was asked comes to nothing."""
+    """Though no other leader is known; and its pending commands come to nothing."""
     trio = Replicas()
     trio.cut = {"a"}
     pending = trio.say("a", "lost")
@@ -423,7 +423,7 @@ def test_cut_off_member_does_not_depose_the_leader() -> None:
 
 
 def test_leader_measures_silence_and_lag_of_members() -> None:
-    """Of itself it knows that it is neither silent nor behind."""
+    """It itself is neither silent nor behind."""
     trio = Replicas("abc", election_timeout_ms=ELECTION_MS)
     trio.later(95)
     trio.cut = {"c"}
@@ -450,7 +450,7 @@ def test_transfer_carries_the_clock() -> None:
 
 
 def test_a_successor_first_gets_what_it_lacks() -> None:
-    """Whoever hands over leads until then."""
+    """The old leader leads until then."""
     trio = Replicas()
     trio.cut = {"b"}
     trio.said("a", "one", within_ms=5)
@@ -464,7 +464,7 @@ def test_a_successor_first_gets_what_it_lacks() -> None:
 
 
 def test_a_leader_may_be_elected_anew() -> None:
-    """It leads a later term; who waits on it is told of both."""
+    """It leads a later term; both callbacks are called."""
     trio = Replicas()
     trio["a"].re_elect()
     trio.later(20)

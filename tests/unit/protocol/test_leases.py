@@ -1,4 +1,4 @@
-"""Leases as one node knows them: whose, until when, by which clock."""
+"""Leases on one node: holder, end, and by which clock."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def at(known: Leases, at_ms: float) -> Leases:
 
 @pytest.mark.parametrize(("at_ms", "valid"), [(100, True), (189, True), (190, False), (200, False)])
 def test_a_lease_counts_while_it_lasts_for_more_than_csmax(at_ms: int, valid: bool) -> None:
-    """Its holder's clock may be that much ahead of who asks."""
+    """Its holder's clock may be that much ahead of the asking node's."""
     found = known_at(lease()).valid_at(PLACE, timestamp(at_ms))
     assert (found is not None) is valid
 

@@ -1,4 +1,4 @@
-"""How operations come by their locks: which, in which order, how long; who is suspected."""
+"""LockWaits: which locks, in which order, how long, and probes of blockers."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_an_older_one_waits_until_the_lock_is_free() -> None:
 
 
 def test_younger_transaction_is_refused_and_retries() -> None:
-    """As often as the settings say; then it gives up, and whoever is in the way is suspected."""
+    """`lock_retries` times; then it gives up, and probes the blockers."""
     waits = Waits(lock_retries=2)
     waits.ask(OLD)
     outcome = waits.ask(YOUNG)
@@ -115,7 +115,7 @@ def test_a_lock_that_is_free_by_the_next_try_is_got() -> None:
 
 
 def test_lock_wait_probes_blockers_periodically() -> None:
-    """It may become so only later; nobody is once the wait is over."""
+    """Also blockers that come later; no probe once the wait is over."""
     waits = Waits()
     waits.ask(YOUNG)
     waits.ask(OLD)
@@ -126,7 +126,7 @@ def test_lock_wait_probes_blockers_periodically() -> None:
     waits.locks.release_all(YOUNG)
     waits.until(1_000)
     assert waits.suspects == [YOUNG] * 3
-    assert scheduled(waits.loop) == 0  # nor does anybody look any more
+    assert scheduled(waits.loop) == 0  # no timer is left
 
 
 def test_locked_returns_tx_finished_after_the_end() -> None:

@@ -1,4 +1,4 @@
-"""Who gets a lock, who waits for whom, who dies; and that nothing is left behind."""
+"""LockTable: grants, waits, wait-die refusals, and releases without a trace."""
 
 from collections import deque
 from itertools import product
@@ -40,7 +40,7 @@ class Table:
         return WAITS
 
     def told(self, who: TxId, mode: int, resource: Resource = ROW) -> bool | str:
-        """What a request that had to wait was told, or that it still waits."""
+        """The answer to a request that had to wait, or that it still waits."""
         future = self.waiting[who, resource, mode]
         return future.value if future.done else WAITS
 
@@ -96,7 +96,7 @@ def test_a_scan_after_a_write_holds_both_modes(table: Table) -> None:
 
 @pytest.mark.parametrize(("held", "wanted"), [(X, X), (X, S), (S, X), (IX, S), (S, IX)])
 def test_the_older_waits_and_the_younger_dies(held: int, wanted: int, table: Table) -> None:
-    """Whoever wants a lock that conflicts."""
+    """For every pair of conflicting modes."""
     table.ask(MIDDLE, held)
     assert table.ask(YOUNG, wanted) is False
     assert table.ask(OLD, wanted) == WAITS
@@ -105,7 +105,7 @@ def test_the_older_waits_and_the_younger_dies(held: int, wanted: int, table: Tab
 
 
 def test_of_two_that_began_at_once_the_nodes_number_decides(table: Table) -> None:
-    """So that one of them is older for everybody."""
+    """So that every node orders them alike."""
     table.ask(tx(5, 1), X)
     assert table.ask(tx(5, 2), X) is False
     assert table.ask(tx(5, 0), X) == WAITS
@@ -121,7 +121,7 @@ def test_one_older_holder_is_enough_to_die(table: Table) -> None:
 
 
 def test_acquire_queues_behind_conflicting_requests(table: Table) -> None:
-    """Who is older than it waits behind it, who is younger dies, though the holder would share."""
+    """An older transaction waits behind it, a younger one dies, though the holder would share."""
     table.ask(YOUNG, S)
     table.ask(MIDDLE, X)
     assert table.ask(tx(9), S) is False

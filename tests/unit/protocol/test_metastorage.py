@@ -55,7 +55,7 @@ def test_stamp_lies_after_the_submitters_timestamp() -> None:
 
 
 def test_stamps_rise_strictly_in_the_order_of_the_log() -> None:
-    """Whoever submits when, and however many fall into one millisecond."""
+    """In any order of submissions, and however many fall into one millisecond."""
     group = Group("abc")
     for number, name in enumerate("abcabc"):
         group.submit(name, update(f"d{number}"))
@@ -67,7 +67,7 @@ def test_stamps_rise_strictly_in_the_order_of_the_log() -> None:
 
 
 def test_of_two_updates_built_on_one_version_one_takes_effect() -> None:
-    """The other is told the version that it lost to; every node decides alike."""
+    """The other gets the version that it lost to; every node decides alike."""
     group = Group("abc", "d")
     winner, loser = group.submit("a", update("x")), group.submit("b", update("y"))
     group.until(10)

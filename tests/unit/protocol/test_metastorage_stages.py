@@ -155,7 +155,7 @@ def ticks(group: Group, name: str = "a") -> list[int]:
 
 
 def test_when_nothing_happens_the_leader_ticks() -> None:
-    """One H after the last command, whatever it was; everybody's safe time moves [98.safe.3]."""
+    """One H after the last command of any kind; every node's safe time moves [98.safe.3]."""
     group = Group("ab", idle_ticks=True)
     group.until(130)
     group.submit("a", update())

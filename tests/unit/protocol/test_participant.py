@@ -42,7 +42,7 @@ class Two(Trio):
         return future.value
 
     def committed(self, name: str) -> list[Any]:
-        """What a node knows to be committed, in both partitions."""
+        """What a node has committed, in both partitions."""
         found: list[Any] = []
         for place in (PLACE, OTHER):
             machine = self.local(name, place).machine
@@ -80,7 +80,7 @@ def test_repeated_finish_returns_the_stored_outcome() -> None:
 
 
 def test_two_outcomes_the_first_stays() -> None:
-    """Whoever wants another one is told of it, and nothing changes."""
+    """A later finish gets it as its answer, and nothing changes."""
     for first, second in ((COMMIT_TS, None), (None, COMMIT_TS), (COMMIT_TS, timestamp(9))):
         two = Two()
         two.wrote()
@@ -111,7 +111,7 @@ def test_only_the_primary_takes_a_finish() -> None:
 
 
 def test_an_outcome_survives_the_node_that_stored_it() -> None:
-    """Whoever is primary next tells the same."""
+    """The next primary answers the same."""
     two = Two(election_timeout_ms=100)
     two.wrote()
     two.finish()
@@ -125,7 +125,7 @@ def test_an_outcome_survives_the_node_that_stored_it() -> None:
 
 
 def test_cleanup_is_resent_until_confirmed() -> None:
-    """By whoever stored the outcome; then it is over for good, and all replicas know."""
+    """By the node that stored the outcome; then it is over on all replicas."""
     two = Two()
     two.wrote()
     two.lost = {Cleanup}
@@ -154,7 +154,7 @@ def test_lost_confirmation_repeats_the_cleanup() -> None:
 
 
 def test_a_new_primary_goes_on_with_what_the_last_one_left() -> None:
-    """The outcome is in the log, and so is that not everybody has heard of it."""
+    """The outcome is in the log, and so are the participants that lack it."""
     two = Two(election_timeout_ms=100)
     two.wrote()
     two.lost = {Cleanup}
@@ -169,7 +169,7 @@ def test_a_new_primary_goes_on_with_what_the_last_one_left() -> None:
 
 
 def test_cleanup_goes_to_the_present_primary() -> None:
-    """The place counts, not who was primary when the transaction was there."""
+    """The partition counts, not the node that was primary when the transaction ran."""
     two = Two()
     two.wrote()
     two.lost = {Cleanup}

@@ -1,4 +1,4 @@
-"""One replica of a partition: which write counts, what holds when, what is told and recorded."""
+"""One replica of a partition: writes, outcomes, reads at timestamps, records."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_a_copy_of_an_overwritten_write_changes_nothing() -> None:
 
 
 def test_an_end_turns_intents_into_rows_or_drops_them() -> None:
-    """All of them, and those of nobody else."""
+    """All of them, and no others."""
     for commit_ts, rows in ((Timestamp(90), {1: (1, 5), 2: (2, 6)}), (None, {})):
         one = One()
         one.run(write(OLD), write(OLD, 6, "x", key=2), write(YOUNG, 7, key=3))
@@ -83,7 +83,7 @@ def test_an_end_turns_intents_into_rows_or_drops_them() -> None:
 
 @pytest.mark.parametrize("commit_ts", [None, Timestamp(90)])
 def test_a_write_of_an_ended_transaction_is_refused(commit_ts: Timestamp | None) -> None:
-    """Of both kinds; a one-phase write that was committed is told when."""
+    """Of both kinds; a copy of a one-phase write gets its commit_ts."""
     one = One()
     one.run(CleanUp(OLD, commit_ts))
     assert one.run(write(OLD)) is Reason.TX_FINISHED
@@ -93,7 +93,7 @@ def test_a_write_of_an_ended_transaction_is_refused(commit_ts: Timestamp | None)
 
 
 def test_a_one_phase_write_is_stamped_within_its_lease() -> None:
-    """Whoever appends it, and whenever: the locks are held no longer than that."""
+    """By any leader, at any time: the locks are held no longer than that."""
     one = One()
     late = FullWrite(OLD, "w", Timestamp(10), 1, 1, (1, 5), FIRST_LEASE, 1, (), Timestamp(1))
     assert one.run(late) is Reason.PRIMARY_EXPIRED
@@ -127,7 +127,7 @@ def test_what_was_in_force_when() -> None:
 
 
 def test_a_deletion_is_a_version_too() -> None:
-    """Its reader knows whose it was."""
+    """The read records the transaction that deleted it."""
     one = One()
     one.run(write(OLD), CleanUp(OLD, Timestamp(50)))
     one.run(write(YOUNG, row=None), CleanUp(YOUNG, Timestamp(60)))
@@ -161,7 +161,7 @@ def test_a_commit_is_recorded_where_it_is_decided_and_a_cleanup_is_none() -> Non
 
 
 def test_safe_time_is_the_last_stamp_and_never_goes_back() -> None:
-    """Whoever wants to hear of it does; not while a restart brings things back."""
+    """`on_safe_time` is called, but not while a restart restores the log."""
     one = One()
     heard: list[Timestamp] = []
     one.partition.on_safe_time = heard.append

@@ -35,7 +35,7 @@ def test_a_number_and_its_text_are_different_keys() -> None:
 
 
 def placed(by_hand: dict[PartitionId, str], replicas: int = 1) -> Placement:
-    """Three nodes, and a catalog that knows no table."""
+    """Three nodes, and an empty catalog."""
     return Placement(NODES, by_hand, Catalog(), partitions=4, replicas=replicas)
 
 

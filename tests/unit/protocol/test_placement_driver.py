@@ -1,4 +1,4 @@
-"""Who is made primary and until when: prolongation, outdated leases, candidates, races."""
+"""The placement driver: prolongation, outdated leases, candidates, races."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ class Driven:
 
     def lease(self, name: str = "a") -> Lease:
         found = self.meta(name).leases.of(PLACE)
-        assert found is not None, "nobody is primary"
+        assert found is not None, "no node is primary"
         return found
 
     def updates(self) -> list[LeaseUpdate]:
@@ -75,7 +75,7 @@ class Driven:
 
 
 def test_lease_of_live_node_is_prolonged() -> None:
-    """Its token stays; every node learns of it."""
+    """Its token stays; every node applies it."""
     driven = Driven()
     driven.until(2_000)
     for name in "abc":
@@ -143,7 +143,7 @@ def test_silent_candidate_is_passed_over() -> None:
 
 
 def test_the_last_holder_may_have_it_again_under_another_token() -> None:
-    """Where nobody else holds a replica; its locks are gone all the same."""
+    """Where no other node holds a replica; its locks are gone all the same."""
     driven = Driven(("b",))
     driven.cut = {"b"}
     driven.until(700)

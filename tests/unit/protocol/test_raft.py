@@ -236,7 +236,7 @@ def test_a_leader_goes_back_to_where_the_follower_ends() -> None:
 
 
 def test_a_refusal_that_comes_late_sends_nothing_that_is_confirmed() -> None:
-    """The leader knows better by then."""
+    """The leader has newer answers by then."""
     leader = leading("a", ("a", "b"))
     for command in "xyz":
         leader.propose(command)
@@ -301,7 +301,7 @@ def test_what_was_sent_just_now_is_given_time() -> None:
 
 
 def test_no_member_is_behind_once_all_have_confirmed() -> None:
-    """Then nothing is sent, and nobody has to look again."""
+    """Then nothing is sent, and no timer is armed."""
     group = Group(learners=("d",))
     group.propose("x")
     group.settle()
@@ -311,7 +311,7 @@ def test_no_member_is_behind_once_all_have_confirmed() -> None:
 
 
 def test_a_learner_that_is_behind_is_sent_to_again_as_well() -> None:
-    """Though nobody waits for it."""
+    """Though no reader waits for it."""
     group = Group(learners=("d",))
     group.propose("x")
     group.lose("d")
@@ -354,7 +354,7 @@ def test_the_leader_votes_and_only_the_leader_proposes() -> None:
 
 
 def test_a_follower_takes_no_answers() -> None:
-    """It asked nobody."""
+    """It sent no request."""
     member = follower((1, "x"))
     member.step("c", AppendReply(1, success=True, match_index=1))
     assert (member.commit_index, member.outbox) == (0, [])

@@ -1,4 +1,4 @@
-"""Who may lead and who may hand over, one message at a time."""
+"""Elections and transfers of a Raft member, one message at a time."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_a_longer_log_of_an_older_term_gets_no_vote(pre: bool) -> None:
 
 
 def test_a_voter_votes_once_in_a_term_also_after_a_crash() -> None:
-    """For the same candidate again, since the answer may have been lost; for nobody else."""
+    """For the same candidate again, since the answer may have been lost; for no other."""
     voter = member(1)
     voter.step("a", RequestVote(2, 1, 1))
     assert said(voter) == [("a", VoteReply(2, granted=True))]

@@ -55,7 +55,7 @@ def test_a_read_sees_what_was_committed_by_then_and_nothing_later() -> None:
 
 
 def test_what_was_deleted_by_then_is_not_there_and_yet_observed() -> None:
-    """The deleter is known to whoever reads the history."""
+    """The history names the transaction that deleted it."""
     trio = Trio()
     first = committed(trio, OLD, 1, 5)
     gone = FullWrite(YOUNG, "w", Timestamp(10), 1, 1, None, FIRST_LEASE, 1)
@@ -81,7 +81,7 @@ def test_a_scan_sees_every_row_of_its_time() -> None:
 
 
 def test_the_schema_is_that_of_the_past_too() -> None:
-    """Whoever enlisted another version is told so; what is no table then, as well."""
+    """SCHEMA_CHANGED for another enlisted version, and for what is no table then."""
     trio = Trio()
     trio.alter(ADD, timestamp(50))
     trio.later(100)
@@ -93,7 +93,7 @@ def test_the_schema_is_that_of_the_past_too() -> None:
 
 
 def test_read_without_replica_is_refused() -> None:
-    """Only who does can be asked."""
+    """With PRIMARY_MISSING."""
     asked = Read(Timestamp(0), READER, "o", "get", 9, 0, 1, 1, timestamp(1))
     assert Trio().asked(asked, "n2").reason is Reason.PRIMARY_MISSING
 
@@ -145,7 +145,7 @@ def test_primary_moves_its_clock_beyond_read_ts() -> None:
 
 
 def test_a_primary_that_is_not_the_leader_keeps_that_promise_too() -> None:
-    """Whoever stamps for it hears of its clock."""
+    """The leader that stamps for it merges its clock."""
     trio = Trio()
     trio.led_by("n2")
     answer = trio.read(READER, timestamp(700))
@@ -214,7 +214,7 @@ def now(trio: Trio) -> Timestamp:
 
 @pytest.mark.parametrize("state", ["pending", "aborted"])
 def test_an_intent_that_is_not_committed_by_then_is_not_seen(state: str) -> None:
-    """Its coordinator knows, and promises to commit later than the reader reads."""
+    """Its coordinator answers, and will commit later than read_ts."""
     trio = Asked(state)
     read_ts = now(trio)
     assert trio.seen(read_ts) == (row(1, 4),)
@@ -225,7 +225,7 @@ def test_an_intent_that_is_not_committed_by_then_is_not_seen(state: str) -> None
 def test_an_intent_that_was_committed_by_then_is_seen_before_its_cleanup_comes(
     later_ms: int, value: int
 ) -> None:
-    """The coordinator knows nothing of it any more; the commit partition does."""
+    """The coordinator has dropped it; the commit partition has its outcome."""
     trio = Asked("unknown")
     commit_ts = timestamp(round(trio.loop.now_us / 1000) - 5)
     trio.ran("n1", SafeTimeSync())

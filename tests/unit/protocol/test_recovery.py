@@ -1,4 +1,4 @@
-"""What nobody ends: who asks, whom, how often, and that recovery only ever aborts."""
+"""Recovery of transactions without a coordinator: probes, and that it only ever aborts."""
 
 from typing import Any
 
@@ -117,13 +117,13 @@ def test_recovery_of_one_phase_commit_returns_its_commit_ts() -> None:
 
 
 def test_only_the_primary_recovers() -> None:
-    """Others send whoever asks on."""
+    """Other nodes answer `NotPrimary`."""
     left = Left()
     assert type(left.recover("n2")) is NotPrimary
     assert left.local("n2").machine.intents
 
 
-# --- who asks -------------------------------------------------------------------------------------
+# --- probes ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_only_the_primary_recovers() -> None:
     ],
 )
 def test_resolved_probes_the_coordinator_first(state: str | None, outcome: Outcome | None) -> None:
-    """Where it says nothing, or knows nothing, the commit partition decides."""
+    """Where it is silent, or answers UNKNOWN, the commit partition decides."""
     left = Left(state)
     assert left.resolved() == outcome
     assert len(left.asked_for) == 1
@@ -145,7 +145,7 @@ def test_resolved_probes_the_coordinator_first(state: str | None, outcome: Outco
 
 
 def test_deciding_transaction_is_probed_again() -> None:
-    """Until it has ended; then nobody recovers it."""
+    """Until it has ended; then there is nothing to recover."""
     left = Left("deciding")
     left.loop.call_later(30_000, setattr, left, "state", "unknown")
     left.loop.call_later(15_000, left.finish_later)
@@ -162,7 +162,7 @@ def test_resolved_gives_up_after_probes() -> None:
 
 
 def test_recovery_repeats_until_a_primary_answers() -> None:
-    """Whoever that is by then."""
+    """On any node."""
     left = Left("unknown")
     left.lease("n2", Timestamp(FIRST_LEASE + 1), timestamp(1))  # over
     left.loop.call_later(300_000, left.lease, "n1", Timestamp(FIRST_LEASE + 2))
@@ -219,7 +219,7 @@ def test_probe_of_live_coordinator_changes_nothing() -> None:
 
 
 def test_idle_transaction_is_probed_without_blocking() -> None:
-    """With every news of a lease, somebody looks."""
+    """Every update of a lease starts a look."""
     left = Left()
     left.later(150)
     left.lease("n1", FIRST_LEASE)

@@ -95,7 +95,7 @@ def test_a_view_leaves_an_alias_too() -> None:
     ],
 )
 def test_old_name_is_reserved_until_the_alias_ends(text: str) -> None:
-    """Whoever asks, and however; who is told "it exists already" would soon find nothing."""
+    """Also with IF NOT EXISTS: soon there would be nothing of that name."""
     message = "'t' is reserved: it is the old name of table 's', until that name ends"
     assert asked(RENAMED, text) == Refused(Reason.OBJECT_EXISTS, message)
     if " t RENAME" not in text:
@@ -131,7 +131,7 @@ def test_what_is_dropped_takes_its_old_names_along() -> None:
 
 
 def test_a_name_that_is_not_reserved_may_be_taken_at_once() -> None:
-    """And is then that of the table; the alias is found by who has it."""
+    """And is then that of the table; the alias is found by its id."""
     taken = alias_unreserved(statement("CREATE TABLE t (id INT PRIMARY KEY)"), RENAMED, 60)
     assert isinstance(taken, Built)
     (created,) = taken.objects

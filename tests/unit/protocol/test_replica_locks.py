@@ -166,7 +166,7 @@ def test_the_first_end_counts() -> None:
 def test_an_operation_of_an_ended_transaction_is_refused(
     action: str, commit_ts: Timestamp | None
 ) -> None:
-    """It takes no lock, which nobody would ever release."""
+    """It takes no lock, which would never be released."""
     primary = Primary()
     primary.end(OLD, commit_ts)
     assert primary.do(OLD, action, 1, (1, 5)).reason is Reason.TX_FINISHED
@@ -230,7 +230,7 @@ def test_a_copy_that_comes_late_does_not_undo_what_was_written_since() -> None:
 
 
 def test_a_copy_of_a_read_changes_nothing() -> None:
-    """It sees what was written since, and nobody waits for what it says."""
+    """It sees what was written since; its answer is not awaited."""
     primary = Primary()
     primary.wire.fate = lambda sent: (0, 3_000) if type(sent.payload) is Operate else (0,)
     first = primary.do(OLD, "get")

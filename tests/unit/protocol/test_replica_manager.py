@@ -135,7 +135,7 @@ def test_a_submission_finds_the_leader_after_a_change() -> None:
 
 
 def test_a_submission_outlasts_a_leader_that_is_gone() -> None:
-    """It is sent again until somebody answers, and done once."""
+    """It is resent until a leader answers, and applied once."""
     trio = Trio(election_timeout_ms=100)
     trio.cut = {"n1"}
     assert trio.ran("n2", intent(OLD), within_ms=2_000) is None
@@ -146,7 +146,7 @@ def test_a_submission_outlasts_a_leader_that_is_gone() -> None:
 
 
 def test_what_a_deposed_leader_had_proposed_is_proposed_again() -> None:
-    """Its proposer gets the result of whoever leads then."""
+    """Its proposer gets the result of the next leader."""
     trio = Trio(election_timeout_ms=100)
     results: list[Any] = []
 
@@ -242,7 +242,7 @@ def test_reelected_leader_does_not_fall_back_either() -> None:
 
 
 def test_a_transaction_that_has_ended_is_not_judged_again() -> None:
-    """A copy of its write is told what became of the first."""
+    """A copy of its write gets the result of the first."""
     judged: list[Any] = []
     strategy = replace(IEP, validate_one_phase=lambda *_: judged.append(1) or (None, ((1, 1, 1),)))
     trio = Trio(strategy=strategy)
@@ -312,7 +312,7 @@ def test_a_node_serves_by_its_own_lease_only() -> None:
 
 
 def test_an_idle_leader_stamps_a_command_now_and_then() -> None:
-    """Only the leader, and only where nothing else is stamped; a lone one has nobody to tell."""
+    """Only the leader, only where nothing else is stamped, and only with other members."""
     trio = Trio(partition_idle_ms=100)
     trio.later(350)
     assert [trio[name].node.probes["partition-tick"] for name in NAMES] == [3, 0, 0]

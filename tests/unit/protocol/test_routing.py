@@ -19,7 +19,7 @@ OTHER = (1, 1)
 
 
 class Asker(Session):
-    """The router of n1; whoever is asked only writes it down, and answers unless it is silent."""
+    """The router of n1; other nodes only note requests, and answer unless they are silent."""
 
     def __init__(self, **changes: Any) -> None:
         super().__init__(names=("n1", "n2", "n3"), replicas=3, **changes)
@@ -72,7 +72,7 @@ def test_ask_primary_sends_the_lease_start() -> None:
 
 
 def test_every_later_operation_goes_to_the_same_node_with_the_same_token() -> None:
-    """Though somebody else is primary by now: its locks were not given there."""
+    """Though another node is primary by now: its locks were not granted there."""
     asker = Asker()
     asker.lease("n2", FIRST_LEASE + 7, NEVER)
     asker.ask_primary()
@@ -125,7 +125,7 @@ def test_ask_primary_gives_up_at_the_time_limit() -> None:
 
 
 def test_silent_primary_times_out() -> None:
-    """Whether it did something nobody knows."""
+    """Whether it wrote is unknown."""
     asker = Asker()
     asker.silent = {"n2", "n3", "n1"}
     assert asker.ask_primary() is NO_REPLY

@@ -1,4 +1,4 @@
-"""Safe time, who waits for it, and looking up a schema at a timestamp."""
+"""Safe time, waits for it, and look-ups of schemas at timestamps."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from tests.support.protocol import FakeNode, Wire, run_until, two_versions
 
 
 class Sync:
-    """One node that knows table t in two versions, the second from 50 ms on; DD is 100 ms."""
+    """One node with table t in two versions, the second from 50 ms on; DD is 100 ms."""
 
     def __init__(self, strategy: Strategy = IEP, catalog: Catalog | None = None) -> None:
         self.loop = Loop()
@@ -82,7 +82,7 @@ def test_safe_time_reaches_returns_at_the_timestamp() -> None:
 
 
 def test_waiters_go_in_the_order_of_what_they_wait_for() -> None:
-    """Those who wait for the same in the order of their coming; the others stay."""
+    """Waits for the same timestamp end in the order of their begin; the others stay."""
     one = Sync()
     for name, at in (("c", 30), ("a", 10), ("d", 30), ("b", 20), ("e", 31)):
         one.wait(name, timestamp(at))
@@ -166,7 +166,7 @@ def test_what_does_not_exist_is_not_found() -> None:
 
 
 def test_each_look_up_is_recorded_with_its_wait() -> None:
-    """Who asked for what, at which timestamp, why, and how long it took."""
+    """Transaction, object, timestamp, purpose, and the duration."""
     one = Sync()
     one.look_up(timestamp(160))
     run_until(one.loop, 25)

@@ -1,4 +1,4 @@
-"""A node is put together: which class plays which part, and who is told what."""
+"""A node is put together: the class of each part, and how they are connected."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def test_every_node_starts_with_the_initial_schema_and_a_safe_time() -> None:
 
 
 def test_every_message_has_a_handler_on_every_node() -> None:
-    """Every request, that is; answers go to whoever asked."""
+    """Every request, that is; answers go to the requesting node."""
     requests = {
         messages.ClientBegin,
         messages.ClientOperation,
@@ -117,7 +117,7 @@ def test_leader_ticks_and_other_nodes_apply() -> None:
 
 
 def test_coordinators_know_where_partitions_are_and_activations_reach_them() -> None:
-    """A put goes to the node that was placed by hand; a DDL marks who is doomed by it."""
+    """A put goes to the node that was placed by hand; a DDL marks transactions it dooms."""
     three = Three()
     put = ClientOperation("o", "x", "put", "t", 1, (1, 2, 3), 2, 1, begins=True)
     assert type(three.ask(put)) is Answer
