@@ -91,8 +91,10 @@ def load_file(path: str) -> None:
     if not file.is_file():
         raise BadPluginError(f"{path}: no such plug-in file")
     name = f"ddlsim_loaded_{file.stem}"
-    if name in sys.modules:
-        return
+    while name in sys.modules:
+        if Path(sys.modules[name].__file__ or "").resolve() == file.resolve():
+            return
+        name += "_"  # another file of this name, in another folder
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise BadPluginError(f"{path}: not a Python file; give a file that ends in .py")
@@ -106,4 +108,5 @@ def load_file(path: str) -> None:
         raise BadPluginError(f"{path}: {what}; a plug-in only registers") from error
     except Exception as error:
         del sys.modules[name]
-        raise BadPluginError(f"{path}: {type(error).__name__}: {error}") from error
+        kind = "" if isinstance(error, BadPluginError) else f"{type(error).__name__}: "
+        raise BadPluginError(f"{path}: {kind}{error}") from error

@@ -33,6 +33,7 @@ VERBS: Final = {
     "plot": "draw a figure of a sweep or of a run",
     "report": "one page about a sweep: verdicts, figures, tables, and the command for each number",
     "list": "what there is to choose from",
+    "new": "write a working file to begin with: a plug-in or a scenario",
     "completion": "the script that completes ddlsim's words in a shell",
 }
 LISTS: Final = (
@@ -50,6 +51,8 @@ LISTS: Final = (
     "figures",
     "terms",
 )
+NEW: Final = ("strategy", "mutant", "checker", "workload", "fault", "scenario")
+"""What `new` makes a file for."""
 INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -319,7 +322,7 @@ def _command() -> Verbs:
     )
     click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
     for verb in (_run(), _check(), _explain(), _compat(), _verify(), _sweep(), _tune(), _plot(),
-                 _report(), _list(), _completion()):  # fmt: skip
+                 _report(), _list(), _new(), _completion()):  # fmt: skip
         command.add_command(verb)
     return command
 
@@ -477,6 +480,13 @@ def _report() -> Verb:
 def _list() -> Verb:
     what = Argument(["what"], help=", ".join(LISTS), metavar="WHAT", type=Known(LISTS))
     return Verb("list", [what, _load(), _output("text", "json")])
+
+
+def _new() -> Verb:
+    kinds = Argument(["kind"], help=", ".join(NEW), metavar="KIND", type=Known(NEW))
+    name = Argument(["name"], help="what it is called; the file is NAME.py or NAME.toml, in this "
+                    "folder, and none is overwritten", metavar="NAME")  # fmt: skip
+    return Verb("new", [kinds, name])
 
 
 def _completion() -> Verb:

@@ -1,0 +1,95 @@
+"""`ddlsim new`: a working file to begin with, for a plug-in or a scenario, in this folder."""
+
+import keyword
+import re
+import shlex
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.nemesis.base import FAULTS
+from ddlsim.registry import Registry
+from ddlsim.strategies.base import STRATEGIES
+from ddlsim.workload.base import WORKLOADS
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class Kind(NamedTuple):
+    """What can be made: its file to copy, the plug-ins of its kind, and the command that runs it,
+    in which NAME and FILE stand for the new ones."""
+
+    skeleton: str
+    known: Registry[Any] | None
+    run: str
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "strategy": Kind("strategy.py", STRATEGIES, "run smoke --load FILE --strategy NAME"),
+    "mutant": Kind("mutant.py", MUTANTS, "run smoke --load FILE --mutant NAME"),
+    "checker": Kind("checker.py", CHECKERS, "run smoke --load FILE --all-claims"),
+    "workload": Kind(
+        "workload.py",
+        WORKLOADS,
+        "run smoke --load FILE --set 'workload=[{ name = \"NAME\", clients = 4 }]'",
+    ),
+    "fault": Kind(
+        "fault.py",
+        FAULTS,
+        'run smoke --load FILE --set \'faults=[{ name = "NAME", node = "n3", from_ms = 1200, '
+        "for_ms = 600 }]'",
+    ),
+    "scenario": Kind("scenario.toml", None, "run FILE"),
+}
+
+
+def execute(options: Options) -> int:
+    """Write the file, and tell how it is run."""
+    kind = KINDS[options.kind]
+    _check(options.kind, options.name)
+    file = Path(f"{options.name}{Path(kind.skeleton).suffix}")
+    text = filled(options.kind, options.name)
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        raise InputError(f"new: {file} exists and is left as it is; take another name") from None
+    print(f"wrote {file}")
+    print(f"run:   ddlsim {command(options.kind, options.name, str(file))}")
+    if kind.known is not None:
+        print(f"list:  ddlsim list {_plural(options.kind)} --load {file}")
+    print("read:  docs/how-to/write-your-own.md")
+    return 0
+
+
+def command(kind: str, name: str, file: str) -> str:
+    """The words after `ddlsim` that run a new file."""
+    return KINDS[kind].run.replace("FILE", shlex.quote(file)).replace("NAME", name)
+
+
+def filled(kind: str, name: str) -> str:
+    """The skeleton of a kind under this name."""
+    text = (files("ddlsim.cli") / "skeletons" / KINDS[kind].skeleton).read_text("utf-8")
+    camel = "".join(part.capitalize() for part in name.split("_"))
+    title = kind.capitalize()
+    named = camel if camel.endswith(title) else f"{camel}{title}"
+    text = text.replace(f"my_{kind}", name).replace(f"MY_{kind.upper()}", name.upper())
+    return text.replace(f"My{title}", named)
+
+
+def _check(kind: str, name: str) -> None:
+    """Refuse a name that the file could not have, or that a plug-in of the kind has already."""
+    if not NAME.fullmatch(name) or keyword.iskeyword(name):
+        what = "use small letters, digits and _, a letter first"
+        raise InputError(f"new: invalid name {name!r}; {what}, such as my_{kind}")
+    known = KINDS[kind].known
+    if known is not None and name in known:
+        raise InputError(f"new: a {kind} called {name!r} is shipped already; take another name")
+
+
+def _plural(kind: str) -> str:
+    return "strategies" if kind == "strategy" else f"{kind}s"

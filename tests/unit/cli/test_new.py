@@ -1,0 +1,136 @@
+"""`ddlsim new`: each file that it writes runs as it says, and none is overwritten."""
+
+import contextlib
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ddlsim.cli.arguments import NEW
+from ddlsim.cli.verb_new import KINDS, command, filled
+from tests.support.command import ROOT, Done, ddlsim
+
+PAGE = ROOT / "docs/how-to/write-your-own.md"
+
+
+def call(folder: Path, words: str) -> Done:
+    """A command as its user gives it, in a folder of the user's."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ddlsim", *shlex.split(words)],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def new(folder: Path, kind: str) -> dict[str, str]:
+    """What `new` printed about a file called `own`, by its labels."""
+    with contextlib.chdir(folder):
+        made = ddlsim("new", kind, "own")
+    assert (made.code, made.err) == (0, "")
+    return dict(line.split(":", 1) for line in made.out.splitlines()[1:])
+
+
+@pytest.mark.parametrize("kind", NEW)
+def test_a_new_file_runs_by_the_command_that_is_printed(kind: str, tmp_path: Path) -> None:
+    words = new(tmp_path, kind)["run"].strip().removeprefix("ddlsim ")
+    done = call(tmp_path, f"{words} --output json")
+    assert (done.code, done.err) == (int(kind == "mutant"), "")
+    [run] = json.loads(done.out)["runs"]
+    assert run["outcome"] == ("violated" if kind == "mutant" else "ok")
+    assert ("atomicity" in {one["checker"] for one in run["violations"]}) == (kind == "mutant")
+
+
+def test_a_new_file_is_listed_and_loaded_by_worker_processes(tmp_path: Path) -> None:
+    printed = new(tmp_path, "strategy")
+    listed = call(tmp_path, f"{printed['list'].strip().removeprefix('ddlsim ')} --output json")
+    assert "own" in {entry["name"] for entry in json.loads(listed.out)}
+    done = call(tmp_path, f"{command('strategy', 'own', 'own.py')} --seeds 0..1 --jobs 2")
+    assert (done.code, done.out.split()[0]) == (0, "OK"), done
+
+
+def test_a_new_checker_convicts_where_its_limit_is_small(tmp_path: Path) -> None:
+    new(tmp_path, "checker")
+    file = tmp_path / "own.py"
+    file.write_text(file.read_text("utf-8").replace("LIMIT_MS = 10_000", "LIMIT_MS = 50"), "utf-8")
+    done = call(tmp_path, "run smoke --load own.py --all-claims --output json")
+    [run] = json.loads(done.out)["runs"]
+    assert done.code == 1
+    assert {one["kind"] for one in run["violations"] if one["checker"] == "own"} == {"ddl-late"}
+
+
+def test_two_files_of_one_name_are_both_loaded(tmp_path: Path) -> None:
+    for folder, kind in (("a", "strategy"), ("b", "mutant")):
+        (tmp_path / folder).mkdir()
+        new(tmp_path / folder, kind)
+    both = "--load a/own.py --load b/own.py --load ./a/own.py"
+    assert call(tmp_path, f"run smoke --strategy own --mutant own {both}").code == 1
+
+
+def test_a_plugin_of_a_name_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "twice.py"
+    file.write_text(filled("strategy", "iep"), "utf-8")
+    done = ddlsim("run", "smoke", "--load", str(file))
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"ddlsim: {file}: two strategy plug-ins are called 'iep'\n"
+
+
+@pytest.mark.parametrize("kind", NEW)
+def test_a_file_that_exists_is_left_as_it_is(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / f"own{Path(KINDS[kind].skeleton).suffix}"
+    file.write_text("mine", "utf-8")
+    with contextlib.chdir(tmp_path):
+        done = ddlsim("new", kind, "own")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"ddlsim: new: {file.name} exists and is left as it is; take another name\n"
+    assert file.read_text("utf-8") == "mine"
+
+
+BAD = {
+    "strategy a-b": "new: invalid name 'a-b'; use small letters, digits and _, a letter first",
+    "strategy ../x": "new: invalid name '../x'",
+    "fault Class": "new: invalid name 'Class'",
+    "fault class": "new: invalid name 'class'",
+    "mutant 1st": "new: invalid name '1st'",
+    "checker ''": "new: invalid name ''",
+    "strategy iep": "new: a strategy called 'iep' is shipped already; take another name",
+    "workload mixed": "new: a workload called 'mixed' is shipped already",
+    "strategi own": "new: KIND: unknown 'strategi'; did you mean strategy",
+    "strategy": "new: NAME is missing",
+    "": "new: KIND is missing; known: strategy, mutant, checker, workload, fault, scenario",
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_what_cannot_be_made_is_one_line(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = ddlsim("new", *shlex.split(words))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"ddlsim: {BAD[words]}")
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["workload", "fault", "check", "ms", "anomaly", "iep2", "a__b"])
+@pytest.mark.parametrize("kind", ["strategy", "mutant", "checker", "workload", "fault"])
+def test_no_name_hides_what_the_file_needs(kind: str, name: str) -> None:
+    text = filled(kind, name)
+    compile(text, f"{name}.py", "exec")
+    imported = {part for line in text.splitlines() if " import " in line
+                for part in line.partition(" import ")[2].split(", ")}  # fmt: skip
+    hidden = {f"class {one}:" for one in imported} | {f"{one} = " for one in imported}
+    assert not [line for line in text.splitlines() if line.startswith(tuple(hidden))]
+    assert "my_" not in text
+    assert "My" not in text
+
+
+def test_the_page_shows_each_file_and_its_command() -> None:
+    page = PAGE.read_text("utf-8")
+    for kind in NEW:
+        assert f"../../sim/cli/skeletons/{KINDS[kind].skeleton}\n" in page
+        if kind != "scenario":
+            assert f"ddlsim {command(kind, f'my_{kind}', f'my_{kind}.py')}\n" in page
