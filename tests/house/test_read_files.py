@@ -16,6 +16,7 @@ ALLOWED = {
     "sim/execute/isolation.py": "what the kernel tells of this process",
     "sim/scenario/measured.py": "`text_of` looks, and calls what reads",
     "sim/cli/verb_list.py": "scenarios that travel with the program",
+    "sim/cli/verb_new.py": "skeletons that travel with the program",
     "sim/model/terms.py": "a table that travels with the program",
     "sim/files.py": "a file that was just written",
     "analysis/spark/session.py": "the program's own modules",
