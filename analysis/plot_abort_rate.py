@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.figures.drawing import canvas, form, legend_above, line, logarithmic, note
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
 from ddlsim.analysis.stats import histogram
-from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, Need
+from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError
 from ddlsim.units import US_PER_MS
 
 X: Final = "gap_ms"
@@ -53,11 +53,6 @@ def load_of(cell: Cell, world: Forms | None) -> float:
     return changes_per_ms(cell, world) * length_ms(cell)
 
 
-@figure(
-    "abort_rate",
-    "schema aborts against DDL per transaction",
-    needs=(Need(X, "workload[*].gap_ms"),),
-)
 def draw(cells: Cells) -> Any:
     """One log-log panel: a line for each design, and the closed form."""
     drawn, axes = canvas(1, 1, height_in=4.2)

@@ -15,10 +15,11 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 
 from ddlsim.analysis.figures.drawing import canvas, form, heading, note
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula.by_formula import Forms, worlds
 from ddlsim.analysis.stats import intervals
-from ddlsim.analysis.sweep.cells import Cells, CellsError, Need, said
+from ddlsim.analysis.sweep.cells import Cells, CellsError, said
+from ddlsim.analysis.sweep.need import Need
 
 SHADES: Final = "Greys"
 TICKS_MOST: Final = 7
@@ -29,7 +30,6 @@ HALO: Final = withStroke(linewidth=3, foreground="white")
 """Around the closed form, which crosses black fields."""
 
 
-@figure("atomicity", "violations of the Atomicity Property over two parameters")
 def draw(cells: Cells) -> Any:
     """One panel per design, darker where more runs are broken; a field is as wide as its values."""
     axes_of = cells.varying("design", "scenario")

@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.figures.drawing import canvas, form, legend_above, line, logarithmic, note
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula.by_formula import remark, worlds
 from ddlsim.analysis.plot_abort_rate import changes_per_ms, length_ms
-from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate, Need
+from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate
 from ddlsim.units import US_PER_MS
 
 X: Final = "ddl_clients"
@@ -37,11 +37,6 @@ PANELS: Final = (
 )
 
 
-@figure(
-    "ddl_storm",
-    "goodput and attempts against the rate of schema changes",
-    needs=(Need(X, "workload[*].clients"),),
-)
 def draw(cells: Cells) -> Any:
     """Goodput left, attempts per commit right; a line for each design."""
     drawn, axes = canvas(1, 2, height_in=3.6)

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.figures.drawing import bracket, canvas, form, legend_above, line, note
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula.by_formula import Forms, remark, wait_of, worlds
-from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate, Need, said
+from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate, said
 
 X: Final = "delay_duration_ms"
 TAIL: Final = 0.99
@@ -44,11 +44,6 @@ PANELS: Final = (
 )
 
 
-@figure(
-    "delay",
-    "aborts, waits and latencies against DD",
-    needs=(Need(X, "protocol.delay_duration_ms"),),
-)
 def draw(cells: Cells) -> Any:
     """Four panels over one DD axis; a line for everything else that was swept."""
     drawn, axes = canvas(2, 2, height_in=2.5, sharex=True)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from matplotlib.ticker import MaxNLocator
 
 from ddlsim.analysis.figures.drawing import canvas, legend_above, make_room, note, point
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.sweep.cells import NO_ESTIMATE, SAFETY, SAFETY_SAID, Cells
 
 CELLS_MOST: Final = 24
@@ -24,7 +24,6 @@ BESIDE: Final = 0.36
 NEEDLESS: Final = "without need, inner retries included"
 
 
-@figure("designs", "designs one below the other: latencies, aborts with and without need, safety")
 def draw(cells: Cells) -> Any:
     """Four columns of points with intervals, a row for each design."""
     cells.at_most(CELLS_MOST, "designs")

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.figures.drawing import canvas, form, legend_above, line, note
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
 from ddlsim.analysis.stats.intervals import mean_interval
-from ddlsim.analysis.sweep.cells import NO_ESTIMATE, Cell, Cells, Estimate, Need
+from ddlsim.analysis.sweep.cells import NO_ESTIMATE, Cell, Cells, Estimate
 from ddlsim.units import US_PER_MS
 
 X: Final = "outage_ms"
@@ -34,7 +34,6 @@ def _waiting(cell: Cell) -> Estimate:
     return cell.share_above("operation_wait_us").percent
 
 
-@figure("freeze", "operations frozen by a learner that lags", needs=(Need(X, "faults[*].for_ms"),))
 def draw(cells: Cells) -> Any:
     """The share of operations that wait, and the longest wait beside the closed form."""
     drawn, axes = canvas(1, 2, height_in=3.5)

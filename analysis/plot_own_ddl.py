@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.figures.drawing import canvas, form, legend_above, note, points
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
-from ddlsim.analysis.sweep.cells import Cells, Need
+from ddlsim.analysis.sweep.cells import Cells
 from ddlsim.units import physical_ms, timestamp
 
 X: Final = "skew_ms"
@@ -23,11 +23,6 @@ APART: Final = 0.018
 FAR: Final = timestamp(10**9)
 
 
-@figure(
-    "own_ddl",
-    "clients that do not see their own DDL, against the skew",
-    needs=(Need(X, "clocks.nodes.*.offset_ms"),),
-)
 def draw(cells: Cells) -> Any:
     """A panel for each design: points are runs, the dashed step is the closed form."""
     designs = cells.values("design")

@@ -17,7 +17,7 @@ from ddlsim.analysis.figures.drawing import (
     note,
     point,
 )
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.figures.labels import Spot, name_points
 from ddlsim.analysis.sweep.cells import SAFETY, SAFETY_SAID, Cells
 
@@ -26,7 +26,6 @@ WIDE: Final = 30
 """The ratio of its ends from which an axis has fewer numbers."""
 
 
-@figure("pareto", "designs by DML latency, DDL latency, aborts and safety")
 def draw(cells: Cells) -> Any:
     """A scatter with intervals both ways and names; beside it the abort rates."""
     cells.at_most(CELLS_MOST, "pareto")

@@ -5,11 +5,10 @@ from typing import Any
 
 from ddlsim.analysis.figures import run_events
 from ddlsim.analysis.figures.drawing import canvas, curve, legend_above, note
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.history.history import History
 
 
-@figure("run_clocks", "offsets of the clocks of a run, with the CSmax envelope", of="history")
 def draw(history: History) -> Any:
     """A line per node; the band is CSmax wide, around the middle of all offsets."""
     drawn, axes = canvas(1, 1, height_in=3.4)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ddlsim.analysis.figures import run_events
 from ddlsim.analysis.figures.drawing import canvas, colour_of, curve, legend_above, note
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.plot_run_latency import bands
 from ddlsim.history.history import History
 
@@ -20,7 +20,6 @@ PAPER: Final = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.5}
 """The background of a label, so that no curve crosses it."""
 
 
-@figure("run_lag", "now less schema safe time, on every node of a run", of="history")
 def draw(history: History) -> Any:
     """A line per node, shaded where it is above the node's DD."""
     drawn, axes = canvas(1, 1, height_in=3.4)

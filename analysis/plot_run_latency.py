@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ddlsim.analysis.figures import run_events
 from ddlsim.analysis.figures.drawing import canvas, colour_of, legend_above, logarithmic, note
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.history.history import History
 
 LANES: Final = (
@@ -17,7 +17,6 @@ LEAST_MS: Final = 0.01
 """What a shorter latency is drawn as: the axis is logarithmic."""
 
 
-@figure("run_latency", "latency of every operation of a run, with its faults", of="history")
 def draw(history: History) -> Any:
     """A scatter on a logarithmic axis; crosses failed or have an unknown outcome."""
     drawn, axes = canvas(1, 1, height_in=4.0)

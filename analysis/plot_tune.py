@@ -6,7 +6,7 @@ from typing import Any, Final
 from matplotlib.ticker import FuncFormatter
 
 from ddlsim.analysis.figures.drawing import bracket, canvas, heading, key_above, note, point
-from ddlsim.analysis.figures.figure import figure, main
+from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.figures.labels import Spot, name_points
 from ddlsim.analysis.sweep.cells import Estimate
 
@@ -16,7 +16,6 @@ BELOW: Final = 0.04
 NO_END: Final = {"arrowstyle": "->", "linewidth": 0.9, "color": "#666666"}
 
 
-@figure("tune", "the wait against DD and the Pareto front, as tune found them", of="tune")
 def draw(found: dict[str, Any]) -> Any:
     """The wait with its closed form and the recommendation; beside it the front and its knee."""
     drawn, axes = canvas(1, 2, height_in=4.2)

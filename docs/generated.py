@@ -65,7 +65,7 @@ def commands() -> Iterator[str]:
 
 def invariants() -> Iterator[str]:
     """Every invariant with its checkers."""
-    yield "| invariant | checker | forbids a breach of | class |\n|---|---|---|---|"
+    yield "| invariant | checker | what must hold | class |\n|---|---|---|---|"
     found = sorted(verb_list.checkers(), key=lambda one: (int(one["invariant"][1:]), one["name"]))
     for one in found:
         yield f"| {one['invariant']} | `{one['name']}` | {one['summary']} | {one['class']} |"
@@ -79,4 +79,18 @@ def glossary() -> Iterator[str]:
         yield from (f"`{t['name']}`\n: {t['summary']}\n" for t in terms if t["source"] == source)
 
 
-MAKERS: Final = {"commands": commands, "invariants": invariants, "glossary": glossary}
+def schemas() -> Iterator[str]:
+    """Every JSON Schema, with its file."""
+    yield "| schema | of | file |\n|---|---|---|"
+    for one in verb_list.schemas():
+        file = f"{one['name']}.schema.json"
+        what = f"{one['summary']} | {{download}}`{file} <../../sim/schemas/{file}>`"
+        yield f"| `{one['name']}` | `{one['source']}`: {what} |"
+
+
+MAKERS: Final = {
+    "commands": commands,
+    "invariants": invariants,
+    "glossary": glossary,
+    "schemas": schemas,
+}

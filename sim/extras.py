@@ -15,8 +15,8 @@ EXTRAS: Final = {
     "plot": ("matplotlib", "pyarrow", "scipy"),
 }
 """The modules of each extra, as in pyproject.toml."""
-DRAWING: Final = ("plot", "report", "list")
-"""The commands that need the extra `plot` (`list figures`); the others need `sweep`."""
+DRAWING: Final = ("plot", "report")
+"""The commands that need the extra `plot`; the others need `sweep`."""
 
 
 class MissingExtraError(BadInputError, ImportError):

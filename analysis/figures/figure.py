@@ -1,62 +1,21 @@
-"""The registry of figures, and the function that draws one.
+"""Draws a figure into a file.
 
-A figure is one module `analysis/plot_NAME.py` with a function under `@figure`. It takes the cells
-of a sweep (`of="history"`: one history; `of="tune"`: the advice of `ddlsim tune`) and returns a
-matplotlib figure; it declares the axes that it needs, by name or by path, and a sweep without them
-is refused. `ddlsim plot NAME DIR`, `python -m ddlsim.analysis.plot_NAME DIR` and, from any
-folder, `python analysis/plot_NAME.py DIR` do the same.
+A figure is one module `analysis/plot_NAME.py` with a function `draw`, and its entry in `catalog`.
+`draw` takes the cells of a sweep, a history, or what `ddlsim tune` found, and returns a matplotlib
+figure; a sweep without the axes that it needs is refused. `ddlsim plot NAME DIR`, `python -m
+ddlsim.analysis.plot_NAME DIR` and, from any folder, `python analysis/plot_NAME.py DIR` do the same.
 """
 
-import importlib
-import pkgutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any
 
-import ddlsim.analysis
-from ddlsim.analysis.sweep.cells import CellsError, Need, read
+from ddlsim.analysis.figures.catalog import PLOTS
+from ddlsim.analysis.sweep.cells import CellsError, read
 from ddlsim.analysis.sweep.chunks import DamagedPartError
 from ddlsim.escape import one_line
 from ddlsim.files import WriteError
 from ddlsim.history.history import History
-
-PREFIX: Final = "plot_"
-Kind = Literal["sweep", "history", "tune"]
-
-
-class Plot(NamedTuple):
-    """One figure: its summary, the axes that it needs, its input and its function."""
-
-    name: str
-    summary: str
-    needs: tuple[Need, ...]
-    of: Kind
-    draw: Callable[[Any], Any]
-
-
-_PLOTS: dict[str, Plot] = {}
-
-
-def figure(
-    name: str, summary: str, *, needs: tuple[Need, ...] = (), of: Kind = "sweep"
-) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Register a drawing function; not a second time where its module runs as a script."""
-
-    def known(draw: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        if draw.__module__ != "__main__":
-            _PLOTS[name] = Plot(name, summary, needs, of, draw)
-        return draw
-
-    return known
-
-
-def plots() -> dict[str, Plot]:
-    """Every figure by its name."""
-    for module in sorted(m.name for m in pkgutil.iter_modules(ddlsim.analysis.__path__)):
-        if module.startswith(PREFIX):
-            importlib.import_module(f"ddlsim.analysis.{module}")
-    return dict(sorted(_PLOTS.items()))
 
 
 def draw(name: str, source: Path) -> Any:
@@ -67,10 +26,9 @@ def draw(name: str, source: Path) -> Any:
     from ddlsim.analysis.figures.drawing import styled
     from ddlsim.analysis.tune import tuned
 
-    known = plots()
-    if name not in known:
-        raise CellsError(f"no figure is called {name!r}; there are {', '.join(known)}")
-    plot = known[name]
+    if name not in PLOTS:
+        raise CellsError(f"no figure is called {name!r}; there are {', '.join(PLOTS)}")
+    plot = PLOTS[name]
     with styled():
         if plot.of == "history":
             return plot.draw(_history(source))

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from markupsafe import Markup
 
 from ddlsim import pages
-from ddlsim.analysis.figures import figure
+from ddlsim.analysis.figures.catalog import PLOTS
 from ddlsim.analysis.figures.drawing import styled, svg_text
 from ddlsim.analysis.formula.by_formula import worlds
 from ddlsim.analysis.stats import intervals
@@ -113,7 +113,7 @@ def _tuned_figure(advice: dict[str, Any] | None) -> Markup | None:
     if advice is None:
         return None
     with styled():
-        drawn = figure.plots()["tune"].draw(advice)
+        drawn = PLOTS["tune"].draw(advice)
     return Markup(_own_ids(svg_text(drawn), "tune"))
 
 
@@ -191,7 +191,7 @@ def _plain(value: float) -> str:
 
 def _figures(cells: Cells, directory: Path) -> Iterator[Drawn]:
     """Every figure that can be drawn from this sweep."""
-    for name, plot in figure.plots().items():
+    for name, plot in PLOTS.items():
         if plot.of != "sweep":
             continue
         try:

@@ -6,7 +6,6 @@ whole seeds (analysis/stats/intervals.py).
 """
 
 import json
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -20,6 +19,7 @@ from ddlsim import sealed
 from ddlsim.analysis.stats import histogram, intervals
 from ddlsim.analysis.stats.axes import read_axis
 from ddlsim.analysis.sweep import provenance
+from ddlsim.analysis.sweep.need import Need
 from ddlsim.analysis.sweep.rows import SCHEMA
 from ddlsim.problems import BadInputError
 from ddlsim.scenario.problems import Origin
@@ -67,20 +67,6 @@ def _ratio(above: Any, below: Any) -> Estimate:
         return NO_ESTIMATE
     low, high = intervals.ratio_interval(above, below)
     return Estimate(float(above.sum() / below.sum()), float(low), float(high))
-
-
-class Need(NamedTuple):
-    """An axis that a figure needs: its usual name, and the path of keys that it sets.
-
-    A `*` in the path matches any number or name.
-    """
-
-    name: str
-    path: str
-
-    def is_set_by(self, path: str) -> bool:
-        """Whether a sweep's path matches."""
-        return bool(re.fullmatch(re.escape(self.path).replace(r"\*", r"[^.\[\]]+"), path))
 
 
 class Cell:

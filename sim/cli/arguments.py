@@ -50,6 +50,7 @@ LISTS: Final = (
     "settings",
     "figures",
     "terms",
+    "schemas",
 )
 NEW: Final = ("strategy", "mutant", "checker", "workload", "fault", "scenario")
 """What `new` makes a file for."""
@@ -186,6 +187,7 @@ class Verb(click.Command):
             callback=lambda **options: (name, Options(**options)),
             short_help=VERBS[name],
             help=f"{VERBS[name][0].upper()}{VERBS[name][1:]}.",
+            epilog=_variables(params),
             context_settings={"allow_extra_args": True, "show_default": True},
         )
         self._greedy, self._check = greedy, check
@@ -218,6 +220,15 @@ class Verb(click.Command):
         return spread
 
 
+def _variables(params: Sequence[click.Parameter]) -> str | None:
+    """The rule by which flags have variables, shown by the first of them."""
+    for param in params:
+        if param.envvar:
+            flag = max(param.opts, key=len)
+            return f"\b\nEach flag has an environment variable: {param.envvar} is {flag}."
+    return None
+
+
 def flag(name: str, what: str, metavar: str | None = None, **more: Any) -> Option:
     """A flag; one without a name for its value is on or off."""
     return _flag(Option, name, what, {"metavar": metavar, **more} if metavar else {"is_flag": True})
@@ -231,7 +242,7 @@ def repeated(name: str, what: str, metavar: str, **more: Any) -> Option:
 def _flag(kind: type[Option], name: str, what: str, more: dict[str, Any]) -> Option:
     variable = PREFIX + name.removeprefix("--").replace("-", "_").upper()
     dest = {"--try": "tried"}.get(name, name[2:].replace("-", "_"))
-    return kind([name, dest], help=what, envvar=variable, show_envvar=True, **more)
+    return kind([name, dest], help=what, envvar=variable, **more)
 
 
 class _Repeated(Option):
@@ -479,7 +490,9 @@ def _report() -> Verb:
 
 def _list() -> Verb:
     what = Argument(["what"], help=", ".join(LISTS), metavar="WHAT", type=Known(LISTS))
-    return Verb("list", [what, _load(), _output("text", "json")])
+    name = Argument(["name"], help="only this one; of schemas, the JSON Schema itself",
+                    metavar="[NAME]", required=False)  # fmt: skip
+    return Verb("list", [what, name, _load(), _output("text", "json")])
 
 
 def _new() -> Verb:

@@ -28,7 +28,7 @@ class Foreign(NamedTuple):
         return self.report.outcome
 
     def document(self) -> dict[str, Any]:
-        """One element of `files` in the shape `check` of the interface."""
+        """One element of `files` of `check --output json`."""
         told = {"file": self.file, "input": self.input, "outcome": self.outcome.word}
         return {**told, **self.report.fields}
 

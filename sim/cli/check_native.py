@@ -1,15 +1,15 @@
 """`ddlsim check` of histories of this program: judged again, as JSON, as JUnit, as text."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 
 from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import view, words
-from ddlsim.cli.documents import fields
+from ddlsim.cli import shapes, view, words
+from ddlsim.cli.documents import part
 from ddlsim.cli.junit import TestCase
 from ddlsim.cli.options import Options
 from ddlsim.cli.report import case_of
@@ -36,22 +36,25 @@ class Native(NamedTuple):
         """How the run ended, as it is judged now."""
         return self.row.outcome
 
-    def document(self) -> dict[str, Any]:
-        """One element of `files` in the shape `check` of the interface."""
+    def document(self) -> shapes.Checked:
+        """One element of `files` of `check --output json`."""
         row = self.row
         broken = [
             (place, each) for place, each in enumerate(row.violations) if each.status == "violation"
         ]
-        return {
-            "file": self.file,
-            "input": "native",
-            **fields(row, ("scenario", "seed", "fingerprint", "outcome")),
-            "valid": VALID.get(row.outcome, True),
-            "model": "strict" if self.strict else "relaxed",
-            "anomalies": [_anomaly(each, row.arguments.get(place)) for place, each in broken],
-            **fields(row, ("violations",)),
-            "not": ruled_out(each for _, each in broken),
-        }
+        return part(
+            row,
+            shapes.Checked,
+            file=self.file,
+            input="native",
+            scenario=row.scenario,
+            seed=row.seed,
+            fingerprint=row.fingerprint,
+            valid=VALID.get(row.outcome, True),
+            model="strict" if self.strict else "relaxed",
+            anomalies=[_anomaly(each, row.arguments.get(place)) for place, each in broken],
+            **{"not": ruled_out(each for _, each in broken)},
+        )
 
     def case(self) -> TestCase:
         """The file as a test."""
@@ -93,8 +96,8 @@ def show_found(judged: Sequence[Native], to: Console) -> None:
     view.troubles(rows, to)
 
 
-def _anomaly(found: Violation, argument: str | None) -> dict[str, Any]:
-    steps = [
+def _anomaly(found: Violation, argument: str | None) -> shapes.Anomaly:
+    steps: list[shapes.Edge] = [
         {"from": step.source, "to": step.target, "edge": step.edge, "because": step.because}
         for step in found.steps
     ]

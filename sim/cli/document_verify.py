@@ -1,9 +1,9 @@
 """The result of `verify` as one JSON document, and as tests for JUnit."""
 
 from collections.abc import Iterator
-from typing import Any, Final
 
-from ddlsim.cli.documents import fields
+from ddlsim.cli import shapes
+from ddlsim.cli.documents import part
 from ddlsim.cli.junit import TestCase
 from ddlsim.cli.repeat import also, of_scenario
 from ddlsim.history.history import FORMAT
@@ -11,70 +11,55 @@ from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.kills import MutantRow, Survivor
 from ddlsim.verify.verification import ScenarioRow, Verification
 
-MUTANT: Final = ("mutant", "scenario", "breaks", "judge", "killed", "runs", "complete")
-CLAIM: Final = ("assumes", "runs", "breaches", "foretold", "out_of_assumption", "accepted",
-                "unjudged", "findings")  # fmt: skip
+
+def document(result: Verification) -> shapes.Verify:
+    """The document of `--output json`."""
+    return part(
+        result,
+        shapes.Verify,
+        format=FORMAT,
+        seeds={"most": result.seeds, "least_run": result.least_run},
+        mutation_score=result.score,
+        mutants=[_mutant(row) for row in result.mutants],
+        survivors=[_survivor(one) for one in result.survivors],
+        undecided_mutants=[_survivor(one) for one in result.undecided_mutants],
+        short=[part(row, shapes.ShortCase, case=row.label) for row in result.short],
+        scenarios=[_scenario(row) for row in result.scenarios if row.kind != "claims"],
+        claims=[_claim(row) for row in result.claims],
+        vacuous=[row.scenario for row in result.vacuous],
+    )
 
 
-def document(result: Verification) -> dict[str, Any]:
-    """The shape `verify`, described in docs/how-to/regression-suite.md."""
-    short = [{"case": row.label, **fields(row, ("runs", "wanted"))} for row in result.short]
-    return {
-        "format": FORMAT,
-        **fields(result, ("as_expected", "unexpected", "open", "decided")),
-        "seeds": {"most": result.seeds, "least_run": result.least_run},
-        **fields(result, ("cases", "runs")),
-        "mutation_score": result.score,
-        "mutants": [_mutant(row) for row in result.mutants],
-        "survivors": [_survivor(one) for one in result.survivors],
-        "undecided_mutants": [_survivor(one) for one in result.undecided_mutants],
-        "short": short,
-        "scenarios": [_scenario(row) for row in result.scenarios if row.kind != "claims"],
-        "claims": [_claim(row) for row in result.claims],
-        "vacuous": [row.scenario for row in result.vacuous],
-        **fields(result, ("not_run", "never_reached")),
+def _mutant(row: MutantRow) -> shapes.MutantOfSuite:
+    killed = {
+        checker: {"runs": runs, "first_seed": row.first_seed[checker]}
+        for checker, runs in row.killed_by.items()
     }
+    taken = {"median": row.median_seeds, "blocks": row.blocks}
+    return part(row, shapes.MutantOfSuite, seeds_to_conviction=taken, killed_by=killed)
 
 
-def _mutant(row: MutantRow) -> dict[str, Any]:
-    return {
-        **fields(row, MUTANT),
-        "seeds_to_conviction": {"median": row.median_seeds, "blocks": list(row.blocks)},
-        "killed_by": {
-            checker: {"runs": runs, "first_seed": row.first_seed[checker]}
-            for checker, runs in row.killed_by.items()
-        },
-    }
+def _survivor(one: Survivor) -> shapes.SurvivorOfSuite:
+    return part(one, shapes.SurvivorOfSuite, reason=one.reason or None)
 
 
-def _survivor(one: Survivor) -> dict[str, Any]:
-    return {**fields(one, ("mutant", "judge", "runs")), "reason": one.reason or None}
+def _scenario(row: ScenarioRow) -> shapes.ScenarioOfSuite:
+    return part(
+        row,
+        shapes.ScenarioOfSuite,
+        outcome=row.outcome if row.runs else None,
+        as_expected=bool(row.runs) and not row.wrong,
+        unexpected=row.wrong,
+        argument=row.argument if row.wrong else None,
+        command=command(row),
+    )
 
 
-def _scenario(row: ScenarioRow) -> dict[str, Any]:
-    return {
-        **fields(row, ("scenario", "strategy", "mutant", "runs", "complete")),
-        "outcome": row.outcome if row.runs else None,
-        "expected": row.expected,
-        "as_expected": bool(row.runs) and not row.wrong,
-        "unexpected": list(row.wrong),
-        "never_reached": list(row.never_reached),
-        "argument": row.argument if row.wrong else None,
-        "command": command(row),
-    }
-
-
-def _claim(row: ClaimRow) -> dict[str, Any]:
-    example = None
-    if row.example is not None:
-        example = dict(zip(("scenario", "seed", "summary"), row.example, strict=True))
-    return {
-        **fields(row, ("strategy", "invariant")),
-        "claim": row.word,
-        **fields(row, CLAIM),
-        "example": example,
-        "excuse": row.excuse or None,
-    }
+def _claim(row: ClaimRow) -> shapes.ClaimOfSuite:
+    example = row.example and dict(zip(shapes.Example.__annotations__, row.example, strict=True))
+    return part(
+        row, shapes.ClaimOfSuite, claim=row.word, example=example, excuse=row.excuse or None
+    )
 
 
 def command(row: ScenarioRow) -> str:

@@ -1,12 +1,13 @@
 """Results as the one JSON document of `--output json`."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from ddlsim.checkers.outcome import Outcome
+
+S = TypeVar("S")
 
 
 def text(document: Any) -> str:
@@ -24,9 +25,17 @@ def _escaped(sign: str) -> str:
     return sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1]
 
 
-def fields(record: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Some fields of a record as plain data, in the order of the names; an outcome is its word."""
-    found = {name: getattr(record, name) for name in names}
-    told = {k: v.word if isinstance(v, Outcome) else v for k, v in found.items()}
-    document: dict[str, Any] = msgspec.to_builtins(told)
-    return document
+def part(record: Any, shape: type[S], **more: Any) -> S:
+    """A record as plain data of a shape (`ddlsim.cli.shapes`).
+
+    The value of a key is that of `more`, else the record's attribute of this name; a key that is
+    not required is left out unless `more` has it. An outcome is its word.
+    """
+    required = shape.__required_keys__  # type: ignore[attr-defined]  # of every TypedDict
+    found = {
+        key: more[key] if key in more else getattr(record, key)
+        for key in shape.__annotations__
+        if key in more or key in required
+    }
+    words = {k: v.word if isinstance(v, Outcome) else v for k, v in found.items()}
+    return cast("S", msgspec.to_builtins(words))

@@ -6,6 +6,7 @@ called `seed-N.jsonl`, `seed-N.toml` and summary.json are ours. Whatever else th
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,7 +67,7 @@ def histories(directory: str) -> tuple[str, ...]:
     return tuple((Path(directory) / name).as_posix() for name in ordered)
 
 
-def finish(directory: str, document: dict[str, Any]) -> None:
+def finish(directory: str, document: Mapping[str, Any]) -> None:
     """Write the summary: the document that `--output json` prints, signed."""
     signed = {"writer": WRITER, "finished": True, **document}
     write_text(Path(directory, SUMMARY), text(signed) + "\n")

@@ -1,21 +1,18 @@
 """What a `run` has to tell, and the same as JSON and as tests of JUnit."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ddlsim.analysis.sweep.totals import ViolationGroup
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli.documents import fields
+from ddlsim.cli import shapes
+from ddlsim.cli.documents import part
 from ddlsim.cli.junit import FAILURES, TestCase
 from ddlsim.history.figures import Figures
 from ddlsim.history.history import FORMAT
 from ddlsim.model.probes import never_reached
 from ddlsim.verify.expectation import Sum
 from ddlsim.verify.row import RunRow
-
-ROW: Final = ("seed", "outcome", "fingerprint", "reached", "violations", "omitted", "missed",
-              "unmatched", "stuck", "unjudged", "figures", "crash")  # fmt: skip
-"""The fields of a run that JSON tells."""
 
 
 class Report(NamedTuple):
@@ -47,20 +44,22 @@ class Report(NamedTuple):
         met = {probe for row in self.sum.runs for probe, times in row.reached.items() if times}
         return never_reached(met)
 
-    def document(self) -> dict[str, Any]:
-        """The shape `run` of the interface."""
-        several = {"never_reached": list(self.never_reached)} if len(self.sum.runs) > 1 else {}
-        return {
-            "format": FORMAT,
-            **fields(self, ("scenario", "strategy", "mutant", "settings")),
-            "outcome": self.sum.outcome.word,
-            "expected": self.expect,
-            **fields(self.sum, ("as_expected", "unexpected")),
-            "command": self.command,
-            **({"swarm": dict(self.drawn)} if self.drawn else {}),
+    def document(self) -> shapes.Run:
+        """The document of `--output json`."""
+        several = {"never_reached": self.never_reached} if len(self.sum.runs) > 1 else {}
+        drawn = {"swarm": dict(self.drawn)} if self.drawn else {}
+        return part(
+            self,
+            shapes.Run,
+            format=FORMAT,
+            outcome=self.sum.outcome,
+            expected=self.expect,
+            as_expected=self.sum.as_expected,
+            unexpected=self.sum.unexpected,
+            runs=[part(row, shapes.RunOfSeed) for row in self.sum.runs],
+            **drawn,
             **several,
-            "runs": [fields(row, ROW) for row in self.sum.runs],
-        }
+        )
 
 
 def case_of(row: RunRow, name: str) -> TestCase:

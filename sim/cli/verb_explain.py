@@ -1,6 +1,6 @@
 """`ddlsim explain`: the arguments against a history in full, in words, as data, as pictures."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import structs
@@ -16,6 +16,7 @@ from ddlsim.cli import (
     page,
     picture,
     repeat,
+    shapes,
     trace,
     view,
     view_checked,
@@ -56,9 +57,23 @@ def execute(options: Options) -> int:
     files = _pictures(options, case, row, found, arguments)
     looked = list(extents(case, all_claims=options.all_claims))
     if options.output == "json":
-        told = _document(options.history, history, row, found, arguments)
-        more = {"command": again, "checked": view_checked.document(looked, row), "files": files}
-        print(documents.text({**told, **more, "not_met": list(view_checked.unreached(row))}))
+        document = documents.part(
+            row,
+            shapes.Explain,
+            format=FORMAT,
+            file=options.history,
+            arguments=[
+                {**msgspec.to_builtins(one.example), "times": one.times,
+                 **msgspec.to_builtins(argument)}
+                for one, argument in zip(found, arguments, strict=True)
+            ],
+            never_reached=[name for name in history.header.reaches if not row.reached[name]],
+            command=again,
+            checked=view_checked.document(looked, row),
+            files=files,
+            not_met=view_checked.unreached(row),
+        )  # fmt: skip
+        print(documents.text(document))
         return 0
     _show(history, row, found, arguments, looked, files, again)
     return 0
@@ -115,33 +130,6 @@ def _show(
         labelled("wrote", ", ".join(files), to)
     to.print()
     command(again, to)
-
-
-# --- as JSON -------------------------------------------------------------------------------------
-
-
-def _document(
-    file: str, history: History, row: RunRow, found: list[ViolationGroup], arguments: list[Argument]
-) -> dict[str, Any]:
-    """The shape `explain`: what `run` tells of a seed, and each argument as data."""
-    return {
-        "format": FORMAT,
-        "file": file,
-        **documents.fields(
-            row, ("scenario", "strategy", "mutant", "seed", "outcome", "fingerprint")
-        ),
-        "arguments": [
-            {
-                **msgspec.to_builtins(one.example),
-                "times": one.times,
-                **msgspec.to_builtins(argument),
-            }
-            for one, argument in zip(found, arguments, strict=True)
-        ],
-        **documents.fields(row, ("omitted", "stuck", "unjudged", "missed", "unmatched")),
-        "never_reached": [probe for probe in history.header.reaches if not row.reached[probe]],
-        **documents.fields(row, ("figures",)),
-    }
 
 
 # --- as pictures ---------------------------------------------------------------------------------

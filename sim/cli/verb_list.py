@@ -9,11 +9,13 @@ from typing import Any, Final
 
 from ddlsim.cli import documents
 from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError
 from ddlsim.escape import escaped
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
 from ddlsim.model.reasons import Reason
 from ddlsim.registry import load_file
 
+SCHEMAS: Final = "schemas"
 Entry = dict[str, Any]
 WIDTH_AWAY: Final = 80
 NAME_MOST: Final = 26
@@ -27,7 +29,12 @@ def execute(options: Options) -> int:
     """Print one of the lists."""
     for file in options.load:
         load_file(file)
+    if options.what == SCHEMAS and options.name is not None:
+        print(documents.text(_schema(options.name)))
+        return 0
     entries = list(LISTS[options.what]())
+    if options.name is not None:
+        entries = [_named(options.name, options.what, entries)]
     if options.output == "json":
         told = [{key: entry[key] for key in entry if key != REMARK} for entry in entries]
         print(documents.text(told))
@@ -35,6 +42,23 @@ def execute(options: Options) -> int:
         for line in lines(entries, width()):
             print(escaped(line))
     return 0
+
+
+def _named(name: str, what: str, entries: list[Entry]) -> Entry:
+    """The entry of this name; `InputError` where there is none."""
+    found = [entry for entry in entries if entry["name"] == name]
+    if not found:
+        from ddlsim.scenario.problems import few
+
+        near = few(name, [entry["name"] for entry in entries], f"ddlsim list {what}")
+        raise InputError(f"list: {what} has no {name!r}; {near}")
+    return found[0]
+
+
+def _schema(name: str) -> dict[str, Any]:
+    from ddlsim.cli import schemas as known
+
+    return known.schema(_named(name, SCHEMAS, list(schemas()))["name"])
 
 
 def width() -> int:
@@ -182,15 +206,23 @@ def settings() -> Iterator[Entry]:
 
 def figures() -> Iterator[Entry]:
     """Every figure, and what its sweep must vary."""
-    from ddlsim.analysis.figures.figure import plots
+    from ddlsim.analysis.figures.catalog import PLOTS
 
     sources = {"history": "a run", "sweep": "a sweep", "tune": "what tune found"}
-    for name, plot in plots().items():
+    for name, plot in PLOTS.items():
         paths = [need.path for need in plot.needs]
         source = sources[plot.of]
         over = f"over {', '.join(paths) or 'designs'}" if plot.of == "sweep" else f"of {source}"
         more = {"needs": [need.name for need in plot.needs], "paths": paths}
         yield _entry(name, plot.summary, source, over, **more)
+
+
+def schemas() -> Iterator[Entry]:
+    """Every JSON Schema; `ddlsim list schemas NAME` prints it."""
+    from ddlsim.cli import schemas as known
+
+    for name, one in known.SCHEMAS.items():
+        yield _entry(name, one.summary, one.source, one.source)
 
 
 def terms() -> Iterator[Entry]:
@@ -214,4 +246,5 @@ LISTS: Final[dict[str, Callable[[], Iterable[Entry]]]] = {
     "settings": settings,
     "figures": figures,
     "terms": terms,
+    SCHEMAS: schemas,
 }

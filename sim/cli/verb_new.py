@@ -1,15 +1,17 @@
 """`ddlsim new`: a working file to begin with, for a plug-in or a scenario, in this folder."""
 
 import keyword
+import os
 import re
 import shlex
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
+from ddlsim.files import write_text
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.registry import Registry
@@ -52,12 +54,9 @@ def execute(options: Options) -> int:
     kind = KINDS[options.kind]
     _check(options.kind, options.name)
     file = Path(f"{options.name}{Path(kind.skeleton).suffix}")
-    text = filled(options.kind, options.name)
-    try:
-        with file.open("x", encoding="utf-8") as opened:
-            opened.write(text)
-    except FileExistsError:
-        raise InputError(f"new: {file} exists and is left as it is; take another name") from None
+    if os.path.lexists(file):
+        raise InputError(f"new: {file} exists and is left as it is; take another name")
+    write_text(file, filled(options.kind, options.name))
     print(f"wrote {file}")
     print(f"run:   ddlsim {command(options.kind, options.name, str(file))}")
     if kind.known is not None:
@@ -73,7 +72,7 @@ def command(kind: str, name: str, file: str) -> str:
 
 def filled(kind: str, name: str) -> str:
     """The skeleton of a kind under this name."""
-    text = (files("ddlsim.cli") / "skeletons" / KINDS[kind].skeleton).read_text("utf-8")
+    text = (resources.files("ddlsim.cli") / "skeletons" / KINDS[kind].skeleton).read_text("utf-8")
     camel = "".join(part.capitalize() for part in name.split("_"))
     title = kind.capitalize()
     named = camel if camel.endswith(title) else f"{camel}{title}"

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from ddlsim.checkers.extent import Extent
+from ddlsim.cli import shapes
+from ddlsim.cli.documents import part
 from ddlsim.cli.words import INDENT, say
 from ddlsim.model.probes import never_reached
 from ddlsim.verify.row import RunRow
@@ -44,19 +45,17 @@ def counts(row: RunRow) -> Counter[str]:
     return found
 
 
-def document(extents: Sequence[Extent], row: RunRow) -> list[dict[str, Any]]:
+def document(extents: Sequence[Extent], row: RunRow) -> list[shapes.Looked]:
     """The same as data."""
     found = counts(row)
     return [
-        {
-            "invariant": one.invariant,
-            "checker": one.checker,
-            "claimed": one.claimed,
-            "judged": one.judged,
-            "looked_at": dict(one.amounts),
-            "nothing_to_judge": one.is_empty,
-            "found": found[one.checker],
-        }
+        part(
+            one,
+            shapes.Looked,
+            looked_at=dict(one.amounts),
+            nothing_to_judge=one.is_empty,
+            found=found[one.checker],
+        )
         for one in extents
     ]
 

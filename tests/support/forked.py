@@ -63,10 +63,10 @@ def _run(words: list[str]) -> NoReturn:
 
 
 def _serve(folder: str) -> None:
-    from ddlsim.analysis.figures import figure
+    from ddlsim.analysis.figures.catalog import PLOTS
 
-    figure.plots()
-    for module in ("ddlsim.api", "ddlsim.analysis.figures.report"):
+    figures = [f"ddlsim.analysis.plot_{name}" for name in PLOTS]
+    for module in (*figures, "ddlsim.api", "ddlsim.analysis.figures.report"):
         importlib.import_module(module)
     os.chdir(folder)
     sys.stdout.write(json.dumps([_in_a_fork(words) for words in json.load(sys.stdin)]))

@@ -14,6 +14,7 @@ from matplotlib.text import Text
 
 from ddlsim.analysis import plot_designs
 from ddlsim.analysis.figures import figure
+from ddlsim.analysis.figures.catalog import PLOTS
 from ddlsim.analysis.figures.drawing import FORM, MARKERS, canvas, logarithmic, styled
 from ddlsim.analysis.formula.by_formula import worlds
 from ddlsim.analysis.sweep.cells import SAFETY, Cell, Cells, CellsError, read
@@ -24,8 +25,8 @@ from tests.support.drawn import EVERYTHING, SCENARIO
 from tests.unit.analysis.test_cells import a_finding, a_row
 
 OF_TWO = ("atomicity", "designs", "pareto")
-SWEPT = [name for name, plot in figure.plots().items() if plot.of == "sweep"]
-RUNS = [name for name, plot in figure.plots().items() if plot.of == "history"]
+SWEPT = [name for name, plot in PLOTS.items() if plot.of == "sweep"]
+RUNS = [name for name, plot in PLOTS.items() if plot.of == "history"]
 SAYS = {
     "abort_rate": ("1 - exp(-qλL)", "schema aborts of all attempts (%)"),
     "atomicity": (
@@ -174,7 +175,7 @@ print(json.dumps(said))
 def test_every_figures_file_is_a_script_that_runs_from_any_folder(tmp_path: Path) -> None:
     (tmp_path / "each.py").write_text(EACH, "utf-8")
     folder = ROOT / "analysis"
-    files = {name: str(folder / f"plot_{name}.py") for name in figure.plots()}
+    files = {name: str(folder / f"plot_{name}.py") for name in PLOTS}
     asked = [sys.executable, "each.py", *files.values()]
     path = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(asked, cwd=tmp_path, env=path, capture_output=True, text=True, check=True)
@@ -217,10 +218,10 @@ def test_figures_without_known_scenarios_say_so(everything: Path) -> None:
     """No closed form then, and no rate that would be another one."""
     cells = read(everything)
     del cells.provenance["text"]
-    said = [text.get_text() for text in figure.plots()["delay"].draw(cells).findobj(Text)]
+    said = [text.get_text() for text in PLOTS["delay"].draw(cells).findobj(Text)]
     assert any("without closed forms" in text for text in said)
     with pytest.raises(CellsError, match="needs the scenario of the sweep"):
-        figure.plots()["abort_rate"].draw(cells)
+        PLOTS["abort_rate"].draw(cells)
 
 
 def test_designs_draws_the_shares_of_every_cell(two: Path) -> None:
@@ -299,7 +300,7 @@ def a_map(delays: list[float], shares: dict[float, str]) -> Any:
         for skew in (0, 1)
     ]
     with styled():
-        drawn = figure.plots()["atomicity"].draw(Cells([Cell([row]) for row in rows], {}))
+        drawn = PLOTS["atomicity"].draw(Cells([Cell([row]) for row in rows], {}))
     return drawn.axes[0]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.analysis.figures import figure
+from ddlsim.analysis.figures.catalog import PLOTS
 from ddlsim.analysis.tune import tuned
 from tests.support.advice import ADVICE
 from tests.support.command import ddlsim
@@ -38,7 +38,7 @@ def test_the_page_has_every_possible_figure_with_its_command(page: str, two: Pat
     assert drawn == {"atomicity", "designs", "pareto", "own_ddl", "freeze"}
     assert page.count("<svg") == len(drawn)
     for name in drawn:
-        assert figure.plots()[name].summary[1:] in page
+        assert PLOTS[name].summary[1:] in page
     assert page.count(f'id="{min(drawn)}-') > 5
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))

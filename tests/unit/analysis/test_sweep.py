@@ -18,6 +18,7 @@ from ddlsim.analysis.sweep import provenance, store
 from ddlsim.analysis.sweep.chunks import DamagedPartError, Round, read_table
 from ddlsim.analysis.sweep.rows import SCHEMA, Job, run_job, table
 from tests.support.command import Done, ddlsim
+from tests.support.json_schemas import wrong
 from tests.support.sweeps import (
     begin,
     children,
@@ -282,6 +283,7 @@ def test_sweep_lists_failures_with_their_histories(tmp_path: Path) -> None:
     )
     done = sweep(file, tmp_path / "out", "--jobs", "1", "--output", "json")
     document = json.loads(done.out)
+    assert wrong("sweep", document) == []
     assert document["outcomes"]["violated"] > 0
     broken = next(each for each in document["violations"] if each["status"] == "violation")
     history = tmp_path / "out" / broken["first"]["history"]

@@ -70,6 +70,8 @@ CORE = {
     "compat": (1, f"compat {REALISTIC}/schema.sql {REALISTIC}/orders.sql"),
     "list": (0, "list scenarios"),
     "list-checkers": (0, "list checkers"),
+    "list-figures": (0, "list figures"),
+    "list-schema": (0, "list schemas sweep-file"),
     "verify": (0, "verify smoke --seeds 2"),
 }
 
@@ -89,7 +91,6 @@ def test_a_verdict_is_the_same_without_scipy(bare: Path) -> None:
 
 NEEDS = {
     "sweep reports/standard/sweep.toml --out {}/swept": ("sweep", "pyarrow", "sweep"),
-    "list figures": ("list", "", "plot"),
     "tune --delays scenarios/measurements/delays_ms.csv --out {}/tuned": ("tune", "", "sweep"),
     "plot delay {}": ("plot", "", "plot"),
     "report {}": ("report", "", "plot"),

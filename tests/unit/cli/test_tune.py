@@ -14,6 +14,7 @@ from ddlsim.cli import arguments, main
 from ddlsim.cli.options import Options
 from ddlsim.cli.verb_tune import command_of, request_of
 from tests.support.command import ROOT, variables_of
+from tests.support.json_schemas import wrong
 
 DELAYS = "scenarios/measurements/delays_ms.csv"
 OFFSETS = "scenarios/measurements/offsets_ms.csv"
@@ -47,6 +48,12 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert main(words) == 0
     found: dict[str, Any] = json.loads((out / "tune.json").read_text("utf-8"))
     return {**found, "out": out, "words": words}
+
+
+def test_the_answer_fits_its_schema(answered: dict[str, Any]) -> None:
+    found = json.loads((answered["out"] / "tune.json").read_text("utf-8"))
+    assert wrong("tune", found) == []
+    assert wrong("tune", {**found, "goals": [{**found["goals"][0], "met": "yes"}]})
 
 
 def test_the_answer_meets_the_goals_and_says_how_surely(answered: dict[str, Any]) -> None:
