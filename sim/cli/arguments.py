@@ -5,7 +5,6 @@ an `InputError` in one line: click's exceptions say which flag and which value, 
 """
 
 import os
-import shlex
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
@@ -16,6 +15,7 @@ from click.core import ParameterSource
 
 from ddlsim import __version__
 from ddlsim.cli import complete, exit_codes, values
+from ddlsim.cli.flags import PREFIX, Verb, argument, flag, is_switch, repeated
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, near, note
 from ddlsim.cli.values import Known
@@ -57,7 +57,6 @@ NEW: Final = ("strategy", "mutant", "checker", "workload", "fault", "scenario")
 INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")
 SHELLS: Final = ("bash", "zsh", "fish")
-PREFIX: Final = "DDLSIM_"
 DEBUG: Final = f"{PREFIX}DEBUG"
 COMPLETE: Final = "_DDLSIM_COMPLETE"
 """Set by a shell that asks for completions."""
@@ -96,7 +95,7 @@ def defaults(verb: str) -> dict[str, Any]:
 def _default(context: click.Context, param: click.Parameter) -> Any:
     if param.multiple or param.nargs == -1:
         return ()
-    if _is_switch(param):
+    if is_switch(param):
         return False
     default = param.to_info_dict()["default"]
     return None if default is None else param.type_cast_value(context, default)
@@ -131,7 +130,7 @@ def _told(error: click.UsageError) -> str:
         return f"{verb}unknown flag {error.option_name}; {known}"
     if isinstance(error, click.BadOptionUsage) and context is not None:
         param = next(p for p in context.command.params if error.option_name in p.opts)
-        what = "takes no value" if _is_switch(param) else "a value is missing"
+        what = "takes no value" if is_switch(param) else "a value is missing"
         return f"{verb}{error.option_name}: {what}"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return _of_parameter(error, error.param, verb)
@@ -148,13 +147,9 @@ def _of_parameter(error: click.BadParameter, param: click.Parameter, verb: str) 
     given = None if error.ctx is None else error.ctx.get_parameter_source(param.name)
     if given is not ParameterSource.ENVIRONMENT:
         return f"{verb}{name}: {error.message}"
-    if _is_switch(param):
+    if is_switch(param):
         return f"{param.envvar}: expected 1 or 0, not {os.environ[str(param.envvar)]!r}"
     return f"{param.envvar}: {error.message}"
-
-
-def _is_switch(param: click.Parameter) -> bool:
-    return isinstance(param, Option) and param.is_flag
 
 
 # --- the verbs -----------------------------------------------------------------------------------
@@ -167,105 +162,13 @@ class Verbs(click.Group):
         return list(VERBS)
 
 
-class Verb(click.Command):
-    """A verb; invoked, it gives its name and options.
-
-    A flag in `greedy` takes every word up to the next flag; `check` refuses options that do not go
-    together.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        params: list[click.Parameter],
-        greedy: Sequence[str] = (),
-        check: Callable[[click.Context], None] | None = None,
-    ) -> None:
-        super().__init__(
-            name,
-            params=params,
-            callback=lambda **options: (name, Options(**options)),
-            short_help=VERBS[name],
-            help=f"{VERBS[name][0].upper()}{VERBS[name][1:]}.",
-            epilog=_variables(params),
-            context_settings={"allow_extra_args": True, "show_default": True},
-        )
-        self._greedy, self._check = greedy, check
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse a word that no argument takes."""
-        try:
-            rest = super().parse_args(ctx, self._spread(args))
-        except click.UsageError as error:
-            error.ctx = error.ctx or ctx
-            raise
-        if ctx.resilient_parsing:
-            return rest
-        if rest:
-            raise click.UsageError(f"unexpected argument {rest[0]!r}; see --help", ctx)
-        if self._check is not None:
-            self._check(ctx)
-        return rest
-
-    def _spread(self, words: list[str]) -> list[str]:
-        """Words of which each value of a greedy flag has the flag before it."""
-        spread: list[str] = []
-        flag = ""
-        for word in words:
-            if word.startswith("-") and word != "-":
-                flag = word if word in self._greedy else ""
-            elif flag and spread[-1] != flag:
-                spread.append(flag)
-            spread.append(word)
-        return spread
-
-
-def _variables(params: Sequence[click.Parameter]) -> str | None:
-    """The rule by which flags have variables, shown by the first of them."""
-    for param in params:
-        if param.envvar:
-            flag = max(param.opts, key=len)
-            return f"\b\nEach flag has an environment variable: {param.envvar} is {flag}."
-    return None
-
-
-def flag(name: str, what: str, metavar: str | None = None, **more: Any) -> Option:
-    """A flag; one without a name for its value is on or off."""
-    return _flag(Option, name, what, {"metavar": metavar, **more} if metavar else {"is_flag": True})
-
-
-def repeated(name: str, what: str, metavar: str, **more: Any) -> Option:
-    """A flag that may be given several times."""
-    return _flag(_Repeated, name, what, {"multiple": True, "metavar": metavar, **more})
-
-
-def _flag(kind: type[Option], name: str, what: str, more: dict[str, Any]) -> Option:
-    variable = PREFIX + name.removeprefix("--").replace("-", "_").upper()
-    dest = {"--try": "tried"}.get(name, name[2:].replace("-", "_"))
-    return kind([name, dest], help=what, envvar=variable, **more)
-
-
-class _Repeated(Option):
-    """Its variable holds words as in a shell; those of the command line come behind them."""
-
-    def value_from_envvar(self, ctx: click.Context) -> list[str] | None:
-        try:
-            return shlex.split(self.resolve_envvar_value(ctx) or "") or None
-        except ValueError:
-            raise InputError(f"{self.envvar}: a quotation mark is not closed") from None
-
-    def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
-        value, source = super().consume_value(ctx, opts)
-        if source is ParameterSource.COMMANDLINE:
-            value = [*(self.value_from_envvar(ctx) or ()), *value]
-        return value, source
-
-
-def argument(name: str, what: str, metavar: str, **more: Any) -> Argument:
-    """A word that stands for itself."""
-    return Argument(
-        [name], help=what, metavar=metavar, **({"shell_complete": complete.files} | more)
-    )
+def _verb(
+    name: str,
+    params: list[click.Parameter],
+    greedy: Sequence[str] = (),
+    check: Callable[[click.Context], None] | None = None,
+) -> Verb:
+    return Verb(name, VERBS[name], params, greedy, check)
 
 
 def _judging() -> list[click.Parameter]:
@@ -339,7 +242,7 @@ def _command() -> Verbs:
 
 
 def _run() -> Verb:
-    return Verb("run", [
+    return _verb("run", [
         argument("scenario", "a file, or the name of a shipped scenario; with --swarm it may be "
                  "left out", "[SCENARIO]", required=False, shell_complete=complete.scenarios),
         flag("--seed", "the seed (default: 0)", "N", type=values.seed),
@@ -366,7 +269,7 @@ def _run() -> Verb:
 
 
 def _check() -> Verb:
-    return Verb("check", [
+    return _verb("check", [
         argument("files", "a history of --out or of others, or a directory", "FILE...",
                  nargs=-1, required=True),
         *_inputs(),
@@ -376,7 +279,7 @@ def _check() -> Verb:
 
 
 def _explain() -> Verb:
-    return Verb("explain", [
+    return _verb("explain", [
         argument("history", "a history that --out wrote, or one of others", "HISTORY"),
         *_inputs(),
         flag("--svg", "draw the most severe cycle as a small graph", "F",
@@ -389,7 +292,7 @@ def _explain() -> Verb:
 
 
 def _compat() -> Verb:
-    return Verb("compat", [
+    return _verb("compat", [
         argument("files", "what exists before, then the statements to judge: files, folders of "
                  "them, or - for the standard input, in this order", "[FILE.sql]...", nargs=-1),
         repeated("--from-scratch", "judge files, in this order, that begin with nothing",
@@ -403,7 +306,7 @@ def _compat() -> Verb:
 
 
 def _verify() -> Verb:
-    return Verb("verify", [
+    return _verb("verify", [
         argument("scenarios", "files, folders or shipped names (default: everything that is "
                  "shipped)", "[SCENARIO]...", nargs=-1, shell_complete=complete.scenarios),
         flag("--seeds", "so many seeds of each, or every seed from A to B (default: 10)", "N",
@@ -415,7 +318,7 @@ def _verify() -> Verb:
 
 
 def _sweep() -> Verb:
-    return Verb("sweep", [
+    return _verb("sweep", [
         argument("file", "what to sweep over; docs/how-to/sweep.md shows one", "SWEEP.toml"),
         flag("--out", "the directory of its tables, new or empty", "DIR", required=True,
              shell_complete=complete.folders),
@@ -433,7 +336,7 @@ def _sweep() -> Verb:
 
 
 def _tune() -> Verb:
-    return Verb("tune", [
+    return _verb("tune", [
         flag("--delays", "measured delays, CSV or Parquet: delay_ms [from, to]", "FILE",
              shell_complete=complete.files),
         flag("--offsets", "measured clock offsets: offset_ms [node]", "FILE",
@@ -472,7 +375,7 @@ def _tune() -> Verb:
 
 
 def _plot() -> Verb:
-    return Verb("plot", [
+    return _verb("plot", [
         argument("name", "which figure; `ddlsim list figures` tells them", "NAME",
                  shell_complete=complete.figures),
         argument("source", "a sweep's directory, or a history for figures of one run", "DIR"),
@@ -482,7 +385,7 @@ def _plot() -> Verb:
 
 
 def _report() -> Verb:
-    return Verb("report", [
+    return _verb("report", [
         argument("source", "a sweep's directory", "DIR", shell_complete=complete.folders),
         flag("--out", "the page (default: DIR/report.html)", "FILE", shell_complete=complete.files),
     ])  # fmt: skip
@@ -492,19 +395,19 @@ def _list() -> Verb:
     what = Argument(["what"], help=", ".join(LISTS), metavar="WHAT", type=Known(LISTS))
     name = Argument(["name"], help="only this one; of schemas, the JSON Schema itself",
                     metavar="[NAME]", required=False)  # fmt: skip
-    return Verb("list", [what, name, _load(), _output("text", "json")])
+    return _verb("list", [what, name, _load(), _output("text", "json")])
 
 
 def _new() -> Verb:
     kinds = Argument(["kind"], help=", ".join(NEW), metavar="KIND", type=Known(NEW))
     name = Argument(["name"], help="what it is called; the file is NAME.py or NAME.toml, in this "
                     "folder, and none is overwritten", metavar="NAME")  # fmt: skip
-    return Verb("new", [kinds, name])
+    return _verb("new", [kinds, name])
 
 
 def _completion() -> Verb:
     help_ = "bash, zsh or fish; docs/reference/outcomes.md tells where its script is put"
-    return Verb(
+    return _verb(
         "completion", [Argument(["shell"], help=help_, metavar="SHELL", type=Known(SHELLS))]
     )
 

@@ -16,6 +16,7 @@ import msgspec
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.judge import Violation
 from ddlsim.cli import shapes
+from ddlsim.lint import document as lint
 from ddlsim.model import probes
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
 from ddlsim.model.reasons import Reason
@@ -352,7 +353,7 @@ SCHEMAS: Final[dict[str, Published]] = {
         _explain,
     ),
     "compat": Published(
-        "the lint of a migration", "ddlsim compat --output json", _document(shapes.Compat)
+        "the lint of a migration", "ddlsim compat --output json", _document(lint.Report)
     ),
     "verify": Published(
         "the result of the regression suite",
