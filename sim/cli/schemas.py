@@ -220,18 +220,19 @@ def _any_of(kind: str, known: Registry[Any]) -> Schema:
     return {"type": "array", "items": {"oneOf": [_ref(f"{kind} {name}") for name in known]}}
 
 
-def _plugin(name: str, kind: type, more: dict[str, Schema]) -> Schema:
+def _plugin(name: str, kind: type[Any], more: dict[str, Schema]) -> Schema:
     """The table of a workload or fault: its record's fields, and its name."""
     found = _components([kind])[kind.__name__]
     types = {each.name for each in fields(kind)}
     properties = {key: each for key, each in found["properties"].items() if key in types}
     if more and "kind" in properties:
         _narrow(properties, "kind", _known([*message_kinds()]))
+    summary: str = getattr(kind, "summary")  # noqa: B009 - of every plug-in, not of its type
     if getattr(kind, "instant", False):
         more = {key: each for key, each in more.items() if key != "for_ms"}
     return {
         "type": "object",
-        "description": f"{kind.summary}.\n\n{inspect.getdoc(kind)}",  # type: ignore[attr-defined]
+        "description": f"{summary}.\n\n{inspect.getdoc(kind)}",
         "properties": {"name": {"const": name}, **properties, **more},
         "required": ["name", *found["required"]],
         "additionalProperties": False,

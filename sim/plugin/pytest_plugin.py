@@ -136,21 +136,23 @@ class ScenarioFile(pytest.File):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from ddlsim.cluster.designs import design
+            from ddlsim.extras import MissingExtraError, needed_by
             from ddlsim.plan.plan import plan
             from ddlsim.registry import BadPluginError, load_file
             from ddlsim.scenario import bounds
             from ddlsim.scenario.load import load
             from ddlsim.verify.campaign import BAD_INPUT
 
-            bad: tuple[type[Exception], ...] = (*BAD_INPUT, BadPluginError)
+            bad: tuple[type[Exception], ...] = (*BAD_INPUT, BadPluginError, MissingExtraError)
             try:
-                for file in self.config.getoption("ddlsim_load"):
-                    load_file(file)
-                scenario = load(
-                    self._relative(), outside=self.config.getoption("ddlsim_allow_outside")
-                )
-                bounds.check_run(scenario.name, scenario.estimate, None)
-                design(plan(scenario, 0))
+                with needed_by("pytest --ddlsim"):
+                    for file in self.config.getoption("ddlsim_load"):
+                        load_file(file)
+                    scenario = load(
+                        self._relative(), outside=self.config.getoption("ddlsim_allow_outside")
+                    )
+                    bounds.check_run(scenario.name, scenario.estimate, None)
+                    design(plan(scenario, 0))
             except bad as error:
                 raise self.CollectError(str(error)) from None
         return scenario

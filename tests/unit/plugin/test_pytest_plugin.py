@@ -220,3 +220,16 @@ def test_each_design_that_a_scenario_names_is_an_item(team: pytest.Pytester) -> 
     done = run(team, "--ddlsim", "scenarios")
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(["*seed 0 under a5_safetime*", "*--strategy a5_safetime*"])
+
+
+def test_a_library_that_is_missing_is_one_line(
+    team: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = '\n[network]\nlatency_ms = { distribution = "empirical", file = "d.parquet" }\n'
+    (team.path / "scenarios/measured.toml").write_text(TINY + measured, "utf-8")
+    (team.path / "scenarios/d.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    result = team.runpytest(*PLUGIN, "--ddlsim", "scenarios/measured.toml")
+    errors = [line for line in result.outlines if "pip install" in line]
+    assert "pytest --ddlsim needs pyarrow: pip install 'ddlsim[sweep]'" in errors
+    assert not any("Traceback" in line for line in result.outlines)
