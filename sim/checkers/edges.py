@@ -30,9 +30,9 @@ LONGEST_VALUE: Final = 60
 
 
 class Node(NamedTuple):
-    """A committed transaction or a DDL; positions tell when it began and ended for its client.
+    """A committed transaction or a DDL; positions say when it began and ended for its client.
 
-    `label` names it in sentences, `kind` is what a finding knows it by. A statement that left no
+    `label` names it in sentences, `kind` is its kind in findings. A statement that left no
     update is a transaction that only read the catalog.
     """
 
@@ -76,7 +76,7 @@ class InstalledThenUsed(NamedTuple):
 
 
 class UsedThenReplaced(NamedTuple):
-    """rw: a transaction ran under a version that a DDL ended; `hold` tells why that matters.
+    """rw: a transaction ran under a version that a DDL ended; `hold` says why that matters.
 
     `late`: how it did so even when the new version was in force, which no check at operations
     allows (`late`); nothing where it did not.
@@ -185,8 +185,7 @@ class Edge(NamedTuple):
         return kind | (STRICT_ONLY if self.strict_only else 0)
 
 
-def name_of(edge: Edge) -> str:
-    """What a finding knows an edge by."""
+def _name_of(edge: Edge) -> str:
     reason, kind = edge.reason, KIND_NAMES[edge.kind]
     if isinstance(reason, UsedThenReplaced):
         tag = "compatible" if reason.hold is None else reason.hold.tag
@@ -201,17 +200,25 @@ def name_of(edge: Edge) -> str:
 
 
 def kind_of(changes: tuple[SimpleChange, ...]) -> str:
-    """The kinds of a DDL's simple changes, as a finding knows them."""
+    """The kinds of a DDL's simple changes, as findings have them."""
     tags = sorted({str(change.__struct_config__.tag) for change in changes})
     return f"D({', '.join(tags)})"
 
 
 class Words:
-    """Makes the sentences of edges."""
+    """The `Explainer` of a native history's graph."""
 
     def __init__(self, case: Case, nodes: list[Node]) -> None:
         self._case = case
         self._nodes = nodes
+
+    def call(self, node: int) -> str:
+        """The name of a node."""
+        return self._nodes[node].label
+
+    def edge(self, edge: Edge) -> str:
+        """The name of an edge in findings."""
+        return _name_of(edge)
 
     def because(self, edge: Edge) -> str:
         """Why the source of an edge comes before its target."""

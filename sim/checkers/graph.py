@@ -3,8 +3,8 @@
 A read-only transaction stands at its read_ts. It reads the past by design, so real time leads out
 of it and not into it, but from what its own client had ended before, if that carries a token.
 
-A table's schema is one item with many versions: the DDL D_v writes version v, whoever runs an
-operation under v reads it. Hence D_v -> T (wr), T -> D_{v+1} (rw) and D_v -> D_{v+1} (ww), beside
+A table's schema is one item with many versions: the DDL D_v writes version v, an operation under v
+reads it. Hence D_v -> T (wr), T -> D_{v+1} (rw) and D_v -> D_{v+1} (ww), beside
 the ordinary edges on rows (in the order of commit_ts, since writers hold strict locks) and on what
 scans did not find. Every transaction that is stored as committed is a node, whatever its client
 knows; so is every logged DDL.
@@ -189,7 +189,7 @@ class Graph:
                     self._named(number, name, node.update.built_on)
 
     def _named(self, number: int, name: Name, rests_on: int) -> None:
-        """wr from who gave a name the meaning that was found, rw to who changed it next."""
+        """wr from the DDL that gave a name the meaning that was found, rw to the next change."""
         meanings = meanings_of(self._case)
         known, place = meanings.all(name), meanings.place(name, rests_on)
         if place:
@@ -238,7 +238,7 @@ class Graph:
     def _not_found(self, number: int, tx: Transaction, position: int, read: ReadExecuted) -> None:
         """Keys of the partition that a scan did not mention: it read their absence.
 
-        Whose deletion it saw is not told; it is taken to be the last one stored before the scan.
+        No event says which deletion it saw; it is taken to be the last one stored before the scan.
         """
         keys = self._writes.partitions.get((read.object_id, read.partition), {})
         found = {row.key: None for row in read.rows}

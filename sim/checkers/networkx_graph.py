@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.edges import KIND_NAMES, BeforeInRealTime, Edge, Node, Words, name_of
+from ddlsim.checkers.edges import KIND_NAMES, BeforeInRealTime, Edge, Node, Words
 from ddlsim.checkers.graph import Graph, graph_of
 from ddlsim.graph.edges import PROCESS, REALTIME
 
@@ -27,8 +27,8 @@ def networkx_graph(case: Case) -> Any:
         found.add_node(node.label, kind=kind, ts=node.ts, sql=sql)
     for edge in (*graph.edges, *real_time(graph)):
         ends = (graph.nodes[edge.source].label, graph.nodes[edge.target].label)
-        told = {"name": name_of(edge), "because": words.because(edge)}
-        found.add_edge(*ends, kind=KIND_NAMES[edge.kind], strict_only=edge.strict_only, **told)
+        argued = {"name": words.edge(edge), "because": words.because(edge)}
+        found.add_edge(*ends, kind=KIND_NAMES[edge.kind], strict_only=edge.strict_only, **argued)
     return found
 
 

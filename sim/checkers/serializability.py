@@ -22,7 +22,7 @@ class Serializability:
 
     The relaxed graph decides; what only the strict graph shows is marked so. A cycle that needs the
     real time after a DDL rests on what the design assumes for that. Of cycles that are the same in
-    structure one is told, with the relaxed graph and with the strict one.
+    structure one is reported, with the relaxed graph and with the strict one.
     """
 
     name = "serializability"
@@ -38,12 +38,12 @@ class Serializability:
         graph = graph_of(case)
         for strict in (False, True):
             search = find(graph, strict=strict)
-            told: dict[Signature, None] = {}
+            reported: dict[Signature, None] = {}
             for cycle in search.cycles:
                 anomaly = _anomaly(case, graph, cycle)
                 found = signature(anomaly)
-                if found not in told:
-                    told[found] = None
+                if found not in reported:
+                    reported[found] = None
                     yield anomaly
             if search.unexamined:
                 yield Anomaly(

@@ -1,7 +1,7 @@
 """What a client with a causal token had ended before it began a read-only transaction.
 
 A read-only transaction reads the past, so real time puts nothing before it. The token of its own
-client does: what that client was told of, it must find again.
+client does: what that client has seen answered, it must find again.
 """
 
 from collections.abc import Iterator

@@ -31,7 +31,7 @@ FEW: Final = 1_000
 class Order:
     """A total order: `place[i]` of transaction i, `at[p]` the transaction at place p.
 
-    `sorted` tells that transactions are numbered in this order already.
+    `sorted`: transactions are numbered in this order already.
     """
 
     __slots__ = ("at", "padded", "place", "rank", "sorted")

@@ -72,7 +72,7 @@ class Search:
     """What a search found: the lightest cycle of each type in each component, and what it left.
 
     `components` has the nodes of each component larger than one; without any there is no cycle.
-    `certificate` tells what showed that. Where few edges go back, and each of them against real
+    `certificate` is what showed that. Where few edges go back, and each of them against real
     time, the component is all nodes, since where it ends was not looked for.
     """
 

@@ -117,7 +117,7 @@ def data_edges(history: ColumnHistory, versions: Versions, *, strict: bool = Fal
 
 
 def _reads(history: ColumnHistory, versions: Versions) -> Array:
-    """The operations of nodes that tell a version without writing it."""
+    """The operations of nodes that name a version without writing it."""
     wanted = ~versions.write
     if len(wanted) and int(history.version.min()) < 0:
         wanted &= versions.slot >= 0

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-"""Whole numbers or truth values; which ones, `DTYPES` tells."""
+"""Whole numbers or truth values; `DTYPES` has the type of each column."""
 
 COMMITTED: Final = 0
 ABORTED: Final = 1
@@ -81,7 +81,7 @@ class Names:
 class ColumnHistory:
     """A history; transactions are numbered from 0, operations are sorted by them.
 
-    Of a transaction: its process (client), the instants at which it was asked for and answered
+    Of a transaction: its process (client), the instants of its invocation and of its answer
     (any unit of one clock, or positions), the timestamps it read and committed at, whether it is
     `COMMITTED`, `ABORTED` or `UNKNOWN`, and whether it is a DDL. A begin of -1 takes it out of the
     reach of those that ended before, an end of -1 means that none surely comes after it.

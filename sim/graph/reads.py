@@ -46,14 +46,14 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(history: ColumnHistory) -> Pairs:
-    """Every two successive operations of a transaction on the same key that tell a version.
+    """Every two successive operations of a transaction on the same key that name a version.
 
     A predicate does not: which deletion a scan saw, or none, is what the history's maker took it
     for.
     """
-    tells = (history.kind != PRECEDES) & (history.kind != PREDICATE) & (history.version >= 0)
-    if not tells.all():
-        ops = np.flatnonzero(tells)
+    named = (history.kind != PRECEDES) & (history.kind != PREDICATE) & (history.version >= 0)
+    if not named.all():
+        ops = np.flatnonzero(named)
         found = _pairs(history.tx[ops], history.key[ops])
         return Pairs(ops[found.earlier], ops[found.later])
     return _pairs(history.tx, history.key)
@@ -129,8 +129,8 @@ def fractured_reads(history: ColumnHistory, node: Array | None) -> list[Finding]
 
     Each with the read of the other key; None if there is too much to compare.
     """
-    tells = (history.kind != PRECEDES) & (history.kind != PREDICATE) & (history.version >= 0)
-    ops = np.flatnonzero(tells)
+    named = (history.kind != PRECEDES) & (history.kind != PREDICATE) & (history.version >= 0)
+    ops = np.flatnonzero(named)
     ops = ops[np.lexsort((ops, history.key[ops], history.tx[ops]))]
     tx, key = history.tx[ops], history.key[ops]
     if not len(ops):
@@ -154,15 +154,15 @@ def fractured_reads(history: ColumnHistory, node: Array | None) -> list[Finding]
     keys = int(history.key.max()) + 1
     packed = history.tx[reads].astype(np.int64) * keys + history.key[reads]
     at = [int(np.searchsorted(packed, one.reader * keys + one.missed)) for one in found]
-    told = {
+    found_reads = {
         Finding("fractured-read", one.reader, one.writer, int(reads[row]))
         for one, row in zip(found, at, strict=True)
     }
-    return sorted(told, key=lambda one: (one.op, one.other))
+    return sorted(found_reads, key=lambda one: (one.op, one.other))
 
 
 def _internal(history: ColumnHistory, versions: Versions, pairs: Pairs) -> list[Finding]:
-    """A read after an own operation on the key must tell the version of that operation."""
+    """A read after an own operation on the key must show the version of that operation."""
     if not len(pairs.later):
         return []
     reads = ~versions.write[pairs.later]

@@ -41,7 +41,7 @@ class Anomaly:
 class Verdict:
     """Whether a history keeps to a model.
 
-    `counts` tells how many anomalies of each type were seen (`anomalies` keeps the first few),
+    `counts` is how many anomalies of each type were seen (`anomalies` keeps the first few),
     `ruled_out` the models that they exclude, weakest first, `certificate` what showed a valid
     history to be so (`order`, or `components` where the order did not suffice), `notes` what was
     left open, as a component too large to be searched in full.

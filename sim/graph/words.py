@@ -1,7 +1,7 @@
 """Anomalies in words: why each edge of a cycle is there, and what a read found."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ddlsim.graph.cycles import Cycle
 from ddlsim.graph.edges import NAMES, PREDICATE_EDGE, PROCESS, REALTIME, RW, WR, WW, Link
@@ -12,23 +12,27 @@ from ddlsim.graph.verdict import Anomaly, Namer, Step
 DATA_SHOWN = WW | WR | RW | PROCESS | REALTIME
 
 
-class Explainer(Protocol):
+E_contra = TypeVar("E_contra", contravariant=True)
+
+
+class Explainer(Protocol[E_contra]):
     """What the maker of a graph says of it: the names of nodes and edges, and why an edge is there.
 
-    `because` says why the source of an edge comes before its target, in a clause.
+    An edge is a `Link`, or what a native graph holds in its place. `because` says why the source
+    of an edge comes before its target, in a clause.
     """
 
     def call(self, node: int, /) -> str:
         """The name of a transaction."""
 
-    def edge(self, link: Link, /) -> str:
+    def edge(self, edge: E_contra, /) -> str:
         """The name of an edge: ww, wr, rw, process, realtime, or one that says more."""
 
-    def because(self, link: Link, /) -> str:
+    def because(self, edge: E_contra, /) -> str:
         """Why the edge is there."""
 
 
-def argued(cycle: Cycle, explainer: Explainer) -> Anomaly:
+def argued(cycle: Cycle, explainer: Explainer[Link]) -> Anomaly:
     """A cycle as an argument that contradicts itself, in the words of `explainer`."""
     call = explainer.call
     if not cycle.links:
@@ -81,11 +85,11 @@ class Words:
         return Anomaly(finding.type, tuple(sorted(txns)), (), said)
 
     def call(self, number: int) -> str:
-        """The name of a transaction; "none" for -1."""
-        return "none" if number < 0 else self._history.names.transaction(number)
+        """The name of a transaction; "no transaction" for -1."""
+        return "no transaction" if number < 0 else self._history.names.transaction(number)
 
     def edge(self, link: Link) -> str:
-        """The name of an edge; `-predicate` and `-schema` tell what it rests on."""
+        """The name of an edge; `-predicate` and `-schema` say what it rests on."""
         name = NAMES[link.kind & DATA_SHOWN]
         if link.kind & RW and link.kind & PREDICATE_EDGE:
             name = "rw-predicate"
@@ -106,7 +110,7 @@ class Words:
             return f"{source} had ended at {ended}, before {target} began at {began}"
         if link.kind & PROCESS:
             process = history.process[link.source]
-            return f"process {process} asked for {source} before it asked for {target}"
+            return f"process {process} invoked {source} before it invoked {target}"
         key = history.names.key(int(history.key[link.why]))
         what = f"version {history.version[link.why]} of {key}"
         kind = int(history.kind[link.why])

@@ -86,11 +86,27 @@ def compare(found: ColumnHistory) -> None:
 def is_cycle(links: tuple[Link, ...], type_: str, edges: set[tuple[int, int, str]]) -> None:
     """Each link is an edge of the plain graph, and together they close; the type is theirs."""
     assert links
+    kinds: list[str] = []
     for link, following in zip(links, [*links[1:], links[0]], strict=True):
         assert link.target == following.source
         kind = NAMES[link.kind & (WW | WR | RW | PROCESS | REALTIME)]
         assert (link.source, link.target, kind) in edges
+        kinds.append(kind)
+    assert type_.removeprefix("schema-") in named(kinds)
     assert type_of(links) == type_
+
+
+def named(kinds: list[str]) -> tuple[str, ...]:
+    """What a cycle of these edges may be called, by Adya's definitions."""
+    time = "-realtime" if "realtime" in kinds else "-process" if "process" in kinds else ""
+    around = "".join({"rw": "r", "wr": "w"}.get(kind, ".") for kind in kinds)
+    anti = around.count("r")
+    if anti > 1:
+        in_a_row = "rr" in around + around[0]
+        bases = ("G2-item", "G2-predicate") if in_a_row else ("G-nonadjacent",)
+    else:
+        bases = ("G-single",) if anti else ("G1c",) if "w" in around else ("G0",)
+    return tuple(base + time for base in bases)
 
 
 def shortest(found: ColumnHistory, reference: Reference) -> None:

@@ -1,0 +1,87 @@
+"""Faults planted in the graph engine: the comparison with the plain reading sees each of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ddlsim.graph import chains, cycles, edges, judge, names, residue, tangle
+from ddlsim.graph.edges import RW, WR, WW, Edges
+from ddlsim.graph.history import Array, HistoryError
+from tests.property.test_graph_laws import compare
+from tests.support.columns_reference import random_history
+
+SEEDS = range(150)
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def without(kind: int) -> Plant:
+    """The graph without the edges of a kind."""
+    plain = edges.data_edges
+
+    def fault(*args: Any, **more: Any) -> list[Edges]:
+        return [one.take((one.kind & kind) == 0) for one in plain(*args, **more)]
+
+    return lambda patch: patch.setattr(judge, "data_edges", fault)
+
+
+def split(patch: pytest.MonkeyPatch) -> None:
+    """The last node of each component is left out of it."""
+    plain = residue.components_of
+
+    def fault(*args: Any, **more: Any) -> list[Array]:
+        return [part[:-1] for part in plain(*args, **more)]
+
+    patch.setattr(residue, "components_of", fault)
+
+
+def longest(patch: pytest.MonkeyPatch) -> None:
+    """Of two cycles of one type the heavier one is reported."""
+    plain = tangle.Tangle.lightest
+
+    def fault(self: tangle.Tangle, first: tangle.Step, *, apart: bool = False) -> Any:
+        way = plain(self, first, apart=apart)
+        return None if way is None else way._replace(weight=-way.weight)
+
+    patch.setattr(tangle.Tangle, "lightest", fault)
+
+
+def put(place: Any, name: str, value: Any) -> Plant:
+    return lambda patch: patch.setattr(place, name, value)
+
+
+FAULTS: dict[str, Plant] = {
+    "no ww edges": without(WW),
+    "no wr edges": without(WR),
+    "no rw edges": without(RW),
+    "a component is split": split,
+    "not the lightest cycle": longest,
+    "the name of another cycle": put(cycles, "type_of", lambda _: "G0"),
+    "two in a row are apart": put(names, "adjacent", lambda _: False),
+    "every cycle has one rw": put(names, "_base", lambda kinds, **_: "G-single"),
+    "no real time among the steps": put(chains.Chains, "_chain", lambda *_, **__: None),
+    "no cycle is chosen": put(tangle.Tangle, "lightest", lambda *_, **__: None),
+    "every order is a certificate": put(cycles, "unsettled", lambda *_: []),
+}
+
+
+def sees() -> bool:
+    """Whether the comparison fails on any history of the sample."""
+    for seed in SEEDS:
+        try:
+            compare(random_history(seed))
+        except HistoryError:
+            continue
+        except (AssertionError, IndexError, KeyError):
+            return True
+    return False
+
+
+def test_the_comparison_holds_without_a_fault() -> None:
+    assert not sees()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS[fault](monkeypatch)
+    assert sees()
