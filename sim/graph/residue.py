@@ -245,7 +245,8 @@ def near(nodes: int, blocks: list[Edges], after: Array, before: Array, enough: i
     while count < known < enough:
         count = known
         hits = [
-            (block.target[on[block.source]], block.source[back[block.target]]) for block in blocks
+            (block.target[on.take(block.source)], block.source[back.take(block.target)])
+            for block in blocks
         ]
         for there, here in hits:
             on[there] = True
@@ -259,10 +260,11 @@ def within(nodes: int, blocks: list[Edges], chosen: Array) -> list[Edges]:
     """The edges between some of the nodes; of blocks that may have missing ends."""
     inside = np.zeros(nodes + 2, np.bool_)
     inside[chosen] = True
-    return [
-        compact(block.take(np.flatnonzero(inside[block.source] & inside[block.target])), nodes)
-        for block in blocks
-    ]
+    found: list[Edges] = []
+    for block in blocks:
+        out = np.flatnonzero(inside.take(block.source))
+        found.append(compact(block.take(out[inside[block.target[out]]]), nodes))
+    return found
 
 
 def _within(local: Array, block: Edges, stretch: Array) -> Edges:
