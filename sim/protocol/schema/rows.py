@@ -2,7 +2,7 @@
 
 On the wire and in storage a row is a bare tuple of values in the order of its schema's columns. It
 names neither columns nor types, so it only has a meaning together with the schema version that it
-was encoded with. Whoever decodes it with another version gets wrong columns and no error: that is
+was encoded with. Decoding it with another version gives wrong columns and no error: that is
 what schema versions in requests prevent [110.flow.1].
 
 Decoded, a row is `Cells`: (column id, value) pairs. By ids, because names move [110.compat.id].

@@ -144,7 +144,9 @@ class Participant:
     async def _store(self, local: LocalReplica, command: FinishTx) -> Finished:
         """Run the command through the commit partition's group; the outcome that is then stored."""
         outcome = await self.replicas.run(local, command)
-        assert local.place not in outcome.participants, f"{command.tx.label}: {local.place} is told"
+        assert local.place not in outcome.participants, (
+            f"{command.tx.label}: {local.place} takes part"
+        )
         self._send_outcome(local, command.tx, outcome)
         return self._finished(outcome)
 
