@@ -89,7 +89,7 @@ def load_file(path: str) -> None:
     if is_special(file) or (file.is_file() and unfit(file, TEXT_MOST) is not None):
         raise BadPluginError(f"{path}: {unfit(file, TEXT_MOST)}")
     if not file.is_file():
-        raise BadPluginError(f"{path}: no such plug-in file")
+        raise BadPluginError(f"{path}: no such plug-in file; `ddlsim new` writes one")
     name = f"ddlsim_loaded_{file.stem}"
     while name in sys.modules:
         if Path(sys.modules[name].__file__ or "").resolve() == file.resolve():

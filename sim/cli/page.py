@@ -20,7 +20,7 @@ MOST_ARGUMENTS: Final = 10
 MOST_MOMENTS: Final = 60
 
 
-class Told(NamedTuple):
+class ArguedViolation(NamedTuple):
     """A violation and its argument."""
 
     violation: Violation
@@ -39,7 +39,7 @@ class _Section(NamedTuple):
     left_out: int
 
 
-def html(case: Case, title: str, told: Sequence[Told], command: str) -> str:
+def html(case: Case, title: str, told: Sequence[ArguedViolation], command: str) -> str:
     """The page; the first argument is the one that the timeline opens on."""
     first = told[0].argument if told else Argument("", (), (), ())
     return (

@@ -154,7 +154,8 @@ def _pictures(
         files.append(options.svg)
     if options.html is not None:
         told = [
-            page.Told(one.example, argument) for one, argument in zip(found, arguments, strict=True)
+            page.ArguedViolation(one.example, argument)
+            for one, argument in zip(found, arguments, strict=True)
         ]
         again = repeat.of_header(case.header, options)
         write_text(options.html, page.html(case, title, told, again))

@@ -53,16 +53,16 @@ def judged(options: Options) -> tuple[Report, Job]:
     _check_stream(options, len(seeds))
     if not CAN_FORK and (options.time, options.memory) != (None, None):
         raise InputError("run: --time and --memory need a system that can fork processes")
-    given = given_of(options, seeds[0])
-    found, unjudged = given.scenario.estimate, options.unjudged
-    bounds.check_run(given.scenario.name, found, options.memory, unjudged=unjudged)
-    settings = checked(given.scenario, seeds[0])
+    requested = requested_of(options, seeds[0])
+    found, unjudged = requested.scenario.estimate, options.unjudged
+    bounds.check_run(requested.scenario.name, found, options.memory, unjudged=unjudged)
+    settings = checked(requested.scenario, seeds[0])
     if options.out is not None:
         folder.claim(options.out)
-    asked = job(options, given, seeds)
+    asked = job(options, requested, seeds)
     with Progress(len(seeds)) as progress:
         rows = run_seeds(asked, seeds, jobs=options.jobs, watch=progress.watch)
-    return report(options, given, seeds, settings, rows), asked
+    return report(options, requested, seeds, settings, rows), asked
 
 
 def _check_stream(options: Options, runs: int) -> None:
@@ -75,14 +75,14 @@ def _check_stream(options: Options, runs: int) -> None:
         raise InputError("run: --stream is for one run; take --seed N")
 
 
-class Given(NamedTuple):
+class Requested(NamedTuple):
     """What was asked for: a scenario, or what each seed draws one around (then of the first)."""
 
     scenario: Scenario
     source: swarm.Source | None
 
 
-def given_of(options: Options, seed: int) -> Given:
+def requested_of(options: Options, seed: int) -> Requested:
     """The scenario, with everything that the command line sets over it."""
     overrides = dict(read_setting(setting) for setting in options.set)
     for flag, key in (("strategy", "strategy.name"), ("mutant", "strategy.mutant")):
@@ -98,7 +98,7 @@ def given_of(options: Options, seed: int) -> Given:
         scenario = with_migration(scenario, options.migration)
         if source is not None:
             source = structs.replace(source, overrides=scenario.overrides)
-    return Given(scenario, source)
+    return Requested(scenario, source)
 
 
 def _load(options: Options, overrides: dict[str, Any] | None = None) -> Scenario:
@@ -126,14 +126,14 @@ def checked(scenario: Scenario, seed: int) -> dict[str, dict[str, int]]:
     }
 
 
-def job(options: Options, given: Given, seeds: Sequence[int]) -> Job:
+def job(options: Options, requested: Requested, seeds: Sequence[int]) -> Job:
     """What every process must know."""
-    what = given.source or given.scenario
+    what = requested.source or requested.scenario
     return Job(
         name=what.name or "",
         text=what.text,
         overrides=what.overrides,
-        swarm=given.source is not None,
+        swarm=requested.source is not None,
         loads=tuple(options.load),
         strict=options.strict,
         all_claims=options.all_claims,
@@ -148,13 +148,13 @@ def job(options: Options, given: Given, seeds: Sequence[int]) -> Job:
 
 def report(
     options: Options,
-    given: Given,
+    requested: Requested,
     seeds: Sequence[int],
     settings: Mapping[str, Any],
     rows: Sequence[RunRow],
 ) -> Report:
     """Everything that there is to tell."""
-    scenario = given.scenario
+    scenario = requested.scenario
     total = sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
     first = total.first_failed or total.runs[0]
     return Report(
@@ -169,7 +169,7 @@ def report(
         figures=totals.total(rows) if len(rows) > 1 else rows[0].figures,
         found=totals.grouped(total.runs),
         command=repeat.of_options(options, first.seed),
-        drawn={} if given.source is None else swarm.draw(given.source, first.seed).knobs,
+        drawn={} if requested.source is None else swarm.draw(requested.source, first.seed).knobs,
     )
 
 

@@ -244,7 +244,7 @@ def test_what_a_page_quotes_is_no_markup(kept: Path) -> None:
         ),
     )
     violation = structs.replace(violation, kind="<i>", because="<i>", summary="<i>")
-    text = page.html(case, "<i>", [page.Told(violation, hostile)], "<i>")
+    text = page.html(case, "<i>", [page.ArguedViolation(violation, hostile)], "<i>")
     assert "<i>" not in text
     assert "&lt;i&gt;" in text
 
@@ -261,7 +261,7 @@ def test_no_words_of_a_timeline_lie_on_others(kept: Path, parties: int) -> None:
     case = Case(codec.load(history(kept, "busy")))
     names = list(case.transactions)[:parties]
     argument = Argument("", tuple(party_of(case, name) for name in names), (), ())
-    text = page.html(case, "", [page.Told(a_violation(), argument)], "")
+    text = page.html(case, "", [page.ArguedViolation(a_violation(), argument)], "")
     [svg] = re.findall(r'<svg[^>]* id="timeline".*?</svg>', text, re.DOTALL)
     root = ElementTree.fromstring(svg)
     texts = [text for text in root.iter(f"{SVG}text") if text.get("visibility") != "hidden"]
