@@ -21,7 +21,7 @@ EDGE: Final = 0.05
 """The margin at both ends of an axis, as a share of it, so that points there are whole."""
 BESIDE: Final = 0.36
 """How far below a design's row its second point is drawn."""
-NEEDLESS: Final = "without need, inner retries included"
+NEEDLESS: Final = "needless aborts, inner retries included"
 
 
 def draw(cells: Cells) -> Any:
@@ -57,7 +57,7 @@ def draw(cells: Cells) -> Any:
         axis.set_xlim(-EDGE * right, (1 + EDGE) * right)
         axis.xaxis.set_major_locator(MaxNLocator(3, integer=True))
     legend_above(drawn, aborts, 2, "What does a design cost, and what does it break?")
-    note(drawn, f"filled: safety was broken in some runs; {SAFETY_SAID}\n{cells.note}")
+    note(drawn, f"filled: safety was broken in some runs\n{SAFETY_SAID}\n{cells.note}")
     return drawn
 
 

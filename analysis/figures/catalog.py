@@ -39,7 +39,9 @@ _PLOTS: Final = (
         "aborts, waits and latencies against DD",
         (Need("delay_duration_ms", "protocol.delay_duration_ms"),),
     ),
-    Plot("designs", "designs one below the other: latencies, aborts with and without need, safety"),
+    Plot(
+        "designs", "designs one below the other: latencies, schema aborts, needless aborts, safety"
+    ),
     Plot(
         "freeze",
         "operations frozen by a learner that lags",

@@ -38,7 +38,7 @@ SAYS = {
     ),
     "ddl_storm": ("exp(λL)", "schema changes per second"),
     "delay": ("DD (ms)", "by formula", "DDL latency, mean"),
-    "designs": ("iep, ", "DDL, mean", "without need, inner retries included", "% of runs"),
+    "designs": ("iep, ", "DDL, mean", "needless aborts, inner retries included", "% of runs"),
     "freeze": ("6.7: X + PD - DD + a, mean", "how long the learner lags (ms)"),
     "own_ddl": ("CSmax 7 ms", "formula 6.5", "wait 7 ms", "real difference of the two clocks (ms)"),
     "pareto": ("a0_on_receipt", "DML latency, 99th percentile (ms)", "safety broken in some"),
