@@ -283,7 +283,7 @@ BAD = [
         ),
     ),
     ("smoke --migration nope.sql", "--migration nope.sql: No such file or directory"),
-    ("smoke --load nope.py", "nope.py: no such plug-in file"),
+    ("smoke --load nope.py", "nope.py: no such plug-in file; `ddlsim new` writes one"),
 ]
 
 
