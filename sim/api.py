@@ -249,7 +249,7 @@ def run(
 
 
 def check(path: str | Path, **flags: Any) -> Checked:
-    """Judge a stored history, of this program or of others, as `ddlsim check` does.
+    """Judge a stored history, of this program or an external one, as `ddlsim check` does.
 
     >>> found = check("tests/golden/foreign/list-append/G-single.edn")
     >>> found.valid, [one["type"] for one in found.anomalies]

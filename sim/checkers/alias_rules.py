@@ -1,8 +1,7 @@
-"""The rule of aliases, as far as a log of schema updates tells it: no old name ends too early.
+"""The rule of aliases: no old name ends before its window is over. Part of I12.
 
-Part of I12. What the end of an alias does to transactions is for I8 and I11; here is only what a
-rename with an alias promises: the window that stands in the alias [110.later.3]. An alias goes with
-what it stands for, whenever that is dropped.
+The window stands in the alias [110.later.3]. What the end of an alias does to transactions is
+judged by I8 and I11. An alias also ends when what it stands for is dropped, at any time.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a run did to the assumptions of its design: true clock skew and delay, not the planned.
+"""Which assumptions of its design a run broke, by its true clock skew and delays.
 
 `skew<=CSmax` compares how far back any physical clock ever was behind what any had shown by then,
 itself included, with the smallest CSmax that is configured anywhere. At one instant that is the
@@ -8,8 +8,8 @@ that is set back shows once more what had been past for all. Clocks are straight
 `ClockSet` events, and what they have shown never falls, so the largest distance lies at the border
 of two pieces or at the end of the run.
 
-`skew<=CSmax between leases` is broken by the same in a run where some place passed from one node to
-another: as long as each stays with its first primary, nothing rests on leases.
+`skew<=CSmax between leases` is broken by the same in a run where some partition passed from one
+node to another: as long as each stays with its first primary, nothing depends on leases.
 
 `skew<=election timeout` compares it with the smallest election timeout: a new leader that trusts
 its own clock then stamps above its predecessor.
@@ -172,12 +172,12 @@ def _skew_beyond(case: Case, setting: str, name: str) -> str | None:
 
 
 def least_setting(case: Case, setting: str) -> int | None:
-    """The smallest value of a setting anywhere in the cluster, as the run began; None: not told."""
+    """The smallest initial value of a setting anywhere in the cluster; None if unknown."""
     return min(case.settings(setting), default=None)
 
 
 def skew_between_leases(case: Case) -> str | None:
-    """How two clocks differed too much in a run where a place passed to another node."""
+    """How two clocks differed too much in a run where a partition passed to another node."""
     holders: dict[str, str] = {}
     for _, lease in case.of(LeaseBegan):
         if holders.setdefault(lease.group, lease.holder) != lease.holder:
@@ -211,4 +211,4 @@ BROKEN_BY: Final[dict[str, Callable[[Case], str | None]]] = {
     ELECTIONS_SLOW: skew_beyond_elections,
     DELAY_BOUNDED: delay_beyond_bound,
 }
-"""For each assumption, what tells how a run broke it."""
+"""For each assumption, a function that says how a run broke it, or returns None."""

@@ -15,7 +15,7 @@ row. What was measured is no upper bound: hence the factors.
 
 *The bound of an operation* without its waits for locks and schemas, which are judged by themselves,
 is four times the longest that any operation of its kind took while every node was healthy, plus ten
-reaches and thirty resends: who asks again waits twice as long each time, so four messages lost in a
+reaches and thirty resends: retries back off exponentially, so four messages lost in a
 row cost that much. *A read at a timestamp* waits besides until its replica knows everything up to
 there: an idle partition's leader is silent for `partition_idle_ms` at most, and its clock may be
 behind. *The
@@ -29,13 +29,13 @@ from functools import cached_property
 
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.sickness import Sickness
+from ddlsim.checkers.faulty_nodes import FaultyNodes
 from ddlsim.history.events import SafeTimeAdvanced, UpdateLogged
 from ddlsim.history.world_events import SettingChanged
 from ddlsim.units import US_PER_MS
 
 SETTLING_RESENDS = 3
-"""How many resends a node takes to get over a sickness, beside what a completeness wait takes."""
+"""Resends that a node needs to recover from a fault, beside a completeness wait."""
 
 
 class Bounds:
@@ -48,9 +48,9 @@ class Bounds:
         self.interval_us = self._largest("safe_time_interval_ms")
         self.resend_us = self._largest("resend_ms")
         settling_us = self.skew_us + self.interval_us + SETTLING_RESENDS * self.resend_us
-        self.sickness = Sickness(case, settling_us)
+        self.faulty = FaultyNodes(case, settling_us)
         self.least_us = self.skew_us + self.interval_us + 4 * self.resend_us
-        """The completeness bound if nothing took any time to reach anybody."""
+        """The completeness bound if messages took no time."""
         self._updates = [update.at_us for _, update in case.of(UpdateLogged)]
 
     def _largest(self, name: str) -> int:
@@ -72,7 +72,7 @@ class Bounds:
         for _, event in self._case.of(SafeTimeAdvanced):
             since_us = first.setdefault(event.safe_ts, event.at_us)
             lag_us = event.at_us - since_us
-            if lag_us > reach_us and not self.sickness.during(event.node, since_us, event.at_us):
+            if lag_us > reach_us and not self.faulty.during(event.node, since_us, event.at_us):
                 reach_us = lag_us
         return reach_us
 

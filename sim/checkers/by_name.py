@@ -1,7 +1,7 @@
-"""What a step comes to for who compares the columns before and after it by name (Ignite 3).
+"""Whether a step is compatible if columns are compared by name, as in Ignite 3.
 
-Not what IEP-110 says, which knows columns by their ids and judges each simple change: with this a
-judge tells a breach that comes of the other reading from any other one.
+IEP-110 compares columns by id and judges each simple change. With this comparison a checker
+separates breaches that follow from Ignite's reading from all others.
 """
 
 from ddlsim.checkers.case.schemas import SchemaLog, SchemaVersion
@@ -11,7 +11,7 @@ from ddlsim.model.schema import Column, Table
 
 
 def is_compatible_by_name(schemas: SchemaLog, step: SchemaVersion) -> bool:
-    """Whether each column of before is there under its name, as it was or wider."""
+    """Whether each earlier column still has its name, and its type or a wider one."""
     before = schemas.definition(step.object_id, step.version - 1)
     after = step.definition
     if not isinstance(before, Table) or not isinstance(after, Table):

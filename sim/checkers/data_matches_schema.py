@@ -39,7 +39,7 @@ class DataMatchesSchema:
     voices = BOTH_VOICES
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """Writes, then reads, what clients were told, what columns promise, and the final state."""
+        """Writes, then reads, acknowledged outcomes, NOT NULL columns, the final state."""
         writes = writes_of(case)
         for tx in case.transactions.values():
             yield from _written(case, writes, tx)
@@ -56,7 +56,7 @@ class DataMatchesSchema:
                             yield _lost(case, read, row.writer, due)
                 if read.predicate and tx.read_ts is None:
                     yield from _rows_missed(case, writes, position, read)
-            yield from _told(case, tx)
+            yield from _acknowledged(case, tx)
         yield from rows_without_values(case, writes)
         yield from final_state(case, writes)
 
@@ -206,10 +206,10 @@ def _lost(case: Case, read: ReadExecuted, writer: str | None, due: Version) -> A
     )
 
 
-# --- what clients were told ----------------------------------------------------------------------
+# --- acknowledged outcomes -----------------------------------------------------------------------
 
 
-def _told(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+def _acknowledged(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     """A commit that succeeded is stored if it wrote anything; one that failed is not."""
     for name in tx.ops:
         operation = case.operations.get(name)
@@ -221,14 +221,14 @@ def _told(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         if isinstance(operation.ended, Ok) and tx.writes and tx.committed is None:
             yield Anomaly(
                 "lost-commit",
-                f"the client of {tx.name} was told that it is committed, but no node stored that",
+                f"the commit of {tx.name} was acknowledged to its client, but no node stored it",
                 (invoked, operation.ended, tx.writes[0][1]),
             )
         failed = isinstance(operation.ended, Failed) and operation.ended.reason != "TX_FINISHED"
         if failed and tx.committed is not None and tx.writes:
             yield Anomaly(
                 "phantom-commit",
-                f"the client of {tx.name} was told that it failed, but it is committed at "
+                f"{tx.name} failed for its client, but it is committed at "
                 f"{show(tx.committed.commit_ts)}",
                 (invoked, tx.committed),
             )

@@ -1,4 +1,4 @@
-"""Whether what the client of a DDL was told is true of the meta storage's log; part of I12.
+"""Whether the answer to a DDL agrees with the log of the meta storage; part of I12.
 
 *Ok* says that the statement's own update is in the log, or that there was nothing to do: then that
 is true of the catalog version which the decision names. *Failed* says that no update of it is in
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.case.doings import Operation
+from ddlsim.checkers.case.operations import Operation
 from ddlsim.checkers.idle_statements import changes_nothing
 from ddlsim.history.events import DdlDecided, Failed, Ok, UpdateLogged
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
@@ -43,8 +43,8 @@ def _failed(case: Case, operation: Operation, updates: list[UpdateLogged]) -> It
     assert isinstance(operation.ended, Failed), operation.name
     yield Anomaly(
         "failed-but-logged",
-        f"the client of {_told(case, operation)} was told at {operation.ended.at_us / 1000:g} ms "
-        f"that it failed ({operation.ended.reason}), but its update is in the log at index "
+        f"{_named(case, operation)} failed for its client at {operation.ended.at_us / 1000:g} ms "
+        f"({operation.ended.reason}), but its update is in the log at index "
         f"{updates[-1].index}, as catalog version {updates[-1].catalog_version}",
         (*operation.asked, updates[-1], operation.ended),
         clauses=CLAUSES,
@@ -60,20 +60,20 @@ def _ok(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterat
         what = "its update is not in the log" if not updates else "its columns were never confirmed"
         yield Anomaly(
             "acknowledged-not-logged",
-            f"{_told(case, operation)} was acknowledged at {operation.ended.at_us / 1000:g} ms, "
+            f"{_named(case, operation)} was acknowledged at {operation.ended.at_us / 1000:g} ms, "
             f"but {what}",
             (*operation.asked, *(() if decided is None else (decided,)), operation.ended),
             clauses=CLAUSES,
         )
         return
-    if decided.statement is None:  # a history that does not tell what was asked
+    if decided.statement is None:  # a history without statements
         return
     why = changes_nothing(decided.statement, objects_at(case, decided.catalog_version))
     if why is not None:
         yield Anomaly(
             "untrue-noop",
-            f"{_told(case, operation)} was acknowledged as having nothing to do on catalog version "
-            f"{decided.catalog_version}, but {why}",
+            f"{_named(case, operation)} was acknowledged as having nothing to do on catalog "
+            f"version {decided.catalog_version}, but {why}",
             (*operation.asked, decided, operation.ended),
             clauses=CLAUSES,
         )
@@ -101,6 +101,6 @@ def objects_at(case: Case, catalog_version: int) -> list[SchemaObject]:
     return [found for found in latest.values() if found is not None]
 
 
-def _told(case: Case, operation: Operation) -> str:
+def _named(case: Case, operation: Operation) -> str:
     sql = case.statement(operation.name)
     return f"{operation.name} ({sql})" if sql else operation.name

@@ -1,9 +1,9 @@
 """Reads that no order of transactions can explain, checked one by one.
 
 G1a: the writer was aborted, or never committed. G1b: the version read was not the writer's last of
-that key. A read of what nobody wrote. A dirty update: who had read from a writer that is not
-committed then wrote that key, and committed. And within one transaction: it reads its own last
-write, and without one of its own it finds the same version each time.
+that key. A read of what no transaction wrote. A dirty update: a transaction read from a writer that
+is not committed, then wrote that key, and committed. And within one transaction: it reads its own
+last write, and without one of its own it finds the same version each time.
 """
 
 from collections.abc import Iterator
@@ -51,8 +51,8 @@ def _unrepeatable(
 ) -> Anomaly:
     return Anomaly(
         "non-repeatable-read",
-        f"{tx.name} read {row.key!r} twice, first as left by {writer or 'nobody'}, then as left "
-        f"by {row.writer or 'nobody'}",
+        f"{tx.name} read {row.key!r} twice, first {version_of(writer)}, then "
+        f"{version_of(row.writer)}",
         (earlier, read),
     )
 
@@ -66,7 +66,7 @@ def _of_another(
     earlier = _before(candidates, position)
     if not earlier:
         where = _where(read, row)
-        yield Anomaly("garbage-read", f"{where}, who had not written it", (read,))
+        yield Anomaly("garbage-read", f"{where}, which had not written it", (read,))
         return
     writer = case.transactions[row.writer]
     last = earlier[-1].event
@@ -93,7 +93,7 @@ def _where(read: ReadExecuted, row: RowRead) -> str:
 def _is_intermediate(
     writes: Writes, candidates: list[Write], read: ReadExecuted, row: RowRead
 ) -> bool:
-    """Whether a row is one that its writer had overwritten itself, told by its values."""
+    """Whether a row is one that its writer had overwritten itself, by its values."""
     *overwritten, last = candidates
     return (
         bool(overwritten)

@@ -1,7 +1,7 @@
-"""How much of a history each judge had to look at: an "ok" over nothing says nothing.
+"""How much of a history each checker had to judge: an "ok" over nothing proves nothing.
 
 For each checker, in the order of the invariants, what it judges and how many there were of it in
-this history. A checker of a plug-in that is not listed here tells no numbers.
+this history. A checker of a plug-in that is not listed here has no numbers.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,8 +32,8 @@ Amounts = dict[str, int]
 class Extent(Record, frozen=True):
     """What one checker looked at: `amounts` by what they are; the first is what it judges.
 
-    `claimed` tells whether the design claims the invariant, `judged` whether the history has the
-    voice for it.
+    `claimed`: whether the design claims the invariant; `judged`: whether the history has the events
+    that the checker needs.
     """
 
     invariant: str
@@ -127,7 +127,7 @@ def _liveness(case: Case) -> Amounts:
     return {
         "operations": len(case.of(Invoked)),
         "that ended": ended,
-        "beginnings and ends of faults": len(case.sick),
+        "beginnings and ends of faults": len(case.faults),
     }
 
 

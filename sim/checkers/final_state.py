@@ -1,7 +1,7 @@
 """What storage held when everything had come to rest, part of I7.
 
-Every replica that lives tells its rows. The primary's count: the holder of a place's last lease, or
-whoever tells of a place that has none. Another replica may lag; if its safe time says that it does
+Every live replica records its rows. The primary's count: those of the holder of a partition's last
+lease, or of any node if it had none. Another replica may lag; if its safe time says that it does
 not, it must hold the same.
 """
 
@@ -20,7 +20,7 @@ PartitionId = tuple[int, int]
 
 
 class AtRest:
-    """What each node told of each place, and whose word counts."""
+    """The rows of each partition on each node, and which node's count."""
 
     def __init__(self, case: Case) -> None:
         self.holder: dict[str, str] = {}
@@ -34,21 +34,21 @@ class AtRest:
         for _, moved in case.of(PartitionSafeTime):
             self.safe.setdefault(moved.group, {})[moved.node] = moved.ts
         self.dead = case.dead
-        self.told: dict[PartitionId, dict[str, dict[Item, RowFinal]]] = {}
+        self.held: dict[PartitionId, dict[str, dict[Item, RowFinal]]] = {}
         for _, event in case.of(RowFinal):
-            place = self.told.setdefault((event.object_id, event.partition), {})
+            place = self.held.setdefault((event.object_id, event.partition), {})
             place.setdefault(event.node, {})[event.object_id, event.key] = event
 
     def primary(self, place: PartitionId) -> str | None:
-        """Whose word counts; None where nobody is left who could tell."""
+        """The node whose rows count; None where it has crashed."""
         holder = self.holder.get(_group(place))
         if holder is None:
-            return next(iter(self.told.get(place, ())), None if self.dead else "")
+            return next(iter(self.held.get(place, ())), None if self.dead else "")
         return None if holder in self.dead else holder
 
     def rows(self, place: PartitionId) -> dict[Item, RowFinal]:
-        """What the primary of a place held."""
-        return self.told.get(place, {}).get(self.primary(place) or "", {})
+        """What the primary of a partition held."""
+        return self.held.get(place, {}).get(self.primary(place) or "", {})
 
     def caught_up(self, place: PartitionId) -> list[str]:
         """The other living replicas whose safe time is not behind that of the primary."""
@@ -110,11 +110,11 @@ def _uncommitted(case: Case) -> Iterator[Anomaly]:
 
 def _replicas(case: Case, rest: AtRest) -> Iterator[Anomaly]:
     """A replica that knows as much as the primary holds the same versions."""
-    for place in rest.told:
+    for place in rest.held:
         primary = rest.primary(place)
         due = rest.rows(place)
         for node in rest.caught_up(place):
-            held = rest.told[place].get(node, {})
+            held = rest.held[place].get(node, {})
             for item in {**due, **held}:
                 here, there = due.get(item), held.get(item)
                 if _version(here) == _version(there):
@@ -136,7 +136,7 @@ def _version(event: RowFinal | None) -> object:
 
 def _left(event: RowFinal | None) -> str:
     if event is None:
-        return "nobody had left it"
+        return "nothing"
     return f"{event.writer} had left it at {show(event.commit_ts)}"
 
 

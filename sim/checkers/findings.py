@@ -13,7 +13,7 @@ each of them open, and not all as the closing rule wants them. A mutant of a des
 closing rule is not excused, nor is a late use of a schema version, which every check at operations
 rules out, unless the finding is about that check and says `late` itself.
 
-The order of one client's doings (`process`) counts as real time, which it is a part of.
+The order of one client's operations (`process`) counts as real time, of which it is a part.
 A way from one transaction to another past no DDL counts as one edge, `via(…)`, which names the
 kinds of its edges: how many transactions lie on it says nothing about the DDL. Changes of one
 object in a row, each joined to the next because that replaced it, count as one change with all

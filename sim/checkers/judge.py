@@ -51,11 +51,11 @@ class Violation(Record, frozen=True, rename={"severity": "class"}):
 
 
 class Verdict(Record, frozen=True):
-    """What the judges say of one history.
+    """The verdict on one history.
 
-    `reached` tells how often each probe was met that the scenario says must be, `stuck` what never
-    completed, `unjudged` the claimed invariants that this history has not the voice for, `omitted`
-    how many anomalies of a kind are not among the `violations`.
+    `reached` counts each probe that the scenario requires, `stuck` is what never completed,
+    `unjudged` the claimed invariants for which this history lacks events, `omitted` the number of
+    anomalies of a kind that are not among the `violations`.
     """
 
     outcome: Outcome

@@ -1,7 +1,7 @@
 """The rules of leases, part of I12.
 
-A lease is named by its place and its start; every node that learns of it, or of its prolongation,
-may tell so, each in its own order. Its *end* is the largest expiration that anybody told.
+A lease is named by its group and its start; every node that learns of it, or of its prolongation,
+may record that, each in its own order. Its *end* is the largest recorded expiration.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from ddlsim.units import show
 
 
 class Lease(NamedTuple):
-    """A lease as it came to be: first told by `began`, and how long it was in the end."""
+    """A lease: its first event, and the one with its last expiration."""
 
     began: LeaseBegan
     longest: LeaseBegan
@@ -33,15 +33,15 @@ class Lease(NamedTuple):
 
 
 def leases(case: Case) -> dict[str, list[Lease]]:
-    """The leases of each place by their start."""
+    """The leases of each group by their start."""
     known: dict[str, dict[int, Lease]] = {}
-    for _, told in case.of(LeaseBegan):
-        group = known.setdefault(told.group, {})
-        lease = group.get(told.start_ts)
+    for _, event in case.of(LeaseBegan):
+        group = known.setdefault(event.group, {})
+        lease = group.get(event.start_ts)
         if lease is None:
-            group[told.start_ts] = Lease(told, told)
-        elif told.expiration_ts > lease.end_ts:
-            group[told.start_ts] = Lease(lease.began, told)
+            group[event.start_ts] = Lease(event, event)
+        elif event.expiration_ts > lease.end_ts:
+            group[event.start_ts] = Lease(lease.began, event)
     return {name: [of[start] for start in sorted(of)] for name, of in known.items()}
 
 
@@ -56,7 +56,7 @@ def lease_rules(case: Case) -> Iterator[Anomaly]:
             if after.start_ts <= before.end_ts:
                 yield Anomaly(
                     "leases-overlap",
-                    f"{_told(before.longest)}, and {_told(after.began)}",
+                    f"{_described(before.longest)}, and {_described(after.began)}",
                     (before.longest, after.began),
                 )
     for tx in case.committed:
@@ -65,23 +65,27 @@ def lease_rules(case: Case) -> Iterator[Anomaly]:
 
 
 def _single(case: Case) -> Iterator[Anomaly]:
-    """One holder for a start; nobody learns of a prolongation that shortens."""
+    """One holder for a start; no prolongation shortens a lease."""
     first: dict[tuple[str, int], LeaseBegan] = {}
     last: dict[tuple[str, str, int], LeaseBegan] = {}
-    for _, told in case.of(LeaseBegan):
-        one = first.setdefault((told.group, told.start_ts), told)
-        if one.holder != told.holder:
-            yield Anomaly("two-holders", f"{_told(one)}, and {_told(told)}", (one, told))
-        key = (told.node, told.group, told.start_ts)
-        before = last.get(key)
-        if before is not None and told.expiration_ts < before.expiration_ts:
+    for _, event in case.of(LeaseBegan):
+        one = first.setdefault((event.group, event.start_ts), event)
+        if one.holder != event.holder:
             yield Anomaly(
-                "lease-shortened", f"{_told(before)}, and later {_told(told)}", (before, told)
+                "two-holders", f"{_described(one)}, and {_described(event)}", (one, event)
             )
-        last[key] = told
+        key = (event.node, event.group, event.start_ts)
+        before = last.get(key)
+        if before is not None and event.expiration_ts < before.expiration_ts:
+            yield Anomaly(
+                "lease-shortened",
+                f"{_described(before)}, and later {_described(event)}",
+                (before, event),
+            )
+        last[key] = event
 
 
-def _told(lease: LeaseBegan) -> str:
+def _described(lease: LeaseBegan) -> str:
     return (
         f"node {lease.holder} had the lease of {lease.group} from "
         f"{show(lease.start_ts)} to {show(lease.expiration_ts)}"
@@ -92,17 +96,17 @@ def _committed_within(tx: Transaction, known: dict[str, list[Lease]]) -> Iterato
     """A commit_ts lies before the end of each lease that the transaction wrote under.
 
     An implicit transaction may be stamped by the partition itself, which looks at the lease's start
-    and not at its end: its commit_ts lies before the start of the next lease. Asked again at
+    and not at its end: its commit_ts lies before the start of the next lease. Retried at
     another primary it may be executed there once more; only the last time counts.
     """
     assert tx.committed is not None, tx.name
-    told: dict[str, None] = {}
+    reported: dict[str, None] = {}
     writes = [write for _, write in tx.writes]
     for write in {one.op: one for one in writes}.values() if tx.implicit else writes:
         group = f"{write.object_id}/{write.partition}"
         following = known.get(group, [])
         at = _in_force(following, write)
-        if at is None or group in told:
+        if at is None or group in reported:
             continue
         lease = following[at]
         end_ts = lease.end_ts
@@ -111,11 +115,11 @@ def _committed_within(tx: Transaction, known: dict[str, list[Lease]]) -> Iterato
                 continue
             end_ts = following[at + 1].start_ts
         if tx.committed.commit_ts >= end_ts:
-            told[group] = None
+            reported[group] = None
             yield Anomaly(
                 "committed-beyond-lease",
                 f"{tx.name} committed at {show(tx.committed.commit_ts)}; it had written "
-                f"{write.key!r} on node {write.node}, and {_told(lease.longest)}",
+                f"{write.key!r} on node {write.node}, and {_described(lease.longest)}",
                 (lease.longest, write, tx.committed),
             )
 

@@ -1,4 +1,4 @@
-"""I9: after faults heal, everything ends; who has no sick participant never freezes.
+"""I9: after faults heal, everything ends; without a faulty participant nothing freezes.
 
 [98.risk.2] [98.x.6]
 """
@@ -21,25 +21,25 @@ class Liveness:
     """Everything that was begun has ended, and how long the last of it took is measured.
 
     What never completes makes a run *stuck*, whatever is claimed. Beside that: no living node's
-    schema safe time stands still for good while others move on; no transaction that has ended,
-    or has lost its coordinator, leaves locks or intents behind; and nobody waits because of a sick
-    node that has no part in what he does (`waits`). Only this checker sees a design that is safe
+    schema safe time stands still for good while others move on; no transaction that has ended, or
+    has lost its coordinator, leaves locks or intents behind; and no operation waits for a faulty
+    node that is not one of its participants (`waits`). Only this checker sees a design that is safe
     because it stands still.
     """
 
     name = "liveness"
     invariant = "I9"
     severity: Severity = "liveness"
-    summary = "after faults heal everything ends; without a sick participant nothing freezes"
+    summary = "after faults heal everything ends; without a faulty participant nothing freezes"
     voices = WITNESS
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """What never ended, what froze, what was left behind, who waited for a stranger."""
+        """What never ended, what froze, what was left behind, waits for unrelated faulty nodes."""
         yield from _never(case)
         yield from _frozen(case)
         yield from _left_open(case)
         case.measures = replace(case.measures, after_heal_ms=_after_heal_ms(case))
-        if case.of_cluster.get("calm") and case.sick:
+        if case.of_cluster.get("calm") and case.faults:
             waits = Waits(case, case.once(Bounds))
             yield from waits.check()
             case.measures = replace(case.measures, blocked_behind=waits.blocked_behind())
@@ -49,7 +49,7 @@ def _never(case: Case) -> Iterator[Anomaly]:
     for _, event in case.of(NeverCompleted):
         operation = case.operations.get(event.op)
         if operation is None or operation.invoked is None:
-            continue  # a scripted step whose moment never came was never begun
+            continue  # a scripted step that never began
         witness = (operation.invoked, event)
         yield Anomaly("never-completed", waiting(case, event), witness, stuck=True)
 
@@ -73,7 +73,7 @@ def _frozen(case: Case) -> Iterator[Anomaly]:
     leader = max(last.values(), key=lambda event: event.safe_ts)
     grace_us = (1000 + 10 * max(case.settings("safe_time_interval_ms"), default=0)) * US_PER_MS
     end_us = case.history.end_us
-    healed_us = max((event.at_us for event in case.sick), default=0)
+    healed_us = max((event.at_us for event in case.faults), default=0)
     dead = case.dead
     for node, event in last.items():
         behind_ms = physical_ms(Timestamp(leader.safe_ts)) - physical_ms(Timestamp(event.safe_ts))
@@ -126,7 +126,7 @@ def _after_heal_ms(case: Case) -> float | None:
 
     Without any fault, once the load was over; a restart heals a crash.
     """
-    healed_us = max((event.at_us for event in case.sick), default=None)
+    healed_us = max((event.at_us for event in case.faults), default=None)
     if healed_us is None:
         healed_us = case.of_cluster.get("load_ms", 0) * US_PER_MS
     longest: int | None = None

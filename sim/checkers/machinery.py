@@ -39,10 +39,10 @@ class Machinery:
 
     At most one leader of a group and term, one command at an index; terms never fall and stamps
     always rise with the index; what a member has committed stays in its log, and a catalog takes an
-    update once. What the client of a DDL was told is what the log says (`ddl_answers`): of all
-    judges only this one reads answers, whatever the clocks show. A node's schema safe time, and the
-    timestamps that it issues, never go back, not even over its death; what it knows of a partition
-    does not while it lives. Leases of one place never overlap, a prolongation never shortens one,
+    update once. The answer to a DDL agrees with the log (`ddl_answers`): only this
+    checker compares answers with it. A node's schema safe time, and the
+    timestamps that it issues, never go back, not even over a crash; its safe time of a partition
+    does not between crashes. Leases of one place never overlap, a prolongation never shortens one,
     and what committed did so within the leases that it ran under (`lease_rules`); an old name that
     a design keeps after a rename does not end before its time (`alias_rules`). Only this checker
     sees such a fault while it is still without consequences for any transaction.
@@ -140,7 +140,7 @@ def _lost(case: Case) -> Iterator[Anomaly]:
 
 
 def _applied(case: Case) -> Iterator[Anomaly]:
-    """A catalog takes each update once in a life of its node [98.def.3]."""
+    """A catalog applies each update once between two crashes of its node [98.def.3]."""
     first: dict[tuple[str, int, int], UpdateApplied] = {}
     for at, applied in case.of(UpdateApplied):
         life = bisect_left(case.deaths.get(applied.node, ()), at)
@@ -156,7 +156,7 @@ def _applied(case: Case) -> Iterator[Anomaly]:
 
 
 def _updates(case: Case) -> Iterator[Anomaly]:
-    """The stamps of schema updates, for logs of which nothing else is told."""
+    """The stamps of schema updates, for histories without events of other commands."""
     ordered = sorted(
         (update for _, update in case.schemas.updates if update.op is not None),
         key=lambda update: update.index,
@@ -186,10 +186,10 @@ def _unordered(
 
 
 def _safe_times(case: Case) -> Iterator[Anomaly]:
-    """Safe time never goes back, not even over a death [98.x.7].
+    """Safe time never goes back, not even over a crash [98.x.7].
 
-    But for a death with a slow disk: a leader commits by the disks of others, and what its own did
-    not hold yet it has to hear again. Until then it waits, as anybody does who knows less.
+    Except over a crash with a slow disk: a leader may commit by the disks of others, and receives
+    again what its own disk did not hold. Until then its safe time is lower.
     """
     last: dict[str, SafeTimeAdvanced] = {}
     forgetful = _deaths_with_slow_disks(case)
@@ -213,10 +213,10 @@ def _safe_times(case: Case) -> Iterator[Anomaly]:
 
 
 def _deaths_with_slow_disks(case: Case) -> dict[str, list[int]]:
-    """When nodes died whose disks had not written all that they had been given."""
+    """When nodes crashed whose disks had not written everything yet."""
     slow: Counter[str] = Counter()
     found: dict[str, list[int]] = {}
-    for event in sorted(case.sick, key=lambda one: one.at_us):
+    for event in sorted(case.faults, key=lambda one: one.at_us):
         if isinstance(event, NodeCrashed):
             if slow[event.node]:
                 found.setdefault(event.node, []).append(event.at_us)
@@ -243,7 +243,7 @@ def _back(
 
 
 def _begins(case: Case) -> Iterator[Anomaly]:
-    """A begin_ts is issued when it is told: those of one node always rise."""
+    """A begin_ts is issued when its event is recorded: those of one node always rise."""
     last: dict[str, TxBegan] = {}
     for _, began in case.of(TxBegan):
         before = last.get(began.node)
@@ -253,11 +253,11 @@ def _begins(case: Case) -> Iterator[Anomaly]:
 
 
 def _lives(case: Case) -> Iterator[Anomaly]:
-    """What a node issues after its death is above all that it issued before.
+    """What a node issues after a crash is above all that it issued before.
 
-    Within one life only begins are compared: an operation takes its op_ts before its last wait, so
-    that operations may be told in another order. A reader of the past runs at no timestamp of the
-    node's clock.
+    Between two crashes only begins are compared: an operation takes its op_ts before its last
+    wait, so events of operations may stand in another order. A read-only transaction does not use
+    a timestamp of the node's clock.
     """
     if not case.deaths:
         return
@@ -276,7 +276,7 @@ def _lives(case: Case) -> Iterator[Anomaly]:
     for at, node, ts, event in issued:
         ends = marks.get(node, [])
         if ends and at > ends[0]:
-            # it may have died again before it issued anything
+            # it may have crashed again before it issued anything
             marks[node] = [one for one in ends if one >= at]
             inherited[node] = highest.get(node, (MIN_TIMESTAMP, event))
         before = inherited.get(node)

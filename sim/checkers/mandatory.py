@@ -33,7 +33,7 @@ def rows_without_values(case: Case, writes: Writes) -> Iterator[Anomaly]:
 def _promised(change: SimpleChange) -> Column | None:
     """The column of which every row has a value from this change on, if there is one.
 
-    Where it was added with a default nobody need look: that is what older rows show.
+    With a default older rows show that: nothing is to be judged.
     """
     if isinstance(change, ColumnConfirmed):
         return None if change.column.nullable else change.column
@@ -45,7 +45,7 @@ def _promised(change: SimpleChange) -> Column | None:
 
 def _lacks(writes: Writes, there: Version, version: int, column: Column) -> bool:
     due = writes.due(there.write, version)
-    if due is None or due[0] is None:  # the history does not tell, or a deletion
+    if due is None or due[0] is None:  # not in the history, or a deletion
         return False
     return dict(due[0]).get(column.id) is None
 

@@ -17,18 +17,19 @@ from ddlsim.history.events import AnyEvent
 
 
 class Opacity:
-    """What a transaction that never committed had read fits together; so does what the past shows.
+    """The reads of an uncommitted transaction fit together, and so do reads at a timestamp.
 
-    An aborted transaction is put into the graph of I3 as one that only read: it comes after whom
-    it read from, and after the DDLs whose versions it ran under, and before whoever overwrote or
-    replaced that. A cycle through it is what no serial state has; real time has no say in it. It is
-    judged by what it read while its locks held: until it was aborted, a node it had read on died,
-    or a place it had read from passed to another lease. A cycle past a DDL (*fractured-schema*) is
-    told from one on rows alone (*fractured-read*): IEP-110 promises nothing against the former, its
-    operations are judged by their own table only. A read-only transaction, whether it ever
-    commits or not, finds exactly what was committed up to its read_ts, under the schema of its
-    read_ts; and a client with a causal token finds what it was told of before. No other checker
-    looks at what did not commit, or knows what the past should have shown.
+    An aborted transaction is put into the graph of I3 as one that only read: it comes after the
+    transactions that it read from and the DDLs whose versions it ran under, and before those that
+    overwrote or replaced them. A cycle through it is no serial state; real time does not count. It
+    is judged by what it read while its locks held: until it was aborted, a node it had read on
+    died, or a place it had read from passed to another lease. A cycle past a DDL
+    (*fractured-schema*) is distinguished from one on rows alone (*fractured-read*): IEP-110
+    promises nothing against the former, its operations are judged by their own table only. A
+    read-only transaction, whether it ever commits or not, finds exactly what was committed up to
+    its read_ts, under the schema of its read_ts; and a client with a causal token finds what was
+    acknowledged to it. No other checker judges transactions that did not commit, or reads at a
+    timestamp.
     """
 
     name = "opacity"
@@ -58,7 +59,7 @@ class Opacity:
 
 
 def _dirty(case: Case, view: View) -> Iterator[Anomaly]:
-    """A read from who was aborted and never committed."""
+    """A read of what an uncommitted transaction wrote."""
     for _, read in view.reads:
         for row in read.rows:
             if row.writer is None or row.writer == view.tx.name:

@@ -1,4 +1,4 @@
-"""I4: who starts after the acknowledgement of a DDL sees it, on any node, without a token.
+"""I4: an operation that starts after the acknowledgement of a DDL sees it, on any node.
 
 [98.own] [98.flow.4]
 """

@@ -1,8 +1,8 @@
 """Reads of the past: exactly what was committed up to read_ts, under the schema of read_ts.
 
-Part of I10. A write counts for a reader by its commit_ts alone, whenever that was stored: whoever
-reads at a timestamp has to wait until it is settled what is committed up to there. With a causal
-token a client's reads of the past lie after whatever it was told of before.
+Part of I10. A write counts for a reader by its commit_ts alone, whenever that was stored: a read
+at a timestamp has to wait until it is settled what is committed up to there. With a causal token a
+client reads at or after everything that was acknowledged to it before.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ def past_reads(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]
     """Each use of a schema, and each row or missing row of each read, against read_ts."""
     read_ts = tx.read_ts
     assert read_ts is not None, tx.name
-    told: dict[int, None] = {}
+    reported: dict[int, None] = {}
     for object_id, version, _, event in tx.uses():
         due = case.schemas.existing(object_id, read_ts)
-        if object_id in told or version == (0 if due is None else due.version):
+        if object_id in reported or version == (0 if due is None else due.version):
             continue
-        told[object_id] = None
+        reported[object_id] = None
         yield Anomaly(
             "past-schema",
             f"{tx.name} reads at {show(read_ts)} and ran on node {event.node} under "
@@ -59,7 +59,7 @@ def _misread(
     case: Case, tx: Transaction, read: ReadExecuted, key: object, writer: str | None, due: object
 ) -> Anomaly:
     assert tx.read_ts is not None, tx.name
-    truth = "nobody had written it"
+    truth = "no transaction had written it"
     witness: tuple[AnyEvent, ...] = (read,)
     if isinstance(due, Version):
         truth = f"{due.write.tx} had, and committed at {show(due.commit_ts)}"
@@ -77,7 +77,7 @@ def _misread(
 
 
 def session_reads(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
-    """What the client was told of before it began: its own statements, its own writes."""
+    """What was acknowledged to the client before the transaction began: its DDL and its commits."""
     if not tx.session or tx.begins_at is None:
         return
     promise = _promised(case, tx)
@@ -92,7 +92,7 @@ def session_reads(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anoma
 
 
 def _promised(case: Case, tx: Transaction) -> Promise | None:
-    """The latest activation that the client had been told of."""
+    """The latest activation that was acknowledged to the client."""
     found: Promise | None = None
     for ddl in case.ddls.values():
         invoked = ddl.operation.invoked
@@ -123,7 +123,7 @@ def _missed_ddl(case: Case, tx: Transaction, promise: Promise) -> Iterator[Anoma
     assert tx.read_ts is not None, tx.name
     yield Anomaly(
         "session-missed-ddl",
-        f"the client of {tx.name} had been told of {promise.op}, active since "
+        f"{promise.op} was acknowledged to the client of {tx.name}, active since "
         f"{show(promise.activation_ts)}, and then read at "
         f"{show(tx.read_ts)}, where there was {missed}",
         promise.witness,
@@ -135,18 +135,18 @@ def _missed_ddl(case: Case, tx: Transaction, promise: Promise) -> Iterator[Anoma
 def _missed_write(
     case: Case, writes: Writes, tx: Transaction, read: ReadExecuted, item: Item
 ) -> Iterator[Anomaly]:
-    """A version above read_ts whose commit the same client had been told of."""
+    """A version above read_ts whose commit was acknowledged to the same client."""
     assert tx.read_ts is not None, tx.name
     assert tx.begins_at is not None, tx.name
     for version in reversed(writes.versions.get(item, [])):
         if version.commit_ts <= tx.read_ts:
             return
         writer = case.transactions[version.write.tx]
-        told = writer.ends_at is not None and writer.ends_at < tx.begins_at
-        if told and writer.client == tx.client:
+        acknowledged = writer.ends_at is not None and writer.ends_at < tx.begins_at
+        if acknowledged and writer.client == tx.client:
             yield Anomaly(
                 "session-missed-write",
-                f"the client of {tx.name} had been told that {writer.name} is committed (at "
+                f"the commit of {writer.name} was acknowledged to the client of {tx.name} (at "
                 f"{show(version.commit_ts)}), and then read {item[1]!r} at "
                 f"{show(tx.read_ts)}",
                 (version.write.event, read),

@@ -35,7 +35,7 @@ ALLOWED_BY: Final = {
 
 
 class Precision:
-    """Every abort has something behind it that asked for it: a schema reason an activation.
+    """Every abort is justified by the history: a schema reason by an activation.
 
     By the complete log and the judges' own rules: an operation was refused because the table's
     schema at its op_ts was another than the enlisted one; a commit because some step from I to the
@@ -43,11 +43,11 @@ class Precision:
     mark because an incompatible change had activated; a read because a row of a newer schema was
     there; a name because nothing bore it.
 
-    What the other reasons must have behind them is in `grounds`: a holder of the lock, the end of a
+    What justifies the other reasons is in `grounds`: a holder of the lock, the end of a
     lease, a time limit, a fault; in `row_grounds`: a column that is missing, a row that does not
-    fit, a key that is taken; in `ddl_grounds`: a statement's name that is missing or taken. What
-    waits and reads in the past cost at most by the settings of the run is in `needless_waits`, for
-    locks and for what a replica knows in `needless_stays`.
+    fit, a key that is taken; in `ddl_grounds`: a statement's name that is missing or taken. Upper
+    bounds of waits by the settings of the run are in `needless_waits`, those of waits for locks and
+    for safe times of replicas in `needless_stays`.
 
     An implicit transaction is aborted for good only after its coordinator has tried it again
     [110.flow.8].
@@ -217,7 +217,7 @@ def _newer_row(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
                 return None
     if harmless:
         return Needless("harmless-row", "the design allows every newer row that was there")
-    return Needless("no-newer-row", "nobody had written a row of a newer schema")
+    return Needless("no-newer-row", "no row of a newer schema had been written")
 
 
 def _no_such_name(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:

@@ -1,4 +1,4 @@
-"""What an operation that never completed waits for, as far as the history tells."""
+"""What an operation that never completed waits for, as far as the history shows."""
 
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.event import Event
@@ -8,7 +8,7 @@ from ddlsim.units import show
 
 
 def waiting(case: Case, event: NeverCompleted) -> str:
-    """The operation, whom its client had asked, what was last seen of it, and how that node is."""
+    """The operation, its last event, and the state of the node of that event."""
     sentence = f"{event.op} of {event.client} never ended: it waits for {event.waits_for}"
     operation = case.operations.get(event.op)
     if operation is None or operation.invoked is None:
@@ -22,7 +22,7 @@ def waiting(case: Case, event: NeverCompleted) -> str:
 
 
 def _last_seen(case: Case, tx_name: str, op: str) -> tuple[str, str, int] | None:
-    """The latest that any node told of the operation, or of its transaction."""
+    """The latest event of the operation, or of its transaction: what, node, instant."""
     seen: list[tuple[int, str, str, int]] = []
     tx = case.transactions.get(tx_name)
     if tx is not None:

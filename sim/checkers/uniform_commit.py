@@ -16,8 +16,8 @@ class UniformCommit:
     A row is consistent with the schema at its commit_ts if it was written under that version, or
     under one from which every step to it is forward-compatible [98.one] [110.valid.1]. What a
     transaction only read is not judged here but in I8. All participants commit at one commit_ts, as
-    far as the rows tell that storage held in the end: only this checker sees a participant that
-    stamps its own. The other breaches are of the kind that I5 or I8 see from their side.
+    the rows at the end of the run show it: only this checker sees a participant that chooses its
+    own. I5 and I8 see the other breaches too.
     """
 
     name = "uniform_commit"
@@ -36,14 +36,14 @@ class UniformCommit:
 
 def _several_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     first: dict[int, ReadExecuted | WriteExecuted] = {}
-    told: dict[int, None] = {}
+    reported: dict[int, None] = {}
     for object_id, version, _, event in tx.uses():
         if not isinstance(event, ReadExecuted | WriteExecuted):
             continue
         before = first.setdefault(object_id, event)
-        if before.version == version or object_id in told:
+        if before.version == version or object_id in reported:
             continue
-        told[object_id] = None
+        reported[object_id] = None
         assert tx.committed is not None, tx.name
         yield Anomaly(
             "mixed-commit",
@@ -59,12 +59,12 @@ def _several_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
 def _rows(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     assert tx.committed is not None, tx.name
     commit_ts = tx.committed.commit_ts
-    told: dict[tuple[int, int], None] = {}
+    reported: dict[tuple[int, int], None] = {}
     for _, write in tx.writes:
         known = (write.object_id, write.version)
-        if known in told:
+        if known in reported:
             continue
-        told[known] = None
+        reported[known] = None
         target = case.schemas.effective(write.object_id, commit_ts)
         upto = 0 if target is None else target.version
         found = _inconsistent(case, write, upto, commit_ts)

@@ -66,8 +66,8 @@ def _locks_lost_at(case: Case, tx: Transaction, until: int) -> int:
 def loop(graph: Graph, view: View) -> list[Edge]:
     """A shortest cycle through a view, past no DDL if there is one; none where there is no cycle.
 
-    Whoever it read from is below whoever overwrote that in rank, unless something is wrong; only
-    then is a way back looked for, between the two ranks and along edges on data.
+    In rank, writers that it read from are below those that overwrote them, unless something is
+    wrong. Only then is a path back searched, between the two ranks and along edges on data.
     """
     number = len(graph.nodes)
     sources: dict[int, Edge] = {}

@@ -1,15 +1,15 @@
-"""I9's fine claim: nobody waits because of a sick node that has no part in what he does.
+"""Part of I9: an operation never waits for a faulty node that is not one of its participants.
 
 Participants of an operation are the node that its client talks to, the nodes where it looked up
-schemas or executed, whoever is known to hold a replica or a lease of a table that its transaction
-touches, and for a DDL the leader of the meta storage. Whatever it does, it needs the metadata of
-its nodes; so nothing is judged while a leader of the meta storage was sick or there was none, as
-between a leader that hears no majority and the next election, or as many nodes were sick as can
-make up half of its voters. Nor is a world judged in which healthy nodes wait for reasons of
-their own (`calm`), nor a wait during which nobody was sick.
+schemas or executed, the nodes known to hold a replica or a lease of a table that its transaction
+touches, and for a DDL the leader of the meta storage. Every operation needs the metadata of
+its nodes; so nothing is judged while the leader of the meta storage was faulty or there was none,
+as between a leader without a majority and the next election, or while half of its voters may have
+been faulty. Nor is a run judged in which healthy nodes wait for other reasons (not `calm`), nor a
+wait during which no node was faulty.
 
 A wait for a lock may last as long as its holder lives: it is no anomaly, and counted where a holder
-had a sick participant.
+had a faulty participant.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from functools import cached_property
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case, Operation, Transaction
-from ddlsim.checkers.sickness import Leaders, Spell
+from ddlsim.checkers.faulty_nodes import FaultSpan, Leaders
 from ddlsim.history.events import (
     AnyEvent,
     Failed,
@@ -33,16 +33,16 @@ from ddlsim.history.events import (
 from ddlsim.history.world_events import LeaseBegan, PartitionSafeTime
 
 JUDGED = ("get", "put", "delete", "insert", "replace", "update", "commit", "ddl")
-"""A scan asks partitions that no event may ever name; beginning and rolling back wait for none."""
+"""Not scans, whose partitions may have no event; begin and rollback wait for no node."""
 
 
 class Waits:
-    """The waits of one run with sick nodes."""
+    """The waits of one run with faulty nodes."""
 
     def __init__(self, case: Case, bounds: Bounds) -> None:
         self._case = case
         self._bounds = bounds
-        self._sickness = bounds.sickness
+        self._faulty = bounds.faulty
         self._leaders = Leaders(case)
         voters = case.of_cluster.get("voters", 1)
         self._half = voters - voters // 2
@@ -52,17 +52,19 @@ class Waits:
         yield from self._schemas()
         yield from self._operations()
 
-    def _strangers(self, nodes: dict[str, None], from_us: int, until_us: int) -> dict[str, Spell]:
-        """The sick nodes of a stretch, if its participants and the meta storage were well."""
-        sick = self._sickness.patients(from_us, until_us)
+    def _unrelated(
+        self, nodes: dict[str, None], from_us: int, until_us: int
+    ) -> dict[str, FaultSpan]:
+        """The faulty nodes of a span, if its participants and the meta storage were healthy."""
+        faulty = self._faulty.nodes(from_us, until_us)
         leaders = self._leaders.between(from_us, until_us)
-        if not sick or len(sick) >= self._half or not leaders:
+        if not faulty or len(faulty) >= self._half or not leaders:
             return {}
         if self._leaders.were_missing(from_us, until_us):
             return {}
-        if any(self._sickness.during(node, from_us, until_us) for node in [*nodes, *leaders]):
+        if any(self._faulty.during(node, from_us, until_us) for node in [*nodes, *leaders]):
             return {}
-        return sick
+        return faulty
 
     # --- schemas ---------------------------------------------------------------------------------
 
@@ -75,21 +77,21 @@ class Waits:
             if resolved.waited_us <= bound_us:
                 continue
             from_us = resolved.at_us - resolved.waited_us
-            strangers = self._strangers({resolved.node: None}, from_us, resolved.at_us)
-            if strangers:
+            unrelated = self._unrelated({resolved.node: None}, from_us, resolved.at_us)
+            if unrelated:
                 yield _anomaly(
                     "schema-wait",
                     f"node {resolved.node} waited {_ms(resolved.waited_us)} ms for its metadata "
                     f"to be complete for {resolved.tx} ({resolved.purpose}), where "
                     f"{_ms(bound_us)} ms are enough",
-                    strangers,
+                    unrelated,
                     (resolved,),
                 )
 
     # --- whole operations ------------------------------------------------------------------------
 
     def _operations(self) -> Iterator[Anomaly]:
-        """Each against the operations of its kind that nobody's sickness can have concerned."""
+        """Each against the operations of its kind during which no node was faulty."""
         spans: dict[bool, list[tuple[Operation, int]]] = {False: [], True: []}
         healthy: dict[bool, list[int]] = {False: [], True: []}
         members = list(self._judged())
@@ -99,7 +101,7 @@ class Waits:
         for operation, asked, ended in members:
             is_ddl = asked.kind == "ddl"
             busy_us = ended.at_us - asked.at_us - self._excused.get(operation.name, 0)
-            if self._sickness.patients(asked.at_us, ended.at_us):
+            if self._faulty.nodes(asked.at_us, ended.at_us):
                 spans[is_ddl].append((operation, busy_us))
             else:
                 healthy[is_ddl].append(busy_us)
@@ -125,8 +127,8 @@ class Waits:
         if busy_us <= self._bounds.operation_us(healthy):
             return
         nodes = self._participants(operation)
-        strangers = self._strangers(nodes, asked.at_us, ended.at_us) if nodes else {}
-        if not strangers:
+        unrelated = self._unrelated(nodes, asked.at_us, ended.at_us) if nodes else {}
+        if not unrelated:
             return
         bound_us = self._bounds.operation_us(healthy)
         if is_ddl:
@@ -139,7 +141,7 @@ class Waits:
                 f"{operation.name} ({asked.kind} on node {asked.node}) took {_ms(busy_us)} ms, "
                 f"its waits for locks and schemas apart, where {_ms(bound_us)} ms are enough; its "
                 f"participants were {', '.join(nodes)}",
-                strangers,
+                unrelated,
                 (asked, ended),
             )
 
@@ -156,7 +158,7 @@ class Waits:
                 yield tx
 
     def _participants(self, operation: Operation) -> dict[str, None]:
-        """None of them where it is not known whom a data operation had asked."""
+        """The nodes; none where the history does not show where a data operation ran."""
         asked = operation.invoked
         assert asked is not None, operation.name
         nodes = {asked.node: None}
@@ -202,7 +204,7 @@ class Waits:
     # --- locks -----------------------------------------------------------------------------------
 
     def blocked_behind(self) -> int:
-        """Long waits for a lock of a transaction that had a sick participant meanwhile."""
+        """Number of long waits for a lock of a transaction with a faulty participant."""
         count, least_us = 0, self._bounds.least_us
         users: dict[int, dict[str, None]] | None = None
         for _, waited in self._case.of(LockWaited):
@@ -211,7 +213,7 @@ class Waits:
             users = self._users() if users is None else users
             from_us = waited.at_us - waited.waited_us
             names = users.get(waited.object_id, {})
-            if any(name != waited.tx and self._was_sick(name, waited, from_us) for name in names):
+            if any(name != waited.tx and self._was_faulty(name, waited, from_us) for name in names):
                 count += 1
         return count
 
@@ -222,8 +224,8 @@ class Waits:
                 found.setdefault(event.object_id, {})[tx.name] = None
         return found
 
-    def _was_sick(self, name: str, waited: LockWaited, from_us: int) -> bool:
-        """Whether a transaction that may have held the lock had a sick participant."""
+    def _was_faulty(self, name: str, waited: LockWaited, from_us: int) -> bool:
+        """Whether a transaction that may have held the lock had a faulty participant."""
         tx = self._case.transactions[name]
         before = [e for e in tx.accesses if e.at_us <= waited.at_us]
         keys = (waited.key, None)
@@ -235,16 +237,16 @@ class Waits:
         if not held or min(tx.ended_us, default=from_us) < from_us:
             return False
         nodes = {e.node: None for e in before} | {e.node: None for _, e in tx.resolved}
-        return self._sickness.any_of(nodes, from_us, waited.at_us)
+        return self._faulty.any_of(nodes, from_us, waited.at_us)
 
 
 def _anomaly(
-    kind: str, what: str, strangers: dict[str, Spell], witness: tuple[AnyEvent, ...]
+    kind: str, what: str, unrelated: dict[str, FaultSpan], witness: tuple[AnyEvent, ...]
 ) -> Anomaly:
-    sick = ", ".join(f"{node or 'a node'} ({spell.why})" for node, spell in strangers.items())
+    others = ", ".join(f"{node or 'a node'} ({span.why})" for node, span in unrelated.items())
     return Anomaly(
         kind,
-        f"{what}; it had nothing to do with what was sick then: {sick}",
+        f"{what}; none of its participants was faulty then, but other nodes were: {others}",
         witness,
         clauses=("98.risk.2",),
     )

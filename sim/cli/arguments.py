@@ -24,7 +24,7 @@ from ddlsim.graph.models import MODELS
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
-    "check": "judge stored histories again, or those of others",
+    "check": "judge stored histories again, or external ones",
     "explain": "tell in words and pictures why a history is judged as it is",
     "compat": "lint a migration: which transactions in flight survive it",
     "verify": "run the regression suite: scenarios, mutants, claims",
@@ -205,7 +205,7 @@ def _inputs() -> list[click.Parameter]:
     return [
         flag("--input", f"what the files are: {', '.join(INPUT_KINDS)}", "KIND",
              type=Known(INPUT_KINDS), default="auto"),
-        flag("--model", "what a history of others should keep to: strict-serializable (default), "
+        flag("--model", "what an external history should keep to: strict-serializable (default), "
              "serializable, snapshot-isolation, read-atomic, read-committed, ...", "M",
              type=Known(tuple(MODELS))),
     ]  # fmt: skip
@@ -270,7 +270,7 @@ def _run() -> Verb:
 
 def _check() -> Verb:
     return _verb("check", [
-        argument("files", "a history of --out or of others, or a directory", "FILE...",
+        argument("files", "a history of --out or an external one, or a directory", "FILE...",
                  nargs=-1, required=True),
         *_inputs(),
         flag("--master", "judge on Spark, a task for each file (default: none)", "URL"),
@@ -280,7 +280,7 @@ def _check() -> Verb:
 
 def _explain() -> Verb:
     return _verb("explain", [
-        argument("history", "a history that --out wrote, or one of others", "HISTORY"),
+        argument("history", "a history that --out wrote, or an external one", "HISTORY"),
         *_inputs(),
         flag("--svg", "draw the most severe cycle as a small graph", "F",
              shell_complete=complete.files),

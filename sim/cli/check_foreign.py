@@ -1,4 +1,4 @@
-"""`ddlsim check` of foreign histories: as JSON, as JUnit, as text."""
+"""`ddlsim check` of external histories: as JSON, as JUnit, as text."""
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -9,8 +9,8 @@ from ddlsim.foreign.report import Report
 if TYPE_CHECKING:
     from rich.console import Console
 
-MODEL_OF_OTHERS: Final = (
-    "{}: --model is for histories of others; one of this program is judged by the claims of its "
+MODEL_IS_FOREIGN: Final = (
+    "{}: --model is for external histories; one of this program is judged by the claims of its "
     "design"
 )
 

@@ -1,4 +1,4 @@
-"""`ddlsim explain` of histories of others: everything that was found, and what was looked for."""
+"""`ddlsim explain` of external histories: everything that was found, and what was looked for."""
 
 from typing import Any
 

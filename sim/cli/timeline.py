@@ -185,9 +185,9 @@ def _ddls(case: Case, dark: set[str]) -> Iterable[Bar]:
 
 
 def _faults(case: Case) -> Iterable[Bar]:
-    """Sick times of nodes; of a fault that does not name any, on a lane of its own."""
+    """Times in which nodes were faulty; of a fault that does not name any, on a lane of its own."""
     begun: dict[tuple[str, str], int] = {}
-    for event in sorted(case.sick, key=lambda one: one.at_us):
+    for event in sorted(case.faults, key=lambda one: one.at_us):
         crash = isinstance(event, NodeCrashed | NodeRestarted)
         why = event.fault if isinstance(event, FaultBegan | FaultHealed) else "dead"
         nodes = (event.node,) if crash else _touched(event)

@@ -207,7 +207,7 @@ def _led(one: LeaderElected, until_us: int, groups: dict[str, int]) -> Iterator[
 
 def _faults(case: Case, nodes: dict[str, int]) -> Iterator[Record]:
     """A fault that names no node stands beside them, on a thread of its own."""
-    for event in sorted(case.sick, key=lambda one: one.at_us):
+    for event in sorted(case.faults, key=lambda one: one.at_us):
         begins = isinstance(event, FaultBegan | NodeCrashed)
         crash = isinstance(event, NodeCrashed | NodeRestarted)
         why = event.fault if isinstance(event, FaultBegan | FaultHealed) else "dead"

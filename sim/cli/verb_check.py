@@ -1,10 +1,10 @@
-"""`ddlsim check`: judges stored histories again, with today's judges, and those of others."""
+"""`ddlsim check`: judges stored histories again, with today's checkers, and external ones."""
 
 from typing import TYPE_CHECKING, Union
 
 from ddlsim.checkers.outcome import worst
 from ddlsim.cli import check_spread, documents, junit
-from ddlsim.cli.check_foreign import MODEL_OF_OTHERS, Foreign
+from ddlsim.cli.check_foreign import MODEL_IS_FOREIGN, Foreign
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
 from ddlsim.foreign import inputs
@@ -39,7 +39,7 @@ def judge(options: Options, file: str) -> Judged:
     if kind != "native":
         return Foreign(file, kind, inputs.INPUTS[kind].judge(file, options.model or DEFAULT))
     if options.model is not None:
-        raise InputError(MODEL_OF_OTHERS.format(file))
+        raise InputError(MODEL_IS_FOREIGN.format(file))
     from ddlsim.cli import check_native  # with it comes the simulator
 
     return check_native.judge(options, file)

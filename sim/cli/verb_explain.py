@@ -22,7 +22,7 @@ from ddlsim.cli import (
     view_checked,
     view_figures,
 )
-from ddlsim.cli.check_foreign import MODEL_OF_OTHERS
+from ddlsim.cli.check_foreign import MODEL_IS_FOREIGN
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
 from ddlsim.cli.words import command, console, labelled, say, unreached, verdict
@@ -45,7 +45,7 @@ def execute(options: Options) -> int:
     if kind != "native":
         return explain_foreign.execute(options, kind)
     if options.model is not None:
-        raise InputError(MODEL_OF_OTHERS.format(options.history))
+        raise InputError(MODEL_IS_FOREIGN.format(options.history))
     history = codec.load(options.history)
     row = row_of(
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()

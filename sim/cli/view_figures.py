@@ -42,7 +42,9 @@ def show(taken: Figures, to: Console) -> None:
     if taken.after_heal_ms is not None:
         labelled("after healing", f"all had ended within {short(taken.after_heal_ms)} ms", to)
     if taken.blocked_behind:
-        labelled("blocked", f"{taken.blocked_behind:,} times behind a sick transaction", to)
+        labelled(
+            "blocked", f"{taken.blocked_behind:,} times behind a transaction with a faulty node", to
+        )
     labelled("simulated", f"{taken.simulated_ms:,.0f} ms, {taken.events:,} events", to)
 
 

@@ -1,4 +1,4 @@
-"""Histories of others: read, their version orders recovered, judged by `ddlsim.graph`.
+"""External histories: read, their version orders recovered, judged by `ddlsim.graph`.
 
 One input format is one `Input` in `inputs`; `ddlsim check --input` offers what stands there.
 """

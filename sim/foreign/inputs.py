@@ -9,7 +9,7 @@ from ddlsim.foreign.report import Report
 from ddlsim.history import parquet
 
 HEAD: Final = 4096
-"""How much of a file tells what it is, in bytes."""
+"""Bytes at the begin of a file by which its format is recognised."""
 NATIVE: Final = b'{"event":"Header"'
 """How a history of this program begins; other readers are not even imported for it."""
 
@@ -67,12 +67,12 @@ _KNOWN: Final = (
     Input(COLUMNS, _is_columns, _columns),
 )
 INPUTS: Final = {one.name: one for one in _KNOWN}
-"""Every format by its name; `auto` asks them in this order."""
+"""Every format by its name; `auto` tries them in this order."""
 
 
 def kind_of(path: str) -> str:
     """The format of a file by how it begins; `native` if it is none of these, or none to be read
-    (its reader tells why)."""
+    (its reader says why)."""
     try:
         if unfit(path, HISTORY_MOST) is not None:
             return "native"

@@ -6,15 +6,14 @@ without timestamps and version orders needs more: what may be inferred, and when
 """
 
 import gc
-from pathlib import Path
+from codecs import BOM_UTF8
 from typing import Final, NamedTuple
 
-from ddlsim import files
 from ddlsim.foreign.inference import list_append, rw_register
 from ddlsim.foreign.inference.inference import Finding, Found, weaker_than
 from ddlsim.foreign.readers import edn, json_lines
 from ddlsim.foreign.readers.entries import LARGEST
-from ddlsim.foreign.readers.problems import ForeignError, told
+from ddlsim.foreign.readers.problems import ForeignError, contents, trouble_lines
 from ddlsim.foreign.readers.transactions import Transactions, transactions_of
 from ddlsim.foreign.readers.workloads import LIST, workload_of
 from ddlsim.foreign.report import Report, of_verdict
@@ -48,25 +47,20 @@ class Judged(NamedTuple):
 
 def recognises(head: bytes) -> bool:
     """Whether a file that begins so is a Jepsen history."""
+    head = head.removeprefix(BOM_UTF8)
     return edn.is_edn(head) or json_lines.is_json(head)
 
 
 def load(path: str) -> Transactions:
     """The transactions of a file; `ForeignError` if there is nothing to be judged in it."""
-    try:
-        if (why := files.unfit(path, files.HISTORY_MOST)) is not None:
-            raise ForeignError(path, 0, why)
-        data = Path(path).read_bytes()
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise ForeignError(path, 0, f"cannot be read ({why}); give a Jepsen history") from error
-    return parse(data, path)
+    return parse(contents(path, "Jepsen history"), path)
 
 
 def parse(data: bytes, path: str = "history") -> Transactions:
     """The same from its bytes; `path` is only what errors call it."""
     if not data.strip():
         raise ForeignError(path, 0, "is empty; give a Jepsen history")
+    data = data.removeprefix(BOM_UTF8)
     head = data[:HEAD]
     if edn.is_edn(head):
         entries = edn.read(data)
@@ -168,7 +162,7 @@ def _verdict(
     valid: Answer = model.name not in ruled_out
     if valid and doubts:
         valid = "unknown"
-    notes = (*doubts, *found.notes, *told(history.troubles, path))
+    notes = (*doubts, *found.notes, *trouble_lines(history.troubles, path))
     counts = tuple(counts_of(found.every).items())
     return Verdict(model.name, valid, tuple(anomalies), counts, ruled_out, "", notes)
 

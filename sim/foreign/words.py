@@ -1,6 +1,6 @@
-"""Anomalies of foreign histories in words: each edge with the operations that show it.
+"""Anomalies of external histories in words: each edge with the operations that show it.
 
-Lists are told by their end (`...[n elements], 7, 8`): histories have lists of a million elements.
+Of long lists only the end is printed (`...[n elements], 7, 8`): some have a million elements.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class Words:
         return self._history.name(number)
 
     def finding(self, finding: Finding) -> Anomaly:
-        """What is no cycle."""
+        """A finding as an anomaly."""
         return self._told(finding, (), finding.said)
 
     def _told(self, what: Cycle | Finding, steps: tuple[Step, ...], said: str) -> Anomaly:
@@ -49,7 +49,7 @@ class Words:
         """The operations of a transaction, its process and its line."""
         history = self._history
         low, high = (int(at) for at in history.tx.searchsorted([number, number + 1]))
-        between = " " if history.said is edn else ", "
+        between = " " if history.notation is edn else ", "
         said = between.join(self._operation(op) for op in range(low, high))
         line = history.lines[int(history.entry[number])]
         process = int(history.process[number])
@@ -62,7 +62,7 @@ class Words:
         return history.operation(name, op)
 
     def _key(self, op: int) -> str:
-        return self._history.told_key(op)
+        return self._history.key_text(op)
 
     def edge(self, link: Link) -> str:
         """The name of an edge."""
@@ -86,7 +86,7 @@ class Words:
         history = self._history
         source, target = history.name(link.source), history.name(link.target)
         number, key = int(history.key[link.why]), f"key {self._key(link.why)}"
-        seen = history.told(link.why)
+        seen = history.value_text(link.why)
         one, other = self._wrote(link.source, number), self._wrote(link.target, number)
         verb = "appended" if self._lists else "wrote"
         if link.kind & WR:
@@ -101,7 +101,7 @@ class Words:
         history = self._history
         low, high = (int(at) for at in history.tx.searchsorted([tx, tx + 1]))
         found = [
-            history.told(op)
+            history.value_text(op)
             for op in range(low, high)
             if history.key[op] == key and history.kind[op] != READ
         ]

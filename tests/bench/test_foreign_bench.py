@@ -1,4 +1,4 @@
-"""Histories of others: reading and judging them, as ratios within one process.
+"""External histories: reading and judging them, as ratios within one process.
 
 The unit is what one needs at the least: orjson reading the same operations as JSON lines. Ratios
 are printed beside their aims.

@@ -29,7 +29,7 @@ def test_every_format_is_sampled(known: dict[str, Format]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_whole_is_read(known: dict[str, Format], name: str) -> None:
+def test_undamaged_files_are_read(known: dict[str, Format], name: str) -> None:
     """Else every damaged file would be refused for another reason than its damage."""
     for whole in known[name].seeds:
         ended = given(known[name], whole, whole)
@@ -38,7 +38,7 @@ def test_what_is_whole_is_read(known: dict[str, Format], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_damage_ends_in_words(known: dict[str, Format], name: str) -> None:
+def test_damaged_files_end_in_a_message(known: dict[str, Format], name: str) -> None:
     for number in range(SAMPLE):
         ended = trial(known[name], 7, number)
         assert ended.complaint is None, f"{name} 7 {number}: {ended.complaint}"
@@ -89,7 +89,7 @@ def test_a_command_that_fails_otherwise_is_seen(
         ("witness", lambda data: data.replace(b"schema_resolved", b"schema_dissolved", 1)),
     ],
 )
-def test_an_ok_of_a_damaged_file_is_a_lie(
+def test_an_ok_of_a_damaged_file_is_reported(
     known: dict[str, Format], tmp_path: Path, name: str, damage: Any
 ) -> None:
     of = known[name]
@@ -122,12 +122,14 @@ def test_an_ok_of_a_damaged_file_is_a_lie(
         (b"{:type :invoke, :f :txn, :value [[:w 0 1]], :process 0, :index 1}\n", False),
     ],
 )  # fmt: skip
-def test_what_a_verdict_rests_on_is_whole_or_not(data: bytes, *, whole: bool) -> None:
+def test_a_file_is_whole_if_what_the_verdict_needs_is_unchanged(
+    data: bytes, *, whole: bool
+) -> None:
     assert (strict.jepsen(data) is not None) == whole
 
 
 @pytest.mark.parametrize("name", ["history", "parquet", "columns"])
-def test_a_history_that_was_exchanged_is_a_lie(
+def test_an_exchanged_history_is_reported(
     known: dict[str, Format], tmp_path: Path, name: str
 ) -> None:
     of = known[name]

@@ -1,4 +1,4 @@
-"""Golden verdicts on small histories of others: one of each anomaly, of lists and of registers.
+"""Golden verdicts on small external histories: one of each anomaly, of lists and of registers.
 
 Each folder of `foreign` is a workload, each `.edn` in it a history, the `.json` of the same name
 what `ddlsim check --output json` says of it, the `.txt`, where there is one, what people read.

@@ -1,4 +1,4 @@
-"""Small histories of others are judged as reviewed; `python -m tests.golden.foreign --write`."""
+"""Small external histories are judged as reviewed; `python -m tests.golden.foreign --write`."""
 
 import json
 

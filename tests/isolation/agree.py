@@ -1,4 +1,4 @@
-"""The judge of foreign histories against the oracle, over many small histories and every model.
+"""The judge of external histories against the oracle, over many small histories and every model.
 
 python -m tests.isolation.agree --histories 20000
 

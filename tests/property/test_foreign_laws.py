@@ -1,4 +1,4 @@
-"""Laws of judging histories of others: the clean are never accused, the planted are named."""
+"""Laws of judging external histories: the clean are never accused, the planted are named."""
 
 import hypothesis.strategies as st
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""The judge of foreign histories and a brute-force oracle agree.
+"""The judge of external histories and a brute-force oracle agree.
 
 `python -m tests.isolation.agree --histories 20000` compares as many as one likes. Faults
 planted in the judge tell that the sample is worth its time.

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 
 from ddlsim.checkers.spec.oracle import breach
 from ddlsim.checkers.spec.spec import judged, judged_step, rulings
-from ddlsim.checkers.spec.tuples import Given, Operation, State, executed, forbidden, upgraded_row
+from ddlsim.checkers.spec.tuples import (
+    ClientValue,
+    Operation,
+    State,
+    executed,
+    forbidden,
+    upgraded_row,
+)
 from ddlsim.checkers.spec.types import Datum, Repeated, domain, holds, read
 from ddlsim.lint.compat import Report, lint
 from ddlsim.model.ddl import ColumnAltered, ColumnRenamed, ObjectChange, SimpleChange
@@ -233,12 +240,12 @@ def numeral(number: int, scale: int) -> str:
 @st.composite
 def writes(draw: st.DrawFn, state: State) -> Operation:
     """Any write of a row: each column given, NULL or left out."""
-    values: dict[int, Given] = {}
+    values: dict[int, ClientValue] = {}
     for column in state.columns:
         what = draw(st.sampled_from(["given", "given", "null", "left out"]))
         if what != "left out":
             datum = draw(data(column.type)) if what == "given" else None
-            values[column.id] = Given(datum, column.type)
+            values[column.id] = ClientValue(datum, column.type)
     breaks = draw(st.frozensets(st.sampled_from([*state.constraints, 0]), max_size=2))
     return Operation(state.name or "", values, breaks)
 

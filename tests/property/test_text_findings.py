@@ -13,7 +13,7 @@ import pytest
 from ddlsim.checkers.spec import tuples as spec_tuples
 from ddlsim.checkers.spec.oracle import breach
 from ddlsim.checkers.spec.spec import forward_compatible
-from ddlsim.checkers.spec.tuples import Given, Operation, State, executed, upgraded_row
+from ddlsim.checkers.spec.tuples import ClientValue, Operation, State, executed, upgraded_row
 from ddlsim.checkers.spec.types import Datum, domain, upgraded_datum
 from ddlsim.model.ddl import ColumnAltered
 from ddlsim.model.schema import FLOAT_TYPES, INTEGER_TYPES, Column, ColumnType, Table
@@ -119,11 +119,11 @@ def test_a_statement_would_have_left_another_value_under_the_wider_type(
     assert verdicts == [True]
     kind = domain(initial.columns[1].type).kind
     narrow, wide = Datum(kind, stored), Datum(kind, written)
-    key = Given(Datum("integer", 1), KEY.type)
+    key = ClientValue(Datum("integer", 1), KEY.type)
 
     def put(state: State, datum: Datum) -> object:
         column = state.columns[1]
-        row = executed(state, Operation("t", {1: key, column.id: Given(datum, column.type)}))
+        row = executed(state, Operation("t", {1: key, column.id: ClientValue(datum, column.type)}))
         assert row is not None, datum
         return upgraded_row(row, state, target).cells
 
@@ -143,7 +143,7 @@ def test_swapped_names_are_seen_by_reads_that_name_columns() -> None:
 
     def a_is_1(state: State) -> Operation:
         ids = {column.name: column.id for column in state.columns}
-        given = {ids[name]: Given(Datum("integer", 1), KEY.type) for name in ("id", "a")}
+        given = {ids[name]: ClientValue(Datum("integer", 1), KEY.type) for name in ("id", "a")}
         return Operation("t", given)
 
     before, after = executed(initial, a_is_1(initial)), executed(target, a_is_1(target))

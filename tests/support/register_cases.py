@@ -1,4 +1,4 @@
-"""Small foreign histories, judged."""
+"""Small external histories, judged."""
 
 from ddlsim.foreign import jepsen
 from ddlsim.graph.verdict import Verdict

@@ -1,7 +1,7 @@
-"""A case: one history with the indexes that the judges share, each built when first needed.
+"""A case: one history with the indexes that the checkers share, each built when first needed.
 
-Whoever spoke of a transaction, an operation or a statement is gathered here under its name, with
-the position of each event in the history: the order of positions is the order of real time, also
+The events of a transaction, an operation or a statement are gathered here under its name, each
+with its position in the history: the order of positions is the order of real time, also
 within one simulated instant.
 """
 
@@ -11,8 +11,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from ddlsim.checkers.case.doings import Ddl, E, Operation, Placed, Transaction, Use
 from ddlsim.checkers.case.measures import Measures
+from ddlsim.checkers.case.operations import Ddl, E, Operation, Placed, Transaction, Use
 from ddlsim.checkers.case.schemas import SchemaLog
 from ddlsim.history.events import (
     DdlDecided,
@@ -40,7 +40,7 @@ __all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
 
 
 class Case:
-    """A history under judgement; `measures` is what judges measured on their way."""
+    """A history to be judged; `measures` is what checkers measure on their way."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -97,11 +97,11 @@ class Case:
         for _, began in self.of(TxBegan):
             tx = _named(found, began.tx)
             tx.implicit, tx.read_ts = began.implicit, began.read_ts
-        for kind, doings in _DOINGS:
+        for kind, events in _EVENTS:
             for placed in self.of(kind):
                 event = placed[1]
                 tx = found.get(event.tx) or _named(found, event.tx)
-                doings(tx).append(placed)
+                events(tx).append(placed)
                 if kind is not Enlisted and event.op is not None:
                     tx.ops[event.op] = None
         self._ends(found)
@@ -158,7 +158,7 @@ class Case:
 
     @cached_property
     def of_cluster(self) -> dict[str, int]:
-        """What the header tells of the whole cluster."""
+        """The facts about the whole cluster in the header."""
         return self.header.settings.get("", {})
 
     def settings(self, key: str) -> list[int]:
@@ -166,7 +166,7 @@ class Case:
         return [of[key] for of in self.header.settings.values() if key in of]
 
     @cached_property
-    def sick(self) -> list[FaultBegan | FaultHealed | NodeCrashed | NodeRestarted]:
+    def faults(self) -> list[FaultBegan | FaultHealed | NodeCrashed | NodeRestarted]:
         """Every beginning and end of a fault or a death."""
         kinds = (FaultBegan, FaultHealed, NodeCrashed, NodeRestarted)
         return [event for kind in kinds for _, event in self._grouped.get(kind, ())]
@@ -259,7 +259,7 @@ class Case:
 
 
 _ENDINGS: tuple[type[Any], ...] = (Ok, Failed, Unknown)
-_DOINGS: tuple[tuple[type[Any], Callable[[Transaction], list[Any]]], ...] = (
+_EVENTS: tuple[tuple[type[Any], Callable[[Transaction], list[Any]]], ...] = (
     (ReadExecuted, attrgetter("reads")),
     (WriteExecuted, attrgetter("writes")),
     (MetadataRead, attrgetter("metadata")),

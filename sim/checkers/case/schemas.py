@@ -119,7 +119,7 @@ class SchemaLog:
             yield from versions
 
     def pending(self, object_id: int, version: int) -> dict[int, int]:
-        """The columns that nobody has confirmed by a version, and since which they are pending."""
+        """The columns that are pending at a version, each with the version since which it is."""
         found: dict[int, int] = {}
         for step in self.steps(object_id, 0, version):
             for change in step.changes:
@@ -132,8 +132,8 @@ class SchemaLog:
     def steps_at(self, object_id: int, after: int, ts: int | None) -> list[SchemaVersion]:
         """The steps that have been taken by a timestamp, or ever, and the ends of names on the way.
 
-        Who knows an object from before a rename knows it by its old name, and is concerned by the
-        end of that name too [110.later.3].
+        A transaction that used an object before a rename used its old name, so the end of that name
+        concerns it too [110.later.3].
         """
         target = self.newest(object_id) if ts is None else self.effective(object_id, ts)
         taken = [] if target is None else self.steps(object_id, after, target.version)

@@ -1,6 +1,6 @@
 """DDL statements as reads of the catalog: what each named, and what those names meant to it.
 
-A statement that was refused, or found nothing to do, tells its client what the catalog holds: it
+The answer to a statement that was refused, or had nothing to do, shows what the catalog holds: it
 has read what it named, present or not, at the catalog version that it rests on [98.x.8]. One that
 was installed has read the same in the version that it was built on. A *meaning* of a name is an
 object at one of its versions, or nothing; it changes with the updates of the log, so a name is one
@@ -128,7 +128,7 @@ def _meanings(case: Case) -> Meanings:
 
 
 class Answered(NamedTuple):
-    """A statement that left no update, and what its client was told all the same."""
+    """A statement that left no update and was answered."""
 
     label: str
     ddl: Ddl
@@ -137,7 +137,7 @@ class Answered(NamedTuple):
 
 
 def answered(case: Case) -> Iterator[Answered]:
-    """The statements that were refused or changed nothing, where their clients were told so."""
+    """The statements that were refused or changed nothing, and were answered so."""
     for name, ddl in case.ddls.items():
         decided = ddl.decided
         if ddl.logged is not None or decided is None or decided.statement is None:

@@ -17,7 +17,7 @@ Item = tuple[int, Key]
 class Write(NamedTuple):
     """One write: where it stands in the history, and what its client meant.
 
-    `meant` was encoded under `meant_version`; where the history does not tell, it is what the
+    `meant` was encoded under `meant_version`; without an event of that it is what the
     primary wrote.
     """
 
@@ -87,7 +87,7 @@ class Writes:
     def due(self, write: Write, version: int) -> tuple[Cells | None, Table, Table] | None:
         """What its client meant by a write, as a version of the table shows it, and both tables.
 
-        None where the history does not tell one of the two.
+        None where the history lacks one of the two.
         """
         place = (write.position, version)
         found = self._due.get(place)

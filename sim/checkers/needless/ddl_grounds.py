@@ -1,11 +1,11 @@
-"""What the refusal of a statement must have behind it in the log; part of I11.
+"""What must justify the refusal of a statement in the log; part of I11.
 
 OBJECT_NOT_FOUND: what the statement names is not there, OBJECT_EXISTS: its name is taken, both at
 the catalog version that the decision names. DDL_CONFLICT: others changed the catalog as often as
 the statement was tried, but for the first try, which may have lost to what came before.
 
 Not judged are DDL_REFUSED, since what a schema has no meaning for is the catalog's own matter, and
-statements that name several things: there nothing tells which of them is meant.
+statements that name several things: the history does not say which of them is meant.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ from ddlsim.model.schema import Alias, SchemaObject, Table, View, Zone
 
 
 def refused_statements(case: Case) -> Iterator[tuple[Needless, Anomaly]]:
-    """Each statement whose client was told one of these reasons."""
+    """Each statement that failed for one of these reasons without need."""
     for _, failed in case.of(Failed):
         operation = case.operations.get(failed.op)
         if operation is None or operation.invoked is None or operation.invoked.kind != "ddl":

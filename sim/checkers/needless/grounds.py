@@ -1,13 +1,13 @@
-"""What an abort for another reason than the schema must have behind it in the history; part of I11.
+"""What must justify an abort for another reason than the schema in the history; part of I11.
 
 A lock is refused because an older transaction may have held it, or an intent is there whose lock
 was lost with its lease; a lease is over because one ended;
 what timed out took as long as its time limit; what was unreachable was so by a fault, a loss, or
-for as long as an operation may take. Where a history cannot tell, nothing is said: in a world that
-holds messages back or loses them (not `calm`), or after a fault, anything may be silent for long.
+for as long as an operation may take. What a history cannot decide is not judged: in a run that
+holds messages back or loses them (not `calm`), or after a fault, any node may be silent for long.
 
-What a refused row or column must have behind it is in `row_grounds`. A history of a version that
-did not tell yet what operations name leaves some reasons undecided; `undecided` counts them.
+Refused rows and columns are judged in `row_grounds`. A history of an earlier version lacks the
+names that operations use, which leaves some reasons undecided; `undecided` counts them.
 """
 
 from collections import defaultdict
@@ -48,7 +48,7 @@ class Touch(NamedTuple):
 
 
 class Grounds:
-    """One history, and what its aborts may rest on."""
+    """One history, and what may justify its aborts."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -60,13 +60,13 @@ class Grounds:
             self._moved[lease.group][lease.start_ts] = None
             self._ends[lease.group].append(lease.expiration_ts)
 
-    # --- what the run was like --------------------------------------------------------------------
+    # --- the run ----------------------------------------------------------------------------------
 
     def disturbed(self, at_us: int) -> bool:
         """Whether something may have been silent by then: a fault, a loss, a script."""
         if not self.case.of_cluster.get("calm"):
             return True
-        return any(event.at_us <= at_us for event in self.case.sick)
+        return any(event.at_us <= at_us for event in self.case.faults)
 
     def limit_us(self, key: str) -> int:
         """The smallest value of a time limit that any node ever had; 0 where it is not known."""
@@ -169,7 +169,7 @@ class Grounds:
         )
 
     def may_meet_intent(self, refused: LockWaited) -> bool:
-        """Whether an intent may be there without its lock: its lease moved, or its node was hurt.
+        """Whether an intent may be there without its lock: its lease moved, or its node was faulty.
 
         Then it does not matter which of the two transactions is older.
         """
@@ -224,20 +224,20 @@ def _locked(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless |
     what = "a partition" if refused[-1].key is None else f"key {refused[-1].key!r}"
     return Needless(
         "no-lock-holder",
-        f"no older transaction had anything to do with {what} of table {refused[-1].object_id} on "
+        f"no older transaction had used {what} of table {refused[-1].object_id} on "
         f"node {refused[-1].node}",
     )
 
 
 def _lease_ended(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """A primary is none any longer once its lease is over, or it has died."""
+    """A node is no primary any longer once its lease is over, or it has crashed."""
     if grounds.disturbed(aborted.at_us) or grounds.lease_is_over(tx, aborted.at_us):
         return None
     return Needless("no-lease-ended", "no lease of any of its tables had ended or moved by then")
 
 
 def _never_answered(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """Nobody answers within an operation's time limit; sooner only where something is broken."""
+    """No answer within an operation's time limit; sooner only where something is broken."""
     shorter = grounds.shorter_than("operation_timeout_ms", tx, aborted)
     if shorter is None or grounds.disturbed(aborted.at_us):
         return None
@@ -256,7 +256,7 @@ def _timed_out(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needles
 
 
 def _recovered(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
-    """Others aborted it: that is an outcome at its commit partition, and is told."""
+    """Another node aborted it: that is an outcome stored at its commit partition, with an event."""
     if any(event.tx == tx.name for _, event in grounds.case.of(TxRecovered)):
         return None
     return Needless("not-recovered", "no commit partition had stored that it is aborted")
@@ -297,14 +297,14 @@ def _read_only(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | No
     kinds = [one.invoked.kind for one in asked if one is not None and one.invoked is not None]
     if tx.read_ts is not None and (not kinds or any(kind in WRITES for kind in kinds)):
         return None
-    why = "it is not read-only" if tx.read_ts is None else "nobody asked it to write"
+    why = "it is not read-only" if tx.read_ts is None else "no operation of it writes"
     return Needless("not-written-to", why)
 
 
 def _rolled_back(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
-    """Its client asked for it, or gave up after an operation that had failed or got no answer.
+    """Its client rolled it back, or gave up after an operation failed or was not answered.
 
-    What it asks for afterwards fails because it is rolled back; that is no cause.
+    Later operations fail because it is rolled back; that is no cause.
     """
     for op in tx.ops:
         operation = grounds.case.operations.get(op)
@@ -321,7 +321,7 @@ def _rolled_back(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | 
 
 
 def _finished(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """A primary knew its end already: it was recovered, or its locks went with their lease."""
+    """It had ended for a primary already: it was recovered, or its locks ended with a lease."""
     if grounds.disturbed(aborted.at_us) or _recovered(grounds, tx, aborted) is None:
         return None
     if grounds.lease_is_over(tx, aborted.at_us):
@@ -330,7 +330,7 @@ def _finished(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless
 
 
 def undecided(case: Case) -> int:
-    """How many aborted transactions have a reason that the history does not tell enough of."""
+    """How many aborted transactions have a reason that the history cannot decide."""
     if tells_names(case):
         return 0
     refused = {event.tx for _, event in case.of(LockWaited) if not event.granted}
@@ -365,4 +365,4 @@ GROUNDS: Final[dict[str, Callable[[Grounds, Transaction, TxAborted], Needless | 
     "BAD_ROW": lambda grounds, tx, _: bad_row(grounds.case, tx),
     "KEY_EXISTS": lambda grounds, tx, _: key_exists(grounds.case, tx),
 }
-"""By the reason of an abort: None where the history has what it rests on."""
+"""A rule for each reason of an abort; it returns None where the history justifies the abort."""

@@ -1,4 +1,4 @@
-"""What a refusal because of a row or a column must have behind it in the history; part of I11.
+"""What must justify a refusal of a row or a column in the history; part of I11.
 
 COLUMN_NOT_FOUND: an operation named a column that its table's enlisted version has not. BAD_ROW: a
 row that a client was to write does not fit that version. KEY_EXISTS: an insert found a row of its
@@ -22,7 +22,7 @@ WHOLE_ROWS = ("put", "insert", "replace")
 
 
 def tells_names(case: Case) -> bool:
-    """Whether the history tells what operations name, and every lock that was refused."""
+    """Whether the history has the names that operations use, and every refused lock."""
     return bool(case.of_cluster.get("tells_names"))
 
 
@@ -67,7 +67,7 @@ def _is_there(case: Case, tx: Transaction, object_id: int, row: RowRead, before:
 
 
 def bad_row(case: Case, tx: Transaction) -> Needless | None:
-    """A primary called a row unfit: one of those that the transaction was to write."""
+    """A primary refused a row: one that the transaction was to write does not fit."""
     if not tells_names(case):
         return None
     for op in tx.ops:
@@ -78,7 +78,7 @@ def bad_row(case: Case, tx: Transaction) -> Needless | None:
 
 
 def bad_rows(case: Case) -> Iterator[tuple[Needless, Anomaly]]:
-    """What clients called unfit themselves: their transactions are rolled back for it."""
+    """Rows that clients refused themselves; their transactions are rolled back."""
     if not tells_names(case):
         return
     for _, failed in case.of(Failed):
@@ -88,7 +88,7 @@ def bad_rows(case: Case) -> Iterator[tuple[Needless, Anomaly]]:
         names = operation.txs or {operation.invoked.tx or operation.name: None}
         txs = [case.transactions[name] for name in names if name in case.transactions]
         if any(tx.aborted is not None and tx.aborted.reason == failed.reason for tx in txs):
-            continue  # a primary's word, which is judged where the transaction is
+            continue  # refused by a primary: judged with the transaction
         if any(_misfits(case, tx, operation) for tx in txs):
             continue
         needless = Needless("row-fits", "the row fits every version that its table had for it")
@@ -104,7 +104,7 @@ def bad_rows(case: Case) -> Iterator[tuple[Needless, Anomaly]]:
 
 
 def _misfits(case: Case, tx: Transaction, operation: Operation) -> bool:
-    """Whether some version of its table that it had enlisted has no place for its row."""
+    """Whether its row does not fit some enlisted version of its table."""
     invoked = operation.invoked
     if invoked is None or invoked.kind not in (*WHOLE_ROWS, "update"):
         return False

@@ -1,13 +1,13 @@
-"""How long what waits for others may wait at most: for locks, and at replicas; part of I11.
+"""Upper bounds of waits for locks, and for the safe time of replicas; part of I11.
 
-Both are judged where nothing is broken, lost or held back (`calm`), by the longest time that a
-message takes there, which the header tells.
+Both are judged where nothing is broken, lost or held back (`calm`), by the largest latency of a
+message there, which the header has.
 
-* A lock that is granted is granted soon after the last transaction in its way had ended: the news
-  of the end is on its way for some messages, and a younger transaction that was refused rests
-  before it asks again.
+* A lock that is granted is granted soon after the last transaction in its way had ended: the
+  outcome takes some messages to arrive, and a younger transaction that was refused rests before it
+  retries.
 * A read at a timestamp is executed at once when its node knows the schema and its replica's safe
-  time has reached read_ts, but for the intents that it has to ask about. And safe time gets there
+  time has reached read_ts, but for the intents that it has to resolve. And safe time gets there
   an idle interval after every clock has shown read_ts, but for some messages.
 """
 
@@ -29,12 +29,12 @@ from ddlsim.history.world_events import (
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
 
 TO_HEAR: Final = 2
-"""How many messages lie one after another until the first participant hears of an end.
+"""Messages one after another until the first participant receives an outcome.
 
 From the leader of the commit partition's group to its primary, or from there to a participant.
 """
 TO_CLEAN: Final = 6
-"""And how many until the next one does, since they are told one after the other.
+"""How many more until the next participant does, since they are informed one after the other.
 
 The participant's primary, the leader of its group, its members and back, the primary, the answer.
 """
@@ -48,7 +48,7 @@ def needless_stays(grounds: Grounds) -> Iterator[Anomaly]:
     """Waits for locks, then reads at a timestamp."""
     case = grounds.case
     slowest_us = case.of_cluster.get("slowest_us")
-    if slowest_us is None or case.sick or case.of(SettingChanged) or grounds.disturbed(0):
+    if slowest_us is None or case.faults or case.of(SettingChanged) or grounds.disturbed(0):
         return
     yield from _Locks(grounds, slowest_us).check()
     yield from _Readers(grounds, slowest_us).check()
@@ -113,8 +113,8 @@ class _Locks:
         return Anomaly(
             "held-up",
             f"{waited.tx} waited for {what} of table {waited.object_id} on node {waited.node} "
-            f"until {_ms(waited.at_us)} ms; {since} {_ms(free_us)} ms, and what is refused is "
-            f"asked again after {_ms(self._rest_us)} ms",
+            f"until {_ms(waited.at_us)} ms; {since} {_ms(free_us)} ms, and a refused request "
+            f"is repeated after {_ms(self._rest_us)} ms",
             (waited,),
             clauses=("110.req.0",),
         )
@@ -123,7 +123,7 @@ class _Locks:
 def _moved(case: Case) -> bool:
     """Whether some place ever had a second lease, or a group a second leader.
 
-    A lease takes its locks with it, which is not told; a leader that has gone is asked in vain.
+    Locks end with their lease, without an event; requests to a former leader are lost.
     """
     first: dict[str, int] = {}
     return any(
@@ -195,7 +195,7 @@ class _Readers:
             )
 
     def _ready_us(self, read: ReadExecuted, read_ts: int, arrived_us: int) -> int:
-        """When the replica knew everything up to there; `arrived_us` where that is not told."""
+        """When the replica knew everything up to there; `arrived_us` where that is unknown."""
         group = f"{read.object_id}/{read.partition}"
         stamps, instants = self._known.get((read.node, group), ([], []))
         place = bisect_left(stamps, read_ts)

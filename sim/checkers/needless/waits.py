@@ -1,4 +1,4 @@
-"""What the rules cost at most, by closed forms over the settings in the header; part of I11.
+"""Upper bounds of waits, by closed forms over the settings in the header; part of I11.
 
 * Tu = Tm + DD, with the largest DD of any node, or right after the activation before it.
 * A statement is acknowledged for Tu + CSmax, up to the next tick; what has nothing to do, or is
@@ -8,7 +8,7 @@
 * A read-only transaction reads at its begin less (idle interval of partitions + CSmax), or later.
 
 The first, second and fourth are exact on the reference timeline; the third is exact in time, since
-the wait ends with a safe time that is told. Where settings change, nothing is judged, and where a
+the wait ends with a safe time in the history. Where settings change, nothing is judged, and where a
 node dies, no look-up: what they waited for is not known.
 """
 
@@ -93,9 +93,9 @@ def _acknowledgements(case: Case) -> Iterator[Anomaly]:
 
 
 def _transit_us(case: Case) -> int | None:
-    """How long an answer takes at most, where nothing is broken; None where nothing tells."""
+    """How long an answer takes at most, where nothing is broken; None if unknown."""
     slowest_us = case.of_cluster.get("slowest_us")
-    if not case.of_cluster.get("calm") or case.sick or slowest_us is None:
+    if not case.of_cluster.get("calm") or case.faults or slowest_us is None:
         return None
     return slowest_us + TICK_US
 

@@ -5,20 +5,20 @@ Operations at the edges of I are carried out under I, their tuples upgraded to C
     1. each upgraded tuple, and each pair of them, may exist under C
     2. tuples that differed under I still differ under C: nothing was lost
     3. each is what the *same operation* leaves if it is carried out under C, and found by all
-       paths: nobody who reads it can tell that it was written under I
+       paths: no reader can distinguish it from a tuple written under C
 
 No verdict is looked up: there is nothing here that knows a kind of change. "The same operation" is
 the same row from the client's hand: its object by name, its columns by id, its values by meaning.
 The document's own example decides that requirement 3 is about the same operation, and not about any
-operation that could have left this tuple: it rules out modified defaults, whose old value anybody
-may also give by hand.
+operation that could have left this tuple: it rules out modified defaults, although a client could
+also give the old value explicitly.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ddlsim.checkers.spec.tuples import (
-    Given,
+    ClientValue,
     Operation,
     Row,
     State,
@@ -74,12 +74,13 @@ def operations(initial: State, target: State) -> Iterator[Operation]:
         return
     name = initial.name
     edges = {
-        one.id: [Given(edge, one.type) for edge in edges_of(one.type)] for one in initial.columns
+        one.id: [ClientValue(edge, one.type) for edge in edges_of(one.type)]
+        for one in initial.columns
     }
     first = {id_: given[0] for id_, given in edges.items()}
     yield Operation(name, first)
     for column in initial.columns:
-        for given in (*edges[column.id][1:], Given(None, column.type)):
+        for given in (*edges[column.id][1:], ClientValue(None, column.type)):
             yield Operation(name, first | {column.id: given})
         yield Operation(name, {id_: given for id_, given in first.items() if id_ != column.id})
     for constraint in {**dict.fromkeys(initial.constraints), **dict.fromkeys(target.constraints)}:
@@ -113,7 +114,7 @@ def not_allowed(trials: list[Trial], initial: State, target: State) -> str | Non
 
 
 def lost(trials: list[Trial], initial: State) -> str | None:
-    """Requirement 2: what an upgraded tuple no longer tells of the one written [110.fwd.2]."""
+    """Requirement 2: which difference between tuples an upgrade loses [110.fwd.2]."""
     names = {column.id: column.name for column in initial.columns}
     known: dict[tuple[object, ...], Row] = {}
     for trial in trials:
@@ -127,7 +128,7 @@ def lost(trials: list[Trial], initial: State) -> str | None:
 
 
 def detected(trials: list[Trial], target: State) -> str | None:
-    """Requirement 3: how a reader can tell that a tuple was written under I [110.fwd.3]."""
+    """Requirement 3: how a reader can see that a tuple was written under I [110.fwd.3]."""
     names = {column.id: column.name for column in target.columns}
     for trial in trials:
         due = executed(target, trial.operation)
@@ -143,5 +144,5 @@ def detected(trials: list[Trial], target: State) -> str | None:
                     f"{shown(datum)} if written under the commit schema"
                 )
         if found_by(target, due) != found_by(target, trial.upgraded):
-            return "a reader who goes by the new index does not find an old tuple"
+            return "a reader of the new index does not find an old tuple"
     return None

@@ -154,7 +154,7 @@ def _of_object(change: ObjectCreated | ObjectDropped | ObjectRenamed, kind: str)
 
 
 def _of_alias(change: SimpleChange) -> Aspect:
-    """An object as who says its old name meets it: the name stays, and ends [110.later.3]."""
+    """An object as seen through its old name: the name stays, and ends later [110.later.3]."""
     clause, named, renamed = "110.later.3", _table(), _table(name="another name")
     if isinstance(change, ObjectAliased):
         named, renamed = _table(name=change.old_name), _table(name=change.new_name)
@@ -222,7 +222,7 @@ def _altered(before: Column, after: Column) -> list[Aspect]:
 
 
 def _same_default(before: Column, after: Column) -> bool:
-    """Whether the default is as it was written, or told anew because the type is another."""
+    """Whether the default is the one written, or the same one in the form of another type."""
     old, new = before.default, after.default
     if old is new or (type(old) is type(new) and old == new):
         return True
@@ -250,7 +250,7 @@ def leaves_rows_alone(changes: Iterable[SimpleChange]) -> bool:
 
 
 def judgeable_by_row(changes: Iterable[SimpleChange]) -> bool:
-    """Whether the contents of a row can tell if it is one of the schema before these changes.
+    """Whether the contents of a row show if the schema before these changes could have had it.
 
     A dropped column's values are gone, and what a dropped constraint asked is not known here.
     """

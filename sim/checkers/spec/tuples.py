@@ -3,9 +3,9 @@
 A *state* is one top-level object as an operation meets it: its name, its columns, and what is
 forbidden. An operation names its object by name, and columns by their ids [110.compat.id]: a row
 that a client encodes holds no names. It gives values of the types that the client knows, and may
-leave columns out, which then take their defaults. Zones have no tuples, and nobody names them.
+leave columns out, which then take their defaults. Zones have no tuples, and no operation names one.
 
-A constraint is opaque: nobody here reads SQL, so some tuple breaks it and some other does not. A
+A constraint is opaque: its SQL is not read here, so some tuple breaks it and some other does not. A
 reader finds a tuple through an index that is built only if its writer knew of the index.
 """
 
@@ -16,7 +16,7 @@ from ddlsim.model.schema import Column, ColumnType
 
 
 class Access(NamedTuple):
-    """An index; one that is only registered is written to, and nobody reads by it yet."""
+    """An index; one that is only registered is written to and not read yet."""
 
     id: int
     columns: tuple[int, ...]
@@ -43,7 +43,7 @@ NOTHING = State(None)
 """The state of an object before it is created and after it is dropped."""
 
 
-class Given(NamedTuple):
+class ClientValue(NamedTuple):
     """A value as the client gives it: of the type that it knows the column by; None is NULL."""
 
     datum: Datum | None
@@ -54,7 +54,7 @@ class Operation(NamedTuple):
     """One write: whereto, what is given by column id, and which constraints its row breaks."""
 
     name: str
-    values: dict[int, Given]
+    values: dict[int, ClientValue]
     breaks: frozenset[int] = frozenset()
 
 

@@ -3,11 +3,11 @@
 A type is a set of values of one kind. Nothing here compares two types: whether a change of type is
 exact [110.column.type] follows from what becomes of the values at the edges of the old type.
 
-A *datum* is a value by its meaning. Integers are numbers, whatever their width; REAL and DOUBLE
-are binary numbers; a decimal is its digits, those behind the point included, since whoever reads
-one sees them all; a date-time is a point in time, whose fraction has no trailing zeros; a text or
-binary string may be told by a piece and how often it is repeated, for two gigabytes are a legal
-length. The canonical text of a datum depends on its type: fractions of a second are padded.
+A *datum* is a value by its meaning. Integers are numbers, whatever their width; REAL and DOUBLE are
+binary numbers; a decimal is its digits, those behind the point included, since a reader sees them
+all; a date-time is a point in time, whose fraction has no trailing zeros; a text or binary string
+may be given as a piece and a count, since two gigabytes are a legal length. The canonical text of a
+datum depends on its type: fractions of a second are padded.
 """
 
 import struct
@@ -43,7 +43,7 @@ EPOCHS: Final = {
 
 
 class Repeated(NamedTuple):
-    """A long text told in short: a piece, and how often it stands there."""
+    """A long text: a piece, and how often it is repeated."""
 
     piece: str
     times: int
@@ -74,7 +74,7 @@ def size(text: Text) -> int:
 
 
 def holds(type_: ColumnType, datum: Datum) -> bool:
-    """Whether a type has a value; what nobody can read the catalog has let in."""
+    """Whether a type has a value. An unreadable default counts: the catalog has accepted it."""
     of = domain(type_)
     return datum.kind == "unreadable" or (datum.kind == of.kind and of.holds(datum))
 

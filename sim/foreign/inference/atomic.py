@@ -1,4 +1,5 @@
-"""Registers and read-atomic: which reads saw a part of a transaction, and when no order helps.
+"""Registers and read-atomic: which reads saw a part of a transaction, and when no order explains
+them.
 
 A transaction that saw one write of another saw all of it; so what that one wrote elsewhere is older
 than what was read there instead. These orders and those of writers before readers are all that
@@ -19,7 +20,7 @@ from ddlsim.graph.cycles import Cycle, find_cycles
 from ddlsim.graph.edges import ATOMIC, WW, edges
 
 MOST: Final = 1000
-"""Findings that are told; more of them tell nothing new."""
+"""Findings that are kept."""
 
 
 def fractured(registers: Registers) -> tuple[list[Finding], list[Cycle]]:

@@ -3,7 +3,7 @@
 That a history of registers shows no anomaly does not make it valid: unknown orders hide cycles. To
 find out whether any order of versions works is NP-complete; to try a good one is cheap. So the
 transactions are laid in a row, each after those that are known to precede it, by their ends, and a
-value is not overwritten while somebody who read it is still to come. If versions in the order of
+value is not overwritten while a reader of it is still to come. If versions in the order of
 that row give a graph without forbidden cycles, the history is valid and the row is the witness. If
 not, what the cycles guessed is turned round and the row laid again, a few times; then the answer is
 "unknown".

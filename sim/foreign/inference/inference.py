@@ -124,7 +124,7 @@ class Writes:
 
     A value that several operations wrote belongs to one that took effect, if there is one, else to
     the first; `twice` has the operations that wrote what is another's already, `shared` all that
-    wrote what others wrote too: whose it is when it is read is not known.
+    wrote what others wrote too: a read of it has no certain writer.
     """
 
     def __init__(self, history: Transactions, value: Array) -> None:
@@ -141,7 +141,7 @@ class Writes:
         self._packed, self._ops = packed[first], ops[first]
 
     def pack(self, key: Array, value: Array) -> Array:
-        """Keys and values as one number; -1 for a value that nobody wrote."""
+        """Keys and values as one number; -1 for a value that was not written."""
         if not len(self.known):
             return np.full(len(key), NONE, np.int64)
         place = np.minimum(np.searchsorted(self.known, value), len(self.known) - 1)
@@ -149,7 +149,7 @@ class Writes:
         return np.where(self.known[place] == value, packed, NONE)
 
     def of(self, key: Array, value: Array) -> Array:
-        """The operations that wrote these values, -1 where nobody did."""
+        """The operations that wrote these values, -1 where there is none."""
         packed = self.pack(key, value)
         if not len(self._packed):
             return np.full(len(key), NONE, np.int64)
@@ -219,8 +219,8 @@ class Crossed(NamedTuple):
 def crossed(before: Array, after: Array, history: Transactions) -> Crossed:
     """All pairs of two lists of transactions, or if too many, those real time is hardest on.
 
-    Then those who began last are paired with all, and all with those who ended first. Nobody is
-    paired with himself.
+    Then those that began last are paired with all, and all with those that ended first. No
+    transaction is paired with itself.
     """
     dropped = len(before) * len(after) > MOST_PAIRS
     if dropped:

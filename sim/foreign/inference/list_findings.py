@@ -12,7 +12,7 @@ from ddlsim.graph.fractured import NOWHERE, Seen, Written, fractures
 from ddlsim.graph.history import ABORTED, COMMITTED, Array
 
 MOST: Final = 1000
-"""Findings of one type that are told; more of them tell nothing new."""
+"""Findings of one type that are kept."""
 
 
 WITHIN: Final = frozenset({"internal", "missed-own-write", "future-read"})
@@ -28,7 +28,7 @@ def find(lists: Lists, found: Found) -> None:
 
 
 def find_uncommitted(lists: Lists, found: Found) -> None:
-    """What breaks read-uncommitted, whatever became of who wrote."""
+    """What breaks read-uncommitted, whether or not the writer committed."""
     found.findings += _duplicates(lists)[:MOST]
     found.findings += [one for one in _strange(lists) if one.type == "garbage-read"][:MOST]
 
@@ -53,15 +53,15 @@ def _incompatible(lists: Lists) -> list[Finding]:
         key, reader = int(history.key[op]), int(history.tx[op])
         longest = int(lists.longest[key])
         other = int(history.tx[lists.read[longest]])
-        here, there = lists.told(read), lists.told(longest)
+        here, there = lists.elements(read), lists.elements(longest)
         at = next(at for at, one in enumerate(here) if at >= len(there) or one != there[at])
-        shown = [_around(told, at, history.said) for told in (here, there)]
+        shown = [_around(each, at, history.notation) for each in (here, there)]
         said = (
             f"{history.name(reader)} read key {lists.key_name(key)} as {shown[0]}, but "
             f"{history.name(other)} read it as {shown[1]}: they disagree at element "
             f"{at + 1}, so no order of the appends explains both"
         )
-        kept = [[one for one in told if (key, hashable(one)) in wrote] for told in (here, there)]
+        kept = [[one for one in each if (key, hashable(one)) in wrote] for each in (here, there)]
         agree = all(one == other for one, other in zip(*kept, strict=False))
         txns = tuple(sorted({reader, other}))
         weakest = "read-committed" if agree else ""
@@ -77,13 +77,13 @@ def _committed(lists: Lists) -> set[tuple[int, Any]]:
     return {(int(history.key[op]), hashable(history.value(op))) for op in ops.tolist()}
 
 
-def _around(told: list[Any], at: int, write: Notation) -> str:
+def _around(elements: list[Any], at: int, write: Notation) -> str:
     """A list up to an element, and a bit further; the beginning only counted."""
     low, high = max(0, at - 2), at + 2
-    inside = [write(one) for one in told[low:high]]
+    inside = [write(one) for one in elements[low:high]]
     if low:
         inside.insert(0, f"...[{low} elements]")
-    if high < len(told):
+    if high < len(elements):
         inside.append("...")
     return f"[{', '.join(inside)}]"
 
@@ -111,23 +111,23 @@ def _duplicates(lists: Lists) -> list[Finding]:
     order = np.lexsort((element, read))
     same = (read[order][1:] == read[order][:-1]) & (element[order][1:] == element[order][:-1])
     found: list[Finding] = []
-    told: set[tuple[int, int]] = set()
+    reported: set[tuple[int, int]] = set()
     for at in order[1:][same].tolist():
         op = int(lists.read[read[at]])
         key, reader = int(lists.history.key[op]), int(lists.history.tx[op])
-        if (key, int(element[at])) in told or len(found) >= MOST:
+        if (key, int(element[at])) in reported or len(found) >= MOST:
             continue
-        told.add((key, int(element[at])))
+        reported.add((key, int(element[at])))
         said = (
             f"{lists.history.name(reader)} read element {lists.element_name(int(element[at]))} of "
-            f"key {lists.key_name(key)} more than once, in {lists.history.told(op)}"
+            f"key {lists.key_name(key)} more than once, in {lists.history.value_text(op)}"
         )
         found.append(Finding("duplicate-elements", (reader,), said, op))
     return found
 
 
 def _strange(lists: Lists) -> list[Finding]:
-    """Elements that nobody appended, that an aborted one did, or that were read too early."""
+    """Elements never appended, or appended by an aborted transaction."""
     history = lists.history
     read, element, write = _slots_seen(lists)
     writer = np.where(write >= 0, history.tx[np.maximum(write, 0)], -1)
@@ -135,16 +135,20 @@ def _strange(lists: Lists) -> list[Finding]:
     aborted = lists.sure(write)
     aborted[aborted] = history.status[writer[aborted]] == ABORTED
     found: list[Finding] = []
-    told: set[tuple[str, int, int]] = set()
+    reported: set[tuple[str, int, int]] = set()
     for at in np.flatnonzero((writer < 0) | aborted)[: 4 * MOST].tolist():
         type_ = "garbage-read" if writer[at] < 0 else "G1a"
         key = int(history.key[op[at]])
-        if (type_, key, int(element[at])) in told:
+        if (type_, key, int(element[at])) in reported:
             continue
-        told.add((type_, key, int(element[at])))
+        reported.add((type_, key, int(element[at])))
         reader, by = int(history.tx[op[at]]), int(writer[at])
         what = f"element {lists.element_name(int(element[at]))} of key {lists.key_name(key)}"
-        why = "which nobody appended" if by < 0 else f"which {history.name(by)} appended and failed"
+        why = (
+            "which no transaction appended"
+            if by < 0
+            else f"which {history.name(by)} appended and failed"
+        )
         txns = (reader,) if by < 0 else tuple(sorted((reader, by)))
         said = f"{history.name(reader)} read {what}, {why}"
         found.append(Finding(type_, txns, said, int(op[at])))
@@ -209,14 +213,14 @@ def _lost_update(lists: Lists) -> list[Finding]:
     same = (key[1:] == key[:-1]) & (lists.length[reads][1:] == lists.length[reads][:-1])
     found = []
     for at in np.flatnonzero(same)[:MOST].tolist():
-        here, there = lists.told(int(reads[at])), lists.told(int(reads[at + 1]))
+        here, there = lists.elements(int(reads[at])), lists.elements(int(reads[at + 1]))
         if here != there or tx[at] == tx[at + 1]:
             continue
         one, other = int(tx[at]), int(tx[at + 1])
         shown = int(lists.read[reads[at]])
         said = (
             f"{history.name(one)} and {history.name(other)} both read key "
-            f"{history.told_key(shown)} as {history.told(shown)}, and both appended to "
+            f"{history.key_text(shown)} as {history.value_text(shown)}, and both appended to "
             "it: one did not see the other"
         )
         found.append(Finding("lost-update", (one, other), said, shown))
@@ -231,13 +235,13 @@ def _internal(lists: Lists) -> list[Finding]:
     strange[lists.read[lists.broken[history.key[lists.read]]]] = True
     for ops in operations_of(lists.groups, lists.groups.doubtful(strange)):
         wrong = _contradictions(
-            history.kind[ops].tolist(), [history.value(at) for at in ops], history.said
+            history.kind[ops].tolist(), [history.value(at) for at in ops], history.notation
         )
         for type_, (at, expected) in wrong.items():
             op, tx = ops[at], int(history.tx[ops[at]])
             said = (
                 f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "
-                f"{history.told(op)}, but after what it did before that, {expected}"
+                f"{history.value_text(op)}, but after what it did before that, {expected}"
             )
             found.append(Finding(type_, (tx,), said, op))
     return found
@@ -259,14 +263,14 @@ def _contradictions(
             since.append(value)
             own.append(value)
             continue
-        told = value or []
-        if own and told[-len(own) :] != own:
+        elements = value or []
+        if own and elements[-len(own) :] != own:
             found.setdefault("missed-own-write", (at, f"it had to end in {write(own)}"))
-        if known is None and since and told[-len(since) :] != since:
+        if known is None and since and elements[-len(since) :] != since:
             found.setdefault("internal", (at, f"it had to end in {write(since)}"))
-        if known is not None and told != known + since:
+        if known is not None and elements != known + since:
             found.setdefault("internal", (at, f"it had to be {write(known + since)}"))
-        known, since = told, []
+        known, since = elements, []
     return found
 
 
@@ -285,12 +289,12 @@ def _too_early(lists: Lists) -> list[Finding]:
         while not groups.new[first]:
             first -= 1
         for op in groups.ops[first:at].tolist():
-            told = map(hashable, history.value(op) or []) if history.kind[op] == READ else ()
-            if hashable(history.value(append)) in told:
+            elements = map(hashable, history.value(op) or []) if history.kind[op] == READ else ()
+            if hashable(history.value(append)) in elements:
                 tx = int(history.tx[op])
                 said = (
                     f"{history.name(tx)} read key {lists.key_name(int(history.key[op]))} as "
-                    f"{history.told(op)}, with element {history.told(append)}, "
+                    f"{history.value_text(op)}, with element {history.value_text(append)}, "
                     "which it appended only later"
                 )
                 found.append(Finding("future-read", (tx,), said, op))
@@ -316,9 +320,9 @@ def _out_of_order(lists: Lists) -> list[Finding]:
         read = int(lists.longest[key])
         reader = int(history.tx[lists.read[read]])
         said = (
-            f"{history.name(tx)} appended {history.told(one)} to key {lists.key_name(key)} "
-            f"and then {history.told(other)}, but {history.name(reader)} read it as "
-            f"{history.told(int(lists.read[read]))}"
+            f"{history.name(tx)} appended {history.value_text(one)} to key {lists.key_name(key)} "
+            f"and then {history.value_text(other)}, but {history.name(reader)} read it as "
+            f"{history.value_text(int(lists.read[read]))}"
         )
         weakest = "" if history.status[tx] == COMMITTED else "read-committed"
         txns = tuple(sorted({reader, tx}))
@@ -354,12 +358,12 @@ def fractured(lists: Lists, found: Found) -> list[Finding] | None:
     parts = fractures(written, seen, lists=True)
     if parts is None:
         return None
-    told = []
+    findings = []
     for one in parts[:MOST]:
         name, writer = history.name(one.reader), history.name(one.writer)
         said = (
             f"{name} saw what {writer} appended to key {lists.key_name(one.seen)}, and not what "
             f"{writer} appended to key {lists.key_name(one.missed)}: a part of {writer}"
         )
-        told.append(Finding("fractured-read", tuple(sorted((one.reader, one.writer))), said))
-    return told
+        findings.append(Finding("fractured-read", tuple(sorted((one.reader, one.writer))), said))
+    return findings

@@ -1,6 +1,6 @@
-"""List-append histories: the longest read of a list tells the order of its versions.
+"""List-append histories: the longest read of a list shows the order of its versions.
 
-Every element was appended once, so a list that is read tells who wrote before it, and in which
+Every element was appended once, so a list that is read shows which transactions wrote it, in which
 order. All reads of a key must be beginnings of the longest one; elements that no read shows come
 after it. (Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
 Observations", VLDB 2020.)
@@ -65,7 +65,7 @@ class Groups(ByKey):
 
 
 class Lists:
-    """The lists of a history: reads, the longest of each key, and who wrote its elements.
+    """The lists of a history: reads, the longest of each key, and the writers of its elements.
 
     `slot` numbers the elements of the longest reads, key after key; a key's begin at `base`.
     """
@@ -142,15 +142,15 @@ class Lists:
         return known
 
     def element_name(self, element: int) -> str:
-        """An element as it was told."""
-        return self.history.said(self.history.element(element))
+        """An element in the notation of the file."""
+        return self.history.notation(self.history.element(element))
 
     def key_name(self, key: int) -> str:
-        """A key as it was told."""
-        return self.history.said(self.history.keys[key])
+        """A key in the notation of the file."""
+        return self.history.notation(self.history.keys[key])
 
-    def told(self, read: int) -> list[Any]:
-        """What a read saw, by its place among reads."""
+    def elements(self, read: int) -> list[Any]:
+        """The elements of a read, by its place among reads."""
         return self.history.value(int(self.read[read])) or []
 
 
@@ -175,7 +175,7 @@ def without_uncommitted(lists: Lists) -> Transactions:
 
 
 def seen(lists: Lists) -> Array:
-    """The appends whose element was read, and that are nobody else's."""
+    """The appends whose element was read, and that appended it alone."""
     found = lists.slot_write[lists.sure(lists.slot_write)]
     if not lists.differs.any():
         return found
@@ -270,7 +270,7 @@ class Slots:
         ]
 
     def unseen(self) -> Edges:
-        """From the last writer, and from whoever read all, to those whose elements nobody read."""
+        """From the last writer, and from readers of all elements, to writers of unread elements."""
         lists, history = self._lists, self._history
         append = _unseen(lists, self._node)
         append = append[lists.longest[history.key[append]] >= 0]

@@ -2,7 +2,7 @@
 
 Lists leave open where appends stand that no read shows, registers nearly everything. First one
 likely order is tried for all; if that does not do, `solver` looks for one, or shows that there is
-none: then the orders that follow contradict each other, which is told as `cyclic-versions`.
+none: then the orders that follow contradict each other, which is reported as `cyclic-versions`.
 """
 
 from collections.abc import Callable
@@ -22,14 +22,14 @@ from ddlsim.graph.history import NONE, Array
 from ddlsim.graph.models import Model
 from ddlsim.graph.residue import Span, components_of
 
-MOST_TOLD: Final = 6
+MOST_NAMED: Final = 6
 FOREVER: Final = int(np.iinfo(np.int64).max)
 
 Worded = Callable[[Choice, int], str]
 
 
 class Settled(NamedTuple):
-    """Whether an order exists; None where that was not found out. And what shows that none does."""
+    """Whether an order exists, None if undecided; and the findings that show that none does."""
 
     valid: bool | None
     found: tuple[Finding, ...] = ()
@@ -168,7 +168,7 @@ def _finding(
     history: Transactions, nodes: Array, answer: Answer, choices: list[Choice], model: Model,
     worded: Worded,
 ) -> Finding:  # fmt: skip
-    """What follows, what contradicts that, and who takes part."""
+    """What follows, what contradicts that, and the transactions that take part."""
 
     def around(cycle: tuple[int, ...]) -> str:
         names = [history.name(int(nodes[at])) for at in cycle]
@@ -176,12 +176,12 @@ def _finding(
 
     parties: set[int] = set()
     lines = [f"under {model.name} the orders that follow contradict each other:"]
-    for forced in answer.forced[:MOST_TOLD]:
+    for forced in answer.forced[:MOST_NAMED]:
         said = worded(choices[forced.choice.about[0]], forced.way)
         lines.append(f"{said}; the other way closes {around(forced.cycle)}")
         parties.update(forced.cycle)
-    if len(answer.forced) > MOST_TOLD:
-        lines.append(f"... and {len(answer.forced) - MOST_TOLD} more")
+    if len(answer.forced) > MOST_NAMED:
+        lines.append(f"... and {len(answer.forced) - MOST_NAMED} more")
     if answer.clash is not None:
         choice, one, other = answer.clash
         asked = choices[choice.about[0]]

@@ -1,9 +1,9 @@
 """Which versions of a register real time puts after each other, without looking at all pairs.
 
-A version is in force at some instant of whoever reads or writes it. If its first such transaction
-ended before the last one of another version began, it is the older one, in every order that keeps
-to real time: two values cannot be in force in turns. Only neighbours are told: pairs with a third
-version between them follow from the others.
+A version is in force at some instant of each transaction that reads or writes it. If its first such
+transaction ended before the last one of another version began, it is the older one, in every order
+that keeps to real time: two values cannot be in force in turns. Only neighbours are returned: pairs
+with a third version between them follow from the others.
 """
 
 from bisect import bisect_right
@@ -50,7 +50,7 @@ def _of_key(
         for other in range(low, min(count, low + MOST_NEXT)):
             if begins[other] > early[2][0]:
                 break
-            until = next(when for when, whose in early if whose not in {at, other})
+            until = next(when for when, owner in early if owner not in {at, other})
             if other != at and begins[other] <= until:
                 older.append(versions[at])
                 newer.append(versions[other])

@@ -1,6 +1,6 @@
 """Why one version of a register is held to be older than another, in words.
 
-Facts only: who read and wrote what, in which process, and what had completed before what began.
+Facts only: reads and writes, processes, and what had completed before what began.
 """
 
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ from ddlsim.foreign.readers.operations import READ
 from ddlsim.graph.history import ABORTED, COMMITTED
 
 MOST: Final = 1000
-"""Findings of one type that are told; more of them tell nothing new."""
+"""Findings of one type that are kept."""
 
 
 def find(registers: Registers, found: Found) -> None:
@@ -23,12 +23,12 @@ def find(registers: Registers, found: Found) -> None:
 
 def _what(registers: Registers, op: int) -> str:
     history = registers.history
-    key = history.told_key(op)
-    return f"{history.told(op)} at key {key}"
+    key = history.key_text(op)
+    return f"{history.value_text(op)} at key {key}"
 
 
 def _reads(registers: Registers) -> list[Finding]:
-    """Values that nobody wrote, that an aborted transaction did, or that were replaced at once."""
+    """Reads of values never written, of aborted transactions, or of intermediate states."""
     history, op = registers.history, registers.read
     version = registers.version[op]
     write = registers.write[version]
@@ -39,7 +39,7 @@ def _reads(registers: Registers) -> list[Finding]:
     intermediate = written & ~aborted & ~registers.is_last[np.maximum(write, 0)]
     found = []
     for type_, wrong, why in (
-        ("garbage-read", garbage, "which nobody wrote"),
+        ("garbage-read", garbage, "which no transaction wrote"),
         ("G1a", aborted, "which {} wrote and failed"),
         ("G1b", intermediate, "which {} wrote before it wrote another value there"),
     ):
@@ -87,21 +87,21 @@ def _internal(registers: Registers) -> list[Finding]:
     history = registers.history
     found = []
     for ops in by_transaction(history):
-        own, told = -1, set()
+        own, seen = -1, set()
         for before, op in pairwise(ops):
             own = before if history.kind[before] != READ else own
             if history.kind[op] != READ:
                 continue
             wrong = {"internal": before, "missed-own-write": own}
             for type_, other in wrong.items():
-                if other < 0 or type_ in told or registers.version[op] == registers.version[other]:
+                if other < 0 or type_ in seen or registers.version[op] == registers.version[other]:
                     continue
-                told.add(type_)
+                seen.add(type_)
                 tx = int(history.tx[op])
                 did = "read" if history.kind[other] == READ else "wrote"
                 said = (
                     f"{history.name(tx)} {did} {_what(registers, other)}, and then read "
-                    f"{history.told(op)} there"
+                    f"{history.value_text(op)} there"
                 )
                 found.append(Finding(type_, (tx,), said, op))
     return found + _too_early(registers)

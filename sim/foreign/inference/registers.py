@@ -1,12 +1,12 @@
 """Read-write registers: what of the order of versions follows from what is known.
 
-Reads tell whose value they saw, not which value came before it. What follows without any assumption
+Reads show whose value they saw, not which value came before it. What follows without any assumption
 is a fact: the initial state comes before all else, and a transaction that read a value and wrote
 another put the second after the first. Where a model keeps the order of a process, or real time, of
 two values written one after the other the first is the older; cycles that need this are named for
 it (`-process`, `-realtime`). Up to read-atomic that decides everything (`fractured`). Above, more
-follows if the model holds: who saw a transaction saw all of it, and versions come into force in the
-order in which processes, or real time, show them (`assumed`). Where that contradicts itself the
+follows if the model holds: a reader of a transaction saw all of it, and versions come into force in
+the order in which processes, or real time, show them (`assumed`). Where that contradicts itself the
 model is broken, but no single read is to blame: that is `cyclic-versions`. The rest stays open, and
 `completion` and `solver` look for an order of versions that explains everything.
 """
@@ -42,8 +42,8 @@ class Registers:
     """The versions of a register history.
 
     `version` numbers each operation's key and value together; version `v` is of key `of_key[v]`,
-    `initial[v]` where it is nil, and `write[v]` the operation that wrote it (-1: nobody, or who is
-    not certain). `installed[v]`: it is the last one of its transaction, and that counts.
+    `initial[v]` where it is nil, and `write[v]` the operation that wrote it (-1: none, or not
+    certain). `installed[v]`: it is the last one of its transaction, and that counts.
     """
 
     def __init__(self, history: Transactions) -> None:
@@ -86,17 +86,17 @@ class Registers:
         """Versions with too many readers and later versions to pair them all."""
 
     def writer(self, version: Array) -> Array:
-        """The transactions that wrote versions; only of those that somebody wrote."""
+        """The transactions that wrote versions; only of those that were written."""
         return self.history.tx[self.write[version]]
 
     def value_name(self, version: int) -> str:
-        """A version as it was told."""
+        """The value of a version in the notation of the file."""
         at = int(np.flatnonzero(self.version == version)[0])
-        return self.history.told(at)
+        return self.history.value_text(at)
 
     def key_name(self, version: int) -> str:
-        """The key of a version, as it was told."""
-        return self.history.said(self.history.keys[int(self.of_key[version])])
+        """The key of a version in the notation of the file."""
+        return self.history.notation(self.history.keys[int(self.of_key[version])])
 
     def wr(self) -> Edges:
         """From the writer of each value to its readers."""
@@ -181,7 +181,9 @@ def _values(history: Transactions) -> Array:
 
 
 def known_order(registers: Registers, model: Model) -> Pairs:
-    """The order of versions as far as writers tell it: by what they read, by when they wrote."""
+    """The order of versions as far as writers determine it: by their reads and by when they
+    wrote.
+    """
     found = [_within(registers)]
     if model.level:
         found.append(_in_sessions(registers, registers.writes()))
@@ -233,9 +235,10 @@ def _within(registers: Registers) -> Pairs:
 
 
 def in_reads(registers: Registers) -> tuple[Pairs, Array]:
-    """Who saw a transaction saw all of it: what else it wrote is older than what was read there.
+    """A reader of a transaction saw all of it: its other writes are older than what was read there.
 
-    That holds where no fractured read is allowed, from read-atomic upwards. Told with each reader.
+    That holds where no fractured read is allowed, from read-atomic upwards. Returns each pair's
+    reader too.
     """
     history = registers.history
     tx_of, key_of = history.tx.tolist(), registers.of_key.tolist()

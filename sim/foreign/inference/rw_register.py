@@ -73,8 +73,8 @@ def _inferred(registers: Registers, model: Model) -> Found:
         op = int(registers.twice[0])
         shown.open.append(
             f"{len(registers.twice)} writes of a value that its key had before, the "
-            f"first one {history.told(op)} to key "
-            f"{history.told_key(op)} by {history.name(int(history.tx[op]))}: "
+            f"first one {history.value_text(op)} to key "
+            f"{history.key_text(op)} by {history.name(int(history.tx[op]))}: "
             "whose value was read is not certain"
         )
     if not uncommitted:

@@ -1,9 +1,9 @@
-"""Entries one a line that look alike but for their numbers, read all at once into arrays.
+"""Entries one a line that shape alike but for their numbers, read all at once into arrays.
 
-The numbers of a text are found and read together; what is left of a line is its look. A history of
-any length has some hundred looks. Each is read once, by the reader of its format, from a line whose
-numbers are marks: where a mark comes out again tells what the numbers there mean. Lines of a look
-that says anything unusual are left to the format's reader, one by one.
+The numbers of a text are found and read together; what is left of a line is its shape. A history of
+any length has some hundred shapes. Each is read once, by the reader of its format, from a line
+whose numbers are marks: where a mark comes out again shows what the numbers there mean. Lines of a
+shape that says anything unusual are left to the format's reader, one by one.
 """
 
 import re
@@ -20,13 +20,13 @@ TYPES: Final = {"invoke": 0, "ok": 1, "fail": 2, "info": 3}
 """The types of entries."""
 CHUNK: Final = 1 << 20
 """Bytes looked at together: what the processor's caches hold."""
-MOST_LOOKS: Final = 2_000
-"""More looks than this: the lines are not alike."""
+MOST_SHAPES: Final = 2_000
+"""More shapes than this: the lines are not alike."""
 MARK: Final = 10**17
 DIGITS: Final = 18
 _HUGE: Final = re.compile(rb"\d{%d}" % DIGITS)
 NUMBER: Final = 1
-"""Stands in a look for a number, or for all numbers of a list."""
+"""Stands in a shape for a number, or for all numbers of a list."""
 
 Fields = dict[str, Any] | None
 Reader = Callable[[bytes], Fields]
@@ -42,8 +42,8 @@ class Format(NamedTuple):
     read: Reader
 
 
-class Told(NamedTuple):
-    """An operation of a look: its function, and the slots of its key and its value (-1: none)."""
+class ShapeOp(NamedTuple):
+    """An operation of a shape: its function, and the slots of its key and its value (-1: none)."""
 
     function: int
     key: int
@@ -52,13 +52,13 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What lines of a look mean: slots of the process and the index; `told` None: it tells nil."""
+class Shape:
+    """What lines of a shape mean: slots of the process and the index; `ops` is None for nil."""
 
     type: int
     process: int
     index: int
-    told: tuple[Told, ...] | None
+    ops: tuple[ShapeOp, ...] | None
 
 
 class Alike(NamedTuple):
@@ -74,27 +74,27 @@ class Alike(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """Numbers of a text; slots are numbers, or lists of them, by line; and each line's look."""
+    """Numbers of a text; slots are numbers, or lists of them, by line; and each line's shape."""
 
     numbers: Array
     slot: Array
     count: Array
     line: Array
-    look: Array
+    shape: Array
 
 
 def read(data: bytes, form: Format) -> Alike | None:
     """The entries of a text; None if its lines are not alike."""
     if bytes([NUMBER]) in data:
         return None
-    looks: dict[bytes, int] = {}
+    shapes: dict[bytes, int] = {}
     first: list[bytes] = []
     scans: list[_Scan] = []
     for chunk in _chunks(data):
-        scans.append(_scan(chunk, form, looks, first))
-        if len(looks) > MOST_LOOKS:
+        scans.append(_scan(chunk, form, shapes, first))
+        if len(shapes) > MOST_SHAPES:
             return None
-    return _Entries(_joined(scans), [_look_of(line, form) for line in first], data).alike()
+    return _Entries(_joined(scans), [_shape_of(line, form) for line in first], data).alike()
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:
@@ -108,7 +108,7 @@ def _chunks(data: bytes) -> Iterator[bytes]:
         at = stop
 
 
-def _scan(chunk: bytes, form: Format, looks: dict[bytes, int], first: list[bytes]) -> _Scan:
+def _scan(chunk: bytes, form: Format, shapes: dict[bytes, int], first: list[bytes]) -> _Scan:
     text = np.frombuffer(chunk, np.uint8)
     digit = (text - np.uint8(48)) < 10
     edge = np.flatnonzero(digit[1:] != digit[:-1]) + 1
@@ -134,14 +134,14 @@ def _scan(chunk: bytes, form: Format, looks: dict[bytes, int], first: list[bytes
     ends = np.flatnonzero(text == 10)
     line = np.searchsorted(begin[slot], ends[:-1])
     found = marked[rest].tobytes().split(b"\n")[1:-1]
-    look = np.empty(len(found), np.int32)
+    shape = np.empty(len(found), np.int32)
     for at, one in enumerate(found):
-        number = looks.get(one)
+        number = shapes.get(one)
         if number is None:
-            number = looks[one] = len(looks)
+            number = shapes[one] = len(shapes)
             first.append(one)
-        look[at] = number
-    return _Scan(numbers, slot, np.diff(slot, append=len(begin)), line, look)
+        shape[at] = number
+    return _Scan(numbers, slot, np.diff(slot, append=len(begin)), line, shape)
 
 
 def _among(characters: bytes) -> Array:
@@ -188,15 +188,15 @@ def _joined(scans: list[_Scan]) -> _Scan:
         np.concatenate([none, *(one.slot + n for one, n in zip(scans, numbers, strict=False))]),
         np.concatenate([none, *(one.count for one in scans)]),
         np.concatenate([none, *(one.line + n for one, n in zip(scans, slots, strict=False))]),
-        np.concatenate([none, *(one.look for one in scans)]),
+        np.concatenate([none, *(one.shape for one in scans)]),
     )
 
 
-# --- what a look means ----------------------------------------------------------------------------
+# --- what a shape means ---------------------------------------------------------------------------
 
 
-def _look_of(line: bytes, form: Format) -> Look | None:
-    """What a look means; None where it is not of the ordinary kind."""
+def _shape_of(line: bytes, form: Format) -> Shape | None:
+    """What a shape means; None where it is not of the ordinary kind."""
     if _HUGE.search(line):
         return None  # it might be taken for a mark
     parts = line.split(bytes([NUMBER]))
@@ -210,19 +210,18 @@ def _look_of(line: bytes, form: Format) -> Look | None:
         return None
     value = fields.get("value")
     if value is None:
-        return Look(type_, process, index, None)
+        return Shape(type_, process, index, None)
     if not isinstance(value, list):
         return None
-    told = [_told(one) for one in value]
-    whole = tuple(one for one in told if one is not None)
-    return Look(type_, process, index, whole) if len(whole) == len(told) else None
+    ops = tuple(op for one in value if (op := _op_of(one)) is not None)
+    return Shape(type_, process, index, ops) if len(ops) == len(value) else None
 
 
 def _slot(value: Any) -> int:
     return value - MARK if type(value) is int and value >= MARK else NONE
 
 
-def _told(one: Any) -> Told | None:
+def _op_of(one: Any) -> ShapeOp | None:
     if not isinstance(one, list) or len(one) != 3 or not isinstance(one[0], str):
         return None
     function, key, value = CODES.get(one[0], NONE), _slot(one[1]), one[2]
@@ -230,27 +229,27 @@ def _told(one: Any) -> Told | None:
     if NONE in (function, key):
         return None
     if slot != NONE:
-        return Told(function, key, ONE, slot)
+        return ShapeOp(function, key, ONE, slot)
     if function == READ and (value is None or value == []):
-        return Told(function, key, NIL if value is None else LISTED, NONE)
+        return ShapeOp(function, key, NIL if value is None else LISTED, NONE)
     slot = _slot(value[0]) if isinstance(value, list) and len(value) == 1 else NONE
-    return Told(function, key, LISTED, slot) if function == READ and slot != NONE else None
+    return ShapeOp(function, key, LISTED, slot) if function == READ and slot != NONE else None
 
 
 class _Entries:
-    """Puts the lines of each look into their places among all entries."""
+    """Puts the lines of each shape into their places among all entries."""
 
-    def __init__(self, scan: _Scan, looks: list[Look | None], data: bytes) -> None:
-        self._scan, self._looks, self._data = scan, looks, data
-        known = np.asarray([one is not None for one in looks], np.bool_)
-        self._entry_line = np.flatnonzero(known[scan.look])
-        self._left = np.flatnonzero(~known[scan.look])
-        look = scan.look[self._entry_line]
-        sizes = [NONE if one is None or one.told is None else len(one.told) for one in looks]
-        self._count = np.asarray(sizes, np.int64)[look]
+    def __init__(self, scan: _Scan, shapes: list[Shape | None], data: bytes) -> None:
+        self._scan, self._shapes, self._data = scan, shapes, data
+        known = np.asarray([one is not None for one in shapes], np.bool_)
+        self._entry_line = np.flatnonzero(known[scan.shape])
+        self._left = np.flatnonzero(~known[scan.shape])
+        shape = scan.shape[self._entry_line]
+        sizes = [NONE if one is None or one.ops is None else len(one.ops) for one in shapes]
+        self._count = np.asarray(sizes, np.int64)[shape]
         self._first = np.cumsum(np.maximum(self._count, 0)) - np.maximum(self._count, 0)
-        self._of_look = np.argsort(look, kind="stable")
-        self._cuts = np.searchsorted(look[self._of_look], np.arange(len(looks) + 1))
+        self._of_shape = np.argsort(shape, kind="stable")
+        self._cuts = np.searchsorted(shape[self._of_shape], np.arange(len(shapes) + 1))
 
     def alike(self) -> Alike:
         scan, entries = self._scan, len(self._entry_line)
@@ -258,22 +257,22 @@ class _Entries:
         total = int(np.maximum(self._count, 0).sum())
         function, form = np.zeros(total, np.uint8), np.zeros(total, np.uint8)
         key, begin, length = (np.zeros(total, np.int64) for _ in range(3))
-        for number, look in enumerate(self._looks):
-            rows = self._of_look[self._cuts[number] : self._cuts[number + 1]]
-            if look is None:
+        for number, shape in enumerate(self._shapes):
+            rows = self._of_shape[self._cuts[number] : self._cuts[number + 1]]
+            if shape is None:
                 continue
             slot = scan.line[self._entry_line[rows]]
-            types[rows] = look.type
-            processes[rows] = scan.numbers[scan.slot[slot + look.process]]
-            if look.index != NONE:
-                indices[rows] = scan.numbers[scan.slot[slot + look.index]]
-            for at, told in enumerate(look.told or ()):
+            types[rows] = shape.type
+            processes[rows] = scan.numbers[scan.slot[slot + shape.process]]
+            if shape.index != NONE:
+                indices[rows] = scan.numbers[scan.slot[slot + shape.index]]
+            for at, op_of in enumerate(shape.ops or ()):
                 op = self._first[rows] + at
-                function[op], form[op] = told.function, told.form
-                key[op] = scan.numbers[scan.slot[slot + told.key]]
-                if told.value != NONE:
-                    begin[op] = scan.slot[slot + told.value]
-                    length[op] = scan.count[slot + told.value]
+                function[op], form[op] = op_of.function, op_of.form
+                key[op] = scan.numbers[scan.slot[slot + op_of.key]]
+                if op_of.value != NONE:
+                    begin[op] = scan.slot[slot + op_of.value]
+                    length[op] = scan.count[slot + op_of.value]
         operations = Operations(
             self._first, self._count, function, key, form, begin, length, scan.numbers, {}
         )

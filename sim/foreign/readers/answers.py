@@ -17,11 +17,11 @@ _READS: Final = frozenset({":r", "r"})
 
 
 def differing(table: Table, first: Array, last: Array) -> list[tuple[int, str]]:
-    """The transactions, by place, whose completion tells another thing than was asked, and what.
+    """The transactions, by place, whose completion does not fit the invocation, and why.
 
     `first` and `last` are the entries of invocations and completions, -1 where there is none. A
-    completion that tells nothing is no matter of this. What was asked for has no value of a read:
-    Jepsen writes nil there, other recorders an empty list, or what was answered.
+    completion without a value fits. An invocation has no value of a read: Jepsen writes nil there,
+    other recorders an empty list, or the answer.
     """
     places = np.flatnonzero(first >= 0)
     places = places[~_alike(table, first[places], last[places])]
@@ -32,46 +32,44 @@ def differing(table: Table, first: Array, last: Array) -> list[tuple[int, str]]:
         if one is None and other is None:
             continue
         if other is not None and _shape(one) != _shape(other):
-            what = f"asked for {said(one)[:120]}, and the answer is {said(other)[:120]}"
+            what = f"invoked with {said(one)[:120]}, but completed with {said(other)[:120]}"
         elif (early := _read_early(one, other)) is not None:
-            what = (
-                f"asked for {said(early)[:120]}: the value of a read stands there before its answer"
-            )
+            what = f"invoked with {said(early)[:120]}: a read has a value before its completion"
         else:
             continue
         found.append((place, what))
     return found
 
 
-def _alike(table: Table, asked: Array, told: Array) -> Array:
-    """Which pairs of entries tell the same columns but for what was read, which asks for nil."""
-    told_of = table.operations
-    count = told_of.count[asked]
-    alike: Array = (told >= 0) & (count >= 0)
-    alike &= told_of.count[np.maximum(told, 0)] == count
+def _alike(table: Table, asked: Array, answered: Array) -> Array:
+    """Which pairs of entries have the same columns, except values of reads, which are nil first."""
+    columns = table.operations
+    count = columns.count[asked]
+    alike: Array = (answered >= 0) & (count >= 0)
+    alike &= columns.count[np.maximum(answered, 0)] == count
     some = np.flatnonzero(alike)
-    one, other = (ranges(told_of.first[at[some]], count[some]) for at in (asked, told))
-    reads = told_of.function[one] == READ
-    same = told_of.function[one] == told_of.function[other]
-    same &= told_of.key[one] == told_of.key[other]
-    equal = reads & (told_of.form[one] == NIL)
-    single = np.flatnonzero((told_of.form[one] == ONE) & (told_of.form[other] == ONE))
-    values = (told_of.number[told_of.begin[at[single]]] for at in (one, other))
+    one, other = (ranges(columns.first[at[some]], count[some]) for at in (asked, answered))
+    reads = columns.function[one] == READ
+    same = columns.function[one] == columns.function[other]
+    same &= columns.key[one] == columns.key[other]
+    equal = reads & (columns.form[one] == NIL)
+    single = np.flatnonzero((columns.form[one] == ONE) & (columns.form[other] == ONE))
+    values = (columns.number[columns.begin[at[single]]] for at in (one, other))
     equal[single] = np.equal(*values)
     same &= equal
-    whose = np.repeat(some, count[some])
-    alike[whose[~same]] = False
+    pair = np.repeat(some, count[some])
+    alike[pair[~same]] = False
     return alike
 
 
-def _read_early(asked: Any, told: Any) -> Any:
+def _read_early(asked: Any, answer: Any) -> Any:
     """An operation that has the value of a read before there is an answer; None if none has."""
     if not isinstance(asked, list):
         return None
     for at, one in enumerate(asked):
         if not isinstance(one, list) or len(one) != 3 or not _is_read(one[0]):
             continue
-        answered = told[at][2] if isinstance(told, list) else None
+        answered = answer[at][2] if isinstance(answer, list) else None
         if one[2] not in (None, []) and hashable(one[2]) != hashable(answered):
             return one
     return None

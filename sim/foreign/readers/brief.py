@@ -1,4 +1,4 @@
-"""Values of foreign histories: in few words, as the file writes them, and as keys.
+"""Values of external histories: in few words, as the file writes them, and as keys.
 
 A value is a number, a truth value, None, a list, a text; in JSON a dictionary too. Of EDN a text
 is a keyword if it begins with a colon, some other form (a symbol, a set) if with a backslash, and a

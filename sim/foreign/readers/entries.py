@@ -2,7 +2,7 @@
 
 Each is an invocation or a completion (`ok`, `fail`, `info`) of one process. What the nemesis did
 is left out: it belongs to no transaction. Its process is a keyword; JSON, which has none, writes
-the word `nemesis`. An entry of a keyword process that tells a transaction all the same (its `:f` is
+the word `nemesis`. An entry of a keyword process that has a transaction all the same (its `:f` is
 `:txn`, or its value has operations) is no nemesis's: Jepsen gives transactions to numbered
 processes only, so what it wrote is in doubt, and it may not vanish. Completions without any
 process, as short examples have them, are transactions of which neither the client nor the begin is
@@ -35,7 +35,7 @@ class Table:
     """The entries of a file as columns, in its order, and what of it could not be used.
 
     `indices` are -1 where the file has none; `passed` has those of entries that were passed over. A
-    process below -`LARGEST` is none. `brief` tells what texts among the values mean.
+    process below -`LARGEST` is none. `brief` says what texts among the values mean.
     """
 
     types: Array
@@ -51,7 +51,9 @@ class Table:
         return len(self.types)
 
     def value(self, entry: int) -> Any:
-        """What an entry tells: a list of operations `[f, key, value]`, something else, or None."""
+        """The value of an entry: a list of operations `[f, key, value]`, something else, or
+        None.
+        """
         names = FUNCTIONS if self.notation is edn else tuple(name[1:] for name in FUNCTIONS)
         return self.operations.value(entry, names)
 
@@ -60,8 +62,8 @@ class Table:
 class Entries:
     """The entries of a file while it is read: those read together, and the others one by one.
 
-    A value is what an entry tells, or None; while EDN is read, bytes that become it. `keywords`
-    tells whether the format has them: then only they are left out.
+    `values` has None where an entry has no value. `keywords`: whether the format has keywords; then
+    only their processes are left out.
     """
 
     types: list[int] = field(default_factory=list)
@@ -147,7 +149,7 @@ class Entries:
         return process.startswith(":") if self.keywords else process in NEMESIS
 
     def _is_passed(self, process: str, fields: dict[str, Any]) -> bool:
-        """Whether such a process's entry tells no transaction.
+        """Whether such a process's entry has no transaction.
 
         The nemesis may be given what looks like operations, for a function of its own.
         """

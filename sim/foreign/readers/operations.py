@@ -31,7 +31,7 @@ ODD: Final = -2
 class Operations:
     """Columns of operations, those of entry `i` from `first[i]` on, `count[i]` of them.
 
-    A count is `NONE` where an entry tells no operations, `ODD` where `odd` has what it tells. The
+    A count is `NONE` where an entry has no operations, `ODD` where `odd` has its value. The
     values of operation `j` are `number[begin[j]]` and those after it, `length[j]` of them.
     """
 
@@ -46,12 +46,12 @@ class Operations:
     odd: dict[int, Any]
 
     def value(self, entry: int, names: Sequence[str]) -> Any:
-        """What an entry tells, as lists; functions are called by `names`."""
+        """The value of an entry as lists; functions are called by `names`."""
         count, first = int(self.count[entry]), int(self.first[entry])
         if count < 0:
             return self.odd.get(entry)
         return [
-            [names[int(self.function[op])], int(self.key[op]), self.told(op)]
+            [names[int(self.function[op])], int(self.key[op]), self.value_of(op)]
             for op in range(first, first + count)
         ]
 
@@ -61,7 +61,7 @@ class Operations:
         odd = {int(place[entry]): value for entry, value in self.odd.items()}
         return replace(self, first=self.first[order], count=self.count[order], odd=odd)
 
-    def told(self, op: int) -> Any:
+    def value_of(self, op: int) -> Any:
         """The value of an operation."""
         if self.form[op] == NIL:
             return None
@@ -72,7 +72,7 @@ class Operations:
 
 
 def columns_of(values: list[Any]) -> Operations:
-    """What entries tell as columns; None is nothing. What does not fit is `odd`."""
+    """The values of entries as columns; None is no value. What does not fit is `odd`."""
     count: list[int] = []
     odd: dict[int, Any] = {}
     function: list[int] = []
@@ -88,12 +88,12 @@ def columns_of(values: list[Any]) -> Operations:
                 odd[entry] = value
             continue
         count.append(len(value))
-        for name, of, told in value:
+        for name, of, what in value:
             function.append(CODES[name])
             key.append(of)
-            form.append(NIL if told is None else LISTED if isinstance(told, list) else ONE)
+            form.append(NIL if what is None else LISTED if isinstance(what, list) else ONE)
             begin.append(len(number))
-            number += told if isinstance(told, list) else [] if told is None else [told]
+            number += what if isinstance(what, list) else [] if what is None else [what]
             length.append(len(number) - begin[-1])
     counts = np.asarray(count, np.int64)
     own = np.maximum(counts, 0)

@@ -1,9 +1,9 @@
 """Transactions out of entries: invocations paired with their completions, operations as columns.
 
-A transaction is numbered by its place in the history; real time is the order of the entries. What
-failed keeps only its writes. What has no completion, or `info`, is unknown: nobody can know to
-come after it, and what it read is not told. An invocation after an unanswered one of the same
-process leaves the first unknown. A completion without its invocation has no known begin.
+A transaction is numbered by its place in the history; real time is the order of the entries. A
+failed one keeps only its writes. One without completion, or with `info`, is unknown: it has no end,
+and its reads have no values. An invocation after an unanswered one of the same process leaves the
+first unknown. A completion without its invocation has no known begin.
 """
 
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ class Transactions:
     """Transactions and their operations as columns.
 
     Of a transaction: `status`, `process`, `begin` and `end` as positions in the history (-1 where
-    not known, or not to be counted), and `entry`, the place of the entry that told its operations.
+    not known, or not to be counted), and `entry`, the place of the entry that has its operations.
     Of an operation: its transaction, kind and key (dense), and its value: `number[first]` and those
     after it, `length` of them, where `form` is not `NIL`. `names` has the values that numbers stand
-    for, if they are not these numbers. `said` writes a value as the file does. `cut` says that
+    for, if they are not these numbers. `notation` writes a value as the file does. `cut` says that
     writes may be missing from the history: some entry hides them.
     """
 
@@ -63,7 +63,7 @@ class Transactions:
     troubles: list[Trouble]
     untimed: bool
     has_indices: bool
-    said: Notation
+    notation: Notation
 
     def __len__(self) -> int:
         return len(self.status)
@@ -91,19 +91,19 @@ class Transactions:
             return self.element(int(self.number[low]))
         return [*map(self.element, self.number[low : low + int(self.length[op])].tolist())]
 
-    def told(self, op: int) -> str:
-        """The value of an operation, as it was told."""
-        return self.said(self.value(op))
+    def value_text(self, op: int) -> str:
+        """The value of an operation in the notation of the file."""
+        return self.notation(self.value(op))
 
-    def told_key(self, op: int) -> str:
-        """The key of an operation, as it was told."""
-        return self.said(self.keys[int(self.key[op])])
+    def key_text(self, op: int) -> str:
+        """The key of an operation in the notation of the file."""
+        return self.notation(self.keys[int(self.key[op])])
 
     def operation(self, name: str, op: int) -> str:
         """An operation by its function's name, its key and its value."""
-        function = f":{name}" if self.said is edn else name
+        function = f":{name}" if self.notation is edn else name
         key = self.keys[int(self.key[op])]
-        return self.said([function, key, self.value(op)])
+        return self.notation([function, key, self.value(op)])
 
     def name(self, number: int) -> str:
         """A transaction by the index of its completion, as Jepsen has it; else by its line."""
@@ -160,7 +160,7 @@ def _places(table: Table, troubles: list[Trouble]) -> tuple[Array, bool, bool]:
     twice = np.flatnonzero(index[order][1:] == index[order][:-1])
     for at in twice[:100].tolist():
         one, other = int(order[at]), int(order[at + 1])
-        what = f"index {index[one]} stands at line {table.lines[one]} already"
+        what = f"index {index[one]} is at line {table.lines[one]} already"
         troubles.append(Trouble(table.lines[other], what, hides_writes=False))
     if len(twice):
         return place, False, True
@@ -191,30 +191,30 @@ def _paired(table: Table, place: Array, troubles: list[Trouble]) -> tuple[Array,
     ended = np.append(False, pair[:-1])
     asked_again = np.flatnonzero(np.append(same, False) & invoked & ~pair)
     for at in order[asked_again][:100].tolist():
-        what = f"process {process[at]} never got an answer to this, and went on"
+        what = f"process {process[at]} got no answer to this, and went on"
         troubles.append(Trouble(table.lines[at], what, hides_writes=False))
     unasked = order[~invoked & ~ended]
     known = process[unasked] >= -LARGEST
     for at in unasked[(types[unasked] == OK) & known][:100].tolist():
-        what = f"process {process[at]} got an answer here that it never asked for"
+        what = f"process {process[at]} has a completion here without an invocation"
         troubles.append(Trouble(table.lines[at], what))
     silent = table.operations.count[unasked] == NONE
-    told = unasked[(types[unasked] == OK) | ~silent]
+    alone_ended = unasked[(types[unasked] == OK) | ~silent]
     pairs = np.flatnonzero(pair)
     alone = np.flatnonzero(invoked & ~pair)
-    none = np.full(max(len(told), len(alone)), NONE)
-    first = np.concatenate([order[pairs], order[alone], none[: len(told)]])
-    last = np.concatenate([order[pairs + 1], none[: len(alone)], told])
+    none = np.full(max(len(alone_ended), len(alone)), NONE)
+    first = np.concatenate([order[pairs], order[alone], none[: len(alone_ended)]])
+    last = np.concatenate([order[pairs + 1], none[: len(alone)], alone_ended])
     return first, last
 
 
 def _chosen(table: Table, first: Array, last: Array, how: Array) -> Array:
-    """The entry that tells the operations of each transaction.
+    """The entry that has the operations of each transaction.
 
-    What was answered tells what was done; what was not, or failed, only what was asked for.
+    A completion has what was done; without one, or after a failure, the invocation counts.
     """
-    tells = table.operations.count != NONE
-    asked = (how != OK) & (first >= 0) & tells[first]
+    has_operations = table.operations.count != NONE
+    asked = (how != OK) & (first >= 0) & has_operations[first]
     found: Array = np.where(asked | (last < 0), first, last)
     return found
 
@@ -222,7 +222,7 @@ def _chosen(table: Table, first: Array, last: Array, how: Array) -> Array:
 def _odd(
     table: Table, chosen: Array, entry: Array, without: Array, troubles: list[Trouble]
 ) -> bool:
-    """Whether operations hold other values than whole numbers; who makes no sense is `without`."""
+    """Whether operations hold other values than whole numbers; an unusable one is `without`."""
     odd = False
     for at in np.flatnonzero((table.operations.count[chosen] < 0) & ~without).tolist():
         value = table.value(int(chosen[at]))
@@ -289,7 +289,7 @@ def _named(table: Table, chosen: Array, counts: Array) -> _Columns:
 def _wrong(value: Any, said: Notation) -> str:
     """What is wrong with the operations of a transaction; nothing if all is well."""
     if value is None:
-        return "an entry does not tell its operations"
+        return "an entry has no operations"
     if not isinstance(value, list):
         return (
             f"{said(value)} is no transaction; expected a list such as [[:append 1 2] [:r 3 nil]]"

@@ -8,13 +8,11 @@ that is missing, misspelt or of another type, and an entry that contradicts an e
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from ddlsim import files
-from ddlsim.foreign.readers.problems import ForeignError
+from ddlsim.foreign.readers.problems import ForeignError, contents
 from ddlsim.units import LOGICAL_BITS, LOGICAL_MASK
 
 FORMAT: Final = 1
@@ -51,7 +49,7 @@ class Entry(
 class SchemaActivated(Entry, frozen=True, tag="schema_activated"):
     """A version of a table or view with its activation timestamp, and the statement that made it.
 
-    The first entry of an object is the CREATE that tells what it was at that version.
+    The first entry of an object is the CREATE of that version.
     """
 
     object: int
@@ -87,7 +85,7 @@ class SchemaResolved(Entry, frozen=True, tag="schema_resolved"):
 
 
 class DdlAcknowledged(Entry, frozen=True, tag="ddl_acknowledged"):
-    """Whoever asked for a version was told that it is done, at `wall_ms` on the clock `clock`."""
+    """A version was acknowledged to its client, at `wall_ms` on the clock `clock`."""
 
     object: int
     version: int
@@ -160,13 +158,7 @@ def hlc(value: int | str) -> int | None:
 
 def load(path: str) -> Log:
     """Read a file; `ForeignError` if it is no witness log at all."""
-    try:
-        if (why := files.unfit(path, files.HISTORY_MOST)) is not None:
-            raise ForeignError(path, 0, why)
-        texts = Path(path).read_bytes().splitlines()
-    except OSError as error:
-        raise ForeignError(path, 0, f"cannot be read ({error.strerror}); give a file") from error
-    return parse(texts, path)
+    return parse(contents(path, "witness log").splitlines(), path)
 
 
 def recognises(head: bytes) -> bool:

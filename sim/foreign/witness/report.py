@@ -54,13 +54,13 @@ def report(judgement: Judgement) -> Report:
 def _checked(kinds: dict[str, int]) -> tuple[tuple[str, str], ...]:
     """What each invariant had to be judged by."""
 
-    def told(*names: str) -> str:
+    def counted(*names: str) -> str:
         return ", ".join(f"{kinds.get(name, 0):,} {name}" for name in names)
 
     return (
-        ("I1 atomicity", told("schema_resolved", "schema_applied", "schema_activated")),
-        ("I4 own_ddl", told("ddl_acknowledged", "schema_resolved")),
-        ("I8 forward_compatible", told("transaction_committed", "schema_activated")),
+        ("I1 atomicity", counted("schema_resolved", "schema_applied", "schema_activated")),
+        ("I4 own_ddl", counted("ddl_acknowledged", "schema_resolved")),
+        ("I8 forward_compatible", counted("transaction_committed", "schema_activated")),
     )
 
 
@@ -76,8 +76,8 @@ def _anomaly(found: Violation, lines: tuple[Line, ...]) -> dict[str, Any]:
 
 def _violation(found: Violation, lines: tuple[Line, ...]) -> dict[str, Any]:
     """As the document has it; its witness is the entries of the log."""
-    told: dict[str, Any] = msgspec.to_builtins(structs.replace(found, witness=()))
-    return {**told, "witness": [witness_words.fields(line) for line in lines]}
+    fields: dict[str, Any] = msgspec.to_builtins(structs.replace(found, witness=()))
+    return {**fields, "witness": [witness_words.fields(line) for line in lines]}
 
 
 def _argument(found: Violation, lines: tuple[Line, ...]) -> str:

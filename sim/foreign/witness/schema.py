@@ -22,7 +22,7 @@ PARTS_FROM = 1 << 40
 
 
 class Version(NamedTuple):
-    """One version of one object, as the first entry tells it."""
+    """One version of one object, by its first entry."""
 
     line: int
     entry: SchemaActivated
@@ -92,12 +92,10 @@ def _versions(log: Log) -> list[Version]:
         version = Version(number, entry)
         first = found.setdefault(version.key, version)
         for key in ("activation", "sql"):
-            told = getattr(entry, key)
-            same = version.activation == first.activation if key == "activation" else None
-            if same is None:
-                same = told == first.entry.sql
-            if not same:
-                what = f"version {entry.version} of object {entry.object} is {told!r} here and"
+            own = getattr(entry, key)
+            same = version.activation == first.activation
+            if not (same if key == "activation" else own == first.entry.sql):
+                what = f"version {entry.version} of object {entry.object} is {own!r} here and"
                 log.problem(number, key, f"{what} another in line {first.line}")
                 torn[version.key] = None
     return [version for key, version in found.items() if key not in torn]
@@ -115,7 +113,7 @@ def _in_order(versions: list[Version]) -> list[Version]:
 
 
 def _change(log: Log, version: Version, snapshot: Snapshot, truth: Truth) -> ObjectChange | None:
-    """What a statement makes of its object; None, and a problem, where that cannot be told."""
+    """The change that a statement makes; None, and a problem, where that is unknown."""
     entry, line = version.entry, version.line
     if entry.object in truth.doubtful:
         return None

@@ -10,7 +10,7 @@ What had no entries to judge by, and whatever could not be read, makes the verdi
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -37,8 +37,6 @@ from ddlsim.history import events
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.model.design import DesignHeader
-
-JUDGES: Final = ("atomicity", "own_ddl", "forward_compatible")
 
 
 class Judgement(NamedTuple):
@@ -75,7 +73,7 @@ def judge_log(log: Log) -> Judgement:
     problems = [*log.problems, *writer.silent()]
     problems.sort(key=lambda one: (not one.line, one.line))
     kinds = Counter(str(line.entry.__struct_config__.tag) for line in log.lines)
-    few = tuple(writer.told(one) for one in _few(found))
+    few = tuple(writer.explained(one) for one in _few(found))
     return Judgement(
         tuple(one for one, _ in few), tuple(problems), len(log.lines), len(nodes),
         tuple(sorted(kinds.items())), tuple(lines for _, lines in few),
@@ -121,7 +119,7 @@ class _Writer:
         self._lines[id(event)] = (line, event)
         return event
 
-    def told(self, found: Violation) -> tuple[Violation, tuple[Line, ...]]:
+    def explained(self, found: Violation) -> tuple[Violation, tuple[Line, ...]]:
         """A violation in the words of the log, and the lines that it rests on."""
         lines = {
             line.number: line
@@ -202,7 +200,7 @@ class _Writer:
         if self._truth.knows(object_id, version):
             return True
         if object_id not in self._truth.doubtful:
-            what = f"no schema_activated entry tells of version {version} of object {object_id}"
+            what = f"no schema_activated entry has version {version} of object {object_id}"
             self._note(line, "version", what)
         else:
             self._note(line, "object", f"object {object_id} is in doubt")
@@ -282,9 +280,9 @@ class _Writer:
         op = entry.operation or f"{entry.transaction}@{line.number}"
         assert entry.started_ms is not None
         at_us = self._us(entry.started_ms)
-        told: list[AnyEvent] = []
+        begun: list[AnyEvent] = []
         if entry.read_only:
             read_ts = hlc(entry.at)
-            told.append(events.TxBegan(at_us, entry.transaction, entry.node, 0, read_ts=read_ts))
+            begun.append(events.TxBegan(at_us, entry.transaction, entry.node, 0, read_ts=read_ts))
         asked = events.Invoked(at_us, clock, op, entry.transaction, entry.node, entry.purpose)
-        return [self._of(line, one) for one in (*told, asked, self._resolved(entry, op))]
+        return [self._of(line, one) for one in (*begun, asked, self._resolved(entry, op))]

@@ -1,7 +1,7 @@
-"""What a witness log shows, told by its own entries: nothing that stands in no line is printed.
+"""Sentences about a witness log in the words of its entries: nothing else is printed.
 
-The judges speak of events; this program had to make up some of what those hold (numbers of
-updates, Tm, instants since the beginning). Here they are what the lines say, with their numbers.
+Checkers judge events, for which this program had to invent some fields (numbers of updates, Tm,
+instants since the begin). Here violations are described by the lines of the log and their numbers.
 """
 
 from textwrap import wrap
@@ -17,18 +17,18 @@ WIDTH: Final = 76
 
 def fields(line: Line) -> dict[str, Any]:
     """An entry as it stands in the log, its line first; what it left out is left out."""
-    told: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(line.entry))
-    told = {key: value for key, value in told.items() if value is not None}
-    if not told.get("read_only", True):
-        del told["read_only"]
-    return {"line": line.number, **told}
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(line.entry))
+    found = {key: value for key, value in found.items() if value is not None}
+    if not found.get("read_only", True):
+        del found["read_only"]
+    return {"line": line.number, **found}
 
 
 def shown(line: Line) -> list[str]:
     """An entry on lines of 76 characters."""
-    told = fields(line)
-    number, record, node = (told.pop(key) for key in ("line", "record", "node"))
-    rest = ", ".join(f"{key} {_said(value)}" for key, value in told.items())
+    found = fields(line)
+    number, record, node = (found.pop(key) for key in ("line", "record", "node"))
+    rest = ", ".join(f"{key} {_said(value)}" for key, value in found.items())
     return wrap(
         f"line {number}: {record} of {node}: {rest}",
         WIDTH, initial_indent="  ", subsequent_indent="      ",
@@ -63,12 +63,12 @@ def summary(violation: Violation, lines: tuple[Line, ...], clock_error_ms: float
 
 
 def _too_early(ack: DdlAcknowledged, look: SchemaResolved, clock_error_ms: float) -> str:
-    told, asked = ack.clock or ack.node, look.clock or look.node
-    error = "" if told == asked else f", which differ by {clock_error_ms:.15g} ms at most"
+    clock, asked = ack.clock or ack.node, look.clock or look.node
+    error = "" if clock == asked else f", which differ by {clock_error_ms:.15g} ms at most"
     name = look.operation or look.transaction
     return (
         f"version {ack.version} of object {ack.object} was acknowledged at {ack.wall_ms:.15g} on "
-        f"clock {told}; {name}, asked for later, at {look.started_ms:.15g} on clock {asked}"
+        f"clock {clock}; {name}, asked for later, at {look.started_ms:.15g} on clock {asked}"
         f"{error}, was resolved on node {look.node} ({look.purpose}) at {look.at}, before that "
         "version's activation"
     )

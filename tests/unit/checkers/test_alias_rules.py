@@ -55,7 +55,7 @@ def kinds(checker: str, story: Story) -> list[str]:
 
 
 @pytest.mark.parametrize(("at", "found"), [(20, []), (59, []), (60, ["incompatible-commit"])])
-def test_who_has_written_before_the_rename_may_commit_until_the_name_ends(
+def test_a_writer_before_a_rename_may_commit_until_the_alias_ends(
     at: int, found: list[str]
 ) -> None:
     story = renamed()
@@ -65,14 +65,14 @@ def test_who_has_written_before_the_rename_may_commit_until_the_name_ends(
     assert kinds("uniform_commit", story) == ["inconsistent-row" for _ in found]
 
 
-def test_who_has_said_the_new_name_may_commit_whenever() -> None:
+def test_a_user_of_the_new_name_may_commit_after_the_alias_ends() -> None:
     story = renamed()
     story.write("W", T, "x", 30, version=2)
     story.commit("W", 90)
     assert kinds("forward_compatible", story) == kinds("uniform_commit", story) == []
 
 
-def test_who_has_enlisted_the_alias_may_not_after_its_end() -> None:
+def test_a_user_of_the_alias_may_not_commit_after_its_end() -> None:
     for at, found in ((59, []), (60, ["incompatible-commit"])):
         story = renamed()
         story.write("W", T, "x", 30, version=2)
@@ -107,7 +107,7 @@ def test_the_window_is_kept(until: int | None, found: list[str]) -> None:
     assert kinds("machinery", renamed(until)) == found
 
 
-def test_a_table_that_is_dropped_takes_its_old_name_along() -> None:
+def test_an_alias_ends_with_its_table() -> None:
     story = renamed(None)
     gone = (
         change(T, "table", 3, None, ObjectDropped()),
@@ -149,7 +149,7 @@ def test_a_transaction_that_holds_on_to_an_alias_sees_no_other_table_under_its_n
 # --- I3: before what it comes ---------------------------------------------------------------------
 
 
-def test_who_has_used_an_alias_comes_before_its_end() -> None:
+def test_users_of_an_alias_precede_its_end_in_the_graph() -> None:
     story = renamed()
     story.write("W", T, "x", 30, version=2)
     story.add(30, Enlisted, "W", "n1", OLD, "t", ts(30), 1)

@@ -31,7 +31,7 @@ def test_a_cycle_names_its_parties_in_order() -> None:
     assert reader.stamps == {"commit_ts": "40"}
 
 
-def test_its_paragraph_says_why_each_comes_before_the_next() -> None:
+def test_the_text_of_an_argument_has_the_reason_of_each_step() -> None:
     argument = arguments(b2_t2(add_column(2, "w")))[0]
     assert argument.paragraph.startswith(
         "No serial order holds D2, T2 and T. D2 is ALTER D (Tm = 20, Tu = 20). "
@@ -74,7 +74,7 @@ def test_its_moments_are_in_order_and_frame_the_parties() -> None:
     assert "WriteExecuted" in kinds
 
 
-def test_what_is_no_cycle_is_told_by_its_witnesses() -> None:
+def test_an_anomaly_without_cycle_is_argued_by_its_witness() -> None:
     story = Story(("I1",))
     t = story.table()
     story.ddl("D", t, add_column(2, "w"), tu=1100, submit=1000, tm=1000)
@@ -92,7 +92,7 @@ def test_what_is_no_cycle_is_told_by_its_witnesses() -> None:
     assert "D2" in [party.name for party in late.parties]
 
 
-def test_who_is_known_to_no_node_is_told_so() -> None:
+def test_an_argument_says_that_a_party_has_no_node() -> None:
     story = Story()
     t = story.table()
     story.read("T", t, "x", 10, "nobody")

@@ -78,7 +78,7 @@ def corrected_twice(second_at: float) -> Story:
         max_size=6,
     )
 )
-def test_it_is_the_largest_distance_of_any_two_looks(
+def test_largest_skew_is_the_maximum_over_all_pairs_of_instants(
     steps: list[tuple[str, int, int, int]],
 ) -> None:
     """The oracle looks at each clock every 50 us, and takes any later look from any earlier."""

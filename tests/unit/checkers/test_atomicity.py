@@ -120,7 +120,7 @@ def test_a_name_means_the_table_that_has_it_then() -> None:
     assert kinds(story) == ["wrong-version"]
 
 
-def test_the_words_say_who_got_what_and_what_was_true() -> None:
+def test_wrong_version_summary_has_answer_and_truth() -> None:
     story, table = altered()
     story.resolve("T", table, 1155, 1, node="B", purpose="commit")
     [anomaly] = anomalies("atomicity", story)

@@ -123,7 +123,7 @@ def test_a_scan_takes_the_last_deletion_for_what_it_saw() -> None:
 
 
 @pytest.mark.parametrize(("session", "valid"), [(False, True), (True, False)])
-def test_a_session_that_reads_the_past_finds_what_it_was_told_of(
+def test_a_session_read_at_a_timestamp_finds_acknowledged_writes(
     *, session: bool, valid: bool
 ) -> None:
     story = Story()

@@ -85,7 +85,7 @@ def test_the_search_agrees_with_a_naive_one(transactions: Any, ddls: Any) -> Non
 
 
 @given(CHAOS, DDLS)
-def test_the_strongest_argument_is_found(transactions: Any, ddls: Any) -> None:
+def test_the_search_returns_the_strongest_cycle(transactions: Any, ddls: Any) -> None:
     """If some cycle does without real time, without a DDL's, without rw, then one told does."""
     _, graph = graph_of(chaos(transactions, ddls))
     found = find(graph, strict=False).cycles
@@ -202,7 +202,7 @@ def test_ten_thousand_transactions_with_skewed_timestamps_have_no_cycle(skew: in
     assert found.cycles == ()
 
 
-def test_a_tangle_too_large_for_the_budget_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_component_beyond_the_budget_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cycles, "SEARCH_BUDGET", 0)
     story = Story()
     table = story.table()

@@ -222,7 +222,7 @@ def test_a_deleted_row_need_not_be_found() -> None:
 # --- what clients were told -----------------------------------------------------------------------
 
 
-def test_a_commit_that_was_confirmed_and_not_stored_is_lost() -> None:
+def test_an_acknowledged_commit_that_no_node_stored_is_lost() -> None:
     story = Story()
     t = story.table()
     story.write("T", t, 7, 10)
@@ -282,7 +282,7 @@ def test_a_run_that_is_stuck_has_no_final_state() -> None:
     assert kinds(ended(writer="T2", stuck=True)) == []
 
 
-def test_a_key_that_nobody_kept_is_lost() -> None:
+def test_a_committed_key_missing_at_the_end_is_lost() -> None:
     story = Story()
     t = story.table()
     story.write("T1", t, 7, 10)

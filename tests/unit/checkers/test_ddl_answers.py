@@ -27,7 +27,7 @@ def kinds(story: Story) -> list[str]:
         (Unknown, ("NODE_UNREACHABLE",), []),
     ],
 )
-def test_of_what_is_logged_nobody_is_told_that_it_failed(
+def test_a_failed_answer_to_a_logged_update_breaks_i12(
     end: type, reason: tuple[str, ...], found: list[str]
 ) -> None:
     story = Story()
@@ -35,7 +35,7 @@ def test_of_what_is_logged_nobody_is_told_that_it_failed(
     assert kinds(story) == found
 
 
-def test_an_update_that_is_logged_after_its_failure_was_told_counts_too() -> None:
+def test_an_update_logged_after_its_failed_answer_breaks_i12() -> None:
     story = Story()
     t = story.table()
     story.ddl("D", t, add_column(2, "w"), tu=100, submit=50)
@@ -48,7 +48,7 @@ def test_an_update_that_is_logged_after_its_failure_was_told_counts_too() -> Non
     [(Ok, ["acknowledged-not-logged"]), (Failed, []), (Unknown, [])],
 )
 @pytest.mark.parametrize("outcome", [None, "installed", "refused"])
-def test_of_what_is_not_logged_nobody_is_told_that_it_is_done(
+def test_an_ok_without_an_update_in_the_log_breaks_i12(
     end: type, found: list[str], outcome: str | None
 ) -> None:
     story = Story()
@@ -143,7 +143,7 @@ SCHEMA = (
         "ALTER TABLE t DROP CONSTRAINT IF EXISTS x",
     ],
 )
-def test_these_statements_have_nothing_to_do(sql: str) -> None:
+def test_changes_nothing_is_none_for_idle_statements(sql: str) -> None:
     assert changes_nothing(statement(sql), snapshot_of(SCHEMA).objects()) is None
 
 
@@ -172,5 +172,5 @@ def test_these_statements_have_nothing_to_do(sql: str) -> None:
         "ALTER TABLE t DROP CONSTRAINT IF EXISTS positive",
     ],
 )
-def test_these_have_something_to_do(sql: str) -> None:
+def test_changes_nothing_says_what_is_to_do(sql: str) -> None:
     assert changes_nothing(statement(sql), snapshot_of(SCHEMA).objects()) is not None

@@ -59,7 +59,7 @@ def alter(*actions: Any, name: str = "t") -> AlterTable:
         (alter(DropColumn("v"), DropColumn("w")), 0),
     ],
 )
-def test_what_is_called_missing_is_not_there(statement: Statement, found: int) -> None:
+def test_object_not_found_needs_a_missing_object(statement: Statement, found: int) -> None:
     assert refused(statement, "OBJECT_NOT_FOUND") == ["refused-needlessly"] * found
     assert refused(statement, "DDL_REFUSED") == []
 
@@ -75,12 +75,12 @@ def test_what_is_called_missing_is_not_there(statement: Statement, found: int) -
         (alter(AddColumn(W), AddColumn(V)), 0),
     ],
 )
-def test_what_is_called_taken_is_there(statement: Statement, found: int) -> None:
+def test_object_exists_needs_a_taken_name(statement: Statement, found: int) -> None:
     assert refused(statement, "OBJECT_EXISTS") == ["refused-needlessly"] * found
 
 
 @pytest.mark.parametrize(("others", "found"), [(1, ["refused-needlessly"]), (2, [])])
-def test_who_loses_every_race_has_somebody_to_lose_to(others: int, found: list[str]) -> None:
+def test_ddl_conflict_needs_concurrent_updates(others: int, found: list[str]) -> None:
     """Of three tries the first may have lost to what came before."""
     story = Story(settings={"": {}, "n1": {"ddl_attempts": 3}, "n2": {"ddl_attempts": 4}})
     story.table()

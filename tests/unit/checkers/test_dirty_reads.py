@@ -82,7 +82,7 @@ def test_a_read_that_changes_is_not_repeatable() -> None:
     assert kinds(story) == ["non-repeatable-read", "G-single"]
 
 
-def test_a_read_of_what_nobody_wrote_is_garbage() -> None:
+def test_a_read_of_an_unwritten_version_is_garbage() -> None:
     story = Story()
     t = story.table()
     story.write("T1", t, "y", 5)

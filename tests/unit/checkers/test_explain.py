@@ -31,7 +31,7 @@ def test_a_cycle_is_argued_step_by_step() -> None:
     assert words(explain(history, judge(history))).startswith(words(CYCLE))
 
 
-def test_an_answer_that_was_wrong_is_told_with_its_events() -> None:
+def test_explain_shows_a_wrong_look_up_with_its_events() -> None:
     story = Story(("I1",))
     t = story.table()
     story.ddl("D", t, add_column(2, "w"), tu=1100, submit=1000, tm=1000)
@@ -51,7 +51,7 @@ def test_what_does_not_count_says_why() -> None:
     assert "the design does not claim I3" in said
 
 
-def test_what_is_stuck_unreached_and_left_out_is_told() -> None:
+def test_explain_lists_stuck_operations_unreached_probes_and_omissions() -> None:
     story = Story(("I1",), reaches=("rare",))
     t = story.table()
     for at in range(25):
@@ -78,7 +78,7 @@ def test_every_line_fits_and_every_event_has_words() -> None:
         assert "object_id" not in said
 
 
-def test_an_event_is_told_with_names_and_plain_timestamps() -> None:
+def test_events_are_described_with_names_and_plain_timestamps() -> None:
     case = Case(b2_t2(add_column(2, "w")).history())
     t = next(event.object_id for event in case.history.events if isinstance(event, Enlisted))
     at = timestamp(351, 5)

@@ -22,7 +22,7 @@ def records(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def test_every_shipped_checker_tells_its_amounts() -> None:
+def test_every_shipped_checker_has_amounts() -> None:
     shipped = [name for name in CHECKERS if CHECKERS.get(name).__module__.startswith("ddlsim.")]
     assert sorted(shipped) == sorted(AMOUNTS)
 
@@ -68,7 +68,7 @@ def test_amounts_are_those_of_the_bare_records(name: str, tmp_path: Path) -> Non
     assert first("opacity") == len(readers - (committed - past))
 
 
-def test_what_could_break_nothing_is_told_as_such() -> None:
+def test_an_extent_of_nothing_is_empty() -> None:
     history = run(plan(load("iep98/own_ddl"), 0))
     found = {one.checker: one for one in extents(Case(history))}
     assert not found["own_ddl"].is_empty
@@ -76,7 +76,7 @@ def test_what_could_break_nothing_is_told_as_such() -> None:
     assert not Extent("I1", "of_a_plugin", claimed=True, judged=True, amounts={}).is_empty
 
 
-def test_a_claim_that_is_not_made_is_told() -> None:
+def test_extents_say_which_claims_are_not_made() -> None:
     history = run(plan(load("iep98/own_ddl", {"strategy.name": "a1_naive_future"}), 0))
     claimed = {one.invariant for one in history.header.design.claims}
     assert {one.invariant for one in extents(Case(history)) if one.claimed} == claimed & {

@@ -32,7 +32,7 @@ def rest(holds: dict[str, str | None], *, safe: dict[str, int] | None = None, **
     return story
 
 
-def test_the_last_primarys_word_counts_and_others_may_lag() -> None:
+def test_rows_of_the_last_primary_count_and_others_may_lag() -> None:
     assert kinds(rest({"n1": "A", "n2": "B", "n3": None})) == []
     assert kinds(rest({"n1": "B", "n2": "A"})) == ["lost-write"]
     assert kinds(rest({"n1": "B", "n2": None})) == ["lost-write"]
@@ -40,7 +40,7 @@ def test_the_last_primarys_word_counts_and_others_may_lag() -> None:
     assert kinds(rest({"n1": "A"}, leases=False)) == ["lost-write"]
 
 
-def test_of_the_dead_nothing_is_asked() -> None:
+def test_rows_of_crashed_nodes_are_not_judged() -> None:
     assert kinds(rest({"n1": "A"}, dead="n2")) == []
     assert kinds(rest({"n1": "A"}, dead="n3")) == ["lost-write"]
 

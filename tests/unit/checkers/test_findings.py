@@ -86,7 +86,7 @@ def test_a_pattern_matches_wherever_the_cycle_begins() -> None:
     assert explained_by("I3", cycle(*F1), [Finding("F-1", "I3", pattern)]) == "F-1"
 
 
-def test_a_late_use_is_another_matter_unless_the_finding_says_so() -> None:
+def test_a_finding_excuses_a_late_use_only_if_it_says_late() -> None:
     """No `*` stands for it: the check at operations rules it out."""
     known = ("D(*)", "wr-schema", "T", "via(*)", "T", "rw-schema*")
     late = cycle(*F1[:2], ("T", "rw-schema[metadata, late]"))
@@ -116,7 +116,7 @@ def test_a_finding_is_about_the_edge_that_leads_back() -> None:
     assert explained_by("I3", led_back(None, None, 3), unmarked) is None
 
 
-def test_each_edge_that_leads_back_is_some_findings() -> None:
+def test_each_edge_that_leads_back_needs_a_finding() -> None:
     """In whatever order they lie on the cycle, and whichever finding passes over them."""
     both = replace(
         cycle(

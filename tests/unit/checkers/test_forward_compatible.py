@@ -51,7 +51,7 @@ def test_each_step_counts_even_if_the_ends_are_equal() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_one_no_decides_a_compound_change(order: int) -> None:
+def test_one_incompatible_change_decides_a_compound_change(order: int) -> None:
     """B6-T4: DROP c1, ADD c2, in either order."""
     changes = (ddl.ColumnDropped(V), add_column(2, "w"))[::order]
     [anomaly] = anomalies("forward_compatible", crossing(changes))

@@ -133,7 +133,7 @@ def test_without_an_answer_there_is_no_real_time_after_it() -> None:
     assert found(stale(outcome=None)) == []
 
 
-def test_who_was_told_after_the_other_began_is_concurrent() -> None:
+def test_transactions_that_overlap_in_real_time_have_no_edge() -> None:
     assert found(stale(told=21)) == []
 
 
@@ -158,7 +158,7 @@ def c15(*, ack: float | None = 25, skew: int = 0, **end: Any) -> Story:
     return story
 
 
-def test_a_ddl_precedes_who_begins_after_its_acknowledgement() -> None:
+def test_a_ddl_precedes_transactions_begun_after_its_acknowledgement() -> None:
     """The known bug of C15 as a cycle of two, and what it rests on."""
     [anomaly] = found(c15())
     assert anomaly.kind == "schema-G-single-realtime"
@@ -170,7 +170,7 @@ def test_a_failed_ddl_that_took_effect_has_ended_too() -> None:
     assert found(c15(end=Failed, reason=("OBJECT_EXISTS",)))
 
 
-def test_a_ddl_without_an_answer_precedes_nobody() -> None:
+def test_a_ddl_without_an_answer_precedes_no_transaction() -> None:
     assert found(c15(ack=None)) == []
     assert found(c15(end=Unknown, reason=("NODE_UNREACHABLE",))) == []
 
@@ -201,7 +201,7 @@ def test_the_drop_of_a_table_ends_its_last_version() -> None:
     assert cycles(story) == ["D2 < T < D2"]
 
 
-def test_a_change_of_another_table_concerns_nobody() -> None:
+def test_a_change_of_another_table_has_no_edge() -> None:
     """[110.compat.scope]"""
     story = Story()
     a, b = story.table("a"), story.table("b")

@@ -91,7 +91,7 @@ def test_a_refused_lock_had_an_older_holder(
     assert refused(other, key=key, kind=kind) == found
 
 
-def test_a_younger_holder_is_waited_for() -> None:
+def test_a_lock_refused_because_of_a_younger_holder_is_needless() -> None:
     def younger(story: Story, t: int) -> None:
         story.begin("Y", 11)
         story.write("Y", t, "x", 12)
@@ -100,7 +100,7 @@ def test_a_younger_holder_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("calm", "found"), [(True, ["no-lock-holder"]), (False, [])])
-def test_who_has_ended_long_ago_holds_nothing_where_nothing_is_lost(
+def test_transactions_that_ended_long_ago_hold_no_lock_in_a_calm_run(
     calm: bool, found: list[str]
 ) -> None:
     def ended(story: Story, t: int) -> None:
@@ -141,7 +141,7 @@ def too_late(story: Story, _: int) -> None:
         (30, too_late, ["no-lease-ended"]),
     ],
 )
-def test_a_lease_that_is_called_over_has_ended_or_moved(
+def test_primary_expired_needs_a_lease_that_ended_or_moved(
     at: float, before: Any, found: list[str]
 ) -> None:
     """The lease lasts until 5000, and CSmax is 7."""
@@ -153,7 +153,7 @@ def test_a_lease_that_is_called_over_has_ended_or_moved(
     ("at", "before", "found"),
     [(1009, None, ["no-fault"]), (1010, None, []), (30, breaks, []), (30, too_late, ["no-fault"])],
 )
-def test_a_node_is_unreachable_by_a_fault_or_for_long(
+def test_node_unreachable_needs_a_fault_or_the_time_limit(
     at: float, before: Any, found: list[str]
 ) -> None:
     assert aborted("NODE_UNREACHABLE", at, before=before) == found
@@ -161,12 +161,12 @@ def test_a_node_is_unreachable_by_a_fault_or_for_long(
 
 
 @pytest.mark.parametrize(("reason", "limit"), [("PRIMARY_MISSING", 1000), ("TX_TIMED_OUT", 2000)])
-def test_what_timed_out_took_as_long_as_its_limit(reason: str, limit: int) -> None:
+def test_timed_out_needs_the_time_limit(reason: str, limit: int) -> None:
     assert aborted(reason, 10 + limit - 1) == ["too-early"]
     assert aborted(reason, 10 + limit) == []
 
 
-def test_what_was_recovered_is_stored_as_such() -> None:
+def test_recovered_needs_a_recovery_event() -> None:
     def recovered(story: Story, _: int) -> None:
         story.add(15, TxRecovered, "n2", "T", "aborted")
 
@@ -176,7 +176,7 @@ def test_what_was_recovered_is_stored_as_such() -> None:
 
 
 @pytest.mark.parametrize(("behind", "found"), [(99, ["metadata-complete"]), (100, [])])
-def test_metadata_are_late_where_a_safe_time_is_behind(behind: int, found: list[str]) -> None:
+def test_metadata_late_needs_a_safe_time_that_is_behind(behind: int, found: list[str]) -> None:
     def lags(story: Story, _: int) -> None:
         for node in ("n1", "n2"):
             story.add(9, SafeTimeAdvanced, node, ts(20 - (behind if node == "n2" else 0)))
@@ -185,7 +185,7 @@ def test_metadata_are_late_where_a_safe_time_is_behind(behind: int, found: list[
     assert aborted("METADATA_LATE", 21, before=lags) == found
 
 
-def test_who_is_read_only_was_asked_to_write() -> None:
+def test_read_only_needs_a_write_operation() -> None:
     assert aborted("READ_ONLY", 30) == ["not-written-to"]
     story = world()
     story.begin("R", 10, read_at=5)
@@ -205,7 +205,7 @@ def test_who_is_read_only_was_asked_to_write() -> None:
         ("get", None, []),
     ],
 )
-def test_who_is_rolled_back_asked_for_it_or_gave_up(
+def test_rolled_back_needs_a_rollback_or_a_failed_operation(
     kind: str, end: tuple[Any, ...] | None, found: list[str]
 ) -> None:
     def asks(story: Story, _: int) -> None:

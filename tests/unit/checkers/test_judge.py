@@ -179,7 +179,7 @@ def test_several_seeds_are_vacuous_only_for_what_none_has_reached() -> None:
     assert overall([*verdicts, judge(broken_i8(claims=("I8",)).history())]) is Outcome.VIOLATED
 
 
-def test_a_claim_without_its_voice_cannot_be_judged() -> None:
+def test_a_claim_without_its_events_is_unjudged() -> None:
     from msgspec.structs import replace
 
     history = broken_i8(claims=("I8",)).history()
@@ -190,7 +190,7 @@ def test_a_claim_without_its_voice_cannot_be_judged() -> None:
     assert verdict.violations == ()
 
 
-def test_a_flood_of_one_kind_is_counted_and_not_kept() -> None:
+def test_a_verdict_keeps_a_limited_number_of_a_kind_and_counts_the_rest() -> None:
     story = Story(("I1",))
     t = story.table()
     for at in range(KEPT_OF_A_KIND + 7):

@@ -54,14 +54,14 @@ def test_what_never_completes_makes_a_run_stuck_and_not_violated() -> None:
     assert judge(story.history()).outcome is Outcome.STUCK
 
 
-def test_what_is_dead_is_told_to_be() -> None:
+def test_waiting_says_that_a_node_is_dead() -> None:
     story = stuck()
     story.add(15, NodeCrashed, "n2")
     [anomaly] = anomalies("liveness", story)
     assert anomaly.summary.endswith("n2 is dead")
 
 
-def test_a_step_that_was_never_begun_waits_for_nobody() -> None:
+def test_a_step_that_never_began_is_not_stuck() -> None:
     story = Story()
     story.add(9, NeverCompleted, "c", "s2", "its moment, s1.ok")
     assert kinds(story) == []
@@ -109,7 +109,7 @@ def left(*ends: tuple[Any, ...]) -> list[str]:
     return kinds(story)
 
 
-def test_who_has_ended_leaves_nothing_behind() -> None:
+def test_ended_transactions_leave_no_locks_or_intents() -> None:
     assert left() == []
     assert left((TxRecovered, "n2", "T", "aborted")) == ["left-open"]
     assert left((NodeCrashed, "n2")) == []
@@ -143,7 +143,7 @@ def healed(*spans: tuple[float, float], at: float | None = None, load: int = 0) 
     return judge(story.history()).measures.after_heal_ms
 
 
-def test_the_longest_that_anything_took_after_healing_is_measured() -> None:
+def test_after_heal_ms_is_the_longest_operation_after_healing() -> None:
     assert healed((0, 49), at=50) is None
     assert healed((0, 57.5), (60, 63), at=50) == 7.5
     assert healed((0, 51), (60, 63), at=50) == 3
@@ -152,7 +152,7 @@ def test_the_longest_that_anything_took_after_healing_is_measured() -> None:
 
 
 @pytest.mark.parametrize("kind", [NodeCrashed, NodeRestarted])
-def test_a_death_and_a_return_count_as_faults(kind: Any) -> None:
+def test_after_heal_ms_counts_crash_and_restart_as_faults(kind: Any) -> None:
     story = Story()
     story.add(0, Invoked, "c", "op", None, "n1", "get")
     story.add(20, kind, "n2", *([2] if kind is NodeRestarted else []))

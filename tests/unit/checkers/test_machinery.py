@@ -64,7 +64,7 @@ def test_what_is_committed_stays_in_the_log() -> None:
     assert told(logged(3, 1, 10), lost) == ["committed-entry-lost"]
 
 
-def test_a_catalog_takes_an_update_once_in_a_life() -> None:
+def test_an_update_is_applied_once_between_crashes() -> None:
     """[98.def.3] A node that comes back applies what its disk holds anew."""
     one, other = applied("n1", 2), applied("n2", 2)
     died, back = (NodeCrashed, "n1"), (NodeRestarted, "n1", 2)
@@ -108,7 +108,7 @@ def test_a_safe_time_never_goes_back_not_even_over_a_death() -> None:
     assert told(high, *died, low) == ["safe-time-went-back"]
 
 
-def test_what_a_slow_disk_did_not_hold_is_heard_again() -> None:
+def test_safe_time_may_go_back_over_a_crash_with_a_slow_disk() -> None:
     """A leader commits by the disks of others."""
     high, low = (SafeTimeAdvanced, "n1", ts(9)), (SafeTimeAdvanced, "n1", ts(8))
     died = ((NodeCrashed, "n1"), (NodeRestarted, "n1", 2))
@@ -121,7 +121,7 @@ def test_what_a_slow_disk_did_not_hold_is_heard_again() -> None:
     assert told(elsewhere, high, *died, low) == ["safe-time-went-back"]
 
 
-def test_what_a_node_knows_of_a_partition_goes_back_only_with_its_memory() -> None:
+def test_partition_safe_time_goes_back_only_over_a_crash() -> None:
     high, low = (PartitionSafeTime, "n1", "1/0", 9), (PartitionSafeTime, "n1", "1/0", 8)
     assert told(low, high) == []
     assert told(high, (PartitionSafeTime, "n1", "1/1", 8)) == []
@@ -138,7 +138,7 @@ def test_begins_of_a_node_rise() -> None:
 
 
 @pytest.mark.parametrize(("op_ts", "found"), [(30, ["clock-went-back"]), (31, [])])
-def test_a_node_issues_no_timestamp_again_after_its_death(op_ts: int, found: list[str]) -> None:
+def test_timestamps_after_a_crash_are_above_those_before(op_ts: int, found: list[str]) -> None:
     """[98.x.7]"""
     story = Story()
     t = story.table()
@@ -151,7 +151,7 @@ def test_a_node_issues_no_timestamp_again_after_its_death(op_ts: int, found: lis
     assert kinds(story) == found
 
 
-def test_two_deaths_in_a_row_are_one_border() -> None:
+def test_timestamps_are_compared_over_two_crashes_in_a_row() -> None:
     """Within one life operations may be told in another order than their timestamps."""
     story = Story()
     t = story.table()
@@ -202,7 +202,7 @@ def test_a_commit_lies_within_the_leases_it_wrote_under() -> None:
     assert committed(60, implicit=True, following=60) == ["committed-beyond-lease"]
 
 
-def test_no_rule_rests_on_a_clock() -> None:
+def test_machinery_assumes_nothing_about_clocks() -> None:
     """But for `ignite3`, whose stamps are in order only while elections take longer than skew."""
     claims = {
         name: next(one for one in STRATEGIES.get(name).header.claims if one.invariant == "I12")

@@ -129,7 +129,7 @@ def test_writes_in_one_order_are_no_anomaly() -> None:
 
 
 @pytest.mark.parametrize(("client", "form"), [("c1", "process"), ("c2", "realtime")])
-def test_whose_time_closes_a_cycle_is_told(client: str, form: str) -> None:
+def test_names_say_whether_real_time_or_a_process_closes_a_cycle(client: str, form: str) -> None:
     [anomaly] = found(stale(client))
     assert anomaly.kind == f"G-single-{form}"
     assert {step.edge for step in anomaly.steps} == {
@@ -154,7 +154,7 @@ def test_a_cycle_past_a_ddl_says_so() -> None:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_without_the_search_for_gaps_nothing_is_lost(
+def test_without_the_search_for_gaps_the_same_cycles_are_found(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It chooses among cycles that are there anyway."""

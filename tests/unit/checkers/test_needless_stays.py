@@ -59,7 +59,7 @@ def test_a_lock_comes_soon_after_the_last_one_in_its_way_has_ended(other: str) -
     assert kinds(waited(43.1, other=other)) == ["held-up"]
 
 
-def test_where_anything_may_be_late_nothing_is_said() -> None:
+def test_needless_stays_judges_only_calm_runs() -> None:
     assert kinds(waited(90, calm=False)) == []
     for event in (
         (FaultBegan, "message_loss", None),
@@ -74,12 +74,12 @@ def test_where_anything_may_be_late_nothing_is_said() -> None:
     assert kinds(story) == []
 
 
-def test_two_readers_are_not_in_each_others_way() -> None:
+def test_readers_do_not_conflict_with_readers() -> None:
     assert kinds(waited(25, kind="get", other="get")) == []
     assert kinds(waited(25.1, kind="get", other="get")) == ["held-up"]
 
 
-def test_who_has_not_ended_yet_stood_behind() -> None:
+def test_a_wait_behind_an_open_transaction_is_no_anomaly() -> None:
     """Z asks for the lock meanwhile; what it holds in the end is no reason to wait."""
     story = waited(60)
     story.begin("Z", 8)
@@ -136,7 +136,7 @@ def test_a_read_waits_for_its_replica_and_no_longer() -> None:
     assert read(200.1, (150, 150)) == ["read-late"]
 
 
-def test_intents_in_its_way_have_to_be_asked_about() -> None:
+def test_a_read_may_wait_to_resolve_intents() -> None:
     """Of each 6 messages."""
     assert read(212, (150, 150), open_writes=2) == []
     assert read(212.1, (150, 150), open_writes=2) == ["read-late"]

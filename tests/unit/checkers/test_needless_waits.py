@@ -31,7 +31,7 @@ def test_an_update_activates_after_one_delay(tu: int, found: list[str]) -> None:
     assert kinds(story) == found
 
 
-def test_or_right_after_the_one_before_it() -> None:
+def test_an_update_may_activate_right_after_the_one_before_it() -> None:
     """Where DD was larger then [98.x.4]."""
     story = world()
     t = story.table()

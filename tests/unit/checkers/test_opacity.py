@@ -48,7 +48,7 @@ def test_an_aborted_transaction_had_read_one_state() -> None:
     assert [step.edge for step in anomaly.steps] == ["rw-row", "wr-row"]
 
 
-def test_one_that_never_ended_too_and_one_that_committed_is_for_another_judge() -> None:
+def test_opacity_judges_open_transactions_but_not_committed_ones() -> None:
     assert kinds(fractured(ends="open")) == ["fractured-read"]
     story = fractured(ends="open")
     story.commit("T", 30)
@@ -56,7 +56,7 @@ def test_one_that_never_ended_too_and_one_that_committed_is_for_another_judge() 
     assert cycles(story) == ["W < T < W"]
 
 
-def test_what_it_read_once_it_was_aborted_or_its_locks_were_lost_does_not_count() -> None:
+def test_reads_after_an_abort_or_a_lost_lock_do_not_count() -> None:
     assert kinds(fractured(late=False)) == []
     assert kinds(fractured(between=(NodeCrashed, "n1"))) == []
     assert kinds(fractured(between=(NodeCrashed, "n2"))) == ["fractured-read"]
@@ -68,7 +68,7 @@ def test_what_it_read_once_it_was_aborted_or_its_locks_were_lost_does_not_count(
     assert kinds(story) == ["fractured-read"]
 
 
-def test_a_longer_way_round() -> None:
+def test_a_fractured_read_may_have_a_longer_cycle() -> None:
     """T read x before W, U read x of W and wrote y, T read y of U."""
     story = Story()
     t = story.table()
@@ -113,7 +113,7 @@ def past_a_ddl(*change: Any) -> Story:
     return story
 
 
-def test_a_schema_and_data_that_never_were_together() -> None:
+def test_fractured_schema_is_a_cycle_through_a_ddl() -> None:
     assert kinds(past_a_ddl(DROPPED)) == ["fractured-schema"]
     assert kinds(past_a_ddl(add_column(2, "w"))) == []
 
@@ -127,7 +127,7 @@ def test_a_claim_may_leave_kinds_out() -> None:
     assert [v.status for v in judge(history, all_claims=True).violations] == ["violation"]
 
 
-def test_who_did_not_commit_does_not_read_from_who_did_not() -> None:
+def test_a_read_between_uncommitted_transactions_is_a_dirty_read() -> None:
     story = Story()
     t = story.table()
     story.write("W", t, "x", 1)
@@ -187,7 +187,7 @@ def test_a_write_counts_by_its_timestamp_whenever_it_was_stored() -> None:
     assert kinds(story) == ["past-misread"]
 
 
-def test_who_reads_the_past_owes_nothing_to_what_ended_before_unless_in_its_session() -> None:
+def test_read_only_transactions_need_only_see_their_own_session() -> None:
     assert kinds(past(read_at=15, shown="A")) == []
     assert kinds(past(read_at=15, shown="A", session=True, writer="other")) == []
     assert kinds(past(read_at=15, shown="A", session=True)) == ["session-missed-write"]
@@ -198,7 +198,7 @@ def test_who_reads_the_past_owes_nothing_to_what_ended_before_unless_in_its_sess
     assert kinds(past(read_at=29, shown="B", session=True)) == []
 
 
-def test_a_session_finds_the_table_that_it_was_told_of() -> None:
+def test_a_session_sees_its_acknowledged_ddl() -> None:
     story = Story()
     story.created("D", "new", tu=30, submit=20, ack=32)
     story.begin("P", 40, client="ddl", read_at=29, session=True)
@@ -232,7 +232,7 @@ def test_a_reader_of_the_past_stands_at_its_read_ts() -> None:
     assert committed_past(session=True, read_at=25) == []
 
 
-def test_no_other_judge_takes_the_past_for_a_mistake() -> None:
+def test_other_checkers_accept_reads_at_a_timestamp() -> None:
     story = past(read_at=15, shown="A")
     story.resolve("P", 1, 15, 1, at=41, purpose="enlist", op="op99")
     story.commit("P", 50, commit_ts=50)

@@ -33,21 +33,23 @@ def after(top: int, *, invoked: float = 475, ack: float | None = 470, **end: obj
         (501, []),
     ],
 )
-def test_it_resolves_at_the_activation_or_later(top: int, kind: list[str]) -> None:
+def test_an_operation_after_the_acknowledgement_resolves_at_tu_or_later(
+    top: int, kind: list[str]
+) -> None:
     """A8-T1 to T3: Top = Tu sees the update."""
     assert kinds(after(top)) == kind
 
 
-def test_what_was_invoked_before_the_acknowledgement_is_free() -> None:
+def test_operations_invoked_before_the_acknowledgement_are_not_judged() -> None:
     assert kinds(after(445, invoked=469)) == []
 
 
-def test_the_order_of_the_history_decides_within_one_instant() -> None:
+def test_own_ddl_goes_by_positions_within_one_instant() -> None:
     """With zero latency the answer and the next request fall on one microsecond."""
     assert kinds(after(445, invoked=470)) == ["resolved-too-early", "ddl-not-seen"]
 
 
-def test_without_an_answer_nothing_was_promised() -> None:
+def test_a_statement_without_an_answer_promises_nothing() -> None:
     assert kinds(after(445, ack=None)) == []
     assert kinds(after(445, end=Unknown, reason=("NODE_UNREACHABLE",))) == []
 
@@ -141,7 +143,7 @@ def begin_base(*, arrived: bool, began: float) -> Story:
         (True, 525, ["resolved-too-early"]),
     ],
 )
-def test_an_enlistment_counts_where_it_is_the_last_word(
+def test_an_enlistment_counts_if_no_look_up_at_the_primary_follows(
     arrived: bool, began: float, kind: list[str]
 ) -> None:
     assert kinds(begin_base(arrived=arrived, began=began)) == kind
@@ -157,7 +159,7 @@ def test_a_commit_may_take_effect_before_a_ddl_that_was_acknowledged_before_it()
     assert kinds(story) == []
 
 
-def test_the_words_name_the_statement_and_both_instants() -> None:
+def test_own_ddl_summary_has_the_statement_and_both_instants() -> None:
     [early, _] = anomalies("own_ddl", after(445))
     assert "D (ALTER D) was acknowledged at 470 ms, with Tu = 500" in early.summary
     assert "invoked later at 475 ms" in early.summary
@@ -192,12 +194,12 @@ def test_a_statement_rests_on_what_was_acknowledged_before_it(
     assert kinds(lagging(rests_on, AlterTable(name, ()))) == expected
 
 
-def test_a_statement_owes_nothing_to_what_was_not_acknowledged_yet() -> None:
+def test_a_statement_may_miss_updates_not_yet_acknowledged() -> None:
     assert kinds(lagging(1, DropTable("u", if_exists=True), ack=600)) == []
 
 
 @pytest.mark.parametrize(("rests_on", "stale"), [(2, False), (1, True)])
-def test_a_statement_is_not_built_on_less_either(rests_on: int, *, stale: bool) -> None:
+def test_a_statement_built_on_an_older_catalog_breaks_i4(rests_on: int, *, stale: bool) -> None:
     story = Story()
     t = story.table()
     story.ddl("D", t, add_column(2, "w"), tu=500, submit=1, ack=510)

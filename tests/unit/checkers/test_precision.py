@@ -52,7 +52,7 @@ def test_a_change_between_enlistment_and_the_first_operation_is_the_quirk() -> N
     assert counts(story) == {"quirk": 1}
 
 
-def test_what_other_reasons_there_are_is_no_business_of_the_schema() -> None:
+def test_schema_rules_judge_schema_reasons_only() -> None:
     story = Story()
     story.abort("T", 5)
     assert kinds(story) == []
@@ -110,7 +110,7 @@ def newer_row(*, version: int, backward: str = "forbid_all", change: object = No
     return story
 
 
-def test_a_newer_row_has_to_be_there_and_to_matter() -> None:
+def test_newer_row_version_needs_a_newer_row_that_the_rule_forbids() -> None:
     """[110.back]"""
     assert kinds(newer_row(version=2)) == []
     assert kinds(newer_row(version=1)) == ["no-newer-row"]
@@ -123,7 +123,7 @@ def test_a_newer_row_has_to_be_there_and_to_matter() -> None:
 
 
 @pytest.mark.parametrize(("name", "found"), [("t", ["name-exists"]), ("nobody", [])])
-def test_a_name_that_nothing_bears(name: str, found: list[str]) -> None:
+def test_table_not_found_needs_a_missing_name(name: str, found: list[str]) -> None:
     story = Story()
     story.table("t")
     story.resolve("T", 0, 10, 0, purpose="enlist", name=name)
@@ -161,5 +161,5 @@ def test_an_implicit_transaction_is_tried_again_before_its_client_hears_of_a_cha
 
 
 @pytest.mark.parametrize("reason", ["LOCK_CONFLICT", "TABLE_NOT_FOUND", "BAD_ROW"])
-def test_what_is_no_change_or_would_fail_again_is_not_asked_for(reason: str) -> None:
+def test_reasons_without_a_retry_need_no_second_attempt(reason: str) -> None:
     assert kinds(implicit("w", reason=reason)) == []

@@ -67,7 +67,7 @@ def test_what_names_no_column_misses_none() -> None:
     assert kinds(named(names=False)) == ["no-column-named"]
 
 
-def test_a_history_that_tells_no_names_is_not_judged_and_says_so() -> None:
+def test_histories_without_names_leave_reasons_undecided() -> None:
     story = named(names=False, tells=False)
     assert kinds(story) == []
     (extent,) = [one for one in extents(Case(story.history())) if one.checker == "precision"]
@@ -132,7 +132,7 @@ def unfit(
         ("update", {"x": 2}, 1, []),
     ],
 )
-def test_a_row_that_is_called_unfit_does_not_fit(
+def test_bad_row_needs_a_row_that_does_not_fit(
     kind: str, values: Any, key: Any, found: list[str], *, by_client: bool
 ) -> None:
     assert unfit(kind, values, key=key, by_client=by_client) == found
@@ -175,7 +175,7 @@ def taken(
     return kinds(story)
 
 
-def test_a_key_that_is_taken_has_a_row_that_was_there() -> None:
+def test_key_exists_needs_an_earlier_row() -> None:
     assert taken() == []
     assert taken(own=True) == []
     assert taken(row=False) == ["no-such-row"]
@@ -191,7 +191,7 @@ def test_a_key_that_is_taken_has_a_row_that_was_there() -> None:
     ("refused", "tells", "found"),
     [(False, True, ["no-lock-refused"]), (False, False, []), (True, True, ["no-lock-holder"])],
 )
-def test_a_lock_conflict_is_a_lock_that_was_refused(
+def test_lock_conflict_needs_a_refused_lock(
     refused: bool,
     tells: bool,
     found: list[str],

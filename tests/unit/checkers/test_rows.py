@@ -34,7 +34,7 @@ def test_columns_are_matched_by_their_ids() -> None:
     assert upgraded(((0, 7), (1, 70)), ONE, AGAIN) == ((0, 7), (2, 5))
 
 
-def test_a_column_that_an_older_target_lacks_nothing_of_is_left_out() -> None:
+def test_upgraded_leaves_out_columns_that_an_older_target_lacks() -> None:
     assert upgraded(((0, 7), (2, 70)), AGAIN, ONE) == ((0, 7),)
 
 

@@ -76,7 +76,7 @@ def test_a_default_told_under_another_type_is_the_same_default() -> None:
     assert not forward_compatible(altered(before={"default": 5}, type=text(20), default="6"))
 
 
-def test_one_no_decides_a_step() -> None:
+def test_one_incompatible_change_decides_a_step() -> None:
     assert judged_step([add_column(2, "w"), ddl.ColumnDropped(V)]).clause == "110.column.drop"
     assert judged_step([add_column(2, "w"), drop_constraint()]).compatible
 

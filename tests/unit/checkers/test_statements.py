@@ -77,7 +77,7 @@ def asked(story: Story, op: str, rests_on: int, what: Statement, at: float, end:
 
 
 @pytest.mark.parametrize(("end", "count"), [(Ok, 1), (Failed, 1), (Unknown, 0), (None, 0)])
-def test_only_an_answer_has_told_anybody_what_the_catalog_holds(end: type, count: int) -> None:
+def test_an_unanswered_statement_is_no_read_of_the_catalog(end: type, count: int) -> None:
     story = Story()
     story.table()
     asked(story, "E", 1, ddl.DropTable("u", if_exists=True), 10, end)

@@ -127,7 +127,7 @@ def test_a_cell_is_read_by_its_meaning(value: Value, source: Written, meant: Dat
     assert read(value, type_(*source)) == meant
 
 
-def test_a_value_that_nobody_can_read_is_left_to_the_catalog() -> None:
+def test_unreadable_defaults_are_accepted_as_the_catalog_does() -> None:
     assert holds(type_("DECIMAL", 5, 2), Datum("unreadable", "much"))
 
 

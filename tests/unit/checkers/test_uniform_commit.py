@@ -30,7 +30,7 @@ def test_two_nodes_on_two_versions_are_a_mixed_commit() -> None:
     assert "version 1 on node B" in anomaly.summary
 
 
-def test_what_did_not_commit_is_not_judged() -> None:
+def test_uniform_commit_judges_committed_transactions_only() -> None:
     story = Story()
     t = story.table()
     story.ddl("D", t, add_column(2, "w"), tu=5)

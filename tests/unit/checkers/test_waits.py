@@ -85,12 +85,12 @@ def waited(for_ms: float, *, node: str = "n2", at: float = 1500, **more: Any) ->
     return kinds(story)
 
 
-def test_a_healthy_node_does_not_wait_for_a_stranger() -> None:
+def test_a_long_schema_wait_on_a_healthy_node_is_an_anomaly() -> None:
     assert waited(152) == []
     assert waited(152.001) == ["schema-wait"]
 
 
-def test_a_wait_of_or_behind_the_sick_is_none_of_it() -> None:
+def test_schema_waits_of_faulty_nodes_and_leaders_are_not_judged() -> None:
     assert waited(500, node="n3") == []  # itself
     assert waited(500, leader="n3") == []  # whoever stamps the log
     assert waited(500, sick="n1") == []
@@ -111,7 +111,7 @@ def between_leaders(*told: tuple[float, Any, str, int], group: str = "meta") -> 
     return kinds(story)
 
 
-def test_nobody_has_metadata_while_nobody_leads() -> None:
+def test_schema_waits_without_a_leader_are_not_judged() -> None:
     """From the leader's death or stepping down to the next election, whoever is sick beside it."""
     left, elected = (LeaderSteppedDown, "n1", 1), (LeaderElected, "n4", 2)
     assert between_leaders((1100, *left), (1400, *elected)) == []
@@ -126,7 +126,7 @@ def test_nobody_has_metadata_while_nobody_leads() -> None:
     assert between_leaders(again, (1100, *left)) == ["schema-wait"]  # the term before
 
 
-def test_who_has_healed_has_a_while_to_settle() -> None:
+def test_a_healed_node_is_faulty_for_its_settling_time() -> None:
     """Skew and idle interval, and three resends: 120 ms."""
     assert waited(200, node="n3", at=2310) == []
     assert waited(200, node="n3", at=2330) == []
@@ -138,7 +138,7 @@ def test_who_has_healed_has_a_while_to_settle() -> None:
     assert kinds(story) == ["schema-wait"]
 
 
-def test_the_dead_are_sick_until_they_return() -> None:
+def test_a_crashed_node_is_faulty_until_it_restarts() -> None:
     def story(*events: Any) -> list[str]:
         story = world(sick=None)
         for at, kind, *fields in events:
@@ -175,12 +175,12 @@ BOUND = 4 * 10 + 10 * 4 + 30 * 20
 
 
 @pytest.mark.parametrize("kind", ["get", "put", "delete", "commit"])
-def test_an_operation_does_not_wait_for_a_stranger(kind: str) -> None:
+def test_a_slow_operation_without_faulty_participants_is_an_anomaly(kind: str) -> None:
     assert kinds(operated(BOUND, kind=kind)) == []
     assert kinds(operated(BOUND + 1, kind=kind)) == ["slow-operation"]
 
 
-def test_one_with_a_sick_participant_may() -> None:
+def test_a_slow_operation_with_a_faulty_participant_is_none() -> None:
     assert kinds(operated(800, node="n3")) == []
     assert kinds(operated(800, primary="n3")) == []
     assert kinds(operated(800, leader="n3")) == []
@@ -198,7 +198,7 @@ def test_one_with_a_sick_participant_may() -> None:
     assert kinds(story) == ["slow-operation"]
 
 
-def test_what_it_waited_for_locks_and_schemas_is_judged_elsewhere() -> None:
+def test_waits_for_locks_and_schemas_do_not_count_as_slow() -> None:
     story = operated(BOUND + 50)
     story.add(1200, LockWaited, "n2", "Tb", "b", 1, "x", ms(50), True)
     assert kinds(story) == []
@@ -207,7 +207,7 @@ def test_what_it_waited_for_locks_and_schemas_is_judged_elsewhere() -> None:
     assert kinds(story) == []
 
 
-def test_a_read_of_the_past_waits_for_an_idle_partition_too() -> None:
+def test_a_read_at_a_timestamp_may_wait_for_an_idle_partition() -> None:
     """Up to its interval, one period after the last command, and the skew of 10 ms."""
     for read_ts, allowed in ((None, BOUND), (5, BOUND + 70 + 10)):
         for took, found in ((allowed, []), (allowed + 1, ["slow-operation"])):
@@ -216,7 +216,7 @@ def test_a_read_of_the_past_waits_for_an_idle_partition_too() -> None:
             assert kinds(story) == found
 
 
-def test_a_ddl_waits_for_its_acknowledgement_too() -> None:
+def test_a_ddl_may_wait_for_its_acknowledgement() -> None:
     """Nothing but DDLs is compared with it; DD is 0 here, and no update won a race."""
     assert kinds(operated(BOUND + 10, kind="ddl")) == []
     assert kinds(operated(BOUND + 11, kind="ddl")) == ["slow-operation"]
@@ -234,7 +234,7 @@ def blocked(*, holder: str, key: Any = "x", ended: float | None = None) -> int:
     return judge(story.history()).measures.blocked_behind
 
 
-def test_a_wait_behind_a_sick_transaction_is_counted_and_no_anomaly() -> None:
+def test_blocked_behind_counts_waits_for_transactions_with_faulty_nodes() -> None:
     assert blocked(holder="n3") == 1
     assert blocked(holder="n3", key=None) == 1
     assert blocked(holder="n2") == 0

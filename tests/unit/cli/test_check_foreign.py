@@ -1,4 +1,4 @@
-"""`ddlsim check` of histories of others."""
+"""`ddlsim check` of external histories."""
 
 import json
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_a_model_is_not_for_histories_of_this_program(tmp_path: Path) -> None:
     file.write_text('{"event":"Header"}\n')
     done = call("check", str(file), "--model", "serializable")
     assert done.code == 2
-    assert "--model is for histories of others" in done.err
+    assert "--model is for external histories" in done.err
 
 
 def test_junit_has_a_failure_and_an_error(files: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""`ddlsim explain`: histories of others, what was checked of an "ok", which files were written."""
+"""`ddlsim explain`: external histories, what was checked of an "ok", which files were written."""
 
 import json
 import re
@@ -87,7 +87,7 @@ def test_an_unmet_step_is_told(tmp_path: Path) -> None:
     assert "step w (line 14): expected { aborts" in flat(done.out)
 
 
-# --- histories of others --------------------------------------------------------------------------
+# --- external histories --------------------------------------------------------------------------
 
 
 def test_a_witness_log_is_explained(tmp_path: Path) -> None:
@@ -154,4 +154,4 @@ def test_what_histories_of_others_have_not_is_refused(
 def test_a_model_is_not_for_a_run_of_this_program(fine: str) -> None:
     done = ddlsim("explain", fine, "--model", "serializable")
     assert done.code == 2
-    assert "--model is for histories of others" in done.err
+    assert "--model is for external histories" in done.err

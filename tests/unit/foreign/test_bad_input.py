@@ -50,12 +50,12 @@ def test_what_cannot_be_judged_is_an_error_that_names_the_place(text: str, said:
         (GOOD + "{:type :ok, :process 1.5, :value [[:r 1 nil]]}", "of no process, but 1.5"),
         (GOOD + "{:type :ok, :process 77, :value [[:pop 1 nil]]}", "unknown operation :pop"),
         (GOOD + "{:type :ok, :process 77, :value [[:r 1]]}", "is no operation"),
-        (GOOD + "{:type :ok, :process 77, :value nil}", "does not tell its operations"),
+        (GOOD + "{:type :ok, :process 77, :value nil}", "has no operations"),
         (GOOD + "{:type :ok, :process 77, :value #foo [1]}", "unreadable entry"),
         (GOOD + "garbage", "unreadable entry"),
         (GOOD + "{:type :ok, :process 99999999999999999999, :value [[:r 1 nil]]}", "of no process"),
-        (GOOD.replace(":index 7}", ":index 6}"), "index 6 stands at line 7 already"),
-        (lines("0 ok [[:r 1 [5]]]"), "that it never asked for"),
+        (GOOD.replace(":index 7}", ":index 6}"), "index 6 is at line 7 already"),
+        (lines("0 ok [[:r 1 [5]]]"), "without an invocation"),
         (lines("0 ok [[:append 1 1]]", "1 ok [[:append 1 1]]"), "appended to its key before"),
         (lines("0 ok [[:w 1 1]]", "1 ok [[:w 1 1]]"), "that its key had before"),
     ],
@@ -94,10 +94,10 @@ def test_a_missing_completion_is_an_unknown_transaction() -> None:
     assert verdict_of(seen).valid is True
     went_on = lines("0 invoke [[:append 1 1]]", "0 invoke [[:r 1 nil]]", "0 ok [[:r 1 [1]]]")
     verdict = verdict_of(went_on)
-    assert any("never got an answer" in note for note in verdict.notes)
+    assert any("got no answer" in note for note in verdict.notes)
 
 
-def test_an_unknown_transaction_has_nobody_after_it_in_time() -> None:
+def test_no_transaction_follows_an_unknown_one_in_real_time() -> None:
     text = lines("0 invoke [[:append 1 1]]", "0 info [[:append 1 1]]", "1 invoke [[:r 1 nil]]",
                  "1 ok [[:r 1 []]]", "2 invoke [[:r 1 nil]]", "2 ok [[:r 1 [1]]]")  # fmt: skip
     assert verdict_of(text).valid is True
@@ -114,7 +114,7 @@ def test_an_order_that_cannot_be_inferred_is_unknown_not_valid() -> None:
     assert verdict_of(text, "read-committed").valid in {True, "unknown"}
 
 
-def test_a_list_of_a_million_elements_is_judged_and_told_briefly() -> None:
+def test_a_list_of_a_million_elements_is_judged_and_printed_briefly() -> None:
     many = " ".join(map(str, range(10**6)))
     text = lines("0 invoke [[:r 1 nil]]", f"0 ok [[:r 1 [{many}]]]")
     verdict = verdict_of(text)
@@ -125,7 +125,7 @@ def test_a_list_of_a_million_elements_is_judged_and_told_briefly() -> None:
 
 
 @pytest.mark.parametrize("workload", [APPENDS, REGISTERS])
-def test_whatever_is_done_to_a_file_nothing_escapes(workload: str) -> None:
+def test_damaged_files_raise_only_foreign_errors(workload: str) -> None:
     dice = Random(4)
     text = synthetic.edn(history(Shape(12, workload), seed=1))
     for _ in range(150):

@@ -62,6 +62,14 @@ HISTORIES = {
         "[:r x []] [:append y 1] [:append z 1] | [:r y []] [:append x 1] [:append z 2]", RA),
     "only reading makes it wrong": (
         "[:r x nil] [:r y nil] [:w x 1] | [:r y nil] [:w y 1] | [:r x nil] [:r y 1]", SI),
+    "only reading makes it wrong, lists": (
+        "[:r x []] [:r y []] [:append x 1] | [:r y []] [:append y 1] | [:r x []] [:r y [1]]", SI),
+    "three anti-dependencies": (
+        "[:r x nil] [:w y 1] | [:r y nil] [:w z 1] | [:r z nil] [:w x 1]", SI),
+    "lost update of a later version": (
+        "[:r x nil] [:w x 1] | [:r x 1] [:w x 2] | [:r x 1] [:w x 3]", RA),
+    "effect without cause, lists": (
+        "[:append x 1] | [:r x [1]] [:append y 1] | [:r y [1]] [:r x []]", RA),
     "stale read": ("[:w x 1] ; [:r x nil]", "sessions"),
     "stale read of the own session": ("1: [:w x 1] ; 1: [:r x nil]", SER),
     "back in time in a session": ("[:w x 1] | 1: [:r x 1] ; 1: [:r x nil]", SER),

@@ -35,7 +35,7 @@ def as_json(**nemesis: object) -> str:
         "{:type :info, :f :kill, :value [[:append 1 7]], :process :nemesis, :index 4}",
     ],
 )
-def test_what_a_keyword_process_did_is_passed_over(nemesis: str) -> None:
+def test_entries_of_keyword_processes_are_skipped(nemesis: str) -> None:
     assert verdict_of(GOOD).valid is True
     assert verdict_of(GOOD + nemesis).valid is True
     for word in ("nemesis", ":nemesis"):
@@ -56,13 +56,13 @@ DOUBTFUL = [
 ]
 
 
-def test_only_what_tells_no_transaction_is_passed_over() -> None:
+def test_only_entries_without_a_transaction_are_skipped() -> None:
     for entry in PASSED:
         assert verdict_of(GOOD + entry).valid is True, entry
 
 
 @pytest.mark.parametrize("entry", DOUBTFUL)
-def test_a_transaction_of_a_keyword_process_does_not_vanish(entry: str) -> None:
+def test_a_transaction_of_a_keyword_process_is_a_trouble(entry: str) -> None:
     verdict = verdict_of(GOOD + entry)
     assert verdict.valid == "unknown"
     assert any("history:5: a transaction of process :" in note for note in verdict.notes)
@@ -86,11 +86,11 @@ def test_a_write_of_a_keyword_process_that_was_read_is_no_garbage() -> None:
     ("early", "doubt"),
     [("nil", False), ("[]", False), ("_", True), ("[9]", True), ("7", True), ('"x"', True)],
 )
-def test_an_invocation_reads_nothing_yet(early: str, doubt: bool, answer: str) -> None:
+def test_an_invocation_with_a_value_read_is_a_trouble(early: str, doubt: bool, answer: str) -> None:
     asked = "0 invoke [[:append 1 1]]", "0 ok [[:append 1 1]]", f"1 invoke [[:r 1 {early}]]"
     verdict = verdict_of(lines(*asked, *([answer] if answer else [])))
     assert verdict.valid == ("unknown" if doubt else True)
-    assert any("before its answer" in note for note in verdict.notes) is doubt
+    assert any("before its completion" in note for note in verdict.notes) is doubt
 
 
 def test_a_recorder_may_write_the_answer_into_the_invocation() -> None:
@@ -98,7 +98,7 @@ def test_a_recorder_may_write_the_answer_into_the_invocation() -> None:
 
 
 @pytest.mark.parametrize("process", ['"nemesis"', '"0"', "1.5", "[0]", "true", '"worker 3"'])
-def test_any_other_process_that_is_no_number_is_trouble(process: str) -> None:
+def test_a_process_that_is_no_number_is_a_trouble(process: str) -> None:
     text = GOOD + f"{{:type :info, :f :txn, :value [[:append 1 2]], :process {process}, :index 4}}"
     verdict = verdict_of(text)
     assert verdict.valid == "unknown"
@@ -106,7 +106,7 @@ def test_any_other_process_that_is_no_number_is_trouble(process: str) -> None:
 
 
 @pytest.mark.parametrize("process", ["0", "worker 3", ":worker", 1.5, [0], True, {}])
-def test_in_json_only_the_word_nemesis_is_passed_over(process: object) -> None:
+def test_in_json_only_the_process_nemesis_is_skipped(process: object) -> None:
     verdict = verdict_of(as_json(process=process, value=[["append", 1, 2]]))
     assert verdict.valid == "unknown"
     assert any("of no process, but" in note for note in verdict.notes)
@@ -129,7 +129,7 @@ def test_an_answer_that_does_not_fit_the_invocation_is_trouble(answer: str, told
     assert text != GOOD, told
     verdict = verdict_of(text)
     assert verdict.valid == "unknown"
-    assert any("history:2: asked for [[:append 1 1]" in note for note in verdict.notes)
+    assert any("history:2: invoked with [[:append 1 1]" in note for note in verdict.notes)
 
 
 @pytest.mark.parametrize("answer", ["true", "1.0", '"1"', "[1]", "2", "null"])
@@ -157,7 +157,7 @@ def test_the_same_answer_written_otherwise_fits() -> None:
 def test_an_unsuccessful_answer_has_to_fit_as_well(ended: str) -> None:
     text = GOOD.replace(":ok, :f :txn, :value [[:append 1 1]", f":{ended}, :value [[:append 1 9]")
     assert verdict_of(text).valid in {False, "unknown"}
-    assert any("asked for" in note for note in verdict_of(text).notes)
+    assert any("invoked with" in note for note in verdict_of(text).notes)
 
 
 @pytest.mark.parametrize("lost", range(4))
@@ -168,7 +168,7 @@ def test_a_gap_in_the_indices_is_a_doubt(lost: int) -> None:
     assert verdict.valid == "unknown"
 
 
-def test_entries_that_were_passed_over_leave_no_gap() -> None:
+def test_skipped_entries_leave_no_gap_in_the_indices() -> None:
     nemesis = "{:type :info, :f :stop, :value nil, :process :nemesis, :index 2}"
     first, second, third, fourth = GOOD.splitlines()
     moved = [third.replace(":index 2", ":index 3"), fourth.replace(":index 3", ":index 4")]
@@ -191,7 +191,7 @@ BARE = """{:type :ok, :value [[:append :x 1] [:r :y [1]]]}
 """The first example of Elle's own description: answers and nothing else."""
 
 
-def test_answers_without_a_process_are_transactions_of_nobody_known() -> None:
+def test_completions_without_a_process_are_transactions() -> None:
     verdict = verdict_of(BARE, "serializable")
     assert verdict.valid is False
     assert verdict.types == ("G1c",)

@@ -34,7 +34,7 @@ def test_a_process_writes_in_its_order() -> None:
     assert any(type_.endswith("-process") for type_ in verdict.types)
 
 
-def test_nothing_of_a_process_comes_after_what_it_never_heard_of() -> None:
+def test_session_edges_do_not_start_at_unanswered_transactions() -> None:
     text = lines(
         "0 invoke [[:append 1 1]]", "0 info [[:append 1 1]]",
         "0 invoke [[:r 1 nil]]", "0 ok [[:r 1 []]]", "2 invoke [[:r 1 nil]]", "2 ok [[:r 1 [1]]]",
@@ -53,7 +53,7 @@ def test_valid_registers_are_found_valid(level: str) -> None:
     assert found.count(True) == 30, found
 
 
-def test_who_saw_a_transaction_saw_all_of_it() -> None:
+def test_a_reader_of_one_write_counts_as_reader_of_all_writes() -> None:
     """Each reader saw something of both writers, and they disagree on who was the later one."""
     text = lines(
         "0 invoke [[:w 0 1] [:w 1 1]]", "1 invoke [[:w 0 2] [:w 2 1]]",
@@ -89,7 +89,7 @@ def test_pairs_that_were_left_out_make_a_verdict_unknown(
     assert any("not every read of key 0 was compared" in note for note in verdict.notes)
 
 
-def test_whoever_read_it_all_comes_before_every_append_that_nobody_saw() -> None:
+def test_readers_of_the_longest_list_precede_unread_appends() -> None:
     """And not before himself."""
     asked = [
         *(f"{at} invoke [[:r 0 nil]]" for at in range(3)),

@@ -15,7 +15,7 @@ SKEW = lines(
 """Write skew of two that also append to key 2, which nobody reads: they may not overlap."""
 
 
-def test_appends_that_nobody_read_have_no_order_that_explains_this() -> None:
+def test_of_lists_finds_no_order_of_unread_appends() -> None:
     verdict = verdict_of(SKEW, "snapshot-isolation")
     assert verdict.valid is False
     assert verdict.types == ("cyclic-versions",)

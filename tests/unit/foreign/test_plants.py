@@ -43,7 +43,9 @@ def test_a_model_that_allows_all_that_is_there_is_not_broken(workload: str, type
     ],
 )
 @pytest.mark.parametrize("workload", [APPENDS, REGISTERS])
-def test_the_model_decides(workload: str, type_: str, models: set[str]) -> None:
+def test_an_anomaly_counts_only_under_models_that_forbid_it(
+    workload: str, type_: str, models: set[str]
+) -> None:
     asked = ("read-committed", "snapshot-isolation", "serializable", "strict-serializable")
     broken = {name for name in asked if planted(workload, type_, name).valid is False}
     assert broken == models

@@ -144,6 +144,13 @@ def test_a_text_with_anything_in_it_is_a_key() -> None:
     assert [found.value(op) for op in (0, 1)] == [1, "x y"]
 
 
+@pytest.mark.parametrize("text", [PLAIN, synthetic.json_lines(history(Shape(20)))])
+def test_a_byte_order_mark_is_skipped(text: str) -> None:
+    marked = b"\xef\xbb\xbf" + text.encode()
+    assert jepsen.recognises(marked[:4096])
+    assert len(jepsen.parse(marked)) == len(jepsen.parse(text.encode()))
+
+
 @pytest.mark.parametrize("written", ["[{}]", "{}"])
 def test_json_keeps_numbers_that_are_too_large_for_floats(written: str) -> None:
     large = [10**22 + 1, 10**22 + 2]
@@ -165,13 +172,13 @@ APART = ['"k"', ":k", "k", '":k"', "1", '"1"', "1.0", "true", '"true"', r"\k", r
 """Values of EDN that are not the same, as it writes them."""
 
 
-def test_what_edn_tells_apart_is_apart_and_printed_as_it_was() -> None:
+def test_values_that_differ_in_edn_differ_and_are_printed_as_written() -> None:
     said = [f"[:w {key} {value}]" for key, value in zip(APART, reversed(APART), strict=True)]
     history = jepsen.parse(lines(f"0 invoke [{' '.join(said)}]").encode())
-    assert [history.said(key) for key in history.keys] == APART
-    assert [history.said(value) for value in map(history.value, range(len(history.tx)))] == APART[
-        ::-1
-    ]
+    assert [history.notation(key) for key in history.keys] == APART
+    assert [
+        history.notation(value) for value in map(history.value, range(len(history.tx)))
+    ] == APART[::-1]
     same = jepsen.parse(lines("0 invoke [[:w #{1 2} 1] [:w #{2 1} 2]]").encode())
     assert len(same.keys) == 1
 
@@ -192,7 +199,7 @@ def test_the_argument_is_in_the_notation_of_the_file() -> None:
 
 
 @pytest.mark.parametrize("workload", [APPENDS, REGISTERS])
-def test_json_and_edn_are_told_apart(workload: str) -> None:
+def test_json_and_edn_are_recognised(workload: str) -> None:
     made = history(Shape(5, workload), seed=1)
     assert edn.is_edn(synthetic.edn(made).encode())
     assert not json_lines.is_json(synthetic.edn(made).encode())

@@ -44,7 +44,7 @@ def test_serial_histories_in_real_time_are_found_valid(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("level", ["serial", "snapshot"])
-def test_the_row_keeps_to_real_time_and_to_what_was_read(level: str) -> None:
+def test_order_of_keeps_real_time_and_explains_reads(level: str) -> None:
     """Told by walking along it: a transaction reads what is there when it commits, if serial."""
     shape = made.Shape(level, lists=False, transactions=300, keys=5, clients=6, info=0.05)
     parsed = jepsen.parse(made.as_edn(made.run(shape, Random(1))))
@@ -69,7 +69,9 @@ def test_the_row_keeps_to_real_time_and_to_what_was_read(level: str) -> None:
                     assert parsed.value(op) == state.get(key)
 
 
-def test_a_search_that_finds_nothing_ends_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_of_gives_up_after_its_steps_and_the_verdict_is_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     steps: list[int] = []
     lay = serial._Search._lay
     monkeypatch.setattr(
@@ -89,7 +91,7 @@ def test_a_search_that_finds_nothing_ends_and_says_so(monkeypatch: pytest.Monkey
     assert any("a valid one may exist or not" in note for note in verdict.notes)
 
 
-def test_an_order_that_explains_nothing_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_order_found_by_the_search_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the search gives is an order to be tried, no verdict."""
     parsed = jepsen.parse(edn(history(Shape(400, REGISTERS), seed=2)).encode())
     reverse = np.arange(len(parsed))[::-1].copy()

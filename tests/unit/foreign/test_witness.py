@@ -14,13 +14,14 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.cluster.run import run
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.witness import report as witness_report
-from ddlsim.foreign.witness import witness
 from ddlsim.foreign.witness.records import hlc
 from ddlsim.graph.verdict import KEPT_OF_A_KIND
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
 from tests.support.witness_logs import Entry, changed, judged, of, shipped, without, written
 
+JUDGES = ("atomicity", "own_ddl", "forward_compatible")
+"""The checkers that judge a witness log."""
 RESOLVED = {"transaction": "T2", "purpose": "arrival"}
 ACKNOWLEDGED = of("ddl_acknowledged", version=2)
 
@@ -51,7 +52,7 @@ def test_the_clean_example_is_clean() -> None:
     assert dict(found.kinds) == Counter(records)
 
 
-def test_each_judge_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_checker_is_needed_for_its_example(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its judge, an example is innocent."""
     for name in ("atomicity", "own_ddl", "forward_compatible"):
         silent = type("Silent", (type(CHECKERS.get(name)),), {"check": lambda self, case: ()})
@@ -59,7 +60,7 @@ def test_each_judge_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         assert judged(shipped(name)).violations == ()
 
 
-def test_an_update_that_comes_after_an_answer_that_it_changes() -> None:
+def test_an_update_applied_after_a_look_up_that_it_changes_breaks_i1() -> None:
     late = [entry for entry in shipped() if of("schema_applied", node="n3", version=2)(entry)]
     rest = without(of("schema_applied", node="n3", version=2))
     last = max(at for at, entry in enumerate(rest) if entry.get("node") == "n3")
@@ -67,7 +68,7 @@ def test_an_update_that_comes_after_an_answer_that_it_changes() -> None:
     assert kinds([*rest[: last + 1], *late, *rest[last + 1 :]]) == ["late-update"]
 
 
-def test_nothing_was_found_though_the_table_was_there() -> None:
+def test_a_look_up_that_misses_an_existing_table_breaks_i1() -> None:
     none = {"object": 0, "version": 0, "table": "orders"}
     assert kinds(changed(of("schema_resolved", **RESOLVED), **none)) == ["wrong-version"]
     other = {**none, "table": "others"}
@@ -126,7 +127,7 @@ def printed(name: str) -> tuple[str, str]:
     return said, json.dumps(entries)
 
 
-@pytest.mark.parametrize("name", [*witness.JUDGES, LATE])
+@pytest.mark.parametrize("name", [*JUDGES, LATE])
 def test_only_what_the_log_says_is_printed(name: str) -> None:
     said, log = printed(name)
     assert "Tm" not in said
@@ -161,14 +162,14 @@ def test_an_unreadable_line_is_named(entries: list[Entry | str], told: str) -> N
         ("schema_applied", {"version": "2"}, "version: Expected `int`, got `str`"),
         ("schema_applied", {"object": 0}, "object: expected a number from 1 up, not 0"),
         ("schema_applied", {"verzion": 2}, "verzion: is not known here"),
-        ("schema_applied", {"version": 9}, "version: no schema_activated entry tells of version 9"),
+        ("schema_applied", {"version": 9}, "version: no schema_activated entry has version 9"),
         ("schema_applied", {"hlc": "12:30"}, "hlc: expected a hybrid timestamp"),
         ("schema_applied", {"hlc": "5+70000"}, "hlc: expected a hybrid timestamp"),
         ("schema_applied", {"hlc": -1}, "hlc: expected a hybrid timestamp"),
         ("schema_resolved", {"purpose": "fun"}, "purpose: is 'fun'; known: enlist"),
         ("schema_resolved", {"object": 0}, "version: object and version are both 0"),
-        ("schema_resolved", {"version": 7}, "version: no schema_activated entry tells of"),
-        ("ddl_acknowledged", {"object": 3}, "version: no schema_activated entry tells of"),
+        ("schema_resolved", {"version": 7}, "version: no schema_activated entry has"),
+        ("ddl_acknowledged", {"object": 3}, "version: no schema_activated entry has"),
         ("transaction_committed", {"tables": [{"object": 17}]}, "tables[0].version: is missing"),
         ("transaction_committed", {"tables": [{"object": 9, "version": 1}]}, "version: no schema"),
         ("transaction_committed", {"commit": "x"}, "commit: expected a hybrid timestamp"),
@@ -185,7 +186,7 @@ def test_what_is_wrong_with_an_entry_is_named(record: str, keys: Entry, told: st
     assert any(one.startswith(f"log.jsonl:{at + 1}: {told}") for one in found), found
 
 
-def test_a_node_goes_back() -> None:
+def test_an_entry_with_a_lower_hlc_is_a_problem() -> None:
     entries = shipped()
     entries.append({**entries[3]})
     [problem] = problems([*entries])
@@ -205,7 +206,7 @@ def test_two_entries_that_contradict_each_other() -> None:
     assert problems([*shipped(), same]) == []
 
 
-def test_what_lies_in_doubt_is_not_judged() -> None:
+def test_objects_in_doubt_are_not_judged() -> None:
     """A version is missing: whoever used the table is neither right nor wrong."""
     broken = [one for one in shipped("atomicity") if not of("schema_activated", version=2)(one)]
     found = judged(broken)
@@ -214,7 +215,7 @@ def test_what_lies_in_doubt_is_not_judged() -> None:
     assert any("object: object 17 is in doubt" in str(one) for one in found.problems)
 
 
-def test_a_drop_that_cannot_be_read_accuses_nobody() -> None:
+def test_an_unreadable_drop_leads_to_no_violation() -> None:
     none = {"object": 0, "version": 0, "table": "orders"}
     entries = [*changed(of("schema_resolved", **RESOLVED), **none), "{"]
     found = judged(entries)
@@ -236,20 +237,18 @@ def test_operations_without_a_beginning_say_nothing_of_i4() -> None:
     assert {one.key for one in judged(entries).problems} == {"I4"}
 
 
-def test_nor_do_look_ups_beside_the_primary() -> None:
+def test_look_ups_elsewhere_than_at_the_primary_do_not_count_for_i4() -> None:
     found = judged(changed(of("schema_resolved", purpose="arrival"), purpose="commit"))
     assert {one.key for one in found.problems} == {"I4"}
 
 
-def test_a_version_that_two_nodes_tell_differently_convicts_nobody() -> None:
+def test_a_version_that_differs_between_nodes_leads_to_no_violation() -> None:
     entries = shipped("forward_compatible")
     [activated] = [one for one in entries if of("schema_activated", version=3)(one)]
     torn = {**activated, "node": "n4", "sql": "ALTER TABLE orders ADD COLUMN x INT"}
     found = judged([*entries, torn])
     assert found.violations == ()
-    assert any(
-        "no schema_activated entry tells of version 3" in one.message for one in found.problems
-    )
+    assert any("no schema_activated entry has version 3" in one.message for one in found.problems)
 
 
 def test_a_statement_of_another_object() -> None:
@@ -298,7 +297,7 @@ def test_hybrid_timestamps() -> None:
 
 
 @given(st.sets(st.integers(1, len(shipped()) - 1)), st.sets(st.integers(1, len(shipped()) - 1)))
-def test_what_is_missing_or_torn_accuses_nobody(lost: set[int], torn: set[int]) -> None:
+def test_missing_or_torn_entries_lead_to_no_violation(lost: set[int], torn: set[int]) -> None:
     """Whatever is lost of a clean log; and it is told, unless nothing was torn."""
     entries: list[Entry | str] = [
         "{" if at in torn else entry for at, entry in enumerate(shipped()) if at not in lost
@@ -308,7 +307,7 @@ def test_what_is_missing_or_torn_accuses_nobody(lost: set[int], torn: set[int]) 
     assert bool(found.problems) or not torn - lost
 
 
-@given(st.sampled_from(["clean", *witness.JUDGES]), st.randoms(use_true_random=False))
+@given(st.sampled_from(["clean", *JUDGES]), st.randoms(use_true_random=False))
 def test_however_the_logs_of_nodes_are_mixed_the_verdict_is_the_same(
     name: str, dice: random.Random
 ) -> None:
@@ -337,7 +336,7 @@ def test_however_the_logs_of_nodes_are_mixed_the_verdict_is_the_same(
         ("iep110/views", None),
     ],
 )
-def test_it_says_what_the_judges_say_of_the_run(name: str, checker: str | None) -> None:
+def test_the_log_of_a_run_has_the_verdict_of_its_history(name: str, checker: str | None) -> None:
     """The same operations and transactions are accused; rows, which logs have not, aside."""
     scenario = load(name)
     for seed in range(3):
@@ -345,7 +344,7 @@ def test_it_says_what_the_judges_say_of_the_run(name: str, checker: str | None) 
         entries = written(history, scenario)
         found = judged(entries)
         assert [str(one) for one in found.problems if one.line] == []
-        for judge in witness.JUDGES:
+        for judge in JUDGES:
             due = Counter(one.kind for one in CHECKERS.get(judge).check(Case(history)))
             del due["ddl-not-seen"]
             told = Counter(one.kind for one in found.violations if one.checker == judge)

@@ -29,7 +29,7 @@ def text(transactions: list[tuple[str, int]]) -> bytes:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", VALID)
-def test_no_valid_history_is_convicted(name: str, model: str) -> None:
+def test_valid_histories_have_no_anomaly(name: str, model: str) -> None:
     report = jepsen.judge(jepsen.parse(text(VALID[name])), model)
     assert report.verdict.valid is not False
 

@@ -1,4 +1,4 @@
-"""What the judges know of one operation, one transaction, one DDL."""
+"""The events of one operation, one transaction, one DDL."""
 
 from typing import NamedTuple, TypeVar
 
@@ -53,7 +53,7 @@ class Operation:
 
     @property
     def answered_at(self) -> int | None:
-        """Where its client learned for certain how it ended."""
+        """Where its client received a certain outcome; None for "unknown" and no answer."""
         return None if isinstance(self.ended, Unknown) else self.ended_at
 
 
@@ -100,9 +100,9 @@ class Transaction:
         self.aborted: TxAborted | None = None
         self.aborted_at = -1
         self.begins_at: int | None = None
-        """Where a client first asked for anything of it."""
+        """Where a client first invoked an operation of it."""
         self.ends_at: int | None = None
-        """Where its client learned that it is committed; None if it never did."""
+        """Where its commit was acknowledged to its client; None if it was not."""
         self._uses: list[Use] | None = None
 
     @property
@@ -139,7 +139,7 @@ def _by_position(placed: tuple[int, object]) -> int:
 
 
 class Ddl:
-    """One DDL operation: what was asked, decided, logged and told to the client."""
+    """One DDL operation: its invocation, decision, update and answer."""
 
     __slots__ = ("decided", "logged", "logged_at", "operation")
 

@@ -1,7 +1,7 @@
-"""When each node was sick: under a fault that names it, dead, or not yet recovered from either.
+"""When each node was faulty: under a fault that names it, crashed, or still catching up after that.
 
-A fault begins and heals, a node dies and is restarted; a node that never is, is sick to the end.
-After that it stays sick for a settling time, in which it catches up with what it missed.
+A fault begins and heals, a node crashes and restarts; without that it is faulty to the end. Then it
+stays faulty for a settling time, in which it catches up with what it missed.
 """
 
 from bisect import bisect_left
@@ -22,22 +22,22 @@ EVERYWHERE: Final = ""
 """Stands for the cluster, where a fault does not say which nodes it touches."""
 
 
-class Spell(NamedTuple):
-    """One time of sickness of one node, from and until."""
+class FaultSpan(NamedTuple):
+    """A span in which one node was faulty, and why."""
 
     from_us: int
     until_us: int
     why: str
 
 
-class Sickness:
-    """Every node's spells of sickness, in order."""
+class FaultyNodes:
+    """When each node was faulty, in order."""
 
     def __init__(self, case: Case, settling_us: int) -> None:
-        self.spells: dict[str, list[Spell]] = {}
+        self.spans: dict[str, list[FaultSpan]] = {}
         self._settling_us = settling_us
         self._open: dict[tuple[str, str], list[int]] = {}
-        for event in sorted(case.sick, key=lambda one: one.at_us):
+        for event in sorted(case.faults, key=lambda one: one.at_us):
             why = event.fault if isinstance(event, FaultBegan | FaultHealed) else "crash"
             for node in _touched(event):
                 if isinstance(event, FaultBegan | NodeCrashed):
@@ -47,35 +47,35 @@ class Sickness:
         for (node, why), begun in self._open.items():
             for _ in list(begun):
                 self._end(node, why, case.history.end_us)
-        for spells in self.spells.values():
-            spells.sort()
+        for spans in self.spans.values():
+            spans.sort()
 
     def _end(self, node: str, why: str, at_us: int) -> None:
         begun = self._open.get((node, why))
         if begun:
-            spell = Spell(begun.pop(0), at_us + self._settling_us, why)
-            self.spells.setdefault(node, []).append(spell)
+            span = FaultSpan(begun.pop(0), at_us + self._settling_us, why)
+            self.spans.setdefault(node, []).append(span)
 
-    def during(self, node: str, from_us: int, until_us: int) -> Spell | None:
-        """A node's sickness within a stretch of time, if any."""
+    def during(self, node: str, from_us: int, until_us: int) -> FaultSpan | None:
+        """The first span of a node that overlaps a span of time, if any."""
         for name in (node, EVERYWHERE):
-            for spell in self.spells.get(name, ()):
-                if spell.from_us <= until_us and spell.until_us >= from_us:
-                    return spell
+            for span in self.spans.get(name, ()):
+                if span.from_us <= until_us and span.until_us >= from_us:
+                    return span
         return None
 
     def any_of(self, nodes: Iterable[str], from_us: int, until_us: int) -> bool:
-        """Whether one of several nodes was sick within a stretch of time."""
+        """Whether one of several nodes was faulty within a span of time."""
         return any(self.during(node, from_us, until_us) is not None for node in nodes)
 
-    def patients(self, from_us: int, until_us: int) -> dict[str, Spell]:
-        """The nodes that were sick within a stretch of time, and how."""
-        found = {node: self.during(node, from_us, until_us) for node in self.spells}
-        return {node: spell for node, spell in found.items() if spell is not None}
+    def nodes(self, from_us: int, until_us: int) -> dict[str, FaultSpan]:
+        """The nodes that were faulty within a span of time, and why."""
+        found = {node: self.during(node, from_us, until_us) for node in self.spans}
+        return {node: span for node, span in found.items() if span is not None}
 
 
 class Leaders:
-    """Who led the meta storage: as it was told, else whoever logged its first update."""
+    """The leaders of the meta storage: by their elections, else the node of its first update."""
 
     def __init__(self, case: Case) -> None:
         elected = [e for _, e in case.of(LeaderElected) if e.group == "meta"]
@@ -86,18 +86,18 @@ class Leaders:
         self._vacancies = list(_vacancies(case, first))
 
     def were_missing(self, from_us: int, until_us: int) -> bool:
-        """Whether the meta storage had no leader at some time within a stretch."""
+        """Whether the meta storage had no leader at some time within a span."""
         return any(since <= until_us and to >= from_us for since, to in self._vacancies)
 
     def between(self, from_us: int, until_us: int) -> list[str]:
-        """Everybody who led at some time within a stretch."""
+        """Every node that led at some time within a span."""
         low = bisect_left(self._from_us, from_us) - 1 + self._offset
         high = bisect_left(self._from_us, until_us + 1) - 1 + self._offset
         return self._nodes[max(low, 0) : high + 1]
 
 
 def _vacancies(case: Case, first: list[str]) -> Iterator[tuple[int, int]]:
-    """From each death or stepping down of the meta storage's newest leader to the next election."""
+    """From each crash or stepping down of the meta storage's newest leader to the next election."""
     leader = first[0] if first else None
     term = since_us = None
     placed: list[Placed[LeaderElected | LeaderSteppedDown | NodeCrashed]]
@@ -117,7 +117,7 @@ def _vacancies(case: Case, first: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _touched(event: FaultBegan | FaultHealed | NodeCrashed | NodeRestarted) -> tuple[str, ...]:
-    """The nodes that an event is about; a fault that does not tell them may mean any."""
+    """The nodes that an event names; a fault that names none may concern any."""
     if isinstance(event, FaultBegan | FaultHealed) and event.nodes:
         return event.nodes
     return (event.node or EVERYWHERE,)
