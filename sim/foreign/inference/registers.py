@@ -8,7 +8,7 @@ it (`-process`, `-realtime`). Up to read-atomic that decides everything (`fractu
 follows if the model holds: a reader of a transaction saw all of it, and versions come into force in
 the order in which processes, or real time, show them (`assumed`). Where that contradicts itself the
 model is broken, but no single read is to blame: that is `cyclic-versions`. The rest stays open, and
-`completion` and `solver` look for an order of versions that explains everything.
+`serial` and `solver` search an order of versions that explains everything.
 """
 
 from typing import NamedTuple
@@ -203,6 +203,20 @@ def assumed(registers: Registers, model: Model) -> list[Edges]:
         found.append(_in_time(registers, registers.touches()))
     found.append(_initial(registers, [within]))
     return registers.from_pairs(_together(found))
+
+
+def in_row(registers: Registers, place: Array) -> Pairs:
+    """Every version and the next one of its key, by the places of their writers in a row."""
+    installed = np.flatnonzero(registers.installed)
+    by_place = place[registers.writer(installed)]
+    initial = np.flatnonzero(registers.initial)
+    versions = np.concatenate([initial, installed])
+    by_place = np.concatenate([np.full(len(initial), NONE), by_place])
+    order = np.lexsort((by_place, registers.of_key[versions]))
+    versions = versions[order]
+    same = registers.of_key[versions[1:]] == registers.of_key[versions[:-1]]
+    older, newer = versions[:-1][same], versions[1:][same]
+    return Pairs(older, newer, np.zeros(len(older), np.int64))
 
 
 def _together(found: list[Pairs]) -> Pairs:

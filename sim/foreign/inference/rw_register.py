@@ -1,8 +1,8 @@
 """What a register history shows under a model.
 
 That it shows no anomaly does not make it valid: orders of versions that are not known hide cycles.
-So an order that explains everything is sought: executions (`serial`), rows by the ends of
-transactions (`completion`), and for small histories all orders (`open_orders`).
+So an order that explains everything is sought: by executions (`serial`), and in small histories
+among all orders (`open_orders`).
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from ddlsim.foreign.inference import atomic, completion, open_orders, register_findings, serial
+from ddlsim.foreign.inference import atomic, open_orders, register_findings, serial
 from ddlsim.foreign.inference.inference import (
     Found,
     is_snapshot,
@@ -20,7 +20,7 @@ from ddlsim.foreign.inference.inference import (
     weaker_than,
 )
 from ddlsim.foreign.inference.reasons import Reasons
-from ddlsim.foreign.inference.registers import Registers, assumed, known_order
+from ddlsim.foreign.inference.registers import Registers, assumed, in_row, known_order
 from ddlsim.foreign.readers.transactions import Transactions
 from ddlsim.graph.cycles import Search
 from ddlsim.graph.edges import Edges
@@ -30,12 +30,8 @@ from ddlsim.graph.models import DEFAULT, MODELS, Model
 STRICT: Final = MODELS[DEFAULT]
 EARLY: Final = 100
 """How many entries of the history a transaction may read in the past, in executions tried."""
-MOST_TRIES: Final = 8
-"""Orders of versions that are tried before the answer is "unknown"."""
-MOST_TRIED: Final = 40_000
-"""Transactions in all these tries together; one try is made in any case."""
 TRY_BUDGET: Final = 5_000
-"""Edges visited in one component of an order that is tried: any cycle shows what to turn."""
+"""Edges visited in one component of an order that is tried: any cycle will do."""
 
 
 def found(history: Transactions, model: Model) -> Found:
@@ -112,18 +108,7 @@ def _search_all_orders(registers: Registers, shown: Found, model: Model) -> None
 def _has_order(registers: Registers, blocks: list[Edges], model: Model) -> bool:
     """Whether one of the orders of versions that are tried explains everything."""
     rows = _rows(registers, blocks, model)
-    if any(not _tried(registers, model, place).components for place in rows):
-        return True
-    turned: set[tuple[int, int]] = set()
-    for _ in range(max(1, min(MOST_TRIES, MOST_TRIED // max(1, len(registers.history))))):
-        search = _tried(registers, model, completion.order_of(registers, blocks, model, turned))
-        if not search.components:
-            return True
-        again = completion.to_turn(registers, blocks, search.cycles)
-        if again <= turned:
-            return False
-        turned |= again
-    return False
+    return any(not _tried(registers, model, place).components for place in rows)
 
 
 def _rows(registers: Registers, blocks: list[Edges], model: Model) -> Iterator[Array]:
@@ -142,7 +127,7 @@ def _rows(registers: Registers, blocks: list[Edges], model: Model) -> Iterator[A
 
 def _tried(registers: Registers, model: Model, place: Array) -> Search:
     """The cycles that there are if versions follow each other as their writers in a row."""
-    pairs = completion.all_pairs(registers, place)
+    pairs = in_row(registers, place)
     blocks = [registers.wr(), *registers.from_pairs(pairs)]
     rank = np.where(place >= 0, place, len(place))
     return search_of(registers.history, registers.node, blocks, model, rank, TRY_BUDGET)
