@@ -1,7 +1,7 @@
-"""An argument against a history as data: who took part, in which order and why, and what was seen.
+"""An argument against a history as data: its parties, their order and its reasons, what was seen.
 
 The same in words is one paragraph. For a cycle the parties are its transactions and DDLs, in its
-order; for anything else whoever its witnesses name.
+order; for anything else the transactions and nodes in its witnesses.
 """
 
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def argue(case: Case, violation: Violation) -> Argument:
 
 
 def names_of(violation: Violation) -> list[str]:
-    """Who takes part, each once."""
+    """The parties, each once."""
     if violation.steps:
         return [step.source for step in violation.steps]
     names: dict[str, None] = {}
@@ -85,7 +85,7 @@ def names_of(violation: Violation) -> list[str]:
     return list(names)
 
 
-# --- who -----------------------------------------------------------------------------------------
+# --- parties -------------------------------------------------------------------------------------
 
 
 def party_of(case: Case, name: str) -> Party:
@@ -264,7 +264,7 @@ def _wrapped(text: str, indent: str, rest: str) -> list[str]:
 
 
 def _order(violation: Violation, parties: tuple[Party, ...]) -> str:
-    """A cycle as sentences: what the DDLs were, who comes before whom, what that amounts to."""
+    """A cycle as sentences: its DDLs, the reason of each step, the conclusion."""
     names = [party.name for party in parties]
     told = [f"No serial order holds {_listed(names)}."]
     for party in parties:

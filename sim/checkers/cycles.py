@@ -79,7 +79,7 @@ def _span(graph: Graph) -> Span:
 
 
 def _times(graph: Graph, span: Span, nodes: Array) -> Times:
-    """When the nodes of a component began and ended, and for whom."""
+    """When the nodes of a component began and ended, and for which clients."""
     begin, end = (column.tolist() for column in span.take(nodes))
     numbers = nodes.tolist()
     ddl = [graph.nodes[number].tx is None for number in numbers]

@@ -1,7 +1,7 @@
 """The judges' own reading of IEP-110: which simple changes are forward-compatible, and by what.
 
 There is no table of verdicts. A simple change is turned into the state of its object before and
-after it, and the oracle (`spec_oracle`) tries out on actual tuples whether the three requirements
+after it, and the oracle (`oracle`) tries out on actual tuples whether the three requirements
 hold [110.fwd.1-3]. Only the *kind* of a change counts, never what a transaction wrote or what else
 the table has: so each change is tried on the least table that can undergo it, and a change of a
 column's nullability, default and type is three changes, each tried on a column that has nothing
