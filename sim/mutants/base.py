@@ -31,7 +31,7 @@ class Mutant:
     `replaced` is the name of a field of `Strategy` or of `Parts`, `rule` what stands there instead.
     `caught_by` names the checker. `also` are other clauses that do not hold either where the one
     that it `breaks` does not: definitions, requirements and purposes that the rule serves.
-    `reopens` is the finding whose closing rule it takes out of `iep_closed`.
+    `reopens` are the findings whose closing rule it takes out of `iep_closed`.
     `survives` says why no run convicts it, where that is known: `ddlsim verify` then lists it among
     the survivors and does not fail.
     """
@@ -43,7 +43,7 @@ class Mutant:
     replaced: str
     rule: object
     also: tuple[str, ...] = ()
-    reopens: str = ""
+    reopens: tuple[str, ...] = ()
     survives: str = ""
 
     @property
@@ -77,7 +77,7 @@ def mutant(
     *,
     summary: str,
     also: tuple[str, ...] = (),
-    reopens: str = "",
+    reopens: tuple[str, ...] = (),
     survives: str = "",
     **replaced: object,
 ) -> Mutant:
@@ -100,7 +100,7 @@ def mutates(
     caught_by: str,
     *,
     also: tuple[str, ...] = (),
-    reopens: str = "",
+    reopens: tuple[str, ...] = (),
 ) -> Callable[[R], R]:
     """Register the decorated rule or class as a mutant; its docstring begins with the summary."""
 

@@ -21,7 +21,8 @@ become wider abort here. Two are not claimed. I4: a transaction that began befor
 acknowledged goes on under the schema of its begin, and only a row can abort it; for later ones, I3
 has the real time after a DDL. I8: a transaction that is not judged at commit may have crossed any
 change; I3 decides whether that is harmless. It is not: F-3 and F-4 are holes of this design, and so
-are F-12, a column that one statement drops and adds again, and F-13, a reader that misses a rename.
+are F-12, a column that one statement drops and adds again, F-13, a reader that misses a rename, and
+F-14, one that was shown the columns and misses an index.
 """
 
 from dataclasses import replace
