@@ -192,17 +192,15 @@ def back_in_time(order: Order, begin: Array, end: Array) -> tuple[Array, Array]:
     return low[worse], high[worse]
 
 
-def snapshots_hold(
-    history: ColumnHistory, versions: Versions, blocks: list[Edges], level: int
-) -> bool:
+def snapshots_hold(history: ColumnHistory, versions: Versions, blocks: list[Edges]) -> bool:
     """Whether every transaction read the snapshot of its read_ts, and no two writers overlapped.
 
     That is snapshot isolation by its definition: what was read had committed by then, the next
-    version had not, and the writer of the version before had (NOCONFLICT). Only of data (level 0).
+    version had not, and the writer of the version before had (NOCONFLICT).
     """
     counts = np.ones(history.transactions, np.bool_) if versions.node is None else versions.node
     known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~_writes(history, versions))
-    if level or not bool(known[counts].all()):
+    if not bool(known[counts].all()):
         return False
     commit = np.append(history.commit_ts, np.asarray([FOREVER, NONE]))
     read = np.append(history.read_ts, np.asarray([FOREVER, NONE]))

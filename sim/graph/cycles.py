@@ -23,7 +23,7 @@ from ddlsim.graph.edges import DDL, PROCESS, RW, WR, WW, Edges, Link, compact, j
 from ddlsim.graph.history import NONE, Array
 from ddlsim.graph.models import DEFAULT, Model, model_of
 from ddlsim.graph.names import SUFFIXES
-from ddlsim.graph.residue import Span, near, tangles, within
+from ddlsim.graph.residue import Span, components_of, near, tangles, within
 from ddlsim.graph.tangle import Tangle, links_of
 
 BUDGET: Final = 50_000
@@ -37,9 +37,13 @@ LARGE: Final = 5_000
 """Nodes of a graph from which on it is worth while to look near few edges that go back alone."""
 FEW: Final = 8
 """So many edges are few; near so many of each kind a large component is searched."""
+SHORT: Final = 0.2
+"""The share of all nodes that is a small part of the order."""
+MEET: Final = 5_000
+"""So many nodes are searched at most until the ends of few edges that go back meet."""
 NEAR: Final = 50
 """So many nodes are near at first, and `WIDER` times as many where they hold no cycle."""
-WIDER: Final = 4
+WIDER: Final = 2
 WIDEST: Final = 100
 """The most nodes that are near, for each step of the budget."""
 FORWARD: Final = 2**62
@@ -107,20 +111,36 @@ def find_cycles(
         span = Span(begin, np.where(end < 0, FOREVER, end))
         span = Span(begin, np.where((begin >= 0) & (span.end < begin), FOREVER, span.end))
     order = rank if isinstance(rank, Order) else Order(np.arange(n) if rank is None else rank)
-    against = None if span is None else unsettled(order, blocks, *span)
+    against = _far_back(order, blocks) if span is None else unsettled(order, blocks, *span)
     if against is not None and not any(map(len, against)):
         return Search((), (), certificate="order")
-    if span is not None and against is not None and n > LARGE and sum(map(len, against)) <= FEW:
-        return _near_few(n, blocks, against, Marked(span, order, ddl), wanted)
-    blocks = [_marked(compact(one, n), ddl) for one in blocks]
+    if against is not None and n > LARGE and sum(map(len, against)) <= FEW:
+        found = _near_few(n, blocks, against, Marked(span, order, ddl), wanted)
+        if found is not None:
+            return found
     parts = tangles(order, blocks, span, apart=_apart(wanted))
+    if parts:
+        blocks = [_marked(compact(one, n), ddl) for one in blocks]
     return _searched(n, blocks, span, order, parts, wanted, budget)
+
+
+def _far_back(order: Order, blocks: list[Edges]) -> list[Array] | None:
+    """Of each block the edges that go back; None if all are within a small part of the order.
+
+    There the components cost less than a search in the whole graph, and miss nothing.
+    """
+    found = [np.flatnonzero(order.backward(block)) for block in blocks]
+    stretch = sum(
+        int((order.place[block.source[at]] - order.place[block.target[at]]).sum(dtype=np.int64))
+        for block, at in zip(blocks, found, strict=True)
+    )
+    return found if stretch > SHORT * len(order.place) else None
 
 
 class Marked(NamedTuple):
     """Of all nodes: when they began and ended, their order, and which are DDLs."""
 
-    span: Span
+    span: Span | None
     order: Order
     ddl: Array | None
 
@@ -181,6 +201,11 @@ class Component(NamedTuple):
         (inside,) = by_part(len(self.nodes), block, [chosen])
         span = None if self.span is None else self.span.take(chosen)
         return Component(self.nodes[chosen], inside, span, self.place[chosen])
+
+    def on_cycles(self, model: Model) -> "Component":
+        """Its nodes that lie on cycles, and the edges between them: to find them costs least."""
+        parts = components_of(len(self.nodes), [self.edges], self.span, apart=_apart(model))
+        return self.within(np.sort(np.concatenate([*parts, np.zeros(0, np.int64)])))
 
 
 def _searched(
@@ -243,18 +268,25 @@ def by_part(n: int, blocks: list[Edges], parts: list[Array]) -> list[Edges]:
 
 def _near_few(
     n: int, blocks: list[Edges], against: list[Array], of: Marked, model: Model
-) -> Search:
-    """The search where every cycle holds one of few edges against real time: near these alone."""
-    after = [block.target[chosen] for block, chosen in zip(blocks, against, strict=True)]
-    before = [block.source[chosen] for block, chosen in zip(blocks, against, strict=True)]
-    nodes = near(n, blocks, np.concatenate(after), np.concatenate(before), NEAR)
+) -> Search | None:
+    """The search where every cycle holds one of few edges: near these alone.
+
+    Edges against real time close a cycle at once; of others the two ends have to meet. None if that
+    shows no cycle.
+    """
+    after = np.concatenate([one.target[at] for one, at in zip(blocks, against, strict=True)])
+    before = np.concatenate([one.source[at] for one, at in zip(blocks, against, strict=True)])
+    meet = MEET if of.span is None else 0
+    nodes = near(n, blocks, after, before, NEAR, meet)
     (inside,) = by_part(n, [_marked(one, of.ddl) for one in within(n, blocks, nodes)], [nodes])
-    part = Component(nodes, inside, of.span.take(nodes), of.order.place[nodes])
+    span = None if of.span is None else of.span.take(nodes)
+    part = Component(nodes, inside, span, of.order.place[nodes])
+    cycles = _lightest(part.on_cycles(model), model, 0).cycles
     note = (
         f"what lies within some steps of the edges that go back, {len(nodes)} transactions, was "
         "searched: there may be longer cycles, or other types"
     )
-    return Search(tuple(_lightest(part, model, 0).cycles), (np.arange(n),), (note,))
+    return Search(tuple(cycles), (np.arange(n),), (note,)) if cycles else None
 
 
 # --- one component --------------------------------------------------------------------------------
@@ -279,7 +311,7 @@ def _in_component(part: Component, model: Model, budget: int) -> Found:
     after, before = _seeds(part)
     while size <= WIDEST * budget:
         nodes = near(len(part.nodes), [part.edges], after, before, size)
-        found = _lightest(part.within(nodes), model, 0)
+        found = _lightest(part.within(nodes).on_cycles(model), model, 0)
         spent += found.spent
         if found.cycles:
             return Found(found.cycles, partly=True, spent=spent)

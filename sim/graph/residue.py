@@ -75,34 +75,32 @@ def pack(source: Array, target: Array) -> Array:
 
 
 def labels_of(nodes: int, packed: Array) -> Array:
-    """The strongly connected component of each node; `packed` edges are sorted in place.
+    """The strongly connected component of each node; `packed` edges may be sorted in place.
 
-    Edges that stand twice are taken once: with them scipy's search need not end. A small graph is
-    searched here, in less time than scipy takes to be imported.
+    A small graph is searched here, in less time than scipy takes to be imported.
     """
-    packed.sort()
-    if len(packed):
-        packed = packed[np.append(True, packed[1:] != packed[:-1])]
-    indptr = np.searchsorted(packed, np.arange(nodes + 1, dtype=np.int64) << 32).astype(np.int32)
-    indices = packed.astype(np.int32)  # the lower half, which is the target
-    del packed
-    if nodes + len(indices) >= FEW:
+    if nodes + len(packed) >= FEW:
         try:
-            return _by_scipy(indptr, indices)
+            return _by_scipy(nodes, packed)
         except ModuleNotFoundError:  # scipy is an extra; the search below is slower
             pass
-    return _labels_of_few(indptr.tolist(), indices.tolist())
+    packed.sort()
+    indptr = np.searchsorted(packed, np.arange(nodes + 1, dtype=np.int64) << 32)
+    return _labels_of_few(indptr.tolist(), packed.astype(np.int32).tolist())
 
 
-def _by_scipy(indptr: Array, indices: Array) -> Array:
+def _by_scipy(nodes: int, packed: Array) -> Array:
+    """The same by scipy, which makes one edge of those that stand twice.
+
+    With them its search need not end. Its rows take a third of the time of a sort of all edges.
+    """
     from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
     from scipy.sparse.csgraph import (  # type: ignore[import-untyped]  # scipy ships no types
         connected_components,
     )
 
-    weight = np.broadcast_to(np.float64(1), indices.shape)
-    nodes = len(indptr) - 1
-    graph = csr_array((weight, indices, indptr), shape=(nodes, nodes))
+    ends = (packed >> 32).astype(np.int32), packed.astype(np.int32)  # the lower half is the target
+    graph = csr_array((np.ones(len(packed), np.bool_), ends), shape=(nodes, nodes))
     found: Any = connected_components(graph, directed=True, connection="strong")
     labels: Array = found[1]
     return labels
@@ -183,10 +181,10 @@ def _grouped(labels: Array, nodes: int) -> list[Array]:
     members = np.flatnonzero(size[labels] > 1)
     if not len(members):
         return []
-    order = np.argsort(labels[members], kind="stable")
-    members = members[order]
-    cuts = np.flatnonzero(np.diff(labels[members])) + 1
-    groups = [np.unique(group % nodes) for group in np.split(members, cuts)]
+    packed = np.sort(pack(labels[members], members % nodes))
+    packed = packed[np.append(True, packed[1:] != packed[:-1])]
+    cuts = np.flatnonzero(np.diff(packed >> 32)) + 1
+    groups = np.split(packed & 0xFFFFFFFF, cuts)
     return sorted((group for group in groups if len(group) > 1), key=lambda group: int(group[0]))
 
 
@@ -217,32 +215,77 @@ def _span(opened: Array, low: Array, high: Array) -> None:
 def tangles(
     order: Order, blocks: list[Edges], span: Span | None, *, apart: bool = False
 ) -> list[Array]:
-    """All components that may hold a cycle, by the shortest way; blocks are `compact`."""
+    """All components that may hold a cycle, by the shortest way; blocks may have missing ends."""
+    n = len(order.place)
     stretch = stretches_of(order, blocks, span)
     if stretch is None:
         return []
-    n = len(order.place)
     inside = np.flatnonzero(stretch != NONE)
     if len(inside) > WORTH_CUTTING * n:
-        return components_of(n, blocks, span, apart=apart)
+        whole = [compact(block, n) for block in blocks]
+        return components_of(n, whole, span, apart=apart)
     nodes = np.sort(order.at[inside])
-    local = np.full(n, NONE, np.int32)
-    local[nodes] = np.arange(len(nodes), dtype=np.int32)
-    cut = [_within(local, block, stretch[order.place]) for block in blocks]
+    cut = [_renumbered(block, n, nodes) for block in _cut(blocks, order, stretch)]
+    if span is None:
+        kept = _on_ways_back(order.place[nodes], cut)
+        cut = [_renumbered(block, len(nodes), kept) for block in cut]
+        nodes = nodes[kept]
     parts = components_of(len(nodes), cut, None if span is None else span.take(nodes), apart=apart)
     return [nodes[part] for part in parts]
 
 
-def near(nodes: int, blocks: list[Edges], after: Array, before: Array, enough: int) -> Array:
+def _cut(blocks: list[Edges], order: Order, stretch: Array) -> list[Edges]:
+    """The edges inside of one stretch; of blocks that may have missing ends."""
+    of = np.append(stretch[order.place], np.asarray([NONE, NONE], stretch.dtype))
+    found: list[Edges] = []
+    for block in blocks:
+        out = np.flatnonzero((of != NONE).take(block.source))
+        target = block.target.take(out)
+        same = (of[block.source.take(out)] == of[target]) & (block.source.take(out) != target)
+        found.append(block.take(out[same]))
+    return found
+
+
+def _on_ways_back(place: Array, blocks: list[Edges]) -> Array:
+    """The nodes on ways from the targets of edges that go back to the sources of such edges.
+
+    Every cycle holds an edge that goes back, so that all its nodes are among these. All other edges
+    go forward: one pass over them in the order of places finds what is reached.
+    """
+    source = np.concatenate([block.source for block in blocks])
+    target = np.concatenate([block.target for block in blocks])
+    back = place[source] > place[target]
+    ahead, behind = bytearray(len(place)), bytearray(len(place))
+    for node in target[back].tolist():
+        ahead[node] = 1
+    for node in source[back].tolist():
+        behind[node] = 1
+    source, target = source[~back], target[~back]
+    source, target = (one[np.argsort(place[source], kind="stable")] for one in (source, target))
+    steps = list(zip(source.tolist(), target.tolist(), strict=True))
+    for one, other in steps:
+        if ahead[one]:
+            ahead[other] = 1
+    steps.reverse()
+    for one, other in steps:
+        if behind[other]:
+            behind[one] = 1
+    return np.flatnonzero(np.frombuffer(ahead, np.bool_) & np.frombuffer(behind, np.bool_))
+
+
+def near(
+    nodes: int, blocks: list[Edges], after: Array, before: Array, enough: int, meet: int = 0
+) -> Array:
     """The nodes within some steps over edges alone: on from `after`, and back from `before`.
 
-    So many steps that there are about `enough` nodes. Blocks may have missing ends.
+    So many steps that there are about `enough` nodes, or up to `meet` until both ways have a node
+    in common. Blocks may have missing ends.
     """
     on, back = np.zeros(nodes + 2, np.bool_), np.zeros(nodes + 2, np.bool_)
     on[after] = True
     back[before] = True
     count, known = 0, int(np.count_nonzero(on | back))
-    while count < known < enough:
+    while count < known and (known < enough or (known < meet and not (on & back).any())):
         count = known
         hits = [
             (block.target[on.take(block.source)], block.source[back.take(block.target)])
@@ -267,8 +310,10 @@ def within(nodes: int, blocks: list[Edges], chosen: Array) -> list[Edges]:
     return found
 
 
-def _within(local: Array, block: Edges, stretch: Array) -> Edges:
-    """The edges inside of one stretch, their ends renumbered."""
-    chosen = (local[block.source] >= 0) & (stretch[block.source] == stretch[block.target])
-    kept = block.take(chosen)
-    return Edges(local[kept.source], local[kept.target], kept.kind, kept.why)
+def _renumbered(block: Edges, nodes: int, chosen: Array) -> Edges:
+    """The edges between some of the nodes, their ends renumbered."""
+    local = np.full(nodes, NONE, np.int32)
+    local[chosen] = np.arange(len(chosen), dtype=np.int32)
+    source, target = local[block.source], local[block.target]
+    kept = (source >= 0) & (target >= 0)
+    return Edges(source[kept], target[kept], block.kind[kept], block.why[kept])
