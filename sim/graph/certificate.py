@@ -198,10 +198,6 @@ def snapshots_hold(history: ColumnHistory, versions: Versions, blocks: list[Edge
     That is snapshot isolation by its definition: what was read had committed by then, the next
     version had not, and the writer of the version before had (NOCONFLICT).
     """
-    counts = np.ones(history.transactions, np.bool_) if versions.node is None else versions.node
-    known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~_writes(history, versions))
-    if not bool(known[counts].all()):
-        return False
     commit = np.append(history.commit_ts, np.asarray([FOREVER, NONE]))
     read = np.append(history.read_ts, np.asarray([FOREVER, NONE]))
     for block in blocks:
@@ -211,10 +207,7 @@ def snapshots_hold(history: ColumnHistory, versions: Versions, blocks: list[Edge
         went = np.where(anti, commit[block.target] - 1, read[block.target])
         if bool((others & (came > went)).any()):
             return False
-    return True
-
-
-def _writes(history: ColumnHistory, versions: Versions) -> Array:
     writes = np.zeros(history.transactions, np.bool_)
     writes[history.tx[versions.write]] = True
-    return writes
+    known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~writes)
+    return bool(known.all() if versions.node is None else known[versions.node].all())

@@ -19,11 +19,11 @@ import numpy as np
 from ddlsim.graph.certificate import FOREVER, Order, back_in_time, in_real_time, unsettled
 from ddlsim.graph.chains import Chains, Times
 from ddlsim.graph.classify import other_names, type_of
-from ddlsim.graph.edges import DDL, PROCESS, RW, WR, WW, Edges, Link, compact, joined
+from ddlsim.graph.edges import DDL, PROCESS, RW, WR, WW, Edges, Link, joined
 from ddlsim.graph.history import NONE, Array
 from ddlsim.graph.models import DEFAULT, Model, model_of
 from ddlsim.graph.names import SUFFIXES
-from ddlsim.graph.residue import Span, components_of, near, tangles, within
+from ddlsim.graph.residue import Span, between, components_of, near, tangles
 from ddlsim.graph.tangle import Tangle, links_of
 
 BUDGET: Final = 50_000
@@ -119,9 +119,7 @@ def find_cycles(
         if found is not None:
             return found
     parts = tangles(order, blocks, span, apart=_apart(wanted))
-    if parts:
-        blocks = [_marked(compact(one, n), ddl) for one in blocks]
-    return _searched(n, blocks, span, order, parts, wanted, budget)
+    return _searched(n, blocks, Marked(span, order, ddl), parts, wanted, budget)
 
 
 def _far_back(order: Order, blocks: list[Edges]) -> list[Array] | None:
@@ -143,6 +141,12 @@ class Marked(NamedTuple):
     span: Span | None
     order: Order
     ddl: Array | None
+
+    def component(self, nodes: Array, inside: Edges) -> "Component":
+        """Some of the nodes, with the edges between them by their own numbers."""
+        span = None if self.span is None else self.span.take(nodes)
+        marked = inside if self.ddl is None else _marked(inside, self.ddl[nodes])
+        return Component(nodes, marked, span, self.order.place[nodes])
 
 
 def with_other_names(cycles: Iterable[Cycle], key: Array) -> list[Cycle]:
@@ -172,9 +176,9 @@ def _apart(model: Model) -> bool:
     return "G-single" in model.forbids and "G2-item" not in model.forbids
 
 
-def _marked(block: Edges, ddl: Array | None) -> Edges:
+def _marked(block: Edges, ddl: Array) -> Edges:
     """The edges, those with an end among the DDLs marked so."""
-    if ddl is None or not ddl.any():
+    if not ddl.any():
         return block
     touches = ddl[block.source] | ddl[block.target]
     kind = block.kind | np.where(touches, DDL, 0).astype(np.uint16)
@@ -197,8 +201,7 @@ class Component(NamedTuple):
 
     def within(self, chosen: Array) -> "Component":
         """Some of its nodes, and the edges between them."""
-        block = within(len(self.nodes), [self.edges], chosen)
-        (inside,) = by_part(len(self.nodes), block, [chosen])
+        (inside,) = by_part(len(self.nodes), [self.edges], [chosen])
         span = None if self.span is None else self.span.take(chosen)
         return Component(self.nodes[chosen], inside, span, self.place[chosen])
 
@@ -211,8 +214,7 @@ class Component(NamedTuple):
 def _searched(
     n: int,
     blocks: list[Edges],
-    span: Span | None,
-    order: Order,
+    of: Marked,
     parts: list[Array],
     model: Model,
     budget: int,
@@ -222,8 +224,7 @@ def _searched(
     parts = sorted(parts, key=lambda nodes: (len(nodes), int(nodes[0])))
     total = MOST_BUDGETS * budget
     for at, (nodes, inside) in enumerate(zip(parts, by_part(n, blocks, parts), strict=True)):
-        times = None if span is None else span.take(nodes)
-        result = _in_component(Component(nodes, inside, times, order.place[nodes]), model, budget)
+        result = _in_component(of.component(nodes, inside), model, budget)
         found += result.cycles
         if result.partly:
             notes.append(
@@ -242,22 +243,22 @@ def _searched(
 
 
 def by_part(n: int, blocks: list[Edges], parts: list[Array]) -> list[Edges]:
-    """The edges inside each of some parts of the nodes, its nodes renumbered from 0."""
+    """The edges inside each of some parts of the nodes, its nodes renumbered from 0.
+
+    Of blocks that may have missing ends and edges from a node to itself, which are left out.
+    """
     if not parts:
         return []
-    label = np.full(n, NONE, np.int64)
+    label = np.full(n + 2, NONE, np.int32)
     local = np.zeros(n, np.int32)
     for number, nodes in enumerate(parts):
         label[nodes] = number
         local[nodes] = np.arange(len(nodes))
-    inside = [label[block.source] for block in blocks]
-    chosen = [
-        (of >= 0) & (of == label[block.target]) for of, block in zip(inside, blocks, strict=True)
-    ]
-    kept = joined([block.take(one) for block, one in zip(blocks, chosen, strict=True)])
+    kept = joined([block.take(between(block, label)) for block in blocks])
     part = label[kept.source]
-    order = np.argsort(part, kind="stable")
-    kept, part = kept.take(order), part[order]
+    if len(parts) > 1:
+        order = np.argsort(part, kind="stable")
+        kept, part = kept.take(order), part[order]
     cuts = np.searchsorted(part, np.arange(1, len(parts)))
     source, target = local[kept.source], local[kept.target]
     return [
@@ -278,10 +279,8 @@ def _near_few(
     before = np.concatenate([one.source[at] for one, at in zip(blocks, against, strict=True)])
     meet = MEET if of.span is None else 0
     nodes = near(n, blocks, after, before, NEAR, meet)
-    (inside,) = by_part(n, [_marked(one, of.ddl) for one in within(n, blocks, nodes)], [nodes])
-    span = None if of.span is None else of.span.take(nodes)
-    part = Component(nodes, inside, span, of.order.place[nodes])
-    cycles = _lightest(part.on_cycles(model), model, 0).cycles
+    (inside,) = by_part(n, blocks, [nodes])
+    cycles = _lightest(of.component(nodes, inside).on_cycles(model), model, 0).cycles
     note = (
         f"what lies within some steps of the edges that go back, {len(nodes)} transactions, was "
         "searched: there may be longer cycles, or other types"

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ddlsim.graph import chains, cycles, edges, judge, names, residue, tangle
 from ddlsim.graph.edges import RW, WR, WW, Edges
 from ddlsim.graph.history import Array, HistoryError
-from tests.property.test_graph_laws import compare
+from tests.property.test_graph_laws import compare, looked_near
 from tests.support.columns_reference import random_history
 
 SEEDS = range(150)
@@ -46,6 +47,12 @@ def longest(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tangle.Tangle, "lightest", fault)
 
 
+def fewer(place: Any, name: str) -> Plant:
+    """The last of the nodes that a function returns is left out."""
+    plain = getattr(place, name)
+    return lambda patch: patch.setattr(place, name, lambda *args: plain(*args)[:-1])
+
+
 def put(place: Any, name: str, value: Any) -> Plant:
     return lambda patch: patch.setattr(place, name, value)
 
@@ -77,8 +84,37 @@ def sees() -> bool:
     return False
 
 
+NEAR_FAULTS: dict[str, Plant] = {
+    "a node between edges that go back is lost": fewer(residue, "_on_ways_back"),
+    "edges of one label are none": put(residue, "between", lambda *_: np.zeros(0, np.int64)),
+    "every edge that goes back closes a cycle": put(
+        cycles, "_near_few", lambda n, *_: cycles.Search((), (np.arange(n),))
+    ),
+}
+
+
+def sees_near() -> bool:
+    """Whether the search near few edges differs from the plain one on any history of the sample."""
+    for seed in SEEDS:
+        for model in ("serializable", "snapshot-isolation"):
+            try:
+                looked_near(random_history(seed), model)
+            except HistoryError:
+                continue
+            except (AssertionError, IndexError):
+                return True
+    return False
+
+
 def test_the_comparison_holds_without_a_fault() -> None:
     assert not sees()
+    assert not sees_near()
+
+
+@pytest.mark.parametrize("fault", NEAR_FAULTS)
+def test_a_fault_near_few_edges_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    NEAR_FAULTS[fault](monkeypatch)
+    assert sees_near()
 
 
 @pytest.mark.parametrize("fault", FAULTS)
