@@ -5,7 +5,9 @@ components larger than one hold all cycles (`residue`). In each of them networkx
 way back (`tangle`) for the edges that make an anomaly what it is: for a ww edge over writes alone
 (G0), for a wr edge over writes and reads of them (G1c), for an anti-dependency over all. Of each
 type the lightest is reported. A component that is too large for that is searched only near those
-edges that go back over the shortest stretches of the order, which the notes of the result say.
+edges that go back over the shortest stretches of the order, which the notes of the result say. In a
+large graph in which few edges go back, and far, that is done before components are sought: if they
+close a cycle near them, no more is looked at.
 
 Histories without timestamps use this as well: they bring their own edges.
 """
@@ -76,8 +78,8 @@ class Search:
     """What a search found: the lightest cycle of each type in each component, and what it left.
 
     `components` has the nodes of each component larger than one; without any there is no cycle.
-    `certificate` is what showed that. Where few edges go back, and each of them against real
-    time, the component is all nodes, since where it ends was not looked for.
+    `certificate` is what showed that. Where few edges go back and a cycle was found near them, the
+    component is all nodes, since where it ends was not looked for.
     """
 
     cycles: tuple[Cycle, ...]

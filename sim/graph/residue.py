@@ -2,8 +2,10 @@
 
 Where the order of the certificate fails, each edge that goes back spans a stretch of places, and
 every cycle lies within one of the stretches, merged where they overlap; only what is inside is
-looked at. Under clock skew real time goes back nearly everywhere, and the stretches are everything:
-then scipy's strong components take the whole graph, which is linear as well.
+looked at, and of that, where it is small and real time does not count, only what lies on a way from
+the target of such an edge to the source of one. Under clock skew real time goes back nearly
+everywhere, and the stretches are everything: then scipy's strong components take the whole graph,
+which is linear as well.
 
 Real time is a chain of instants: a transaction leads to the next instant after its end at which
 another began, an instant to the next one, and to those that began then. That is at most three edges
@@ -227,7 +229,7 @@ def tangles(
     nodes = np.sort(order.at[places])
     label = np.append(stretch[order.place], np.asarray([NONE, NONE], stretch.dtype))
     cut = [_renumbered(block.take(between(block, label)), n, nodes) for block in blocks]
-    if span is None:
+    if span is None and sum(map(len, cut)) < FEW:
         kept = _on_ways_back(order.place[nodes], cut)
         cut = [_renumbered(block, len(nodes), kept) for block in cut]
         nodes = nodes[kept]
@@ -249,9 +251,9 @@ def _on_ways_back(place: Array, blocks: list[Edges]) -> Array:
         ahead[node] = 1
     for node in source[back].tolist():
         behind[node] = 1
-    source, target = source[~back], target[~back]
-    source, target = (one[np.argsort(place[source], kind="stable")] for one in (source, target))
-    steps = list(zip(source.tolist(), target.tolist(), strict=True))
+    on = np.flatnonzero(~back)
+    on = on[np.argsort(place[source[on]], kind="stable")]
+    steps = list(zip(source[on].tolist(), target[on].tolist(), strict=True))
     for one, other in steps:
         if ahead[one]:
             ahead[other] = 1

@@ -17,10 +17,12 @@ import pytest
 
 from ddlsim.graph.certificate import Order, in_real_time, rank_of, spans_of
 from ddlsim.graph.edges import Edges, compact, data_edges, joined, process_edges
-from ddlsim.graph.history import READ, ColumnHistory
+from ddlsim.graph.history import READ, Array, ColumnHistory
 from ddlsim.graph.judge import judge
+from ddlsim.graph.models import MODELS
 from ddlsim.graph.residue import Span, chain_of
 from ddlsim.graph.store import read, write
+from ddlsim.graph.verdict import Verdict
 from ddlsim.graph.versions import versions_of
 from tests.bench.figures import show
 from tests.support.column_histories import Shape, history
@@ -93,25 +95,53 @@ def test_the_cost_grows_with_the_size(skew: int) -> None:
     show("exponent", exponent, most=1.35)
 
 
-@pytest.mark.parametrize("skew", [0, CS_MAX])
-@pytest.mark.parametrize("stale", ["the oldest version", "the version before"])
-def test_a_history_with_one_bad_read_costs_little_more_than_a_valid_one(
-    skew: int, stale: str
-) -> None:
-    n = 100_000
-    found = history(3, Shape(n, skew=skew))
-    reads = np.flatnonzero((found.kind == READ) & (found.version > 3))
+JUDGED = [name for name in MODELS if "serializable" in name or "snapshot" in name]
+
+
+def stale(found: ColumnHistory, reads: Array, back: int) -> ColumnHistory:
+    """The history with some reads of versions that are so much older, or the oldest."""
     version = found.version.copy()
-    if stale == "the oldest version":
-        version[reads[-1]] = 1
-    else:
-        version[reads[len(reads) // 2]] -= 1
-    wrong = replace(found, version=version)
-    valid, invalid = seconds(lambda: judge(found), 7), seconds(lambda: judge(wrong), 7)
-    verdict = judge(wrong)
-    print(f"\nskew {skew}, {stale}: {dict(verdict.counts)}")
-    assert verdict.valid is False
-    show("one bad read / a valid history", invalid / valid, most=1.5)
+    version[reads] = np.maximum(version[reads] - back, 1)
+    return replace(found, version=version)
+
+
+def times_a_valid_one(
+    found: ColumnHistory, wrong: ColumnHistory, model: str, rounds: int
+) -> tuple[float, Verdict]:
+    """How many times as long a history is judged as the valid one it is made of; by turns."""
+    valid = invalid = math.inf
+    for _ in range(rounds):
+        valid = min(valid, seconds(lambda: judge(found, model), 1))
+        invalid = min(invalid, seconds(lambda: judge(wrong, model), 1))
+    return invalid / valid, judge(wrong, model)
+
+
+@pytest.mark.parametrize("model", JUDGED)
+@pytest.mark.parametrize("skew", [0, CS_MAX])
+def test_a_history_with_one_bad_read_costs_little_more_than_a_valid_one(
+    skew: int, model: str
+) -> None:
+    found = history(3, Shape(100_000, skew=skew))
+    reads = np.flatnonzero((found.kind == READ) & (found.version > 3))
+    oldest = stale(found, reads[-1:], int(found.version.max()))
+    before = stale(found, reads[len(reads) // 2 :][:1], 1)
+    for what, wrong in (("the oldest version", oldest), ("the version before", before)):
+        ratio, verdict = times_a_valid_one(found, wrong, model, 7)
+        print(f"\n{model}, skew {skew}, {what}: {dict(verdict.counts)}", end="")
+        assert verdict.valid is (what == "the version before" and MODELS[model].level == 0)
+        show("one bad read / a valid history", ratio, most=1.5)
+
+
+@pytest.mark.parametrize("model", JUDGED)
+def test_three_thousand_bad_reads_cost_a_bounded_multiple_of_a_valid_history(model: str) -> None:
+    found = history(3, Shape(100_000))
+    reads = np.flatnonzero((found.kind == READ) & (found.version > 3))
+    some = np.random.default_rng(1).choice(reads, 3_000, replace=False)
+    for back in (1, 3):
+        ratio, verdict = times_a_valid_one(found, stale(found, some, back), model, 2)
+        print(f"\n{model}, {back} versions before: {dict(verdict.counts)}", end="")
+        assert verdict.valid is False
+        show("3,000 bad reads / a valid history", ratio, most=18)
 
 
 def test_a_file_is_read_and_judged_fast(tmp_path: Path) -> None:
