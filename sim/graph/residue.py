@@ -163,7 +163,10 @@ def components_of(
         del chain, steps
     whole = np.concatenate([*packed, np.zeros(0, np.int64)])
     packed.clear()
-    return _grouped(labels_of(total, whole)[: (2 if apart else 1) * nodes], nodes)
+    labels = labels_of(total, whole)
+    if apart:
+        labels = _merged(labels, nodes)
+    return _grouped(labels[: (2 if apart else 1) * nodes], nodes)
 
 
 def _twice(block: Edges, nodes: int) -> list[Array]:
@@ -175,6 +178,14 @@ def _twice(block: Edges, nodes: int) -> list[Array]:
         pack(block.source[plain].astype(np.int64) + nodes, block.target[plain]),
         pack(block.source[anti], block.target[anti].astype(np.int64) + nodes),
     ]
+
+
+def _merged(labels: Array, nodes: int) -> Array:
+    """Labels of parts, those that share a node made one: each node is then in one part."""
+    one, other = labels[:nodes], labels[nodes : 2 * nodes]
+    shared = np.concatenate([pack(one, other), pack(other, one)])
+    found: Array = labels_of(int(labels.max(initial=-1)) + 1, shared)[labels]
+    return found
 
 
 def _grouped(labels: Array, nodes: int) -> list[Array]:

@@ -40,7 +40,10 @@ class Way(NamedTuple):
 
 
 class Tangle:
-    """The lightest step between each two nodes of a component; of equal ones the first stays."""
+    """The lightest step between each two nodes of a component; of equal ones the first stays.
+
+    Where that is an anti-dependency, the lightest step that is none is kept beside it.
+    """
 
     def __init__(self, links: Iterable[Link], chains: Chains | None) -> None:
         import networkx as nx
@@ -49,14 +52,17 @@ class Tangle:
         self._chains = chains
         self._weights: dict[int, int] = {}
         found: dict[tuple[int, int], Step] = {}
+        plain: dict[tuple[int, int], Step] = {}
         for link in links:
             step = self.step(link)
-            known = found.get((step.source, step.target))
-            if known is None or step.weight < known.weight:
-                found[step.source, step.target] = step
+            for kept in (found,) if step.anti else (found, plain):
+                known = kept.get((step.source, step.target))
+                if known is None or step.weight < known.weight:
+                    kept[step.source, step.target] = step
         for source, target, weight in () if chains is None else chains.steps:
             found.setdefault((source, target), Step(source, target, weight, None))
         self.steps = {ends: found[ends] for ends in sorted(found)}
+        self._plain = {ends: plain[ends] for ends in sorted(plain) if found[ends].anti}
         self._whole: Any = nx.DiGraph()
         self._whole.add_weighted_edges_from(step[:3] for step in self.steps.values())
         self._apart: Any = None
@@ -85,7 +91,7 @@ class Tangle:
             nodes = self._nx.dijkstra_path(self._whole, first.target, first.source)
         except (self._nx.NetworkXNoPath, self._nx.NodeNotFound):
             return None
-        way = self._closed(first, nodes)
+        way = self._closed(first, [self.steps[ends] for ends in pairwise(nodes)])
         kinds = [link.kind & RW for link in way.links]
         if sum(map(bool, kinds)) < 2 or not adjacent([NAMES.get(kind, "") for kind in kinds]):
             return way
@@ -101,7 +107,7 @@ class Tangle:
         """
         if self._apart is None:
             self._apart = self._nx.DiGraph()
-            for step in self.steps.values():
+            for step in (*self.steps.values(), *self._plain.values()):
                 for came in (False,) if step.anti else (False, True):
                     ends = (step.source, came), (step.target, step.anti)
                     self._apart.add_edge(*ends, weight=step.weight)
@@ -114,12 +120,18 @@ class Tangle:
                 continue
             nodes = [node for node, _ in states]
             if len(set(nodes)) == len(nodes):
-                found.append(self._closed(first, nodes))
+                found.append(self._closed(first, [self._to(*ends) for ends in pairwise(states)]))
         return min(found, key=lambda one: one.weight, default=None)
 
-    def _closed(self, first: Step, nodes: Sequence[int]) -> Way:
-        """A step and the nodes of the way back from its target as edges, the chains contracted."""
-        steps = [first, *(self.steps[ends] for ends in pairwise(nodes))]
+    def _to(self, here: tuple[int, bool], there: tuple[int, bool]) -> Step:
+        """The step between two states."""
+        ends = here[0], there[0]
+        step = self.steps[ends]
+        return step if step.anti is there[1] else self._plain[ends]
+
+    def _closed(self, first: Step, back: Sequence[Step]) -> Way:
+        """A step and the way back from its target as edges, the chains contracted."""
+        steps = [first, *back]
         chains, count = self._chains, len(steps)
         start = min(range(count), key=lambda at: (self._is_instant(steps[at]), steps[at].source))
         links: list[Link] = []

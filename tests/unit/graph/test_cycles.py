@@ -168,3 +168,24 @@ def test_a_long_way_is_no_deep_recursion() -> None:
     assert len(set(ring.tolist())) == 1
     chain = labels_of(20_000, pack(nodes[:-1], nodes[1:]))
     assert len(set(chain.tolist())) == 20_000
+
+
+def test_cycles_that_share_a_node_are_both_shown_where_snapshot_isolation_is_asked_for() -> None:
+    """Node 1 is on both; with no two anti-dependencies in a row no way leads from one to other."""
+    steps = [(0, 1, WR), (1, 0, RW), (1, 2, WR), (2, 1, RW)]
+    for model in ("snapshot-isolation", "strong-session-snapshot-isolation"):
+        search = find_cycles(3, graph(*steps), model=model)
+        assert [one.tolist() for one in search.components] == [[0, 1, 2]]
+        assert [(one.type, len(one.links)) for one in search.cycles] == [("G-single", 2)]
+        assert not search.notes
+
+
+def test_the_order_of_a_process_counts_beside_an_anti_dependency() -> None:
+    """Write skew of one client: it did not see its own write."""
+    steps = [(0, 1, RW), (1, 0, RW), (0, 1, PROCESS)]
+    search = find_cycles(2, graph(*steps), model="strong-session-snapshot-isolation")
+    [cycle] = search.cycles
+    assert cycle.type == "G-single-process"
+    assert [link.kind for link in cycle.links] == [PROCESS, RW]
+    assert not search.notes
+
