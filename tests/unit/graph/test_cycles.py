@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from ddlsim.graph import residue
+from ddlsim.graph.classify import other_names
 from ddlsim.graph.cycles import Search, find_cycles
-from ddlsim.graph.edges import PROCESS, RW, WR, WW, Edges, edges
+from ddlsim.graph.edges import PROCESS, RW, WR, WW, Edges, Link, edges
 from ddlsim.graph.history import WRITE, ColumnHistory, make
 from ddlsim.graph.judge import judge
 from ddlsim.graph.residue import labels_of, pack
@@ -189,3 +190,8 @@ def test_the_order_of_a_process_counts_beside_an_anti_dependency() -> None:
     assert [link.kind for link in cycle.links] == [PROCESS, RW]
     assert not search.notes
 
+
+def test_only_a_fork_over_two_keys_is_a_long_fork() -> None:
+    links = [Link(0, 1, RW, 0), Link(1, 2, WR, 1), Link(2, 3, RW, 2), Link(3, 0, WR, 3)]
+    assert other_names(links, lambda link: link.why) == ("long-fork",)
+    assert other_names(links, lambda _: "one key") == ()
