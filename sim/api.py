@@ -19,7 +19,7 @@ extra that is missing raises `ImportError` with the command that installs it.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -32,7 +32,6 @@ from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.networkx_graph import networkx_graph
 from ddlsim.cli import arguments, documents, verb_check, verb_compat, verb_run
 from ddlsim.cli.check_foreign import Foreign
-from ddlsim.cli.options import Options
 from ddlsim.cli.report import Report
 from ddlsim.cluster.run import run as run_plan
 from ddlsim.extras import needed_by
@@ -44,6 +43,7 @@ from ddlsim.lint import compat as linter
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.protocol.strategy import Strategy
+from ddlsim.scenario.tomltext import toml_value
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.verify.campaign import Runner, swarm_source
 
@@ -219,7 +219,7 @@ class Migration:
 
 
 def run(
-    scenario: str | Path,
+    scenario: str | Path | None = None,
     *,
     seed: int | None = None,
     seeds: range | None = None,
@@ -236,13 +236,15 @@ def run(
     >>> run("strategies/B3-T1", seed=0, settings={"cluster.nodes": 4}).verdicts
     {0: 'violated'}
     """
+    if scenario is None and not flags.get("swarm"):
+        raise ValueError("run: the scenario is missing; or say swarm=True")
     if seed is not None and seeds is not None:
         raise ValueError("run: seed and seeds exclude each other; keep one of them")
-    if seeds is not None and (not seeds or seeds.step != 1):
+    if seeds is not None and not _is_from_to(seeds):
         raise ValueError("run: seeds is a range of at least one seed, in steps of 1")
-    told = [f"{path}={_toml(value)}" for path, value in (settings or {}).items()]
-    given = {"seed": seed, "seeds": seeds, "strategy": strategy, "mutant": mutant, "set": told}
-    options = _options("run", scenario=str(scenario), **given, **flags)
+    given = {"seed": seed, "seeds": seeds, "strategy": strategy, "mutant": mutant}
+    changed = [_setting(path, value) for path, value in _items(settings)]
+    options = arguments.options("run", {"scenario": scenario, **given, "set": changed, **flags})
     with needed_by("run"):
         report, job = verb_run.judged(options)
         return Runs(report, Runner(job))
@@ -255,7 +257,7 @@ def check(path: str | Path, **flags: Any) -> Checked:
     >>> found.valid, [one["type"] for one in found.anomalies]
     (False, ['G-single', 'fractured-read'])
     """
-    options = _options("check", files=(str(path),), **flags)
+    options = arguments.options("check", {"files": path, **flags})
     with needed_by("check"):
         judged = verb_check.judge(options, str(path))
     kind = judged.input if isinstance(judged, Foreign) else "native"
@@ -269,7 +271,7 @@ def compat(schema: str | Path, *migration: str | Path, **flags: Any) -> Migratio
     >>> found.exit_code
     1
     """
-    options = _options("compat", files=[str(schema), *map(str, migration)], **flags)
+    options = arguments.options("compat", {"files": (schema, *migration), **flags})
     with needed_by("compat"):
         return Migration(verb_compat.report_of(options))
 
@@ -280,7 +282,7 @@ def strategy(name: str) -> Strategy:
     >>> strategy("iep").header.source
     'IEP-98, IEP-110'
     """
-    found: Strategy = STRATEGIES.get(name)
+    found: Strategy = STRATEGIES.get(str(name))
     return found
 
 
@@ -290,17 +292,24 @@ def _plain(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _options(verb: str, **given: Any) -> Options:
-    """The options of a verb: its defaults, and what is given."""
-    known = arguments.defaults(verb)
-    if unknown := sorted(set(given) - set(known)):
-        raise TypeError(f"{verb} takes no {unknown[0]!r}; it takes {', '.join(sorted(known))}")
-    return Options(**{**known, **given})
+def _is_from_to(seeds: object) -> bool:
+    return isinstance(seeds, range) and bool(seeds) and seeds.step == 1
 
 
-def _toml(value: Any) -> str:
-    """A value as `--set` reads it."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _items(settings: object) -> Iterable[tuple[str, Any]]:
+    if settings is None:
+        return ()
+    if isinstance(settings, Mapping):
+        return settings.items()
+    raise ValueError(f"run: settings is a mapping of paths to values, not {settings!r}")
+
+
+def _setting(path: str, value: Any) -> str:
+    """A setting as the text of `--set`."""
+    try:
+        return f"{path}={toml_value(value)}"
+    except TypeError:
+        raise ValueError(f"run: settings: {path}: no TOML value is {value!r}") from None
 
 
 def _in(verdicts: Mapping[int, str]) -> list[str]:

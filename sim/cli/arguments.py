@@ -5,13 +5,14 @@ an `InputError` in one line: click's exceptions say which flag and which value, 
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 import click
 from click import Argument, Option
-from click.core import ParameterSource
+from click.core import ParameterSource, augment_usage_errors
 
 from ddlsim import __version__
 from ddlsim.cli import complete, exit_codes, values
@@ -85,20 +86,61 @@ def parse(words: Sequence[str]) -> tuple[str, Options]:
         raise InputError(_told(error)) from None
 
 
-def defaults(verb: str) -> dict[str, Any]:
-    """The options of a verb where nothing is given, neither as words nor by the environment."""
+def options(verb: str, given: Mapping[str, Any]) -> Options:
+    """The options of a verb for values from Python, which are what its words would be.
+
+    None stands for what is not given; the environment is not looked at. Raises `TypeError` for a
+    name that is no option of the verb, `InputError` for a value that its flag does not take.
+    """
     command = COMMAND.commands[verb]
-    context = click.Context(command, info_name=verb)
-    return {str(each.name): _default(context, each) for each in command.params}
+    params = {str(each.name): each for each in command.params}
+    if unknown := sorted(set(given) - set(params)):
+        raise TypeError(f"{verb} takes no {unknown[0]!r}; it takes {', '.join(sorted(params))}")
+    with click.Context(COMMAND, info_name="ddlsim") as parent:
+        context = click.Context(command, parent, verb)
+        try:
+            found: dict[str, Any] = {}
+            for name, each in params.items():
+                with augment_usage_errors(context, each):
+                    found[name] = _option(context, each, given.get(name))
+            return Options(**found)
+        except click.UsageError as error:
+            raise InputError(_told(error)) from None
+
+
+def _option(context: click.Context, param: click.Parameter, value: Any) -> Any:
+    """The value of an option: its default, or what its flag makes of a value's text."""
+    if value is None:
+        return _default(context, param)
+    if is_switch(param):
+        if isinstance(value, bool):
+            return value
+        raise click.BadParameter(f"expected True or False, not {value!r}")
+    if param.multiple or param.nargs == -1:
+        several = value if isinstance(value, list | tuple) else [value]
+        words = tuple(_word(each) for each in several)
+        return param.process_value(context, words)
+    return param.process_value(context, _word(value))
 
 
 def _default(context: click.Context, param: click.Parameter) -> Any:
+    if param.required:
+        raise click.MissingParameter(ctx=context, param=param)
     if param.multiple or param.nargs == -1:
         return ()
     if is_switch(param):
         return False
     default = param.to_info_dict()["default"]
     return None if default is None else param.type_cast_value(context, default)
+
+
+def _word(value: Any) -> str:
+    """A value as a word of the command line."""
+    if isinstance(value, range) and value and value.step == 1:
+        return f"{value.start}..{value[-1]}"
+    if isinstance(value, str | Path | int | float) and not isinstance(value, bool):
+        return str(value)
+    raise click.BadParameter(f"cannot use {value!r}")
 
 
 def debugging() -> bool:

@@ -135,11 +135,51 @@ def test_pages_show_markup_as_text(bad: api.Runs) -> None:
         ({"seeds": range(0)}, "at least one seed"),
         ({"strategy": "no_such"}, "no_such"),
         ({"settings": {"cluster.nods": 3}}, "nods"),
+        ({"settings": ["cluster.nodes=3"]}, "settings is a mapping"),
+        ({"settings": {"cluster.nodes": {1}}}, "cluster.nodes: no TOML value"),
+        ({"settings": {"title": 1}}, "title"),
+        ({"seeds": 5}, "seeds is a range"),
+        ({"seeds": "0..3"}, "seeds is a range"),
+        ({"seed": "a"}, "--seed: expected a whole number, not 'a'"),
+        ({"seed": 1.5}, "--seed: expected a whole number"),
+        ({"seed": True}, "--seed: cannot use True"),
+        ({"time": "5x"}, "--time: expected a time"),
+        ({"memory": "xx"}, "--memory"),
+        ({"jobs": 0}, "--jobs"),
+        ({"strict": "yes"}, "--strict: expected True or False, not 'yes'"),
+        ({"load": "no_such.py"}, "no_such.py"),
+        ({"load": [Path("no_such.py")]}, "no_such.py"),
     ],
 )
 def test_what_cannot_be_run_is_a_value_error(what: dict[str, object], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         api.run(BAD, **what)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_what_cannot_be_judged_is_a_value_error() -> None:
+    for given, told in (({"input": "nix"}, "--input: unknown 'nix'"), ({"model": "x"}, "--model")):
+        with pytest.raises(ValueError, match=told):
+            api.check("tests/golden/foreign/list-append/G-single.edn", **given)
+    with pytest.raises(ValueError, match="--baseline"):
+        api.compat("scenarios/realistic/schema.sql", baseline="x")
+    with pytest.raises(ValueError, match="FILE is missing"):
+        api.check(None)  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(ValueError, match="scenario is missing"):
+        api.run()
+
+
+def test_settings_are_any_values_of_a_scenario() -> None:
+    tables = "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(20))"
+    workload = [{"name": "mixed", "clients": 1, "operations": 3}]
+    settings = {"schema.sql": tables, "workload": workload, "title": '123 "x"'}
+    runs = api.run("smoke", settings=settings)
+    assert runs.document["scenario"] == "smoke"
+    assert any("mixed-" in str(getattr(one, "op", "")) for one in runs.events())
+
+
+def test_the_environment_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DDLSIM_SEED", "nonsense")
+    assert api.run(BAD).verdicts == {0: "violated"}
 
 
 def test_an_unknown_flag_is_a_type_error() -> None:
