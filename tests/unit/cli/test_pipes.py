@@ -24,6 +24,7 @@ WORDS = {
     "plot": ("plot", "run_latency", "{history}", "--out", "{folder}/figure.svg"),
     "report": ("report", "{folder}/swept"),
     "list": ("list", "clauses"),
+    "new": ("new", "scenario", "mine"),
     "completion": ("completion", "zsh"),
     "run as JSON": ("run", "{scenario}", "--output", "json"),
     "check as JUnit": ("check", "{history}", "--output", "junit"),
@@ -48,7 +49,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def unread(*words: str, stderr: bool = False, buffered: bool = True) -> tuple[int, str]:
+def unread(
+    *words: str, stderr: bool = False, buffered: bool = True, cwd: Path = ROOT
+) -> tuple[int, str]:
     """The exit code of a command whose pipe nothing reads any more, and its stderr."""
     reader, writer = os.pipe()
     os.close(reader)
@@ -57,7 +60,7 @@ def unread(*words: str, stderr: bool = False, buffered: bool = True) -> tuple[in
         variables["PYTHONUNBUFFERED"] = "1"
     begun = subprocess.Popen(
         [sys.executable, "-m", "ddlsim", *words],
-        cwd=ROOT,
+        cwd=cwd,
         env=variables,
         stdout=writer,
         stderr=writer if stderr else subprocess.PIPE,
@@ -75,7 +78,7 @@ def test_every_verb_is_looked_at() -> None:
 @pytest.mark.parametrize("verb", WORDS)
 def test_a_closed_pipe_is_no_verdict(verb: str, files: dict[str, str]) -> None:
     words = [word.format(**files) for word in WORDS[verb]]
-    code, told = unread(*words)
+    code, told = unread(*words, cwd=Path(files["folder"]) if verb == "new" else ROOT)
     assert code == 141
     assert all(line.startswith("ddlsim: ") for line in told.splitlines()), told
 
