@@ -4,6 +4,7 @@ import keyword
 import os
 import re
 import shlex
+import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -81,10 +82,13 @@ def filled(kind: str, name: str) -> str:
 
 
 def _check(kind: str, name: str) -> None:
-    """Refuse a name that the file could not have, or that a plug-in of the kind has already."""
-    if not NAME.fullmatch(name) or keyword.iskeyword(name):
+    """Refuse a name that the file could not have, or that a module or plug-in has already."""
+    if not NAME.fullmatch(name):
         what = "use small letters, digits and _, a letter first"
         raise InputError(f"new: invalid name {name!r}; {what}, such as my_{kind}")
+    if keyword.iskeyword(name) or name in {"ddlsim", *sys.stdlib_module_names}:
+        what = "Python has that name already; take another one"
+        raise InputError(f"new: invalid name {name!r}: {what}, such as my_{kind}")
     known = KINDS[kind].known
     if known is not None and name in known:
         raise InputError(f"new: a {kind} called {name!r} is shipped already; take another name")
