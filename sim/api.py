@@ -238,8 +238,6 @@ def run(
     """
     if scenario is None and not flags.get("swarm"):
         raise ValueError("run: the scenario is missing; or say swarm=True")
-    if seed is not None and seeds is not None:
-        raise ValueError("run: seed and seeds exclude each other; keep one of them")
     if seeds is not None and not _is_from_to(seeds):
         raise ValueError("run: seeds is a range of at least one seed, in steps of 1")
     given = {"seed": seed, "seeds": seeds, "strategy": strategy, "mutant": mutant}

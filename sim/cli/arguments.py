@@ -93,17 +93,18 @@ def options(verb: str, given: Mapping[str, Any]) -> Options:
     name that is no option of the verb, `InputError` for a value that its flag does not take.
     """
     command = COMMAND.commands[verb]
+    assert isinstance(command, Verb), f"{verb} is no verb"
     params = {str(each.name): each for each in command.params}
     if unknown := sorted(set(given) - set(params)):
         raise TypeError(f"{verb} takes no {unknown[0]!r}; it takes {', '.join(sorted(params))}")
     with click.Context(COMMAND, info_name="ddlsim") as parent:
         context = click.Context(command, parent, verb)
         try:
-            found: dict[str, Any] = {}
             for name, each in params.items():
                 with augment_usage_errors(context, each):
-                    found[name] = _option(context, each, given.get(name))
-            return Options(**found)
+                    context.params[name] = _option(context, each, given.get(name))
+            command.check(context)
+            return Options(**context.params)
         except click.UsageError as error:
             raise InputError(_told(error)) from None
 

@@ -52,9 +52,13 @@ class Verb(click.Command):
             return rest
         if rest:
             raise click.UsageError(f"unexpected argument {rest[0]!r}; see --help", ctx)
-        if self._check is not None:
-            self._check(ctx)
+        self.check(ctx)
         return rest
+
+    def check(self, context: click.Context) -> None:
+        """Refuse options that do not go together; a context's parameters are all known by then."""
+        if self._check is not None:
+            self._check(context)
 
     def _spread(self, words: list[str]) -> list[str]:
         """Words of which each value of a greedy flag has the flag before it."""

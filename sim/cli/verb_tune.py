@@ -106,7 +106,7 @@ def more_seeds(options: Options, found: dict[str, Any]) -> dict[str, Any] | None
 
 
 def request_of(options: Options) -> Request:
-    """The options with their files read; what is wrong is told with file and line."""
+    """The options with their files read; a mistake is an error with file and line."""
     texts: dict[str, str] = {}
     delays = _measured(options.delays, "delay", DELAYS, texts)
     offsets = _measured(options.offsets, "offset", OFFSETS, texts)
@@ -127,7 +127,7 @@ def request_of(options: Options) -> Request:
         wishes=tuple(_wish(each) for each in options.tried),
         loads=tuple(options.load),
     )
-    _ = request.uses_dd  # a design that cannot be tuned is told before anything is run
+    _ = request.uses_dd  # raises for a design that cannot be tuned, before any run
     return _led(request, options.leader, _voters_chosen(options.voters, world))
 
 
