@@ -213,7 +213,7 @@ def check_parts(directory: str, rounds: Sequence[Round]) -> None:
             raise DirectoryError(f"{file}: no chunk of this sweep is called so; move it away")
 
 
-def missing(directory: str, number: int, whole: Round) -> list[ChunkId]:
+def missing_chunks(directory: str, number: int, whole: Round) -> list[ChunkId]:
     """The chunks of a round that have no file yet."""
     return [chunk for chunk in whole.ids(number) if not Path(directory, chunk.file).exists()]
 

@@ -214,7 +214,7 @@ class _Conductor:
     def _run(self, number: int) -> None:
         """Run the missing chunks of a round."""
         whole = self._manifest.rounds[number]
-        chunks = store.missing(self._options.directory, number, whole)
+        chunks = store.missing_chunks(self._options.directory, number, whole)
         if not chunks:
             return
         work_s = len(chunks) * whole.size * self._cost(whole)

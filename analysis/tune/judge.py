@@ -17,7 +17,7 @@ import numpy as np
 from ddlsim.analysis.formula.comparison import CLOCK_MS
 from ddlsim.analysis.formula.wait_model import Grid, Wait
 from ddlsim.analysis.stats import intervals
-from ddlsim.analysis.tune import agreement
+from ddlsim.analysis.tune import agreement, tail_estimate
 from ddlsim.analysis.tune.cells import Setting
 from ddlsim.analysis.tune.goals import RATE, Goal
 from ddlsim.analysis.tune.request import LOOK_UPS, Request
@@ -104,9 +104,7 @@ class Judge:
         slack = self.request.slack(setting.dd, setting.cs_max) - CLOCK_MS
         if goal.share is None:
             return looks * model.mean(slack).ordered
-        found = model.quantile(1 - (1 - goal.share) / looks, slack).ordered
-        # of look-ups whose waits add up to more than that, one waits a part of it
-        return looks * found if found + slack < model.times[-1] else inf
+        return tail_estimate.bound_by_formula(model, goal.share, slack, looks)
 
     def _model(self, h: int) -> Wait:
         if h not in self._models:

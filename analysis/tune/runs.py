@@ -19,6 +19,7 @@ from ddlsim.analysis.spark.spread import NONE, Workers
 from ddlsim.analysis.stats import histogram, intervals
 from ddlsim.analysis.sweep.chunks import Round, Work
 from ddlsim.analysis.sweep.rows import Cell, Job, Row, failed_row, rows_of, run_job
+from ddlsim.analysis.tune import tail_estimate
 from ddlsim.analysis.tune.goals import RATE, WAITS, Goal, TuneError
 from ddlsim.execute.isolation import Limits
 from ddlsim.execute.parallel import Executor
@@ -170,8 +171,7 @@ class Figures:
         if goal.share is None:
             most = float(values[-1])  # zeros alone do not bound a mean
             return low, np.inf if most == 0 else high
-        wide = intervals.effective_quantile(counts.sum(axis=0), values, goal.share, units, level)
-        return min(low, wide[0]), max(high, wide[1])
+        return tail_estimate.interval(values, counts, goal.share, (low, high), units, level)
 
     def units(self, goal: Goal) -> float:
         """The number of independent observations behind a figure, over all seeds.
@@ -198,12 +198,11 @@ class Figures:
             aborts = weights @ self.column("schema_aborts")
             return np.asarray(aborts / np.maximum(weights @ self.column("attempts"), 1))
         values, counts = self.counts(goal.of)
-        pooled = weights @ counts
         if goal.share is not None:
-            return np.asarray(intervals.pooled_quantile(pooled, values, goal.share))
+            return tail_estimate.observed(values, counts, weights, goal.share)
         totals = np.asarray([row[WAITS[goal.of]]["total_us"] for row in self.rows]) / US_PER_MS
         with np.errstate(invalid="ignore"):
-            return np.asarray((weights @ totals) / pooled.sum(axis=-1))
+            return np.asarray((weights @ totals) / (weights @ counts).sum(axis=-1))
 
     def waiting(self, *, resampled: bool = False) -> tuple[float, float, float]:
         """The share of first look-ups that waited, with its interval (or the narrower one)."""

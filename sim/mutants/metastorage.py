@@ -17,7 +17,7 @@ from ddlsim.protocol.design.time_rules import (
 from ddlsim.protocol.messages import CatalogUpdate, NodeJoined
 from ddlsim.protocol.meta_commands import Stamped
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
-from ddlsim.protocol.metastorage.ticker import Ticker
+from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
 from ddlsim.units import Micros, Timestamp
 
 ENCODING_US = Micros(1_000)
@@ -58,11 +58,11 @@ class ShortcutMetaStorage(MetaStorage):
                 self.node.send(name, LooseTick(self.group.last_stamp))
 
     def _on_tick(self, _sender: str, tick: LooseTick) -> None:
-        self.application.sync.publish(tick.sent_ts)
+        self.application.sync.advance_safe_time(tick.sent_ts)
 
 
 @mutates("ticker", "ticks_in_old_term", "98.x.6", "liveness")
-class FaithfulTicker(Ticker):
+class FaithfulTicker(SafeTimeTicker):
     """A leader that is elected again goes on ticking under its old term."""
 
     _first_term: int | None = None

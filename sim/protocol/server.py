@@ -22,9 +22,9 @@ from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.metastorage.metastorage import MetaStorage, MetaStorageConfig
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
+from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.metastorage.stages import Delays
-from ddlsim.protocol.metastorage.ticker import Ticker
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.raft import Member
@@ -57,7 +57,7 @@ class Parts:
     sync: type[SchemaSync] = SchemaSync
     readers: type[Readers] = Readers
     replica: type[Replica] = Replica
-    ticker: type[Ticker] = Ticker
+    ticker: type[SafeTimeTicker] = SafeTimeTicker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +176,7 @@ class Server:
         for place, replicas in self.placement.places().items():
             self.leases.begin(Lease(place, replicas[0], config.start_ts, until))
         if not self._restarted:
-            self.sync.publish(config.start_ts)
+            self.sync.advance_safe_time(config.start_ts)
         self.metastorage.start()
         if self._restarted:
             self.replicas.revive(self._places_on_disk())

@@ -46,7 +46,7 @@ def test_a_wait_for_safe_time_ends_when_it_is_reached(
     for number, action in enumerate(script):
         before = len(woken)
         if isinstance(action, Publish):
-            sync.publish(action.ts)
+            sync.advance_safe_time(action.ts)
             largest = max(largest, action.ts)
         else:
             waiting.append((action.ts, number))

@@ -285,7 +285,7 @@ class Member:
     def __init__(self, stage: "Stage", name: str, changes: dict[str, Any]) -> None:
         self.node = FakeNode(name, stage.wire, **changes)
         self.sync = SchemaSync(self.node, stage.strategy, stage.catalog)
-        self.sync.publish(NEVER)
+        self.sync.advance_safe_time(NEVER)
         self.leases = Leases(self.node, restarted=False)
         placement = Placement(
             stage.names,

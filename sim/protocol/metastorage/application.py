@@ -89,7 +89,7 @@ class Application:
         """Publish safe time again: it is where it was before the crash [98.x.7]."""
         assert self.sync.is_restoring, f"{self.node.name} is not being restored"
         self.sync.is_restoring = False
-        self.sync.publish(self.restored_safe_time(self._message_ts))
+        self.sync.advance_safe_time(self.restored_safe_time(self._message_ts))
 
     def stamp_of(self, command: object) -> Timestamp:
         """Tm."""
@@ -196,7 +196,7 @@ class Application:
         if counts:
             self._message_ts = message_ts
             if not self._strategy.publish_safe_time.after_catalog_listeners:
-                self.sync.publish(message_ts)
+                self.sync.advance_safe_time(message_ts)
             self._listening.take((message_ts, applied))
         else:
             self.node.probe("tick-ignored")
@@ -266,7 +266,7 @@ class Application:
             self._apply_to_catalog(applied)
         comes_last = self._strategy.publish_safe_time.after_other_listeners
         if not comes_last:
-            self.sync.publish(message_ts)
+            self.sync.advance_safe_time(message_ts)
         if comes_last or self.delays.listener:
             self._others.take(message_ts)
 
@@ -274,7 +274,7 @@ class Application:
         """Publish safe time once all listeners have handled the command."""
         if self.delays.listener:
             self.node.probe("slow-listener")
-        self.sync.publish(message_ts)
+        self.sync.advance_safe_time(message_ts)
 
     def _apply_to_catalog(self, applied: AppliedUpdate) -> None:
         node = self.node

@@ -27,9 +27,9 @@ from ddlsim.protocol.messages import (
 )
 from ddlsim.protocol.meta_commands import AppliedUpdate, LeaseUpdate, Stamped
 from ddlsim.protocol.metastorage.application import Application
+from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.metastorage.stages import Delays
-from ddlsim.protocol.metastorage.ticker import Ticker
 from ddlsim.protocol.raft import RAFT_MESSAGES, Member
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.schema.catalog import Catalog
@@ -64,7 +64,7 @@ class MetaStorage:
         config: MetaStorageConfig,
         *,
         application_class: type[Application] = Application,
-        ticker_class: type[Ticker] = Ticker,
+        ticker_class: type[SafeTimeTicker] = SafeTimeTicker,
         member_class: type[Member] = Member,
         delays: Delays,
     ) -> None:

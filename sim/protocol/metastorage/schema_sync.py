@@ -56,7 +56,7 @@ class SchemaSync:
         self._waiters: list[tuple[Timestamp, int, Future[bool]]] = []
         self._order = 0
 
-    def publish(self, ts: Timestamp) -> None:
+    def advance_safe_time(self, ts: Timestamp) -> None:
         """Everything stamped up to `ts` is visible on this node; smaller values change nothing."""
         if ts <= self.safe_time or self.is_restoring:
             return

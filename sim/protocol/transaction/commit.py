@@ -2,8 +2,8 @@
 
 commit_ts is taken once no operation is outstanding and every write is replicated, so that it is
 larger than every op_ts [110.x.2] and nothing that was committed can be lost. Every lease under
-which the transaction took locks must last beyond it: only then were the locks held until then. The
-schema is judged at commit_ts [110.valid.1].
+which the transaction took locks must last beyond it (`lease_check`), and the schema is judged at it
+(`commit_check`) [110.valid.1].
 
 The decision is final once the commit partition has stored it. Until then the coordinator resends
 the same decision with the same commit_ts, each time to the present primary. If other nodes took the
@@ -24,6 +24,7 @@ from ddlsim.protocol.replica_messages import (
     TxStateRequest,
 )
 from ddlsim.protocol.strategy import CoordinatorPart, Tables
+from ddlsim.protocol.transaction.lease_check import leases_outlast_commit
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction_record import ABORTED, ACTIVE, COMMITTED, COMMITTING, Transaction
 from ddlsim.protocol.waiting import resend_delay
@@ -63,21 +64,17 @@ class TransactionCompletion:
         if tx.read_ts is not None:
             self._end_read_only(tx, tx.read_ts)
             return None
-        tx.state = COMMITTING
-        await strategy.before_commit_ts(self._coordinator, tx)
-        waiting = node.pause_at("before-commit-ts", tx.id.label)
-        if waiting is not None:
-            await waiting
-        if tx.reason is not None:
-            return self.abort(tx, tx.reason)
-        assert tx.commit_ts is None, f"{tx.id.label} has a commit_ts"
-        tx.commit_ts = commit_ts = node.clock.now()
-        if tx.bound_ts is not None and commit_ts >= tx.bound_ts:
-            return self.abort(tx, Reason.ROLLBACK_ONLY)
+        aborted = await self._fix_commit_ts(tx)
+        if aborted is not None:
+            return self.abort(tx, aborted)
+        commit_ts = tx.commit_ts
+        assert commit_ts is not None, f"{tx.id.label} has no commit_ts"
         if not strategy.judges_commit(wrote=tx.wrote, queried=tx.queried):
             return await self._unlock(tx, commit_ts)
         reason, tables = await strategy.commit_schema(self._coordinator, tx, commit_ts)
-        reason = reason or await self._leases_last(tx, commit_ts)
+        reason = reason or await leases_outlast_commit(
+            self._coordinator, self._leases, tx, commit_ts
+        )
         if reason is not None:
             return self.abort(tx, reason)
         self._probe_border(tables)
@@ -87,31 +84,20 @@ class TransactionCompletion:
         tx.state = COMMITTED  # from here on no operation may join it
         return await self._finish(tx, commit_ts, tables)
 
-    async def _leases_last(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
-        """None if every lease of the transaction lasts beyond commit_ts, else the reason.
-
-        A lease that ends before may have been prolonged by an update that has not arrived. Such an
-        update is stamped before the lease's end; so it has arrived once safe time is at commit_ts.
-        """
-        if self._lost_lease(tx, commit_ts) is None:
-            return None
-        sync = self._coordinator.sync
-        if sync.safe_time < commit_ts:
-            self.node.probe("commit-awaits-leases")
-            await sync.safe_time_reaches(commit_ts)
-        reason = self._lost_lease(tx, commit_ts)
-        if reason is not None:
-            self.node.probe("lease-over-at-commit")
-        return reason
-
-    def _lost_lease(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
-        for place, token in tx.participants.items():
-            lease = self._leases.of(place)
-            lasts = lease if lease is not None and lease.start_ts == token.start_ts else token
-            reason = self.strategy.commit_lease(commit_ts, lasts.expiration_ts)
-            if reason is not None:
-                return reason
-        return None
+    async def _fix_commit_ts(self, tx: Transaction) -> Reason | None:
+        """Stamp `tx` with commit_ts once its writes are replicated; or return why it must abort."""
+        node = self.node
+        tx.state = COMMITTING
+        await self.strategy.before_commit_ts(self._coordinator, tx)
+        waiting = node.pause_at("before-commit-ts", tx.id.label)
+        if waiting is not None:
+            await waiting
+        if tx.reason is not None:
+            return tx.reason
+        assert tx.commit_ts is None, f"{tx.id.label} has a commit_ts"
+        tx.commit_ts = commit_ts = node.clock.now()
+        late = tx.bound_ts is not None and commit_ts >= tx.bound_ts
+        return Reason.ROLLBACK_ONLY if late else None
 
     def _probe_border(self, tables: Tables) -> None:
         for _, initial, current in tables:
@@ -165,7 +151,7 @@ class TransactionCompletion:
 
     async def _unlock(self, tx: Transaction, commit_ts: Timestamp) -> Reason | None:
         """Commit what wrote nothing: no outcome is stored, the locks are released."""
-        reason = await self._leases_last(tx, commit_ts)
+        reason = await leases_outlast_commit(self._coordinator, self._leases, tx, commit_ts)
         if reason is not None:
             return self.abort(tx, reason)
         self.node.probe("unlocked-without-check")

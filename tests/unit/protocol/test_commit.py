@@ -172,7 +172,7 @@ def test_a_commit_waits_to_learn_whether_a_lease_was_prolonged(
     assert not answer.done
     if prolonged:
         three.lease(FIRST, "n2", FIRST_LEASE, NEVER)
-    sync.publish(timestamp(70))
+    sync.advance_safe_time(timestamp(70))
     three.later(20)
     reason = None if prolonged else Reason.PRIMARY_EXPIRED
     assert reason_of(answer.value) is reason

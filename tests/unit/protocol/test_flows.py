@@ -54,12 +54,12 @@ def test_a_snapshot_is_taken_once_the_metadata_is_complete_for_it() -> None:
     loop = Loop()
     node = FakeNode("n1", Wire(loop))
     sync = SchemaSync(node, IEP, two_versions(at_ms=150))
-    sync.publish(timestamp(50))
+    sync.advance_safe_time(timestamp(50))
     found = [result_of(loop, flows.wait_then_look_up(sync, ts)).version for ts in (
         timestamp(149), timestamp(150)
     )]  # fmt: skip
     assert found == [1, 2]
-    loop.call_later(5_000, sync.publish, timestamp(60))
+    loop.call_later(5_000, sync.advance_safe_time, timestamp(60))
     assert result_of(loop, flows.wait_then_look_up(sync, timestamp(160))).version == 2
     assert loop.now_us == 5_000
 

@@ -37,7 +37,7 @@ class Server:
         self.node = FakeNode(name, wire, **changes)
         self.catalog = catalog_of((T, LONG_AGO_MS))
         sync = self.sync = SchemaSync(self.node, strategy, self.catalog)
-        sync.publish(complete_ts)
+        sync.advance_safe_time(complete_ts)
         self.meta = MetaStorage(
             self.node,
             strategy,
@@ -109,7 +109,7 @@ def test_statement_waits_for_complete_metadata(asked: str) -> None:
     change.ask("d", asked, to="n2")
     change.until(300)
     assert change.decided() == []
-    change.n2.sync.publish(timestamp(-99))
+    change.n2.sync.advance_safe_time(timestamp(-99))
     change.until(600)
     assert len(change.answers) == 1
 
@@ -126,7 +126,7 @@ def test_later_statement_waits_for_the_first() -> None:
     change.ask("d", AGAIN, to="n2")
     change.ask("e", AGAIN, to="n2")
     change.until(300)
-    change.n2.sync.publish(timestamp(250))
+    change.n2.sync.advance_safe_time(timestamp(250))
     change.until(600)
     assert [op for op, _ in change.instants] == ["d", "e"]
 

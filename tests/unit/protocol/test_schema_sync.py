@@ -48,8 +48,8 @@ class Sync:
         self.node.spawn(waited())
         self.loop.run()
 
-    def publish(self, ts: Timestamp) -> None:
-        self.sync.publish(ts)
+    def advance_safe_time(self, ts: Timestamp) -> None:
+        self.sync.advance_safe_time(ts)
         self.loop.run()
 
     @property
@@ -64,7 +64,7 @@ def test_safe_time_only_rises() -> None:
     """What is smaller, or equal, changes nothing and leaves no trace."""
     one = Sync()
     for at in (30, 20, 30, 40):
-        one.publish(timestamp(at))
+        one.advance_safe_time(timestamp(at))
     assert one.sync.safe_time == timestamp(40)
     assert [e.safe_ts for e in one.node.of(SafeTimeAdvanced)] == [timestamp(30), timestamp(40)]
 
@@ -73,9 +73,9 @@ def test_safe_time_reaches_returns_at_the_timestamp() -> None:
     """Not one tick earlier; at once where it is reached already."""
     one = Sync()
     one.wait("a", timestamp(30))
-    one.publish(Timestamp(timestamp(30) - 1))
+    one.advance_safe_time(Timestamp(timestamp(30) - 1))
     assert one.found == []
-    one.publish(timestamp(30))
+    one.advance_safe_time(timestamp(30))
     one.wait("b", timestamp(30))
     assert [name for name, _ in one.found] == ["a", "b"]
     assert one.node.probes["completeness-wait"] == 1
@@ -86,9 +86,9 @@ def test_waiters_go_in_the_order_of_what_they_wait_for() -> None:
     one = Sync()
     for name, at in (("c", 30), ("a", 10), ("d", 30), ("b", 20), ("e", 31)):
         one.wait(name, timestamp(at))
-    one.publish(timestamp(30))
+    one.advance_safe_time(timestamp(30))
     assert "".join(name for name, _ in one.found) == "abcd"
-    one.publish(timestamp(99))
+    one.advance_safe_time(timestamp(99))
     assert "".join(name for name, _ in one.found) == "abcde"
 
 
@@ -99,9 +99,9 @@ def test_a_look_up_waits_until_safe_time_is_a_delay_duration_before_it() -> None
     """For safeTime >= Top - DD, not for more [98.past.3]."""
     one = Sync()
     one.look_up(timestamp(160, 7))
-    one.publish(timestamp(60, 6))
+    one.advance_safe_time(timestamp(60, 6))
     assert one.versions == []
-    one.publish(timestamp(60, 7))
+    one.advance_safe_time(timestamp(60, 7))
     assert one.versions == [2]
 
 
@@ -118,9 +118,9 @@ def test_other_designs_wait_for_something_else(rule: Any, needed: Timestamp | No
     one = Sync(replace(IEP, completeness_ts=rule))
     one.look_up(timestamp(160))
     if needed is not None:
-        one.publish(Timestamp(needed - 1))
+        one.advance_safe_time(Timestamp(needed - 1))
         assert one.versions == []
-        one.publish(needed)
+        one.advance_safe_time(needed)
     assert one.versions == [2]
 
 
@@ -137,7 +137,7 @@ def test_the_version_is_the_one_effective_at_the_timestamp_itself(
 ) -> None:
     """Top = Tu has the new one already; the subtraction is for the wait only [98.def.1]."""
     one = Sync()
-    one.publish(timestamp(50))
+    one.advance_safe_time(timestamp(50))
     one.look_up(ts)
     one.look_up(ts, name="t")
     assert one.versions == [version, version]
@@ -149,14 +149,14 @@ def test_an_update_that_arrives_during_the_wait_is_seen() -> None:
     late = two_versions(at_ms=110)
     one.look_up(timestamp(120))
     one.sync.catalog = late
-    one.publish(timestamp(20))
+    one.advance_safe_time(timestamp(20))
     assert one.versions == [2]
 
 
 def test_what_does_not_exist_is_not_found() -> None:
     """By id or by name, before or after its time."""
     one = Sync()
-    one.publish(timestamp(500))
+    one.advance_safe_time(timestamp(500))
     one.look_up(timestamp(60), object_id=7)
     one.look_up(timestamp(60), name="u")
     one.look_up(timestamp(-(10**8)))
@@ -170,7 +170,7 @@ def test_each_look_up_is_recorded_with_its_wait() -> None:
     one = Sync()
     one.look_up(timestamp(160))
     run_until(one.loop, 25)
-    one.publish(timestamp(60))
+    one.advance_safe_time(timestamp(60))
     one.look_up(timestamp(60), name="t")
     waited, at_once = one.node.of(SchemaResolved)
     assert waited == SchemaResolved(
@@ -186,7 +186,7 @@ def test_with_recording_off_nothing_is_written_down() -> None:
     one = Sync()
     one.node.recording = False
     one.look_up(timestamp(160))
-    one.publish(timestamp(60))
+    one.advance_safe_time(timestamp(60))
     one.look_up(timestamp(60), name="t")
     assert (one.versions, one.node.events) == ([2, 2], [])
 
@@ -194,7 +194,7 @@ def test_with_recording_off_nothing_is_written_down() -> None:
 def test_the_wait_uses_the_nodes_settings_of_the_moment() -> None:
     """DD is a setting of the node, not of the design."""
     one = Sync()
-    one.publish(timestamp(60))
+    one.advance_safe_time(timestamp(60))
     one.node.settings.delay_duration_ms = 20
     one.look_up(timestamp(81))
     assert one.versions == []

@@ -167,9 +167,9 @@ def test_each_part_can_be_replaced() -> None:
     class OtherSync(SchemaSync):
         __slots__ = ()
 
-        def publish(self, ts: Any) -> None:
+        def advance_safe_time(self, ts: Any) -> None:
             used.append("sync")
-            super().publish(ts)
+            super().advance_safe_time(ts)
 
     class OtherReplica(Replica):
         async def operate(self, sender: str, request: Any) -> Any:

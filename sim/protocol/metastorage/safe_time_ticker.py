@@ -12,7 +12,7 @@ from ddlsim.model.ports import Node, Timer
 from ddlsim.units import US_PER_MS, Micros
 
 
-class Ticker:
+class SafeTimeTicker:
     """The idle timer of the meta storage leader."""
 
     def __init__(self, node: Node, tick: Callable[[int], None], *, enabled: bool) -> None:

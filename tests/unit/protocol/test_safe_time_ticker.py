@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.protocol.metastorage.ticker import Ticker
+from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
 from tests.support.protocol import FakeNode, Loop, Wire, run_until
 
 
@@ -13,7 +13,7 @@ class Clockwork:
         self.loop = Loop()
         self.node = FakeNode("a", Wire(self.loop))
         self.ticks: list[tuple[float, int]] = []
-        self.ticker = Ticker(self.node, self._tick, enabled=enabled)
+        self.ticker = SafeTimeTicker(self.node, self._tick, enabled=enabled)
 
     def _tick(self, term: int) -> None:
         self.ticks.append((self.loop.now_us / 1000, term))
