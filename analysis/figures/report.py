@@ -20,6 +20,7 @@ from ddlsim.analysis.sweep.cells import CLAIMED, ROWS, Cell, Cells, CellsError, 
 from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.words import number as brief
 from ddlsim.analysis.tune.words import with_interval
+from ddlsim.analysis.tune.world import ASSUMED
 from ddlsim.files import write_text
 from ddlsim.scenario.overrides import repeat_options
 
@@ -80,6 +81,7 @@ def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None 
     environment.globals |= {
         "number": _plain,
         "percent": _percent,
+        "ASSUMED": ASSUMED,
         "with_interval": with_interval,
         "brief": brief,
     }

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.sweep.rows import Cell
-from ddlsim.analysis.tune.world import World
+from ddlsim.analysis.tune.world import ASSUMED_MS, World
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.tomltext import toml_value
@@ -193,7 +193,8 @@ sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
 
 def _delays(world: World) -> str:
     if world.delays is None:
-        return '{ distribution = "lognormal", median = 5, p99 = 50 }'
+        median, p99 = ASSUMED_MS.median, ASSUMED_MS.p99
+        return f'{{ distribution = "lognormal", median = {median}, p99 = {p99} }}'
     return f'{{ distribution = "empirical", file = "{DELAYS}" }}'
 
 

@@ -19,34 +19,44 @@ from ddlsim.registry import Registry
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.workload.base import WORKLOADS
 
+RULES: Final = "ddlsim list rules"
+PYDOC: Final = "python -m pydoc"
 NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Kind(NamedTuple):
     """What can be made: its file to copy, the plug-ins of its kind, and the command that runs it,
-    in which NAME and FILE stand for the new ones."""
+    in which NAME and FILE stand for the new ones; `read` shows what may stand in the file."""
 
     skeleton: str
     known: Registry[Any] | None
     run: str
+    read: str
 
 
 KINDS: Final[dict[str, Kind]] = {
-    "strategy": Kind("strategy.py", STRATEGIES, "run smoke --load FILE --strategy NAME"),
-    "mutant": Kind("mutant.py", MUTANTS, "run smoke --load FILE --mutant NAME"),
-    "checker": Kind("checker.py", CHECKERS, "run smoke --load FILE --all-claims"),
+    "strategy": Kind("strategy.py", STRATEGIES, "run smoke --load FILE --strategy NAME", RULES),
+    "mutant": Kind("mutant.py", MUTANTS, "run smoke --load FILE --mutant NAME", RULES),
+    "checker": Kind(
+        "checker.py",
+        CHECKERS,
+        "run smoke --load FILE --all-claims",
+        f"{PYDOC} ddlsim.checkers.case.case",
+    ),
     "workload": Kind(
         "workload.py",
         WORKLOADS,
         "run smoke --load FILE --set 'workload=[{ name = \"NAME\", clients = 4 }]'",
+        f"{PYDOC} ddlsim.workload.base",
     ),
     "fault": Kind(
         "fault.py",
         FAULTS,
         'run smoke --load FILE --set \'faults=[{ name = "NAME", node = "n3", from_ms = 1200, '
         "for_ms = 600 }]'",
+        f"{PYDOC} ddlsim.nemesis.actions",
     ),
-    "scenario": Kind("scenario.toml", None, "run FILE"),
+    "scenario": Kind("scenario.toml", None, "run FILE", "ddlsim list settings"),
 }
 
 
@@ -62,7 +72,7 @@ def execute(options: Options) -> int:
     print(f"run:   ddlsim {command(options.kind, options.name, str(file))}")
     if kind.known is not None:
         print(f"list:  ddlsim list {_plural(options.kind)} --load {file}")
-    print("read:  docs/how-to/write-your-own.md")
+    print(f"read:  {kind.read}")
     return 0
 
 

@@ -18,7 +18,7 @@ from ddlsim.analysis.tune.document import WRITER, document
 from ddlsim.analysis.tune.goals import TuneError, read_goals
 from ddlsim.analysis.tune.request import LEASES_PER_MS, Chosen, Request, Wish
 from ddlsim.analysis.tune.runs import Runs
-from ddlsim.analysis.tune.world import World, by_name, world_of
+from ddlsim.analysis.tune.world import ASSUMED, World, by_name, world_of
 from ddlsim.cli import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
@@ -110,8 +110,8 @@ def request_of(options: Options) -> Request:
     texts: dict[str, str] = {}
     delays = _measured(options.delays, "delay", DELAYS, texts)
     offsets = _measured(options.offsets, "offset", OFFSETS, texts)
-    if delays is None and offsets is None:
-        note("neither --delays nor --offsets: delays are taken as lognormal, 5 ms and p99 50 ms")
+    if delays is None:
+        note(f"no --delays: the answer is for {ASSUMED}, not for a cluster of yours")
     world = world_of(delays, offsets, options.nodes, options.voters)
     request = Request(
         world=world,

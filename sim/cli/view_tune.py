@@ -5,6 +5,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from ddlsim.analysis.tune.words import number, with_interval
+from ddlsim.analysis.tune.world import ASSUMED
 from ddlsim.cli.words import command, labelled, say
 
 Part = dict[str, Any]
@@ -46,6 +47,8 @@ def show(found: Part, to: Console, out: str | None) -> None:
 
 def _cluster(asked: Part, to: Console) -> None:
     """What is assumed of the cluster: all that follows rests on it."""
+    if asked["delays"] is None:
+        labelled("assumed", f"no --delays: {ASSUMED}", to, "yellow")
     voting = ", ".join(asked["voting"])
     labelled(
         "cluster",

@@ -16,6 +16,17 @@ from tests.support.command import ROOT, Done, ddlsim
 PAGE = ROOT / "docs/how-to/write-your-own.md"
 
 
+READ = {
+    "strategy": "check_commit",
+    "mutant": "check_commit",
+    "checker": "class Case",
+    "workload": "class WorkloadWorld",
+    "fault": "class FaultActions",
+    "scenario": "delay_duration_ms",
+}
+"""A name that `read` of each kind must show: fields, methods, settings that the file may use."""
+
+
 def call(folder: Path, words: str) -> Done:
     """A command as its user gives it, in a folder of the user's."""
     done = subprocess.run(
@@ -49,6 +60,20 @@ def test_a_new_file_is_listed_and_loaded_by_worker_processes(tmp_path: Path) -> 
     assert "own" in {entry["name"] for entry in json.loads(listed.out)}
     done = call(tmp_path, f"{command('strategy', 'own', 'own.py')} --seeds 0..1 --jobs 2")
     assert (done.code, done.out.split()[0]) == (0, "OK"), done
+
+
+@pytest.mark.parametrize("kind", NEW)
+def test_new_names_a_command_that_shows_what_may_stand_in_the_file(
+    kind: str, tmp_path: Path
+) -> None:
+    words = shlex.split(new(tmp_path, kind)["read"])
+    interpreter = ["-m", "ddlsim"] if words[0] == "ddlsim" else []
+    done = subprocess.run(
+        [sys.executable, *interpreter, *words[1:]],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert READ[kind] in done.stdout
 
 
 def test_a_new_checker_convicts_where_its_limit_is_small(tmp_path: Path) -> None:

@@ -252,6 +252,20 @@ def test_the_same_command_gives_the_same_answer_as_text(
     assert "repeat: ddlsim tune --delays" in text
 
 
+def test_assumed_delays_are_in_the_first_line(
+    answered: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ddlsim.cli.view_tune import show
+    from ddlsim.cli.words import console
+
+    found = {**answered, "asked": {**answered["asked"], "delays": None}}
+    show(found, console(), None)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "assumed       no --delays: lognormal delays, median 5 ms, p99 50 ms"
+    show(answered, console(), None)
+    assert "assumed" not in capsys.readouterr().out
+
+
 # --- what is refused -----------------------------------------------------------------------------
 
 
@@ -259,7 +273,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(["tune", *words]) == 2
     told = capsys.readouterr()
     assert not told.out
-    notes = ("neither --delays", " runs done, ")
+    notes = ("no --delays", " runs done, ")
     (line,) = [one for one in told.err.splitlines() if not any(word in one for word in notes)]
     return line.removeprefix("ddlsim: ")
 
