@@ -1,5 +1,6 @@
 """Scenarios that travel with the program: where their files are, by name."""
 
+import os
 from pathlib import Path
 
 import ddlsim
@@ -15,8 +16,10 @@ def roots() -> list[Path]:
 
 def shipped() -> dict[str, Path]:
     """Every shipped scenario by name (`iep98/lagging_learner`), in the order of the names."""
-    found: dict[str, Path] = {}
-    for root in roots():
-        for file in root.rglob("*.toml"):
-            found.setdefault(file.relative_to(root).with_suffix("").as_posix(), file)
-    return dict(sorted(found.items()))
+    found: dict[str, str] = {}
+    for root in dict.fromkeys(map(os.path.realpath, roots())):  # one links to the other
+        for folder, _, files in os.walk(root):
+            for file in (os.path.join(folder, name) for name in files if name.endswith(".toml")):
+                name = file[len(root) + 1 : -len(".toml")].replace(os.sep, "/")
+                found.setdefault(name, file)
+    return {name: Path(file) for name, file in sorted(found.items())}
