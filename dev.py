@@ -53,6 +53,8 @@ STAGES = {
 VERBS = {"demo", "test", "fuzz", "check", "docs", "lock", "setup"}
 NIGHTLY = ("--inputs", "100000")
 ONE_PROCESS = {"-n0", "-s", "--pdb", "--trace", "--collect-only", "--co"}
+NOT_PASSED_ON = {"PYTHONHOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+"""Without bytecode each of the hundreds of processes that the tests start would compile anew."""
 LAWS = ("tests/property", "--hypothesis-profile", "nightly")
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 CHECKS = {
@@ -123,7 +125,7 @@ def set_up() -> None:
 
 def run(*command: str) -> int:
     """Run a program of the environment in the project's folder."""
-    env = {k: v for k, v in os.environ.items() if k not in {"PYTHONHOME", "PYTHONPATH"}}
+    env = {k: v for k, v in os.environ.items() if k not in NOT_PASSED_ON}
     env["PATH"] = os.pathsep.join([str(BIN), env.get("PATH", os.defpath)])
     return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
 

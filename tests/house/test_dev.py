@@ -87,6 +87,16 @@ def linked(root: Path) -> dict[str, str]:
     return {name: os.readlink(root / name) for name in dev.LINKS}
 
 
+def test_run_passes_on_no_variable_that_changes_what_is_imported_or_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = {"PYTHONHOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+    for name in names:
+        monkeypatch.setenv(name, "1")
+    shown = f"import os, sys; sys.exit(len({names} & {{*os.environ}}))"
+    assert dev.run(sys.executable, "-c", shown) == 0
+
+
 def test_links_are_made_where_an_archive_or_git_has_none(tmp_path: Path) -> None:
     plant(tmp_path, {"sim/a.py": "", "analysis/b.py": "", "scenarios/c.toml": "", "ddlsim": "sim"})
     dev.link(tmp_path)

@@ -10,8 +10,11 @@ import pytest
 from ddlsim.cli import arguments, main
 from tests.support.command import ROOT, tiny
 from tests.support.sweeps import sweep_file
-from tests.unit.cli.test_tune import SMALL, small_delays
+from tests.unit.cli.test_tune import small_delays
 
+NO_DD = ("--strategy", "a5_safetime", "--slo", "dml_wait_p99<=2s", "--seeds", "1", "--jobs", "1",
+         "--current-dd", "0", "--current-h", "50", "--current-csmax", "7")  # fmt: skip
+"""Options of an answer that takes few runs: a design without DD has none to search."""
 SCHEMA = ("scenarios/realistic/schema.sql", "scenarios/realistic/orders.sql")
 WORDS = {
     "run": ("run", "{scenario}"),
@@ -20,7 +23,7 @@ WORDS = {
     "compat": ("compat", *SCHEMA),
     "verify": ("verify", "{scenario}", "--seeds", "1"),
     "sweep": ("sweep", "{sweep}", "--out", "{folder}/again", "--jobs", "1"),
-    "tune": ("tune", "--delays", "{delays}", *SMALL),
+    "tune": ("tune", "--delays", "{delays}", *NO_DD),
     "plot": ("plot", "run_latency", "{history}", "--out", "{folder}/figure.svg"),
     "report": ("report", "{folder}/swept"),
     "list": ("list", "clauses"),

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,11 +26,15 @@ from ddlsim.workload.base import WORKLOADS
 
 NOTHING = swarm.source_of(None, {})
 MANY = range(300)
-DRAWN = {seed: swarm.draw(NOTHING, seed) for seed in MANY}
+
+
+@cache
+def drawn_of(seed: int) -> swarm.Drawn:
+    return swarm.draw(NOTHING, seed)
 
 
 def data(seed: int) -> dict[str, Any]:
-    return tomllib.loads(DRAWN[seed].text)
+    return tomllib.loads(drawn_of(seed).text)
 
 
 def faults_of(seed: int) -> list[dict[str, Any]]:
@@ -38,8 +43,8 @@ def faults_of(seed: int) -> list[dict[str, Any]]:
 
 
 def test_a_seed_draws_the_same_world_every_time() -> None:
-    assert swarm.draw(NOTHING, 7) == DRAWN[7]
-    assert len({drawn.text for drawn in DRAWN.values()}) == len(DRAWN)
+    assert swarm.draw(NOTHING, 7) == drawn_of(7)
+    assert len({drawn.text for drawn in map(drawn_of, MANY)}) == len(MANY)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -61,15 +66,15 @@ def test_a_knob_less_leaves_all_other_knobs_as_they_were() -> None:
 
 def test_a_stored_text_is_an_ordinary_scenario_that_gives_the_same_run() -> None:
     drawn = run(plan(swarm.scenario(NOTHING, 11), 11))
-    stored = run(plan(read(DRAWN[11].text, "stored"), 11))
+    stored = run(plan(read(drawn_of(11).text, "stored"), 11))
     assert stored.fingerprint() == drawn.fingerprint()
-    assert drawn.header.scenario_text == DRAWN[11].text
+    assert drawn.header.scenario_text == drawn_of(11).text
     assert (drawn.header.scenario, stored.header.scenario) == ("swarm", "stored")
 
 
 def test_every_knob_is_on_in_some_worlds_and_off_in_others() -> None:
     values: dict[str, Counter[str]] = {}
-    for drawn in DRAWN.values():
+    for drawn in map(drawn_of, MANY):
         for knob, value in drawn.knobs.items():
             values.setdefault(knob, Counter())[str(value)] += 1
     alike = [knob for knob, seen in values.items() if len(seen) == 1]
@@ -98,7 +103,7 @@ def test_faults_lie_inside_the_load() -> None:
 
 def test_clocks_stay_within_the_bound_unless_the_knob_says_otherwise() -> None:
     for seed in MANY:
-        world, knobs = data(seed), DRAWN[seed].knobs
+        world, knobs = data(seed), drawn_of(seed).knobs
         limit_ms, skew_ms = world["protocol"]["max_clock_skew_ms"], world["clocks"]["max_skew_ms"]
         assert (skew_ms < limit_ms) == (knobs["skew beyond CSmax"] == swarm_knobs.OFF)
         if skew_ms < limit_ms:
@@ -136,7 +141,7 @@ def test_no_clock_of_a_run_leaves_the_bound(seed: int) -> None:
     meant = [
         one
         for one in MANY
-        if DRAWN[one].knobs["skew beyond CSmax"] == swarm_knobs.OFF
+        if drawn_of(one).knobs["skew beyond CSmax"] == swarm_knobs.OFF
         and not any(fault["name"] == "clock_skew_beyond" for fault in faults_of(one))
         and any(fault["name"] in swarm_faults.CLOCKS_MOVE for fault in faults_of(one))
     ]
@@ -204,7 +209,7 @@ def test_each_seed_of_a_campaign_runs_its_own_world(tmp_path: Path) -> None:
         run(plan(swarm.scenario(NOTHING, seed), seed)).fingerprint() for seed in (4, 5)
     ]
     assert [row.scenario for row in rows] == ["swarm", "swarm"]
-    assert (tmp_path / scenario_name(4)).read_text("utf-8") == DRAWN[4].text
+    assert (tmp_path / scenario_name(4)).read_text("utf-8") == drawn_of(4).text
     assert not (tmp_path / scenario_name(5)).exists()
 
 
