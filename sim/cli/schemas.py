@@ -122,7 +122,12 @@ def _with_witness(made: Schema, shape: str) -> Schema:
 
 
 def _list() -> Schema:
-    return {"type": "array", "items": _ref("Listed"), "$defs": _components([shapes.Listed])}
+    """A list has entries of one shape; one without further keys must not pass for another's."""
+    kinds = list(dict.fromkeys(shapes.LISTED.values()))
+    defs = _components(kinds)
+    defs["Listed"]["additionalProperties"] = False
+    lists = [{"type": "array", "items": _ref(kind.__name__)} for kind in kinds]
+    return {"anyOf": lists, "$defs": defs}
 
 
 # --- scenarios -----------------------------------------------------------------------------------

@@ -284,6 +284,12 @@ def test_sweep_lists_failures_with_their_histories(tmp_path: Path) -> None:
     done = sweep(file, tmp_path / "out", "--jobs", "1", "--output", "json")
     document = json.loads(done.out)
     assert wrong("sweep", document) == []
+    origin = document["provenance"]
+    for key in origin:
+        left = {name: value for name, value in origin.items() if name != key}
+        for planted in (left, {**origin, key: 1}):
+            assert wrong("sweep", {**document, "provenance": planted}), key
+    assert wrong("sweep", {**document, "provenance": {**origin, "planted": 1}})
     assert document["outcomes"]["violated"] > 0
     broken = next(each for each in document["violations"] if each["status"] == "violation")
     history = tmp_path / "out" / broken["first"]["history"]

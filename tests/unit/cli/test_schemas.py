@@ -158,6 +158,22 @@ def test_a_document_fits_its_schema(case: str, folder: Path) -> None:
         assert wrong(name, {**document, "format": "one"})
 
 
+@pytest.mark.parametrize("what", LISTS)
+def test_a_planted_mistake_in_a_list_is_refused(what: str) -> None:
+    entries = printed("list", what)
+    first = entries[0]
+    for key in first:
+        assert wrong("list", [{k: v for k, v in first.items() if k != key}, *entries[1:]]), key
+        assert wrong("list", [{**first, key: [1]}, *entries[1:]]), key
+    assert wrong("list", [{**first, "planted": 1}, *entries[1:]])
+    assert wrong("list", {"entries": entries})
+
+
+def test_a_list_of_several_shapes_is_refused() -> None:
+    reasons, faults = printed("list", "reasons"), printed("list", "faults")
+    assert wrong("list", [*reasons, *faults])
+
+
 def test_summary_json_is_a_run(folder: Path) -> None:
     assert wrong("run", json.loads((folder / "good/summary.json").read_text("utf-8"))) == []
 
