@@ -15,7 +15,7 @@ import msgspec
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.judge import Violation
-from ddlsim.cli import shapes
+from ddlsim.cli import list_shapes, shapes
 from ddlsim.lint import document as lint
 from ddlsim.model import probes
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
@@ -123,7 +123,7 @@ def _with_witness(made: Schema, shape: str) -> Schema:
 
 def _list() -> Schema:
     """A list has entries of one shape; one without further keys must not pass for another's."""
-    kinds = list(dict.fromkeys(shapes.LISTED.values()))
+    kinds = list(dict.fromkeys(list_shapes.LISTED.values()))
     defs = _components(kinds)
     defs["Listed"]["additionalProperties"] = False
     lists = [{"type": "array", "items": _ref(kind.__name__)} for kind in kinds]

@@ -5,10 +5,10 @@ of them. Times are simulated milliseconds. A document may get more keys; a key k
 long as `format` is the same.
 """
 
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from ddlsim.checkers.argument import Moment, Party
-from ddlsim.checkers.base import Severity, Step
+from ddlsim.checkers.base import Step
 from ddlsim.checkers.judge import Violation
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.figures import Figures
@@ -332,7 +332,7 @@ class Verify(TypedDict):
     never_reached: list[str]
 
 
-# --- sweep, tune, list ---------------------------------------------------------------------------
+# --- sweep, tune ---------------------------------------------------------------------------------
 
 
 class Provenance(TypedDict):
@@ -462,100 +462,3 @@ class Tune(TypedDict):
     more_seeds: MoreSeeds | None
     provenance: Provenance
     digest: NotRequired[str]
-
-
-class Listed(TypedDict):
-    """An entry of a list that has no further keys: faults, workloads, probes, terms, schemas."""
-
-    name: str
-    summary: str
-    source: str
-
-
-class ListedScenario(Listed):
-    """A shipped scenario: the outcome that it expects, and the clauses that it shows."""
-
-    expect: Expected
-    clauses: list[str]
-
-
-class ListedStrategy(Listed):
-    """A design: its data plane, and by claimed invariant what the claim assumes."""
-
-    plane: str
-    claims: dict[str, list[str]]
-
-
-class ListedMutant(Listed):
-    """A broken rule: its clause, what else does not hold, and the checker that convicts it."""
-
-    breaks: str
-    also: list[str]
-    caught_by: str
-
-
-ListedChecker = TypedDict(
-    "ListedChecker",
-    {"name": str, "summary": str, "source": str, "invariant": str, "class": Severity},
-)
-
-
-class ListedClause(Listed):
-    """A clause of the documents, or a point at which a scenario can pause a task."""
-
-    kind: Literal["clause", "pause point"]
-    must: bool
-
-
-class ListedReason(Listed):
-    """Why a transaction aborts: whether a retry may help, and whether it is a schema abort."""
-
-    retriable: bool
-    schema: bool
-
-
-class ListedRule(Listed):
-    """A value of a field of a design; `rule` is null for a field that takes a whole number."""
-
-    field: str
-    rule: str | None
-    default: bool
-
-
-class ListedSetting(Listed):
-    """A setting of `[protocol]`: its bounds, and its default or what it follows from."""
-
-    unit: str | None
-    default: int | None
-    follows: str | None
-    least: int
-    most: int | None
-    per_node: bool
-    presets: dict[str, int]
-    clauses: list[str]
-
-
-class ListedFigure(Listed):
-    """A figure: the axes that it needs of a sweep, and the keys that these vary."""
-
-    needs: list[str]
-    paths: list[str]
-
-
-LISTED: Final[dict[str, type]] = {
-    "scenarios": ListedScenario,
-    "strategies": ListedStrategy,
-    "mutants": ListedMutant,
-    "faults": Listed,
-    "workloads": Listed,
-    "checkers": ListedChecker,
-    "clauses": ListedClause,
-    "reasons": ListedReason,
-    "probes": Listed,
-    "rules": ListedRule,
-    "settings": ListedSetting,
-    "figures": ListedFigure,
-    "terms": Listed,
-    "schemas": Listed,
-}
-"""The shape of the entries of each list."""
