@@ -184,11 +184,11 @@ class Application:
         applied: AppliedUpdate | None = None
         counts = True
         match command:
+            case SafeTimeCommand():  # nearly always
+                counts = self._strategy.tick_counts(command.term, term)
             case CatalogUpdate():
                 if command.command_id not in self.results:
                     applied = self._compare_and_set(index, message_ts, command)
-            case SafeTimeCommand():
-                counts = self._strategy.tick_counts(command.term, term)
             case LeaseUpdate():
                 self._take_leases(command)
             case NodeJoined():

@@ -208,7 +208,8 @@ class Member(Replication):
             self._advance_commit()
         elif self.role is CANDIDATE and len(self._votes) >= self._quorum and log.has_safe_term:
             self._become_leader()
-        self._commit_known()
+        if self._known_commit > self.commit_index:
+            self._commit_known()
 
     # --- elections --------------------------------------------------------------------------------
 
@@ -225,7 +226,7 @@ class Member(Replication):
         log.term += 1
         log.voted_for = self.name
         self.needs_sync = True
-        self.role, self.leader = CANDIDATE, None
+        self.role, self.led_term, self.leader = CANDIDATE, 0, None
         self._progress, self._transfer = {}, None
         self._votes = {self.name: None}
         self._ask_voters(RequestVote(log.term, log.last_index, log.last_term, forced=forced))
@@ -266,7 +267,7 @@ class Member(Replication):
             self._become_leader()
 
     def _become_leader(self) -> None:
-        self.role, self.leader = LEADER, self.name
+        self.role, self.led_term, self.leader = LEADER, self.log.term, self.name
         next_index = self.log.last_index + 1
         self._progress = {peer: Progress(next_index) for peer in self.peers}
         self._transfer = None

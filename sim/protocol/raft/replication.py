@@ -64,6 +64,7 @@ class Replication:
         self.name = name
         self.log = log
         self.role = FOLLOWER
+        self.led_term = 0  # the term that this member leads; 0 while it does not
         self.leader: str | None = leader
         self.commit_index = log.snapshot_index
         self.outbox: list[tuple[str, RaftMessage]] = []
@@ -89,12 +90,7 @@ class Replication:
     @property
     def is_leader(self) -> bool:
         """Whether this member leads its group."""
-        return self.role is LEADER
-
-    @property
-    def led_term(self) -> int:
-        """The term that this member leads; 0 while it does not."""
-        return self.log.term if self.role is LEADER else 0
+        return self.led_term != 0
 
     @property
     def term(self) -> int:
@@ -110,7 +106,7 @@ class Replication:
         if term > self.log.term:
             self.log.term, self.log.voted_for = term, None
             self.needs_sync = True
-        self.role, self.leader = FOLLOWER, leader
+        self.role, self.led_term, self.leader = FOLLOWER, 0, leader
         if self._progress:
             self._progress = {}
         self._transfer = None
@@ -306,8 +302,11 @@ class Replication:
             self._commit_to(known)
 
     def _commit_to(self, index: int) -> None:
-        log, committed = self.log, self.committed
+        log = self.log
         assert index > self.commit_index, f"{index} is committed already"
-        for number in range(self.commit_index + 1, index + 1):
-            committed.append((number, log.entry(number)))
+        first = self.commit_index + 1
+        assert first > log.base_index, f"{first} is in the snapshot"
+        assert index <= log.last_index, f"{index} is not in the log"
+        entries = log.entries[first - log.base_index - 1 : index - log.base_index]
+        self.committed.extend(enumerate(entries, first))
         self.commit_index = index

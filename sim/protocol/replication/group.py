@@ -137,7 +137,7 @@ class Group:
     @property
     def is_leader(self) -> bool:
         """Whether this member leads its group."""
-        return self.member.is_leader
+        return self.member.led_term != 0
 
     @property
     def leader(self) -> str | None:
@@ -219,7 +219,7 @@ class Group:
         self._heard_us[sender] = self.node.watch.now_us
         self.member.step(sender, message)
         self._after()
-        if self._resend is not None and self.member.is_leader and self.member.is_settled():
+        if self._resend is not None and self.member.led_term and self.member.is_settled():
             self._resend.cancel()  # the last one that was behind has answered
             self._resend = None
         if isinstance(message, InstallSnapshot) and self.member.leader == sender:
@@ -232,7 +232,9 @@ class Group:
             if not machine.may_store(entry.command):
                 self.node.probe("catalog-version-awaited")
                 return False
-            last_stamp = max(last_stamp, machine.stamp_of(entry.command))
+            stamp = machine.stamp_of(entry.command)
+            if stamp > last_stamp:
+                last_stamp = stamp
         self.last_stamp = last_stamp
         return True
 
@@ -246,7 +248,10 @@ class Group:
         member = self.member
         while True:
             if member.needs_sync:
-                self._sync()
+                if self.node.disk_delay_us:
+                    self._begin_sync(self.node.disk_delay_us)
+                else:
+                    member.sync_now()
             if member.outbox:
                 self._send_all()
             if member.installed is not None:
@@ -319,13 +324,9 @@ class Group:
 
     # --- the disk ---------------------------------------------------------------------------------
 
-    def _sync(self) -> None:
-        """Write to the disk: at once, or for as long as the disk takes."""
+    def _begin_sync(self, delay_us: int) -> None:
+        """Write to a disk that takes a while."""
         assert self.member.needs_sync, f"{self.name} has nothing to write"
-        delay_us = self.node.disk_delay_us
-        if not delay_us:
-            self.member.sync_now()
-            return
         self.node.probe("slow-disk")
         self.node.call_later(Micros(delay_us), self._synced, self.member.begin_sync())
 
