@@ -167,7 +167,7 @@ class ReplicaManager:
         return self.sync.catalog.version >= catalog_version
 
     def _on_raft(self, sender: str, envelope: PartitionRaft) -> None:
-        local = self.at(envelope.place)
+        local = self.members.get(envelope.place) or self._born(envelope.place)
         if local is not None:
             local.group.receive(sender, envelope.message)
 

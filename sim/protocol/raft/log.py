@@ -77,6 +77,12 @@ class RaftLog:
             return self.entries[place].term
         return self.base_term if place == -1 else None
 
+    def between(self, index: int, last: int) -> list[Entry]:
+        """Every entry behind `index`, up to that at `last`."""
+        assert self.base_index <= index <= last, f"{index} is in the snapshot"
+        assert last <= self.base_index + len(self.entries), f"{last} is not in the log"
+        return self.entries[index - self.base_index : last - self.base_index]
+
     def since(self, index: int) -> tuple[Entry, ...]:
         """Every entry behind `index`."""
         assert index >= self.base_index, f"{index} is in the snapshot"

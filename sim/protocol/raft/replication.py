@@ -302,11 +302,7 @@ class Replication:
             self._commit_to(known)
 
     def _commit_to(self, index: int) -> None:
-        log = self.log
         assert index > self.commit_index, f"{index} is committed already"
-        first = self.commit_index + 1
-        assert first > log.base_index, f"{first} is in the snapshot"
-        assert index <= log.last_index, f"{index} is not in the log"
-        entries = log.entries[first - log.base_index - 1 : index - log.base_index]
-        self.committed.extend(enumerate(entries, first))
+        entries = self.log.between(self.commit_index, index)
+        self.committed.extend(enumerate(entries, self.commit_index + 1))
         self.commit_index = index
