@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from ddlsim.protocol.raft import Entry, Member, RaftLog
+from ddlsim.protocol.raft.replication import Role
 
 
 @dataclass
@@ -113,6 +114,8 @@ class World:
         member, log = machine.member, machine.log
         law(member.term >= self.terms.get(machine.name, 0) or not machine.up, "terms only grow")
         self.terms[machine.name] = member.term
+        led_term = member.term if member.role is Role.LEADER else 0
+        law(member.led_term == led_term, f"{member.role} leads term {member.led_term}")
         if member.is_leader:
             law(machine.name in self.voters, "learners never lead")
             known = self.leaders.setdefault(member.term, machine.name)

@@ -467,6 +467,8 @@ def test_a_leader_may_be_elected_anew() -> None:
     """It leads a later term; both callbacks are called."""
     trio = Replicas()
     trio["a"].re_elect()
+    assert not trio["a"].is_leader
+    assert trio["a"].member.led_term == 0
     trio.later(20)
     assert trio.leaders == ["a"]
     assert trio.news == [("a", "deposed", 1), ("a", "elected", 2)]
