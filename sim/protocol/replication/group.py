@@ -232,9 +232,7 @@ class Group:
             if not machine.may_store(entry.command):
                 self.node.probe("catalog-version-awaited")
                 return False
-            stamp = machine.stamp_of(entry.command)
-            if stamp > last_stamp:
-                last_stamp = stamp
+            last_stamp = max(last_stamp, machine.stamp_of(entry.command))
         self.last_stamp = last_stamp
         return True
 
@@ -248,10 +246,7 @@ class Group:
         member = self.member
         while True:
             if member.needs_sync:
-                if self.node.disk_delay_us:
-                    self._begin_sync(self.node.disk_delay_us)
-                else:
-                    member.sync_now()
+                self._sync()
             if member.outbox:
                 self._send_all()
             if member.installed is not None:
@@ -324,9 +319,13 @@ class Group:
 
     # --- the disk ---------------------------------------------------------------------------------
 
-    def _begin_sync(self, delay_us: int) -> None:
-        """Write to a disk that takes a while."""
+    def _sync(self) -> None:
+        """Write to the disk: at once, or for as long as the disk takes."""
         assert self.member.needs_sync, f"{self.name} has nothing to write"
+        delay_us = self.node.disk_delay_us
+        if not delay_us:
+            self.member.sync_now()
+            return
         self.node.probe("slow-disk")
         self.node.call_later(Micros(delay_us), self._synced, self.member.begin_sync())
 
