@@ -21,7 +21,10 @@ settings.load_profile("ci")
 
 
 # With several workers a long file that is begun last keeps all but one of them waiting.
-LONG_FIRST = ("tests/spark/", "tests/unit/analysis/", "tests/unit/cli/", "tests/scenarios/")
+LONG_FIRST = (
+    *("tests/spark/", "tests/unit/analysis/", "tests/unit/cli/", "tests/scenarios/"),
+    *("tests/property/", "tests/unit/verify/", "tests/fuzz/", "tests/unit/docs/"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
