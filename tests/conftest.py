@@ -1,5 +1,6 @@
 """What all tests share: the two ways Hypothesis may look for counterexamples, one Spark session."""
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +36,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(found, len(LONG_FIRST))
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what collection made from garbage collection: it lives as long as the process."""
+    gc.collect()
+    gc.freeze()
 
 
 SHIPPED_LIST = "tests/scenarios/test_shipped_list.py"
