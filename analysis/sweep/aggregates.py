@@ -11,12 +11,14 @@ and has no figures. Quantiles are by nearest rank and given as the lower end of 
 most 0.8 % too low.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep import provenance, store
@@ -28,11 +30,14 @@ if TYPE_CHECKING:
 
 QUANTILES: Final = {"p50": (50, 100), "p99": (99, 100), "p999": (999, 1000)}
 RATES: Final = {
-    "schema_abort_rate": ("schema_aborts", "attempts"),
-    "meta_writes_per_s": ("meta_writes * 1000000", "simulated_us"),
+    "schema_abort_rate": ("schema_aborts", "attempts", 1),
+    "meta_writes_per_s": ("meta_writes", "simulated_us", 1_000_000),
 }
-"""Sums divided by sums."""
-SUMS: Final = ("attempts", "committed", "unknown", "schema_aborts", "simulated_us", "events")
+"""Sums divided by sums, times a number."""
+TOTALS: Final = (
+    *("attempts", "committed", "unknown", "schema_aborts", "simulated_us", "events"),
+    "meta_writes",
+)
 OUTCOMES: Final = ("ok", "violated", "stuck", "crashed", "vacuous", "unknown", "unmet", "timeout")
 RESAMPLES: Final = 1_000
 PER_CELL: Final = "per_cell.parquet"
@@ -68,39 +73,73 @@ def rows(spark: "SparkSession", directory: str) -> "DataFrame":
 
 def per_seed(frame: "DataFrame") -> "DataFrame":
     """One row of figures for each run."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+    chosen = frame.select(*KEY, "outcome", *TOTALS, "reached", *HISTOGRAMS)
+    kept = dict(chosen.drop(*HISTOGRAMS).dtypes)
+    columns = [*(f"{name} {type_}" for name, type_ in kept.items()), *_typed_figures()]
 
-    columns = [F.col(name) for name in (*KEY, "outcome", *SUMS, "meta_writes", "reached")]
-    columns += [F.expr(f"{a} / nullif({b}, 0)").alias(name) for name, (a, b) in RATES.items()]
-    for kind in kinds():
-        columns += [F.expr(text).alias(f"{kind}_{part}") for part, text in _of(f"{kind}_us")]
-    return frame.select(*columns)
+    def of_runs(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            found = {name: batch[name] for name in kept}
+            found |= {name: _quotient(batch, *of) for name, of in RATES.items()}
+            for kind in kinds():
+                column = batch[f"{kind}_us"]
+                found |= _figures(kind, column, np.arange(len(column)), column.field("total_us"))
+            yield pa.RecordBatch.from_pydict(found)
+
+    return chosen.mapInArrow(of_runs, ", ".join(columns))
 
 
-def _of(column: str) -> Iterator[tuple[str, str]]:
-    """The figures of a histogram column, as SQL."""
-    counts, size = f"{column}.counts", _size(column)
-    yield "count", size
-    yield "waited", f"1 - coalesce({counts}[0L], 0) / nullif({size}, 0)"
-    yield "mean_us", f"{column}.total_us / nullif({size}, 0)"
+def _typed_figures() -> list[str]:
+    """The rates and the figures of histograms as columns of SQL."""
+    whole = {"count", *(f"{name}_us" for name in QUANTILES)}
+    every = [(kind, part) for kind in kinds() for part in ("count", *_parts())]
+    of_kinds = [f"{kind}_{part} {'bigint' if part in whole else 'double'}" for kind, part in every]
+    return [*(f"{name} double" for name in RATES), *of_kinds]
+
+
+def _quotient(table: Any, above: str, below: str, times: int) -> Any:
+    """One column by another; null where that is 0."""
+    below_zero = pc.equal(table[below], 0)
+    whole = pc.cast(pc.if_else(below_zero, None, table[below]), pa.float64())
+    return pc.divide(pc.cast(pc.multiply(table[above], times), pa.float64()), whole)
+
+
+def _figures(kind: str, column: Any, to: Any, totals: Any) -> dict[str, Any]:
+    """The figures of histograms, those with the same number in `to` added up.
+
+    `totals` are their sums in microseconds, null of a histogram that is null.
+    """
+    row, value, count = _entries(column)
+    histogram = to[row]
+    order = np.lexsort((value, histogram))
+    histogram, value, count = histogram[order], value[order], count[order]
+    sizes, zeros = np.zeros((2, len(totals)), np.int64)
+    np.add.at(sizes, histogram, count)
+    np.add.at(zeros, histogram[value == 0], count[value == 0])
+    empty = sizes == 0
+    divisor = pa.array(sizes.astype(np.float64), mask=empty)
+    found = {
+        f"{kind}_count": pc.if_else(pc.is_valid(totals), pa.array(sizes), None),
+        f"{kind}_waited": pc.subtract(1.0, pc.divide(pa.array(zeros.astype(np.float64)), divisor)),
+        f"{kind}_mean_us": pc.divide(pc.cast(totals, pa.float64()), divisor),
+    }
+    seen, before = np.cumsum(count), np.cumsum(sizes) - sizes
     for name, (above, below) in QUANTILES.items():
-        yield f"{name}_us", _quantile(column, above, below)
+        rank = (sizes * above + below - 1) // below
+        place = np.searchsorted(seen, before + rank)
+        lower = np.append(value, 0)[np.where(empty, -1, place)]
+        found[f"{kind}_{name}_us"] = pa.array(lower, mask=empty)
+    return found
 
 
-def _size(column: str) -> str:
-    return f"aggregate(map_values({column}.counts), 0L, (sum, n) -> sum + n)"
-
-
-def _quantile(column: str, above: int, below: int) -> str:
-    """The lower end of the bucket where the nearest rank falls; null of an empty histogram."""
-    rank = f"greatest(({_size(column)} * {above} + {below - 1}) div {below}, 1L)"
-    entries = f"array_sort(map_entries({column}.counts))"
-    step = (
-        "(have, entry) -> if(have.seen >= have.rank, have, named_struct("
-        "'seen', have.seen + entry.value, 'at', entry.key, 'rank', have.rank))"
-    )
-    begin = f"named_struct('seen', 0L, 'at', cast(null as bigint), 'rank', {rank})"
-    return f"aggregate({entries}, {begin}, {step}).at"
+def _entries(column: Any) -> tuple[Any, Any, Any]:
+    """Each bucket of a column of histograms: its row, its lower end and its count."""
+    maps = column.field("counts")
+    offsets = maps.offsets.to_numpy()
+    row = np.repeat(np.arange(len(column)), np.diff(offsets))
+    flat = (each.to_numpy(zero_copy_only=False) for each in (maps.keys, maps.items))
+    value, count = (each[offsets[0] : offsets[-1]] for each in flat)
+    return row, value, count
 
 
 # --- per cell -------------------------------------------------------------------------------------
@@ -108,67 +147,40 @@ def _quantile(column: str, above: int, below: int) -> str:
 
 def per_cell(frame: "DataFrame", level: float = intervals.LEVEL) -> "DataFrame":
     """One row of figures and intervals for each cell."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    ended = [
-        F.sum((F.col("outcome") == name).cast("bigint")).alias(f"runs_{name}") for name in OUTCOMES
-    ]
-    sums = [F.sum(name).alias(name) for name in (*SUMS, "meta_writes")]
-    cells = frame.groupBy("cell").agg(F.count("*").alias("runs"), *ended, *sums)
-    cells = cells.join(_pooled(frame), "cell", "left")
-    columns = [F.col(name) for name in ("cell", "runs", *(f"runs_{name}" for name in OUTCOMES))]
-    columns += [F.col(name) for name in (*SUMS, "meta_writes")]
-    columns += [F.expr("runs_violated / runs").alias("violation_rate")]
-    columns += [F.expr(f"{a} / nullif({b}, 0)").alias(name) for name, (a, b) in RATES.items()]
-    for kind in kinds():
-        columns += [F.expr(text).alias(f"{kind}_{part}") for part, text in _of(f"{kind}_us")]
-    return cells.select(*columns).join(_intervals(frame, level), "cell")
-
-
-def _pooled(frame: "DataFrame") -> "DataFrame":
-    """The sum of each of a cell's histograms, under the histogram's name."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    kind, cell = F.col("kind"), F.col("cell")
-    every = F.array(*(F.struct(F.lit(n).alias("kind"), F.col(n).alias("of")) for n in HISTOGRAMS))
-    counts = (
-        frame.select(cell, F.inline(every))
-        .select(cell, kind, F.explode("of.counts").alias("key", "value"))
-        .groupBy(cell, kind, "key")
-        .agg(F.sum("value").alias("value"))
-        .groupBy(cell)
-        .agg(F.collect_list(F.struct("kind", "key", "value")).alias("every"))
-    )
-    totals = [F.sum(f"{name}.total_us").alias(name) for name in HISTOGRAMS]
-    named = [F.col(name).alias(f"{name}_total") for name in HISTOGRAMS]
-    sums = frame.groupBy(cell).agg(*totals).select(cell, *named)
-    return counts.join(sums, "cell").select(cell, *(_one(name) for name in HISTOGRAMS))
-
-
-def _one(name: str) -> Any:
-    """The histogram `name` out of all the counts of a cell."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    own = f"filter(every, each -> each.kind = '{name}')"
-    entries = f"transform({own}, each -> struct(each.key as key, each.value as value))"
-    whole = f"named_struct('total_us', {name}_total, 'counts', map_from_entries({entries}))"
-    return F.expr(whole).alias(name)
-
-
-def _intervals(frame: "DataFrame", level: float) -> "DataFrame":
-    """Lower and upper end of every figure, cell by cell."""
+    whole = ("runs", *(f"runs_{name}" for name in OUTCOMES), *TOTALS)
     names = [f"{name}_{end}" for name in figures() for end in ("low", "high")]
-    ends = ", ".join(f"`{name}` double" for name in [*names, "violation_bound"])
-    needed = ("cell", "seed", "outcome", *HISTOGRAMS, *SUMS, "meta_writes")
-    chosen = frame.select(*needed)
+    columns = [
+        "cell int",
+        *(f"{name} bigint" for name in whole),
+        "violation_rate double",
+        *_typed_figures(),
+        *(f"{name} double" for name in [*names, "violation_bound"]),
+    ]
+    chosen = frame.select(*KEY, "outcome", *TOTALS, *HISTOGRAMS)
     return chosen.groupBy("cell").applyInArrow(
-        lambda table: _cell_intervals(table, level), f"cell int, {ends}"
+        lambda table: _of_cell(table, level), ", ".join(columns)
     )
 
 
-def _cell_intervals(table: Any, level: float) -> Any:
-    """The intervals of one cell; its runs are sorted by seed, so their order does not matter."""
+def _of_cell(table: Any, level: float) -> Any:
+    """The row of one cell; its runs are sorted by seed, so their order does not matter."""
     table = table.sort_by("seed")
+    ended = Counter(table["outcome"].to_pylist())
+    counts = {"runs": table.num_rows} | {f"runs_{name}": ended[name] for name in OUTCOMES}
+    sums = pa.table({name: pa.array([pc.sum(table[name]).as_py()], pa.int64()) for name in TOTALS})
+    found = {name: [count] for name, count in counts.items()}
+    found["violation_rate"] = [ended["violated"] / table.num_rows]
+    found |= {name: sums[name] for name in TOTALS}
+    found |= {name: _quotient(sums, *of) for name, of in RATES.items()}
+    for kind in kinds():
+        column = table[f"{kind}_us"].combine_chunks()
+        total = pa.array([pc.sum(column.field("total_us")).as_py()], pa.int64())
+        found |= _figures(kind, column, np.zeros(len(column), np.int64), total)
+    return pa.table({"cell": table["cell"].slice(0, 1), **found, **_intervals(table, level)})
+
+
+def _intervals(table: Any, level: float) -> dict[str, Any]:
+    """The lower and upper end of every figure of a cell's runs, sorted by seed."""
     found: dict[str, tuple[float, float]] = {}
     violated = sum(outcome == "violated" for outcome in table["outcome"].to_pylist())
     low, high = intervals.wilson(violated, table.num_rows, level)
@@ -176,10 +188,8 @@ def _cell_intervals(table: Any, level: float) -> Any:
     bound = float(intervals.none_seen(table.num_rows, level)) if not violated else None
     done = table.filter(table["attempts"].is_valid())
     if done.num_rows > 1:
-        schema, attempts = (numbers(done[name]) for name in ("schema_aborts", "attempts"))
-        found["schema_abort_rate"] = _ratio(schema, attempts, level)
-        writes, span = (numbers(done[name]) for name in ("meta_writes", "simulated_us"))
-        found["meta_writes_per_s"] = _ratio(writes * 1e6, span, level)
+        for name, (above, below, times) in RATES.items():
+            found[name] = _ratio(numbers(done[above]) * times, numbers(done[below]), level)
         for kind in kinds():
             found |= _of_histograms(kind, done[f"{kind}_us"].combine_chunks(), level)
     columns = {
@@ -187,13 +197,7 @@ def _cell_intervals(table: Any, level: float) -> Any:
         for name in figures()
         for place, end in enumerate(("low", "high"))
     }
-    return pa.table(
-        {
-            "cell": table["cell"].slice(0, 1),
-            **columns,
-            "violation_bound": pa.array([bound], pa.float64()),
-        }
-    )
+    return {**columns, "violation_bound": pa.array([bound], pa.float64())}
 
 
 def _of_histograms(kind: str, column: Any, level: float) -> dict[str, tuple[float, float]]:
@@ -217,14 +221,10 @@ def _of_histograms(kind: str, column: Any, level: float) -> dict[str, tuple[floa
 
 def _matrix(column: Any) -> tuple[Any, Any]:
     """Histograms as a matrix, runs x buckets, and the values of the buckets."""
-    maps = column.field("counts")
-    keys = maps.keys.to_numpy(zero_copy_only=False)
-    counts = maps.items.to_numpy(zero_copy_only=False)
-    offsets = maps.offsets.to_numpy()
-    keys, counts = (each[offsets[0] : offsets[-1]] for each in (keys, counts))
-    values, places = np.unique(keys, return_inverse=True)
+    row, value, count = _entries(column)
+    values, places = np.unique(value, return_inverse=True)
     matrix = np.zeros((len(column), len(values)))
-    np.add.at(matrix, (np.repeat(np.arange(len(column)), np.diff(offsets)), places), counts)
+    np.add.at(matrix, (row, places), count)
     return matrix, values
 
 
