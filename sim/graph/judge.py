@@ -13,7 +13,7 @@ from ddlsim.graph.cycles import Search, find_cycles, with_other_names
 from ddlsim.graph.edges import Edges, data_edges, process_edges
 from ddlsim.graph.history import APPEND, COMMITTED, Array, ColumnHistory, check, is_write
 from ddlsim.graph.models import DEFAULT, Model, model_of, ruled_out
-from ddlsim.graph.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of
+from ddlsim.graph.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of, suspects
 from ddlsim.graph.residue import Span
 from ddlsim.graph.verdict import Anomaly, Verdict, counts_of, first_of_each
 from ddlsim.graph.versions import Versions, versions_of
@@ -36,7 +36,8 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
         blocks.append(process_edges(history, versions))
     order = Order(rank_of(history))
     span = Span(*spans_of(history, versions.node))
-    search = _search(history, versions, blocks, wanted, order, span)
+    back = [block.take(order.backward(block)) for block in blocks]
+    search = _search(history, versions, (blocks, back), wanted, order, span)
     words = Words(history)
     left_out: tuple[str, ...] = ()
     if search.components and "lost-update" in wanted.forbids:
@@ -44,7 +45,8 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
         inside[np.concatenate(search.components)] = True
         findings += lost_updates(history, versions, pairs, inside)
     if search.certificate == "components":
-        findings, left_out = with_fractured(findings, history, versions.node, wanted)
+        readers = suspects(history, versions, back)
+        findings, left_out = with_fractured(findings, history, versions.node, wanted, readers)
     cycles = with_other_names(search.cycles, history.key)
     anomalies = [words.finding(one) for one in first_of_each(findings)]
     anomalies += [words.cycle(one) for one in first_of_each(cycles)]
@@ -59,15 +61,19 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
 
 
 def with_fractured(
-    findings: list[Finding], history: ColumnHistory, node: Array | None, model: Model
+    findings: list[Finding],
+    history: ColumnHistory,
+    node: Array | None,
+    model: Model,
+    readers: Array | None = None,
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """With fractured reads, and what of them was left open, where no cycle that is sought has them.
 
-    From snapshot isolation upwards each of them lies on a cycle.
+    From snapshot isolation upwards each of them lies on a cycle. `readers` as of `fractured_reads`.
     """
     if "fractured-read" not in model.forbids or "G-single" in model.forbids:
         return findings, ()
-    found = fractured_reads(history, node)
+    found = fractured_reads(history, node, readers)
     if found is None:
         said = "transactions have too many keys: not all they saw of each other was compared"
         return findings, (said,)
@@ -77,18 +83,22 @@ def with_fractured(
 def _search(
     history: ColumnHistory,
     versions: Versions,
-    blocks: list[Edges],
+    edges: tuple[list[Edges], list[Edges]],
     model: Model,
     order: Order,
     span: Span,
 ) -> Search:
-    """The cycles, if nothing shows at once that there are none."""
-    if order.forward(blocks) and (model.level < 2 or in_real_time(order, *span)):
+    """The cycles, if nothing shows at once that there are none.
+
+    `edges` are all, and those of them that go back in the order.
+    """
+    blocks, back = edges
+    if not any(map(len, back)) and (model.level < 2 or in_real_time(order, *span)):
         return Search((), (), certificate="order")
-    if "G2-item" not in model.forbids and model.level == 0:
-        back = [block.take(order.backward(block)) for block in blocks]  # the first to fail
-        if all(snapshots_hold(history, versions, some) for some in (back, blocks)):
-            return Search((), (), certificate="snapshots")
+    snapshots = "G2-item" not in model.forbids and model.level == 0
+    # edges that go back are the first to fail
+    if snapshots and all(snapshots_hold(history, versions, some) for some in (back, blocks)):
+        return Search((), (), certificate="snapshots")
     return find_cycles(
         history.transactions, blocks, *span, rank=order, ddl=history.ddl, model=model.name
     )

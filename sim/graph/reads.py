@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from ddlsim.graph.edges import WW, Edges
 from ddlsim.graph.fractured import Seen, Written, fractures
 from ddlsim.graph.history import (
     ABORTED,
@@ -124,12 +125,37 @@ def _missed(history: ColumnHistory, versions: Versions, found: list[Finding]) ->
     return missed
 
 
-def fractured_reads(history: ColumnHistory, node: Array | None) -> list[Finding] | None:
+def suspects(history: ColumnHistory, versions: Versions, back: list[Edges]) -> Array | None:
+    """Which transactions may have a fractured read, by the edges that go back; None for all.
+
+    From a writer over what was seen of it to the reader, over what was missed to the next writers
+    and on to the first: a cycle, which holds an edge that goes back. If that is no write, it is one
+    of the reader; unless the graph lacks that edge, as of what is read of an aborted transaction.
+    """
+    if any(bool((block.kind & WW).any()) for block in back):
+        return None
+    lacking = history.strict_only | (versions.node_writer[versions.slot] < 0)
+    lacking &= (history.version > 0) | history.strict_only
+    found = np.zeros(history.transactions, np.bool_)
+    found[history.tx[lacking]] = True
+    for block in back:
+        found[block.source] = found[block.target] = True
+    return found
+
+
+def fractured_reads(
+    history: ColumnHistory, node: Array | None, readers: Array | None = None
+) -> list[Finding] | None:
     """Transactions that saw one write of another and not its write of another key.
 
-    Each with the read of the other key; None if there is too much to compare.
+    Each with the read of the other key; None if there is too much to compare. `readers` marks the
+    transactions whose reads are compared, None all.
     """
     named = (history.kind != PRECEDES) & (history.kind != PREDICATE) & (history.version >= 0)
+    if readers is not None:
+        theirs = np.zeros(history.keys, np.bool_)
+        theirs[history.key[readers[history.tx]]] = True
+        named &= theirs[history.key]
     ops = np.flatnonzero(named)
     ops = ops[np.lexsort((ops, history.key[ops], history.tx[ops]))]
     tx, key = history.tx[ops], history.key[ops]
@@ -146,6 +172,8 @@ def fractured_reads(history: ColumnHistory, node: Array | None) -> list[Finding]
     place = history.version[wrote].astype(np.int64) - 1
     written = Written(tx[first], key[first], place[first], place[last])
     reads = ops[new & ~write & (history.status[history.tx[ops]] == COMMITTED)]
+    if readers is not None:
+        reads = reads[readers[history.tx[reads]]]
     seen = Seen(history.tx[reads], history.key[reads], history.version[reads].astype(np.int64))
     lists = bool((history.kind == LIST_READ).any())
     found = fractures(written, seen, lists=lists)

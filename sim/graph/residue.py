@@ -241,29 +241,38 @@ def tangles(
     label = np.append(stretch[order.place], np.asarray([NONE, NONE], stretch.dtype))
     cut = [_renumbered(block.take(between(block, label)), n, nodes) for block in blocks]
     if span is None and sum(map(len, cut)) < FEW:
-        kept = _on_ways_back(order.place[nodes], cut)
+        kept, one = _on_ways_back(order.place[nodes], cut, apart=apart)
+        if one:
+            return [nodes[kept]] if len(kept) else []
         cut = [_renumbered(block, len(nodes), kept) for block in cut]
         nodes = nodes[kept]
     parts = components_of(len(nodes), cut, None if span is None else span.take(nodes), apart=apart)
     return [nodes[part] for part in parts]
 
 
-def _on_ways_back(place: Array, blocks: list[Edges]) -> Array:
+def _on_ways_back(place: Array, blocks: list[Edges], *, apart: bool) -> tuple[Array, bool]:
     """The nodes on ways from the targets of edges that go back to the sources of such edges.
 
     Every cycle holds an edge that goes back, so that all its nodes are among these. All other edges
-    go forward: one pass over them in the order of places finds what is reached.
+    go forward: one pass over them in the order of places finds what is reached. `apart` is that of
+    `components_of`. Also whether the nodes are one component, since all edges that go back have one
+    target: from there each of the nodes is reached, and each leads there.
     """
-    source = np.concatenate([block.source for block in blocks])
-    target = np.concatenate([block.target for block in blocks])
-    back = place[source] > place[target]
-    ahead, behind = bytearray(len(place)), bytearray(len(place))
-    for node in target[back].tolist():
-        ahead[node] = 1
-    for node in source[back].tolist():
-        behind[node] = 1
+    nodes = len(place)
+    states = np.tile(place, 2) if apart else place
+    packed: list[Array] = []
+    for block in blocks:
+        packed += _twice(block, nodes) if apart else [pack(block.source, block.target)]
+    whole = np.concatenate(packed)
+    source, target = whole >> 32, whole & 0xFFFFFFFF
+    back = states[source] > states[target]
+    ahead, behind = bytearray(len(states)), bytearray(len(states))
+    for state in target[back].tolist():
+        ahead[state] = 1
+    for state in source[back].tolist():
+        behind[state] = 1
     on = np.flatnonzero(~back)
-    on = on[np.argsort(place[source[on]], kind="stable")]
+    on = on[np.argsort(states[source[on]], kind="stable")]
     steps = list(zip(source[on].tolist(), target[on].tolist(), strict=True))
     for one, other in steps:
         if ahead[one]:
@@ -272,7 +281,8 @@ def _on_ways_back(place: Array, blocks: list[Edges]) -> Array:
     for one, other in steps:
         if behind[other]:
             behind[one] = 1
-    return np.flatnonzero(np.frombuffer(ahead, np.bool_) & np.frombuffer(behind, np.bool_))
+    kept = np.flatnonzero(np.frombuffer(ahead, np.bool_) & np.frombuffer(behind, np.bool_))
+    return np.unique(kept % nodes), len(np.unique(target[back])) == 1
 
 
 def near(

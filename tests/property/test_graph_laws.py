@@ -4,6 +4,7 @@
 """
 
 import os
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -27,9 +28,10 @@ from ddlsim.graph.edges import (
     data_edges,
     process_edges,
 )
-from ddlsim.graph.history import Array, ColumnHistory, HistoryError
+from ddlsim.graph.history import READ, Array, ColumnHistory, HistoryError
 from ddlsim.graph.judge import judge
 from ddlsim.graph.models import MODELS
+from ddlsim.graph.reads import fractured_reads, suspects
 from ddlsim.graph.versions import versions_of
 from tests.support.column_histories import PLANTS, Shape, history, plant
 from tests.support.columns_reference import (
@@ -195,7 +197,11 @@ def looked_near(found: ColumnHistory, model: str) -> tuple[bool, bool]:
         verdict = judge(found, model)
         patch.setattr(cycles, "LARGE", 10**9)
         patch.setattr(residue, "WORTH_CUTTING", 1)
-        patch.setattr(residue, "_on_ways_back", lambda *of: cut.append(1) or on_ways_back(*of))
+        patch.setattr(
+            residue,
+            "_on_ways_back",
+            lambda *of, **more: cut.append(1) or on_ways_back(*of, **more),
+        )
         in_stretches = judge(found, model)
     for cycle in search.cycles:
         is_cycle(cycle.links, cycle.type, read(found).edges)
@@ -218,3 +224,86 @@ def test_looking_near_few_edges_that_go_back_gives_the_same_verdict(model: str) 
     least = CASES // 40
     assert looked[0] > least
     assert looked[1] > least or MODELS[model].level > 1
+
+
+def near_cycles(model: str) -> list[tuple[int, list[tuple[int, ...]]]]:
+    """The cycles found near few edges that go back, of every history of a sample."""
+    found = []
+    for seed in range(CASES):
+        try:
+            one = random_history(seed)
+            versions = versions_of(one)
+        except HistoryError:
+            continue
+        blocks = [*data_edges(one, versions), process_edges(one, versions)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cycles, "LARGE", 0)
+            patch.setattr(cycles, "SHORT", 0)
+            search = find_cycles(one.transactions, blocks, rank=rank_of(one), model=model)
+        if any("within some steps" in note for note in search.notes):
+            found.append((seed, [cycle.txns for cycle in search.cycles]))
+    return found
+
+
+def same_near(model: str) -> bool:
+    """Whether what is cut away for lack of weight changes no cycle that is found."""
+    cut = near_cycles(model)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cycles, "_on_lightest", cycles.Component.on_cycles)
+        whole = near_cycles(model)
+    assert len(whole) > CASES // 40
+    return cut == whole
+
+
+NEAR_MODELS = ["serializable", "snapshot-isolation", "strong-session-serializable"]
+
+
+@pytest.mark.parametrize("model", NEAR_MODELS)
+def test_nodes_on_the_lightest_ways_hold_the_same_cycles_as_the_whole_component(model: str) -> None:
+    assert same_near(model)
+
+
+def test_a_node_lost_from_the_lightest_ways_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_ways = cycles._on_ways
+    monkeypatch.setattr(
+        cycles, "_on_ways", lambda *of, **more: set(sorted(on_ways(*of, **more))[:-1])
+    )
+    assert not all(map(same_near, NEAR_MODELS))
+
+
+def test_ways_of_least_weight_that_ignore_anti_dependencies_are_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cycles, "weight_of", lambda _: 1)
+    assert not all(map(same_near, NEAR_MODELS))
+
+
+def same_fractures() -> bool:
+    """Whether the reads of suspects alone show all fractured reads of histories with few."""
+    seen = 0
+    for seed in range(CASES // 2):
+        found = plant(history(seed, Shape(40, keys=6)), "fractured-read")
+        reads = np.flatnonzero((found.kind == READ) & (found.version > 0))
+        version = found.version.copy()
+        version[reads[seed % len(reads)]] -= 1
+        found = replace(found, version=version)
+        versions = versions_of(found)
+        order = Order(rank_of(found))
+        back = [one.take(order.backward(one)) for one in data_edges(found, versions)]
+        whole = fractured_reads(found, versions.node)
+        if fractured_reads(found, versions.node, suspects(found, versions, back)) != whole:
+            return False
+        seen += bool(whole)
+    assert seen > CASES // 40
+    return True
+
+
+def test_the_reads_of_suspects_show_all_fractured_reads() -> None:
+    assert same_fractures()
+
+
+def test_a_suspect_that_is_passed_over_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        globals(), "suspects", lambda history, *_: np.zeros(history.transactions, np.bool_)
+    )
+    assert not same_fractures()

@@ -53,6 +53,23 @@ def fewer(place: Any, name: str) -> Plant:
     return lambda patch: patch.setattr(place, name, lambda *args: plain(*args)[:-1])
 
 
+def lost_between(patch: pytest.MonkeyPatch) -> None:
+    """The last of the nodes between edges that go back is left out."""
+    plain = residue._on_ways_back
+
+    def fault(*args: Any, **more: Any) -> tuple[Array, bool]:
+        kept, one = plain(*args, **more)
+        return kept[:-1], one
+
+    patch.setattr(residue, "_on_ways_back", fault)
+
+
+def one_target(patch: pytest.MonkeyPatch) -> None:
+    """All that lies between edges that go back is taken for one component."""
+    plain = residue._on_ways_back
+    patch.setattr(residue, "_on_ways_back", lambda *args, **more: (plain(*args, **more)[0], True))
+
+
 def put(place: Any, name: str, value: Any) -> Plant:
     return lambda patch: patch.setattr(place, name, value)
 
@@ -85,7 +102,8 @@ def sees() -> bool:
 
 
 NEAR_FAULTS: dict[str, Plant] = {
-    "a node between edges that go back is lost": fewer(residue, "_on_ways_back"),
+    "a node between edges that go back is lost": lost_between,
+    "what several edges lead back to is one component": one_target,
     "edges of one label are none": put(residue, "between", lambda *_: np.zeros(0, np.int64)),
     "every edge that goes back closes a cycle": put(
         cycles, "_near_few", lambda n, *_: cycles.Search((), (np.arange(n),))
