@@ -1,4 +1,6 @@
-"""A real cluster: a standalone master and two workers on loopback, the package sent to them.
+"""A real cluster: a standalone master and a worker on loopback, the package sent to them.
+
+The worker has two executors, each a process of its own.
 
 The sweep's driver is killed in the middle, then an executor of the run that resumes it; the rows
 are those of processes without Spark, bit for bit.
@@ -49,8 +51,8 @@ def environment(spark_home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[int]]]:
-    """The address of a master with two workers, and the processes of the workers."""
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """The address of a master with a worker for two executors, and the worker's process."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
@@ -60,10 +62,9 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list
     common = [str(home / "bin" / "spark-class")]
     here = ["--host", "127.0.0.1", "--webui-port", "0"]
     commands = [["org.apache.spark.deploy.master.Master", *here, "--port", str(port)]]
-    for number in (1, 2):
-        size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / str(number))]
-        commands.append(["org.apache.spark.deploy.worker.Worker", *here, *size, address])
-    logs = [(folder / f"{at}.log").open("w") for at in range(3)]
+    size = ["--cores", "2", "--memory", "2g", "--work-dir", str(folder / "work")]
+    commands.append(["org.apache.spark.deploy.worker.Worker", *here, *size, address])
+    logs = [(folder / f"{at}.log").open("w") for at in range(len(commands))]
     daemons = [
         subprocess.Popen(
             [*common, *command], stdout=log, stderr=log, env=environment(home), cwd=folder
@@ -72,8 +73,8 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list
     ]
     try:
         log = folder / "0.log"
-        until(lambda: log.read_text().count("Registering worker") == 2, "two workers of Spark")
-        yield address, [daemon.pid for daemon in daemons[1:]]
+        until(lambda: "Registering worker" in log.read_text(), "a worker of Spark")
+        yield address, daemons[1].pid
     finally:
         below = [p for daemon in daemons for p in children(daemon.pid)]
         for daemon in daemons:
@@ -87,14 +88,15 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list
 
 
 def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
-    master: tuple[str, list[int]], tmp_path: Path
+    master: tuple[str, int], tmp_path: Path
 ) -> None:
-    address, workers = master
+    address, worker = master
     file = sweep_file(tmp_path, 24)
     out = tmp_path / "cluster"
     loopback = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
     conf = [*loopback, "spark.executor.memory=512m", "spark.executor.cores=1"]
     conf.append(f"spark.executor.extraJavaOptions={sessions.QUICK_JAVA}")
+    conf += [f"{key}={value}" for key, value in sessions.QUICK.items() if ".sql." in key]
     words = [
         file,
         "--out",
@@ -120,7 +122,8 @@ def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
     before = {part: part.stat().st_mtime_ns for part in parts()}
     driver = begun("--resume")
     wait(driver, lambda: len(parts()) > len(before))
-    executors = [p for w in workers for p in children(w) if EXECUTOR in command_of(p)]
+    executors = [p for p in children(worker) if EXECUTOR in command_of(p)]
+    assert len(executors) == 2, executors
     kill(executors[0])
     told = driver.communicate(timeout=PATIENCE_S)[1].decode()
     assert driver.returncode == 0, told
