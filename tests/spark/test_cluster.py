@@ -96,7 +96,6 @@ def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
     loopback = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
     conf = [*loopback, "spark.executor.memory=512m", "spark.executor.cores=1"]
     conf.append(f"spark.executor.extraJavaOptions={sessions.QUICK_JAVA}")
-    conf += [f"{key}={value}" for key, value in sessions.QUICK.items() if ".sql." in key]
     words = [
         file,
         "--out",
